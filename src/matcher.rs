@@ -13,9 +13,9 @@ use crate::decimal::Decimal;
 use crate::judgement::Judgement;
 use crate::matching::{command_fits, name_fits, within_command};
 use crate::reason_text as text;
-use crate::trace::calls::Call;
+use crate::trace::calls::{AskedForm, Call};
 use crate::trace::facts::{Command, Fact, Reading, ReportedDetails, is_cut};
-use crate::trace::{CallStatus, FileDiff, FollowedLink, ToolCall, ToolKind, UnseenAction, view};
+use crate::trace::{CallStatus, FileDiff, FollowedLink, PermissionOutcome, ToolCall, ToolKind, UnseenAction, view};
 use crate::values::{Below, NameGlob, PathGlob, Pattern};
 use crate::word::word;
 use crate::yaml::lists::OneOrList;
@@ -142,6 +142,8 @@ pub struct Subject<'a> {
     /// The exit code, if reported.
     pub exit_code: Option<i64>,
     diffs: &'a [FileDiff],
+    /// The requests for permission that asked for something else.
+    asked: &'a [AskedForm],
     reading: &'a Reading,
     paths: OnceCell<Fact<Vec<String>>>,
     input: OnceCell<Option<String>>,
@@ -194,11 +196,59 @@ impl<'a> Subject<'a> {
             truncated: call.truncated,
             exit_code: call.exit_code,
             diffs: &call.diffs,
+            asked: &call.asked,
             reading,
             paths: OnceCell::new(),
             input: OnceCell::new(),
             command: OnceCell::new(),
             supposed: OnceCell::new(),
+        }
+    }
+
+    /// Returns the call as this request for permission asked for it.
+    pub fn asked_as(&self, request: &str) -> Self {
+        let form = self.asked.iter().find(|form| form.request == request);
+        form.map_or_else(|| self.with(self.call, self.announced_kind), |form| self.in_form(form))
+    }
+
+    /// Returns the call in each form that was asked for besides the last one.
+    pub fn other_forms(&self) -> impl Iterator<Item = Self> {
+        self.asked.iter().map(|form| self.in_form(form))
+    }
+
+    /// Returns the call in another form. Only a form that was allowed may be what the result is about.
+    fn in_form(&self, form: &'a AskedForm) -> Self {
+        let whole = self.with(&form.call, form.announced_kind);
+        match form.outcome {
+            Some(PermissionOutcome::Rejected) => whole.refused(CallStatus::Denied),
+            Some(PermissionOutcome::Cancelled) => whole.refused(CallStatus::Cancelled),
+            Some(PermissionOutcome::Allowed) | None => whole,
+        }
+    }
+
+    fn with(&self, call: &'a ToolCall, announced_kind: Option<ToolKind>) -> Self {
+        Self {
+            call,
+            announced_kind,
+            asked: &[],
+            paths: OnceCell::new(),
+            input: OnceCell::new(),
+            command: OnceCell::new(),
+            supposed: OnceCell::new(),
+            ..*self
+        }
+    }
+
+    fn refused(self, status: CallStatus) -> Self {
+        Self {
+            status,
+            contested: false,
+            is_cut: false,
+            output: None,
+            truncated: false,
+            exit_code: None,
+            diffs: &[],
+            ..self
         }
     }
 
@@ -317,8 +367,15 @@ impl<'a> Subject<'a> {
         self.command.get_or_init(|| self.told().command(self.reading))
     }
 
-    /// Returns a short description of the call.
+    /// Returns a short description of the call, and of another form in which it was asked for.
     pub fn label(&self) -> String {
+        match self.other_forms().next() {
+            Some(form) => format!("{} (also asked for as {})", self.own_label(), form.own_label()),
+            None => self.own_label(),
+        }
+    }
+
+    fn own_label(&self) -> String {
         let kind = self.call.kind;
         if let Some(command) = self.command().seen() {
             format!("{kind} `{}`", text::short(command, 60))
@@ -465,16 +522,39 @@ pub fn holds(glob: &PathGlob, folder: &str) -> Judgement {
 }
 
 impl Matcher {
-    /// Returns whether a call matches. Without a `status` key, the call must have been executed.
+    /// Returns whether a call matches. Without a `status` key, the call must have been executed. If the agent asked for
+    /// permission for the call in several forms, it is unknown whether one that was allowed before the last was executed.
     pub fn finds(&self, call: &Subject<'_>) -> Judgement {
-        let counts = if self.status.is_some() { Judgement::True } else { call.carried_out() };
-        counts.and(|| self.fits(call))
+        let finds = |form: &Subject<'_>| {
+            let counts = if self.status.is_some() { Judgement::True } else { form.carried_out() };
+            counts.and(|| self.fits_form(form))
+        };
+        let other = || call.other_forms().any(|form| finds(&form).may_be_true() && form.status.carried_out());
+        finds(call).or(|| if other() { Judgement::Unknown } else { self.fits_refused_form(call) })
     }
 
-    /// Returns whether a call matches; without a `status` key, with any outcome. A key about a fact that was
-    /// not shown is unknown; another key that does not match still decides. A call of an unknown kind is compared as a call
-    /// of each kind.
+    /// Returns whether a refused form of the call matches a `status`.
+    fn fits_refused_form(&self, call: &Subject<'_>) -> Judgement {
+        let refused = || call.other_forms().filter(|form| !form.status.carried_out());
+        match self.status.is_some() {
+            true => Judgement::any(refused().map(|form| self.fits_form(&form))),
+            false => Judgement::False,
+        }
+    }
+
+    /// Returns whether a call matches; without a `status` key, with any outcome. What the agent asked for is an attempt, whether
+    /// it then asked for something else or not.
     pub fn fits(&self, call: &Subject<'_>) -> Judgement {
+        let attempted = |form: Subject<'_>| match self.fits_form(&form) {
+            Judgement::True if self.status.is_some() && form.status.carried_out() => Judgement::Unknown,
+            fits => fits,
+        };
+        self.fits_form(call).or(|| Judgement::any(call.other_forms().map(attempted)))
+    }
+
+    /// Returns whether a call matches in one form. A key about a fact that was not shown is unknown; another key that does not
+    /// match still decides. A call of an unknown kind is compared as a call of each kind.
+    fn fits_form(&self, call: &Subject<'_>) -> Judgement {
         if !call.call.unknown_kind {
             return self.is_of_kind(call).and(|| self.fits_facts(call, call.facts()));
         }

@@ -101,6 +101,8 @@ pub struct Session {
     held_on: bool,
     /// True if it is unknown how the process ended, because its supervisor was lost.
     lost_exit: bool,
+    /// The exit of an earlier process of the session, if it is not a normal exit.
+    bad_exit: Option<Exit>,
     /// The buffers for standard output and standard error.
     buffers: (ReadBuffer, ReadBuffer),
     lines_wanted: bool,
@@ -218,6 +220,7 @@ impl Session {
             exit: None,
             held_on: false,
             lost_exit: false,
+            bad_exit: None,
             buffers: Default::default(),
             lines_wanted: true,
             terminals: Terminals::default(),

@@ -107,7 +107,9 @@ impl Client<'_> {
                 if self.session.ends_before_turn() {
                     break;
                 }
-                self.between_turns().await?;
+                if !self.between_turns().await? {
+                    break;
+                }
             }
             let params = json!({"sessionId": self.session_id, "prompt": prompt});
             // The agent may have changed its mode since the session was opened.

@@ -19,6 +19,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::Grade;
 use crate::judgement::tolerance;
 use crate::trace::amount::Amount;
+use crate::trace::recorder::SILENT_TURN;
 use crate::trace::{Body as EventBody, Event, Lost, Role};
 use crate::values::{Fraction, Time};
 
@@ -287,6 +288,9 @@ impl Observer for BudgetJudge {
                 }
             }
             EventBody::Message(message) if message.role == Role::User && event.parent.is_none() => {
+                self.turns.add(self.limits.turns.map(Limit::full), event.seq);
+            }
+            EventBody::Notice { code, .. } if code == SILENT_TURN => {
                 self.turns.add(self.limits.turns.map(Limit::full), event.seq);
             }
             EventBody::Usage(_) => self.usage_at = Some(event.seq),

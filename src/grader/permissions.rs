@@ -205,10 +205,11 @@ impl Observer for PermissionsJudge {
     fn call(&mut self, call: &Subject<'_>) {
         let asked = self.open.remove(&call.call.call).unwrap_or_default();
         if let Some(respect) = &mut self.respect {
-            respect.call(call, asked.iter().map(|asked| (asked.seq, asked.reply.as_ref())));
+            let decided = asked.iter().filter_map(|asked| Some((asked, asked.reply.as_ref()?)));
+            respect.call(call, decided.map(|(asked, reply)| (call.asked_as(&asked.request), asked.seq, reply)));
         }
         for asked in asked {
-            self.take(&asked, Some(call));
+            self.take(&asked, Some(&call.asked_as(&asked.request)));
         }
     }
 

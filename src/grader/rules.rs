@@ -12,7 +12,8 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::text::plural;
-use crate::trace::{Body as EventBody, Event, FollowedLink, Lost, PermissionOutcome, UnseenAction};
+use crate::trace::recorder::SILENT_TURN;
+use crate::trace::{Body as EventBody, Event, FollowedLink, Lost, PermissionOutcome, Role, UnseenAction};
 use crate::values::Fraction;
 
 mod event;
@@ -101,6 +102,8 @@ impl GraderSpec for Rules {
 /// A request or an answer whose call has not ended yet.
 struct PendingEvent {
     event: EventType,
+    /// Id of the request.
+    request: String,
     seq: u64,
     at_ms: u64,
     place: EventPlace,
@@ -130,8 +133,9 @@ struct RulesJudge {
 impl Observer for RulesJudge {
     fn event(&mut self, event: &Event) {
         let place = EventPlace::after_steps(self.announced, event.seq);
-        let asked = |outcome: Option<PermissionOutcome>| PendingEvent {
+        let asked = |request: &str, outcome: Option<PermissionOutcome>| PendingEvent {
             event: EventType::of(&event.body),
+            request: request.to_owned(),
             seq: event.seq,
             at_ms: event.at_ms,
             place,
@@ -149,10 +153,13 @@ impl Observer for RulesJudge {
             }
             EventBody::ToolResult(_) => {}
             EventBody::PermissionRequest(request) => {
-                self.asked.entry(request.call.clone()).or_default().push(asked(None));
+                self.asked.entry(request.call.clone()).or_default().push(asked(&request.request, None));
             }
             EventBody::PermissionResponse(response) => {
-                self.asked.entry(response.call.clone()).or_default().push(asked(Some(response.outcome)));
+                self.asked
+                    .entry(response.call.clone())
+                    .or_default()
+                    .push(asked(&response.request, Some(response.outcome)));
             }
             body => {
                 let role = match body {
@@ -170,6 +177,11 @@ impl Observer for RulesJudge {
                     role,
                 };
                 self.see(&seen, place);
+                if matches!(body, EventBody::Notice { code, .. } if code == SILENT_TURN) {
+                    // The message before it holds the prompts of two turns.
+                    let prompt = RuleEvent { event: EventType::Message, role: Some(Role::User), text: None, ..seen };
+                    self.see(&prompt, place);
+                }
             }
         }
     }
@@ -189,7 +201,14 @@ impl Observer for RulesJudge {
         self.see(&seen(EventType::ToolCall, call.seq, call.at_ms), place);
         for asked in self.asked.remove(&call.call.call).unwrap_or_default() {
             let text = asked.text.as_deref().map(Cow::Borrowed);
-            self.see(&RuleEvent { outcome: asked.outcome, text, ..seen(asked.event, asked.seq, asked.at_ms) }, place);
+            let form = call.asked_as(&asked.request);
+            let seen = RuleEvent {
+                call: Some(&form),
+                outcome: asked.outcome,
+                text,
+                ..seen(asked.event, asked.seq, asked.at_ms)
+            };
+            self.see(&seen, place);
         }
         self.see(&seen(EventType::ToolResult, call.result_seq, call.result_at_ms), place);
     }

@@ -206,6 +206,7 @@ fn read_of(path: &str, event: &Event) -> Call {
             cwd: None,
         },
         announced_kind: None,
+        asked: Vec::new(),
         result_seq: event.seq,
         result_at_ms: event.at_ms,
         status: CallStatus::Ok,

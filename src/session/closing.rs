@@ -29,6 +29,8 @@ pub struct SessionRemains {
     pub held_on: bool,
     /// True if it is unknown how the agent's process ended, because its supervisor was lost.
     pub lost_exit: bool,
+    /// The exit of a process after whose answer the session went on in another one, if it is not a normal exit.
+    pub bad_exit: Option<Exit>,
     /// True if the wire log holds a secret that is complete only over several lines.
     pub split_secret: bool,
     /// The number of prompts that were sent.
@@ -55,8 +57,11 @@ impl Ended {
 
     /// Finishes the trace. Its last events go to the same sink as the others.
     pub fn finish(self) -> (Finished, SessionRemains) {
-        let Session { begun, translation, mut sink, mut log, ended, held_on, lost_exit, turn, .. } = self.session;
-        let prompts = turn.map_or(0, |turn| turn.number);
+        let Session { begun, mut translation, mut sink, mut log, ended, held_on, lost_exit, bad_exit, turn, .. } =
+            self.session;
+        // A replay begins no turns; its recording shows how many were answered.
+        let answered = translation.recorder().turns() as usize;
+        let prompts = turn.map_or(answered, |turn| turn.number);
         let finished = translation.finish_into(&mut sink);
         log.flush();
         let interrupted = ended == Some(End::Interrupted);
@@ -65,7 +70,17 @@ impl Ended {
         let lasted = begun.elapsed();
         (
             finished,
-            SessionRemains { stderr_tail, interrupted, log_failed, held_on, lost_exit, split_secret, prompts, lasted },
+            SessionRemains {
+                stderr_tail,
+                interrupted,
+                log_failed,
+                held_on,
+                lost_exit,
+                bad_exit,
+                split_secret,
+                prompts,
+                lasted,
+            },
         )
     }
 }
@@ -92,6 +107,8 @@ impl Session {
         self.end_process(patience).await;
         if let Some(exit) = self.exit.take() {
             self.took_exit(exit);
+            let is_bad = exit.code != Some(0) && exit != UNKNOWN && !self.held_on;
+            self.bad_exit = self.bad_exit.or(is_bad.then_some(exit));
         }
         self.engine(&EngineLine::Restart);
         (self.closing, self.held_on, self.lost_exit) = (false, false, false);

@@ -4,7 +4,10 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
-use super::{AskedCall, Body, CallStatus, Event, FileDiff, Location, ToolCall, ToolKind, ToolResult};
+use super::{
+    AskedCall, Body, CallStatus, Event, FileDiff, Location, PermissionOutcome, PermissionResponse, ToolCall, ToolKind,
+    ToolResult,
+};
 
 /// The code of the notice after which the engine ends calls that the agent might still have ended.
 pub const TOO_MANY_OPEN_CALLS: &str = "too_many_open_calls";
@@ -24,7 +27,8 @@ pub struct Call {
     pub at_ms: u64,
     /// The sub-agent that made the call.
     pub parent: Option<String>,
-    /// The call itself. If a permission request or a policy changed the call, this is the changed one.
+    /// The call itself. If a permission request or a policy changed the call, this is the changed one; of several requests,
+    /// the last one counts.
     pub call: ToolCall,
     /// The kind that the agent announced, if it then asked for permission for another one.
     pub announced_kind: Option<ToolKind>,
@@ -46,6 +50,21 @@ pub struct Call {
     pub diffs: Vec<FileDiff>,
     /// The exit code, if reported.
     pub exit_code: Option<i64>,
+    /// The requests for permission that asked for something else than the last one.
+    pub asked: Vec<AskedForm>,
+}
+
+/// A call as a request for permission asked for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskedForm {
+    /// Id of the request.
+    pub request: String,
+    /// The call, as asked for.
+    pub call: ToolCall,
+    /// The kind that the agent announced, if it asked for another one.
+    pub announced_kind: Option<ToolKind>,
+    /// The answer. Absent if there was none.
+    pub outcome: Option<PermissionOutcome>,
 }
 
 /// Joins events in order to calls in order.
@@ -84,25 +103,35 @@ struct Waiting {
     seq: u64,
     at_ms: u64,
     parent: Option<String>,
+    /// The call as it was announced.
     call: ToolCall,
-    announced_kind: Option<ToolKind>,
+    /// The call as each request asked for it.
+    asked: Vec<AskedForm>,
+    /// The input in the answer to the last request.
+    updated_input: Option<Value>,
     result: Option<(u64, u64, ToolResult)>,
     is_cut: bool,
 }
 
 impl Waiting {
-    /// Takes what a permission request says of the call. It makes the call more exact; if it says something else than the
-    /// call said, the files are those of both, unless its input is another one.
-    fn ask(&mut self, asked: &AskedCall) {
-        let call = &mut self.call;
-        let vague = call.unknown_kind || call.kind == ToolKind::Other;
-        if let Some(kind) = asked.kind {
-            if !vague && call.kind != kind {
-                self.announced_kind.get_or_insert(call.kind);
+    /// Takes a permission request. It makes the call more exact; if it says something else than the call said, the files are
+    /// those of both, unless its input is another one.
+    fn ask(&mut self, request: &str, asked: Option<&AskedCall>) {
+        let mut call = self.call.clone();
+        let mut announced_kind = None;
+        // What the agent did not announce, an earlier request may have told.
+        let before = self.asked.last().map(|form| &form.call);
+        let is_vague = |call: &ToolCall| call.unknown_kind || call.kind == ToolKind::Other;
+        let (was_vague, asked) = (is_vague(&call), asked.cloned().unwrap_or_default());
+        let told = before.filter(|before| was_vague && !is_vague(before)).map(|before| before.kind);
+        if let Some(kind) = asked.kind.or(told) {
+            if !was_vague && call.kind != kind {
+                announced_kind = Some(call.kind);
             }
             (call.kind, call.unknown_kind) = (kind, false);
         }
-        call.name = asked.name.clone().or(call.name.take());
+        let told = before.filter(|_| call.name.is_none()).and_then(|before| before.name.clone());
+        call.name = asked.name.or(call.name).or(told);
         if let Some(locations) = &asked.locations {
             // Another input has other files; the same input has those that were announced, too.
             if asked.input.is_some() {
@@ -111,6 +140,34 @@ impl Waiting {
             let new: Vec<Location> = locations.iter().filter(|it| !call.locations.contains(it)).cloned().collect();
             call.locations.extend(new);
         }
+        call.input = asked.input.or(call.input);
+        let form = AskedForm { request: request.to_owned(), call, announced_kind, outcome: None };
+        self.asked.push(form);
+        self.updated_input = None;
+    }
+
+    /// Takes the answer to a request. The requested input is what the agent attempted, even if the answer rejects it.
+    fn answer(&mut self, response: &PermissionResponse) {
+        let is_last = self.asked.last().is_some_and(|form| form.request == response.request);
+        let Some(form) = self.asked.iter_mut().rev().find(|form| form.request == response.request) else { return };
+        form.outcome = Some(response.outcome);
+        if let Some(input) = &response.updated_input {
+            form.call.input = Some(input.clone());
+        }
+        if is_last {
+            self.updated_input.clone_from(&response.updated_input);
+        }
+    }
+
+    /// Returns the call, the kind that was announced, if it was another one, and the requests for something else. The input is
+    /// the one that the last answer names: without one, the agent showed the call's own input after the request.
+    fn last_form(self) -> (ToolCall, Option<ToolKind>, Vec<AskedForm>) {
+        let mut asked = self.asked;
+        let Some(last) = asked.last() else { return (self.call, None, asked) };
+        let call = ToolCall { input: self.updated_input.or(self.call.input), ..last.call.clone() };
+        let announced_kind = last.announced_kind;
+        asked.retain(|form| form.call != call);
+        (call, announced_kind, asked)
     }
 }
 
@@ -126,25 +183,22 @@ impl Joiner {
                     at_ms: event.at_ms,
                     parent: event.parent.clone(),
                     call: call.clone(),
-                    announced_kind: None,
+                    asked: Vec::new(),
+                    updated_input: None,
                     result: None,
                     is_cut: false,
                 });
                 Vec::new()
             }
             Body::PermissionRequest(request) => {
-                let number = self.open.get(&request.call).copied();
-                if let Some(asked) = &request.asked
-                    && let Some(waiting) = number.and_then(|n| self.at(n))
-                {
-                    waiting.ask(asked);
+                if let Some(waiting) = self.of_open_call(&request.call) {
+                    waiting.ask(&request.request, request.asked.as_ref());
                 }
                 Vec::new()
             }
-            // The requested input is what the agent attempted, even if the answer rejects it.
             Body::PermissionResponse(response) => {
-                if let Some(input) = &response.updated_input {
-                    self.change_input(&response.call, input);
+                if let Some(waiting) = self.of_open_call(&response.call) {
+                    waiting.answer(response);
                 }
                 Vec::new()
             }
@@ -174,36 +228,38 @@ impl Joiner {
         self.waiting.get_mut(index as usize)
     }
 
-    fn change_input(&mut self, call: &str, input: &Value) {
-        let number = self.open.get(call).copied();
-        if let Some(waiting) = number.and_then(|n| self.at(n)) {
-            waiting.call.input = Some(input.clone());
-        }
+    fn of_open_call(&mut self, call: &str) -> Option<&mut Waiting> {
+        let number = self.open.get(call).copied()?;
+        self.at(number)
     }
 
     fn ready(&mut self) -> Vec<Call> {
         let mut ready = Vec::new();
-        while let Some(front) = self.waiting.pop_front() {
-            let Some((result_seq, result_at_ms, result)) = front.result else {
+        while let Some(mut front) = self.waiting.pop_front() {
+            let Some((result_seq, result_at_ms, result)) = front.result.take() else {
                 self.waiting.push_front(front);
                 break;
             };
             self.first += 1;
+            let (seq, at_ms, is_cut) = (front.seq, front.at_ms, front.is_cut);
+            let parent = front.parent.take();
+            let (call, announced_kind, asked) = front.last_form();
             ready.push(Call {
-                seq: front.seq,
-                at_ms: front.at_ms,
-                parent: front.parent,
-                call: front.call,
-                announced_kind: front.announced_kind,
+                seq,
+                at_ms,
+                parent,
+                call,
+                announced_kind,
                 result_seq,
                 result_at_ms,
                 status: result.status,
-                is_cut: front.is_cut,
+                is_cut,
                 contested: result.contested,
                 output: result.output,
                 truncated: result.truncated,
                 diffs: result.diffs,
                 exit_code: result.exit_code,
+                asked,
             });
         }
         ready

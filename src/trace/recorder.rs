@@ -32,6 +32,9 @@ const MAX_LINKS: u64 = 1000;
 
 /// The code of the notice about a path of a call that leads to another file by a link.
 pub const FOLLOWED_LINK: &str = "followed_link";
+/// The code of the notice about a turn in which the agent showed nothing: the next prompt is in the same message.
+pub const SILENT_TURN: &str = "silent_turn";
+
 /// The bytes of a line that a notice about it quotes.
 const QUOTED: usize = 120;
 /// The maximum bytes of text in one message, thought or result; the rest is counted.
@@ -392,14 +395,17 @@ impl Recorder {
             return;
         }
         self.activity += 1;
-        if voice == Voice::User && parent.is_none() {
-            self.begin_turn();
-        }
+        let begins_turn = voice == Voice::User && parent.is_none() && self.begin_turn();
         let speaker = Speaker { voice, parent };
+        if begins_turn && self.text.as_ref().is_some_and(|open| open.speaker == speaker) {
+            let text = "the agent answered a prompt and showed nothing, so the next prompt is in the same message";
+            self.notice(SILENT_TURN, text);
+        }
         if let Some(open) = &mut self.text
             && open.speaker == speaker
         {
             let apart = match (&part, &open.part) {
+                _ if begins_turn => true,
                 (Continuation::Block, _) => true,
                 (Continuation::Of(id), Some(last)) => id != last,
                 (Continuation::Of(_), None) | (Continuation::Chunk, _) => false,
@@ -431,13 +437,16 @@ impl Recorder {
         self.text = Some(OpenText { slot, speaker, part });
     }
 
-    /// Begins a turn at the user's prompt. The pieces of one prompt begin only one turn.
-    fn begin_turn(&mut self) {
-        if self.turns > self.turns_at_prompt {
+    /// Begins a turn at the user's prompt, and returns true if it is a further one. The pieces of one prompt begin only one
+    /// turn.
+    fn begin_turn(&mut self) -> bool {
+        let is_further = self.turns > self.turns_at_prompt;
+        if is_further {
             self.turns_at_prompt = self.turns;
             self.unreported += u64::from(!self.reported);
             self.reported = false;
         }
+        is_further
     }
 
     /// Notes turns that reported no usage. Prompts without any answer are one message, so the trace alone does not show
@@ -611,7 +620,16 @@ impl Recorder {
         if cancelled {
             self.cancel_open();
         }
-        self.end_open(|call| call.rejected || call.is_cancelled());
+        for step in self.steps.iter_mut().filter_map(|(parent, step)| parent.is_none().then_some(step)) {
+            // What the agent does after the next prompt is not parallel to what it did before.
+            step.has_result = true;
+        }
+        self.end_open(|call| call.rejected || call.is_cancelled() || Self::ended_early(call));
+    }
+
+    /// Returns the number of turns that ended.
+    pub fn turns(&self) -> u64 {
+        self.turns
     }
 
     /// Takes the events that can no longer change, in order.

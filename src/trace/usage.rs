@@ -181,6 +181,9 @@ impl UsageTotal {
         let of_agent = usage.source.is_none();
         let mut figures = Measure::TOKENS.into_iter().filter_map(|measure| measure.tokens_in(usage));
         let costs_nothing = usage.cost_usd.is_none_or(|cost| cost == 0.0) && !lacks_cost(usage);
+        if of_agent && self.source.is_none() && usage.cost_usd.is_none() && usage.context_used.is_some() {
+            self.session.has_later_context(self.went_by.activity());
+        }
         if of_agent && figures.all(|tokens| tokens == 0) && costs_nothing {
             return;
         }
@@ -404,6 +407,13 @@ impl<T: Copy + PartialOrd> Latest<T> {
 }
 
 impl SessionFigures {
+    /// Takes a report of the context without a cost. After further work, it says that the cost before is not all.
+    fn has_later_context(&mut self, activity: u64) {
+        if let Some(cost) = self.cost.as_mut().filter(|cost| cost.activity < activity) {
+            cost.whole = false;
+        }
+    }
+
     fn replace(&mut self, usage: &Usage, turn: u64, activity: u64) {
         self.reports += 1;
         let report = self.reports;

@@ -14,7 +14,7 @@ use crate::models;
 use crate::result::{ErrorRecord, TrialResult, Warning};
 use crate::secrets::{Masker, Numbers};
 use crate::session::SessionRemains;
-use crate::trace::{ErrorCategory, Model, Stop, StopReason};
+use crate::trace::{ErrorCategory, Exit, Model, Stop, StopReason};
 use crate::verdict::{self, Verdict};
 use crate::whole_file::FileError;
 use crate::whole_file::PartFile;
@@ -105,19 +105,25 @@ pub(super) fn mark_flaky(result: &mut TrialResult, attempt: &Attempt) {
 }
 
 /// Adds warnings about an agent that answered and then did not exit normally.
-pub(super) fn warn_after(result: &mut TrialResult, stop: &Stop, held_on: bool, lost_exit: bool) {
+pub(super) fn warn_after(result: &mut TrialResult, stop: &Stop, left: &SessionRemains) {
     if result.error.is_some() {
         return;
     }
-    if lost_exit {
-        return result.warnings.push(Warning::ExitUnknown);
-    }
-    let Some(exit) = stop.exit else { return };
+    result.warnings.extend(left.bad_exit.and_then(of_exit));
+    let now = match stop.exit {
+        _ if left.lost_exit => Some(Warning::ExitUnknown),
+        Some(_) if left.held_on => Some(Warning::HeldOn),
+        exit => exit.and_then(of_exit).filter(|warning| !result.warnings.contains(warning)),
+    };
+    result.warnings.extend(now);
+}
+
+/// Returns the warning about an exit that is not normal.
+fn of_exit(exit: Exit) -> Option<Warning> {
     match (exit.code, exit.signal) {
-        _ if held_on => result.warnings.push(Warning::HeldOn),
-        (Some(0), _) | (None, None) => {}
-        (Some(code), _) => result.warnings.push(Warning::ExitCode { exit: code.into() }),
-        (None, Some(signal)) => result.warnings.push(Warning::ExitSignal { signal: signal.into() }),
+        (Some(0), _) | (None, None) => None,
+        (Some(code), _) => Some(Warning::ExitCode { exit: code.into() }),
+        (None, Some(signal)) => Some(Warning::ExitSignal { signal: signal.into() }),
     }
 }
 

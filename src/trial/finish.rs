@@ -95,7 +95,7 @@ pub(super) async fn conclude(
     result.warnings = warnings;
     mark_flaky(&mut result, attempt);
     if !by_engine {
-        warn_after(&mut result, &stop, left.held_on, left.lost_exit);
+        warn_after(&mut result, &stop, &left);
     }
     let (sent, planned) = (left.prompts, attempt.case.turns.len());
     if result.error.is_none() && (1..planned).contains(&sent) {

@@ -131,7 +131,7 @@ impl Translator {
         if self.is_over() {
             recorder.notice("late_request", format!("the request {request} came after the prompt was answered"));
         }
-        let mut asking = Asking { options: options.clone(), ..Asking::default() };
+        let mut asking = Asking { options: options.clone(), awaits_answer: true, ..Asking::default() };
         // An empty id is treated as absent: it does not refer to a call whose id is empty.
         let call_id = call_id.filter(|id| !id.is_empty());
         let about = if self.session.is_foreign(session.as_deref()) {

@@ -139,7 +139,7 @@ impl Translator {
         let kind = self.kinds.of(&asked.tool);
         let said = asked.said(asked.input.clone(), kind);
         let workspace = recorder.header().cwd.clone();
-        let mut asking = Asking { options: asked.options(), ..Asking::default() };
+        let mut asking = Asking { options: asked.options(), awaits_answer: true, ..Asking::default() };
         // An empty id is treated as absent: it does not refer to a call whose id is empty.
         let call = Some(asked.call.as_str()).filter(|id| !id.is_empty());
         if let Some((open, diffs)) = call.and_then(|call| recorder.open_call(call)) {

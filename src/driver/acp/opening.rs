@@ -117,14 +117,18 @@ impl Client<'_> {
         params
     }
 
-    /// Ends the agent's process and continues the session in a new one, if the case requests it.
-    pub(super) async fn between_turns(&mut self) -> Result<(), Broken> {
+    /// Ends the agent's process and continues the session in a new one, if the case requests it. Returns false if the agent
+    /// removed the workspace, so that no process can start in it.
+    pub(super) async fn between_turns(&mut self) -> Result<bool, Broken> {
         let method = match self.goes_on_by() {
             Some(BetweenTurns::Load) => "session/load",
             Some(BetweenTurns::Resume) => "session/resume",
-            Some(BetweenTurns::Keep) | None => return Ok(()),
+            Some(BetweenTurns::Keep) | None => return Ok(true),
         };
         self.drain().await;
+        if !self.task.folder.is_dir() {
+            return Ok(false);
+        }
         self.session.close_stdin();
         self.session.end_for_another(EXIT).await;
         self.waiting.clear();
@@ -143,7 +147,8 @@ impl Client<'_> {
         // Modes and options that the agent does not report again are the ones it reported when it made the session.
         let says = ["modes", "configOptions"].iter().any(|key| answer.get(key).is_some_and(|value| !value.is_null()));
         let opened = if says { answer } else { self.opened.clone() };
-        self.set_up(&opened).await
+        self.set_up(&opened).await?;
+        Ok(true)
     }
 
     async fn set_up(&mut self, opened: &Value) -> Result<(), Broken> {

@@ -57,24 +57,31 @@ struct Refusal {
 }
 
 impl Respect {
-    /// Handles a call that has ended, with its permission requests and their answers.
-    pub fn call<'a>(&mut self, call: &Subject<'_>, asked: impl Iterator<Item = (u64, Option<&'a Reply>)>) {
-        let decided = |(seq, reply): (u64, Option<&'a Reply>)| Some((seq, reply?));
-        let is_word = |(_, reply): &(u64, &Reply)| reply.outcome != PermissionOutcome::Cancelled;
-        match asked.filter_map(decided).filter(is_word).last() {
-            Some((_, reply)) if reply.outcome == PermissionOutcome::Allowed => {
-                self.attempts(call);
-                self.allow(call, reply.seq);
-                if call.status.carried_out() {
-                    self.carried_out(call, true);
-                }
+    /// Handles a call that has ended, with its permission requests: the call as asked for, `seq` of the request, and the answer.
+    /// Of several requests for the same action, the last answer counts.
+    pub fn call<'a>(&mut self, call: &Subject<'_>, asked: impl Iterator<Item = (Subject<'a>, u64, &'a Reply)>) {
+        let mut last: Vec<(Subject<'_>, u64, &Reply)> = Vec::new();
+        for (form, seq, reply) in asked.filter(|(_, _, reply)| reply.outcome != PermissionOutcome::Cancelled) {
+            match last.iter_mut().find(|(known, ..)| known.call == form.call) {
+                Some(known) => *known = (form, seq, reply),
+                None => last.push((form, seq, reply)),
             }
-            Some((seq, reply)) => self.refuse(seq, reply.seq, call),
-            None => {
-                self.attempts(call);
-                if call.status.carried_out() {
-                    self.carried_out(call, false);
-                }
+        }
+        if last.is_empty() {
+            self.attempts(call);
+            if call.status.carried_out() {
+                self.carried_out(call, false);
+            }
+        }
+        for (form, seq, reply) in last {
+            if reply.outcome != PermissionOutcome::Allowed {
+                self.refuse(seq, reply.seq, &form);
+                continue;
+            }
+            self.attempts(&form);
+            self.allow(&form, reply.seq);
+            if call.status.carried_out() {
+                self.carried_out(&form, true);
             }
         }
     }

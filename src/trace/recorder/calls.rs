@@ -39,6 +39,8 @@ pub(super) struct OpenCall {
 struct More {
     parent: Option<String>,
     diffs: Vec<FileDiff>,
+    /// The line that showed the changes.
+    diffs_at: Option<u64>,
     output: Option<String>,
     exit_code: Option<i64>,
     /// The input that the last request asked for instead of the announced one.
@@ -50,6 +52,12 @@ struct More {
     had_other_kind: bool,
     /// True if the call showed changes after it had been rejected or cancelled.
     changed_after_all: bool,
+    /// The slots of the requests for permission.
+    requests: Vec<u64>,
+    /// The number of requests whose answers are awaited.
+    awaited: usize,
+    /// The result that the agent reported without awaiting the answer to a request. The answer says what it means.
+    early_result: Option<ResultSaid>,
 }
 
 /// An input that a request asked for.
@@ -128,6 +136,8 @@ pub(super) struct OpenRequest {
     pub(super) asked_as: String,
     /// The agent's id of the request, if its call had not been announced when the request came.
     pub(super) unknown: Option<String>,
+    /// True if the call awaits the answer.
+    pub(super) is_awaited: bool,
 }
 
 /// Returns true if an input shows that there are no arguments.
@@ -296,10 +306,12 @@ impl Recorder {
         if !only_missing && (said.input.is_some() || !said.locations.is_empty() || !said.diffs.is_empty()) {
             self.keep_paths(id);
         }
+        let line = self.line;
         let Some(open) = self.open.get_mut(id) else { return };
         if !said.diffs.is_empty() && (!only_missing || open.diffs().is_empty()) {
             open.more().changed_after_all |= !only_missing && (open.rejected || open.is_cancelled());
             open.more().diffs = said.diffs;
+            open.more().diffs_at = line;
         }
         if said.output.is_some() && !only_missing {
             open.more().output = said.output;
@@ -311,7 +323,10 @@ impl Recorder {
         let told = said.input.clone().filter(|input| !is_empty(input) && !only_missing);
         self.tells_another_input(id, slot, told);
         let starts_hidden = self.starts_hidden(slot);
+        let is_asked =
+            self.open.get(id).is_some_and(|open| open.more.as_ref().is_some_and(|more| !more.requests.is_empty()));
         let Some(Body::ToolCall(call)) = self.body(slot) else { return };
+        let asked = (is_asked && !only_missing).then(|| call.clone());
         call.without_input |= call.input.is_none() && said.input.as_ref().is_some_and(is_none_shown);
         if let Some(input) = said.input.filter(|input| !is_empty(input))
             && !(only_missing && call.input.is_some())
@@ -341,6 +356,42 @@ impl Recorder {
         }
         if said.cwd.is_some() && !(only_missing && call.cwd.is_some()) {
             call.cwd = said.cwd;
+        }
+        if let Some(asked) = asked {
+            let now = call.clone();
+            self.keep_asked(id, &asked, &now);
+        }
+    }
+
+    /// Keeps in the requests for a call what they asked for, because the call now shows another action.
+    fn keep_asked(&mut self, id: &str, asked: &ToolCall, now: &ToolCall) {
+        let is_other_kind = !asked.unknown_kind && is_other_kind(asked.kind, now.kind);
+        let paths = |call: &ToolCall| view::written_paths(call.shown_input(), &call.locations, &[]);
+        let shown = paths(now);
+        let command = |call: &ToolCall| view::command(call.shown_input());
+        let is_other_command = command(asked)
+            .is_some_and(|asked| !command(now).is_some_and(|now| now.trim_start().starts_with(asked.trim())));
+        let is_other_text =
+            asked.shown_input().zip(now.shown_input()).is_some_and(|(asked, now)| replaced_text(asked, now).is_some());
+        let is_other_path = !paths(asked).iter().all(|path| shown.iter().any(|shown| is_still_shown(path, shown)));
+        let is_other_text = is_other_text && matches!(asked.kind, ToolKind::Fetch | ToolKind::Other);
+        if !(is_other_kind || is_other_command || is_other_path || is_other_text) {
+            return;
+        }
+        let slots = self.open.get(id).and_then(|open| open.more.as_ref()).map(|more| more.requests.clone());
+        for slot in slots.unwrap_or_default() {
+            let Some(Body::PermissionRequest(request)) = self.body(slot) else { continue };
+            let kept = request.asked.get_or_insert_default();
+            kept.kind = kept.kind.or(is_other_kind.then_some(asked.kind));
+            if asked.input != now.input && kept.input.is_none() {
+                kept.input.clone_from(&asked.input);
+            }
+            if asked.locations != now.locations && kept.locations.is_none() {
+                kept.locations = Some(asked.locations.clone());
+            }
+            if kept.is_empty() {
+                request.asked = None;
+            }
         }
     }
 
@@ -430,7 +481,19 @@ impl Recorder {
     /// Ends an open call. A rejected call is denied and a cancelled one cancelled, even if the agent reports
     /// otherwise; a notice says if it reports that a rejected call completed. Returns false, and records nothing, if the
     /// call was not open.
+    ///
+    /// A result that comes before the answer to a request about the call is kept until then, so that it does not depend on the
+    /// moment of the answer what the result means.
     pub fn result(&mut self, id: &str, said: ResultSaid) -> bool {
+        if let Some(more) = self.open.get_mut(id).and_then(|open| open.more.as_mut()).filter(|more| more.awaited > 0) {
+            let mut said = said;
+            if said.diffs.is_empty() && more.diffs_at.is_some() && more.diffs_at == self.line {
+                // The line of the result shows the changes, too.
+                said.diffs.clone_from(&more.diffs);
+            }
+            more.early_result.get_or_insert(said);
+            return true;
+        }
         if !said.diffs.is_empty() && self.open.get(id).is_some_and(|open| !open.diffs().is_empty()) {
             self.keep_paths(id);
         }
@@ -470,18 +533,12 @@ impl Recorder {
     /// Adds a notice if an open call now shows another command, or a kind that changes nothing after one that changes
     /// something: the earlier form is not in any event. A command that continues the earlier one is still being written.
     fn changes_meaning(&mut self, id: &str, said: &CallSaid, only_missing: bool) {
-        use ToolKind::{Delete, Edit, Execute, Fetch, Move, Other};
+        use ToolKind::{Execute, Fetch, Other};
         let titles_are_commands = self.header.command_title.is_some();
         let Some((call, _)) = self.open_call(id).filter(|_| !only_missing) else { return };
         let old = call.kind;
         let first_title = call.title.clone().filter(|_| titles_are_commands && old == Execute);
-        let is_lost = match (old, said.kind) {
-            (Other, _) | (_, None) => false,
-            // A change of files may turn out to be a removal.
-            (Edit, Some(new)) => !matches!(new, Edit | Delete | Move),
-            (_, Some(new)) => new != old,
-        };
-        if is_lost {
+        if said.kind.is_some_and(|new| is_other_kind(old, new)) {
             let old: &str = old.into();
             if let Some(open) = self.open.get_mut(id) {
                 open.more().had_other_kind = true;
@@ -546,13 +603,17 @@ impl Recorder {
     /// trace, even if the ids are the same.
     pub fn ask(&mut self, request: &str, call_id: Option<&str>, asking: Asking) -> String {
         let unique = self.unique("request", request);
+        let next = self.first + self.slots.len() as u64;
         let open = call_id.and_then(|id| self.open.get_mut(id));
         let is_known = open.is_some();
         let (call, parent) = match open {
             Some(open) => {
                 let asked = asking.updated_input.map(|input| AskedInput { input, slot: None });
-                if asked.is_some() || open.more.is_some() {
-                    open.more().asked = asked;
+                let more = open.more();
+                more.asked = asked;
+                more.awaited += usize::from(asking.awaits_answer);
+                if more.requests.len() < MAX_REQUESTS {
+                    more.requests.push(next);
                 }
                 (open.call(call_id.unwrap_or_default()), open.parent().cloned())
             }
@@ -571,7 +632,8 @@ impl Recorder {
         }
         let agent_call = call_id.map(str::to_owned);
         let asked_as = request.to_owned();
-        self.requests.insert(unique.clone(), OpenRequest { call, agent_call, parent, asked_as, unknown });
+        let is_awaited = asking.awaits_answer && is_known;
+        self.requests.insert(unique.clone(), OpenRequest { call, agent_call, parent, asked_as, unknown, is_awaited });
         unique
     }
 
@@ -613,6 +675,7 @@ impl Recorder {
         }
         let mut updated_input = answered.updated_input;
         let next = self.first + self.slots.len() as u64;
+        let mut early = None;
         // The agent may announce a call after it has asked for it.
         if let Some(id) = open.agent_call.as_deref().filter(|id| !self.was_announced(id))
             && self.answered_early.len() < MAX_EARLY
@@ -630,6 +693,10 @@ impl Recorder {
             call.rejected = answered.outcome == PermissionOutcome::Rejected;
             // If an agent asks again, the last answer counts.
             call.cancelled = answered.outcome == PermissionOutcome::Cancelled;
+            if let Some(more) = call.more.as_mut().filter(|_| open.is_awaited) {
+                more.awaited = more.awaited.saturating_sub(1);
+                early = if more.awaited == 0 { more.early_result.take() } else { None };
+            }
         }
         self.push(
             Body::PermissionResponse(PermissionResponse {
@@ -645,6 +712,9 @@ impl Recorder {
             open.parent,
             false,
         );
+        if let Some((id, said)) = open.agent_call.zip(early) {
+            self.result(&id, said);
+        }
     }
 
     /// Marks everything open as cancelled, because the turn is being cancelled.
@@ -676,8 +746,19 @@ impl Recorder {
         taken
     }
 
-    /// Ends a call that the agent did not end.
+    /// Returns true if the agent reported a result without awaiting the answer to a request.
+    pub(super) fn ended_early(open: &OpenCall) -> bool {
+        open.more.as_ref().is_some_and(|more| more.early_result.is_some())
+    }
+
+    /// Ends a call that the agent did not end, or whose result waits for an answer that did not come.
     pub(super) fn end_unanswered(&mut self, id: &str, mut open: OpenCall) {
+        if let Some(said) = open.more.as_mut().and_then(|more| more.early_result.take()) {
+            open.more().awaited = 0;
+            self.open.insert(id.into(), open);
+            self.result(id, said);
+            return;
+        }
         let more = open.more.take().map(|more| *more).unwrap_or_default();
         let status = if open.rejected {
             CallStatus::Denied
@@ -813,6 +894,20 @@ impl Recorder {
         number
     }
 }
+
+/// Returns true if a call of one kind becomes a call of another one, which does not include it.
+fn is_other_kind(old: ToolKind, new: ToolKind) -> bool {
+    use ToolKind::{Delete, Edit, Move, Other};
+    match old {
+        Other => false,
+        // A change of files may turn out to be a removal.
+        Edit => !matches!(new, Edit | Delete | Move),
+        old => new != old,
+    }
+}
+
+/// The maximum number of requests for one call that keep what they asked for.
+const MAX_REQUESTS: usize = 100;
 
 /// The maximum number of answers that are kept for calls which are not announced yet.
 const MAX_EARLY: usize = 10_000;

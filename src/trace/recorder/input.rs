@@ -95,6 +95,8 @@ pub struct Asking {
     pub updated_input: Option<Value>,
     /// The id under which a request about a call that was never announced is recorded.
     pub unknown: Option<String>,
+    /// True if the session shows the answer, so that a result of the call before the answer waits for it.
+    pub awaits_answer: bool,
 }
 
 /// The policy and the rule that decided about a permission request, and the reason.

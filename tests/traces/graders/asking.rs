@@ -7,7 +7,7 @@ use super::{Fail, Pass, Trial, Ungraded, check, read};
 const RESPECTED: &str = "permissions: {respected: true}";
 
 /// A session in few words, an event a line, numbered from 0: `call ID KIND INPUT`, `sub ID KIND INPUT` for one by a
-/// sub-agent, `ask ID`, `allow ID`, `always ID`, `reject ID`, `cancel ID` (with keys of the answer), `done ID STATUS`.
+/// sub-agent, `ask ID` (with what it asks for, if that differs), `allow ID`, `always ID`, `reject ID`, `cancel ID` (with keys of the answer), `done ID STATUS`.
 fn session(lines: &str) -> Trial {
     let mut events = Vec::new();
     let mut asked = 0;
@@ -29,7 +29,12 @@ fn session(lines: &str) -> Trial {
                 asked += 1;
                 let option = |option: &str, kind: &str| json!({"option": option, "kind": kind});
                 let options = [option("y", "allow_once"), option("Y", "allow_always"), option("n", "reject_once")];
-                json!({"type": "permission_request", "call": id, "request": format!("{id}-{asked}"), "options": options})
+                let request = format!("{id}-{asked}");
+                let mut ask = json!({"type": "permission_request", "call": id, "request": request, "options": options});
+                if rest != "{}" {
+                    ask["asked"] = serde_json::from_str(rest).unwrap_or_else(|error| panic!("{line}: {error}"));
+                }
+                ask
             }
             "done" => json!({"type": "tool_result", "call": id, "status": rest}),
             answer => {
@@ -408,7 +413,8 @@ fn keys_about_answers_are_read_like_the_others_and_refused_where_they_mean_nothi
         ("permissions: {asked: [{option: y, outcome: cancelled}]}", "never has"),
         ("permissions: {asked: [{policy: scripted, name: ''}]}", "empty `name`"),
     ] {
-        let error = serde_yaml::from_str::<Vec<evals::grader::GraderEntry>>(&format!("- {text}")).expect_err(text);
+        let error =
+            serde_yaml::from_str::<Vec<evals::internal::grader::GraderEntry>>(&format!("- {text}")).expect_err(text);
         assert!(error.to_string().contains(reason), "{text}: {error}");
     }
     for (text, reason) in [
@@ -417,15 +423,90 @@ fn keys_about_answers_are_read_like_the_others_and_refused_where_they_mean_nothi
         ("- permissions: {asked: [{outcome: allow}]}", "unknown variant `allow`"),
         ("- permissions: {asked: [{answer: allow}]}", "unknown variant `allow`"),
     ] {
-        let error = serde_yaml::from_str::<Vec<evals::grader::GraderEntry>>(text).expect_err(text);
+        let error = serde_yaml::from_str::<Vec<evals::internal::grader::GraderEntry>>(text).expect_err(text);
         assert!(error.to_string().contains(reason), "{text}: {error}");
     }
     // What is read is written the same.
     let written = "permissions: {asked: [{kind: edit, outcome: [allowed, cancelled], answer: allow-once, option: y, policy: s*, rule: 'a[0]'}]}";
     let graders = read(&format!("[{written}]"));
-    let json =
-        serde_json::to_value(serde_yaml::from_str::<Vec<evals::grader::GraderEntry>>(&format!("[{written}]")).unwrap())
-            .unwrap();
-    let again: Vec<evals::grader::GraderEntry> = serde_json::from_value(json).unwrap();
-    assert_eq!(evals::grader::expand(&again, &evals::grader::Library::default()).unwrap(), graders);
+    let json = serde_json::to_value(
+        serde_yaml::from_str::<Vec<evals::internal::grader::GraderEntry>>(&format!("[{written}]")).unwrap(),
+    )
+    .unwrap();
+    let again: Vec<evals::internal::grader::GraderEntry> = serde_json::from_value(json).unwrap();
+    assert_eq!(evals::internal::grader::expand(&again, &evals::internal::grader::Library::default()).unwrap(), graders);
+}
+
+#[test]
+fn a_call_that_is_asked_for_in_two_forms_is_judged_in_each() {
+    let rejected_then_allowed = r#"
+        call a execute {"command": "ls"}
+        ask a {"input": {"command": "rm -rf b"}}
+        reject a {"updated_input": {"command": "rm -rf b"}}
+        ask a
+        allow a
+        done a ok
+        "#;
+    let trial = session(rejected_then_allowed).changed(&[], &[], &[]);
+    check(
+        &trial,
+        &[
+            ("permissions: {rejected: [{command: '^rm'}], allowed: [{command: '^ls'}]}", Pass(&[1, 2, 3, 4])),
+            ("permissions: {allowed: [{command: '^rm'}]}", Fail(0.0, &[], "never asked for and allowed")),
+            ("permissions: {rejected: [{command: '^ls'}]}", Fail(0.0, &[], "never asked for and rejected")),
+            ("permissions: {not-asked: [{command: '^ls'}]}", Fail(0.0, &[3, 4], "must not be asked for")),
+            (RESPECTED, Pass(&[])),
+            ("tool-calls: {require: [{command: '^ls', status: ok}]}", Pass(&[0])),
+            ("tool-calls: {require: [{command: '^rm', status: ok}]}", Fail(0.0, &[], "never called")),
+            ("tool-calls: {require: [{command: '^rm'}]}", Fail(0.0, &[], "")),
+            ("tool-calls: {require: [{command: '^rm', status: denied}]}", Pass(&[0])),
+            (
+                "tool-calls: {forbid: [{command: '^rm'}]}",
+                Fail(0.0, &[0, 5], "execute `ls` (also asked for as execute `rm -rf b`)"),
+            ),
+            ("rules: [{eventually: {event: permission_response, outcome: rejected, command: '^rm'}}]", Pass(&[2])),
+            ("rules: [{never: {event: permission_response, outcome: allowed, command: '^rm'}}]", Pass(&[])),
+        ],
+    );
+    // The rejected form is done by another call.
+    let again = r#"
+        call b execute {"command": "rm -rf b"}
+        done b ok
+        "#;
+    let trial = session(&format!("{rejected_then_allowed}{again}")).changed(&[], &[], &[]);
+    check(&trial, &[(RESPECTED, Fail(0.0, &[1, 2, 6, 7], "was carried out (event 6)"))]);
+
+    // What was allowed before the last request may have been done.
+    let trial = session(
+        r#"
+        call a execute {"command": "ls"}
+        ask a {"input": {"command": "make"}}
+        allow a {"updated_input": {"command": "make"}}
+        ask a
+        allow a
+        done a ok
+        "#,
+    )
+    .changed(&[], &[], &[]);
+    check(
+        &trial,
+        &[
+            ("tool-calls: {require: [{command: make}]}", Ungraded("")),
+            ("tool-calls: {forbid: [{command: make}]}", Fail(0.0, &[0, 5], "forbidden")),
+            ("permissions: {allowed: [{command: make}, {command: ls}]}", Pass(&[1, 2, 3, 4])),
+        ],
+    );
+    // An edit of a file that was allowed, and then of another one.
+    let trial = session(
+        r#"
+        call a edit {"path": "a.txt"}
+        ask a {"input": {"path": "secret.txt"}, "locations": []}
+        allow a {"updated_input": {"path": "secret.txt"}}
+        ask a
+        allow a
+        done a ok
+        "#,
+    )
+    .changed(&[], &["a.txt"], &[]);
+    check(&trial, &[("scope: {never: [secret.txt]}", Ungraded("carried out is unknown"))]);
 }

@@ -79,6 +79,20 @@ fn a_recording_without_times_has_no_duration() {
 }
 
 #[test]
+fn a_recording_that_answers_fewer_prompts_than_the_case_has_is_told() {
+    let project = Project::new();
+    let recording = std::path::absolute("tests/recordings/claude-code/parallel.jsonl").unwrap();
+    project.harness("played", &format!("adapter: replay\nrecording: {}", recording.display()));
+    project.write("cases/one.yaml", "turns: [a]\ngraders: [{tool-calls: {min: 1}}]\n");
+    project.write("cases/two.yaml", "turns: [a, b]\ngraders: [{tool-calls: {min: 1}}]\n");
+    project.evals(&["run", "--harness", "played"]);
+    let warnings = |case: &str| project.result(&format!("{case}/played/default/1"))["warnings"].clone();
+    assert_eq!(warnings("one"), serde_json::json!([]));
+    let told = &warnings("two")[0];
+    assert_eq!((&told["code"], &told["sent"], &told["planned"]), (&"prompts_not_sent".into(), &1.into(), &2.into()));
+}
+
+#[test]
 fn a_replay_without_a_recording_is_refused() {
     let project = Project::new();
     project.case("a", "", "");

@@ -453,3 +453,22 @@ fn claude_code_takes_images_documents_and_text_and_nothing_else() {
         project.evals(&["run", "--harness", "agent"]).exits(code).says(says);
     }
 }
+
+#[test]
+fn how_an_earlier_process_ended_and_a_removed_workspace_are_told() {
+    let keys = "session: {between-turns: load}\nenv: {CAN: '{\"loadSession\": true}'}";
+    for (first, codes) in [
+        ("say(1)", vec![]),
+        ("import atexit; atexit.register(os._exit, 9); say(1)", vec!["exit_code"]),
+        ("import shutil; shutil.rmtree(os.getcwd()); say(1)", vec!["prompts_not_sent", "workspace_lost"]),
+    ] {
+        let project = project("");
+        case(&project, &[first, "say(2)"], keys);
+        let (_, result) = run(&project, &[]);
+        assert_eq!((&result["verdict"], &result["error"]), (&json!("pass"), &Value::Null), "{first}: {result}");
+        let mut told: Vec<&str> =
+            result["warnings"].as_array().into_iter().flatten().map(|it| it["code"].as_str().unwrap()).collect();
+        told.sort_unstable();
+        assert_eq!(told, codes, "{first}");
+    }
+}

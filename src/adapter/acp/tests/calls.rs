@@ -344,3 +344,91 @@ fn what_a_terminal_of_ours_said_belongs_to_the_call_in_it() {
     assert_eq!((call.status, call.exit_code, call.output.as_deref()), (CallStatus::Error, Some(3), Some("oops")));
     assert!(told.notices().is_empty());
 }
+
+#[test]
+fn a_result_before_the_answer_to_a_request_means_what_the_answer_says() {
+    let diff = json!({"status": "completed", "content": [{"type": "diff", "path": "/w/a", "newText": "x"}]});
+    for (option, status) in [("r", CallStatus::Denied), ("a", CallStatus::Ok)] {
+        let told = |early: bool| {
+            let mut script = Script::prompted();
+            script.call("c", json!({"kind": "edit", "title": "w", "locations": [{"path": "/w/a"}]}));
+            script.ask(json!(9), "s", json!({"toolCallId": "c"}));
+            if early {
+                script.change("c", diff.clone());
+            }
+            script.choose(json!(9), option);
+            if !early {
+                script.change("c", diff.clone());
+            }
+            script.done()
+        };
+        let (early, late) = (told(true), told(false));
+        assert_eq!(early.call().status, status, "{option}");
+        assert_eq!(early.call().contested, status == CallStatus::Denied, "{option}");
+        let bodies = |told: &Told| told.events.iter().map(|event| event.body.clone()).collect::<Vec<Body>>();
+        let without_notices = |told: &Told| {
+            bodies(told).into_iter().filter(|body| !matches!(body, Body::Notice { .. })).collect::<Vec<Body>>()
+        };
+        assert_eq!(without_notices(&early), without_notices(&late), "{option}");
+        assert_eq!(early.notices(), late.notices(), "{option}");
+    }
+    // Without an answer, the result counts as it is.
+    let mut script = Script::prompted();
+    script.call("c", json!({"kind": "edit", "title": "w", "locations": [{"path": "/w/a"}]}));
+    script.ask(json!(9), "s", json!({"toolCallId": "c"}));
+    script.change("c", diff);
+    assert_eq!(script.done().call().status, CallStatus::Ok);
+}
+
+#[test]
+fn a_request_keeps_what_it_asked_for_if_its_call_becomes_another_one() {
+    let of = |first: Value, then: Value| {
+        let mut script = Script::prompted();
+        script.call("c", first);
+        script.ask(json!(9), "s", json!({"toolCallId": "c"}));
+        script.choose(json!(9), "a");
+        script.change("c", then);
+        script.change("c", json!({"status": "completed"}));
+        let told = script.done();
+        let asked = collect(&told.events, |event| match &event.body {
+            Body::PermissionRequest(request) => Some(request.asked.clone()),
+            _ => None,
+        });
+        serde_json::to_value(asked).unwrap()[0].clone()
+    };
+    let command = |command: &str| json!({"kind": "execute", "title": "w", "rawInput": {"command": command}});
+    let edit = |path: &str| json!({"kind": "edit", "title": "w", "rawInput": {"path": path}});
+    assert_eq!(of(command("rm -rf /"), command("ls")), json!({"input": {"command": "rm -rf /"}}));
+    assert_eq!(of(edit("/w/a"), edit("/w/b")), json!({"input": {"path": "/w/a"}}));
+    assert_eq!(of(json!({"kind": "delete", "title": "w"}), json!({"kind": "read"})), json!({"kind": "delete"}));
+    // What only becomes more exact is the same action.
+    for (first, then) in [
+        (command("ls"), command("ls -l")),
+        (edit("/w/a"), json!({"kind": "edit", "rawInput": {"path": "/w/a", "text": "x"}})),
+        (json!({"kind": "other", "title": "w"}), edit("/w/a")),
+        (json!({"kind": "edit", "title": "w", "locations": [{"path": "/w/a"}]}), json!({"kind": "delete"})),
+    ] {
+        assert_eq!(of(first.clone(), then.clone()), Value::Null, "{first} {then}");
+    }
+}
+
+#[test]
+fn calls_of_two_prompts_are_of_two_steps_and_a_silent_turn_is_noticed() {
+    let mut script = Script::prompted();
+    script.call("c", json!({"kind": "edit", "title": "w"}));
+    script.recv(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
+    script.prompt(4, "go on");
+    script.call("d", json!({"kind": "delete", "title": "w"}));
+    script.recv(json!({"id": 4, "result": {"stopReason": "end_turn"}}));
+    let told = script.end();
+    assert_eq!(told.calls().iter().map(|call| call.call.step).collect::<Vec<u64>>(), [0, 1]);
+    assert_eq!(told.notices(), [""; 0]);
+
+    let mut script = Script::prompted();
+    script.recv(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
+    script.prompt(4, "go on");
+    script.recv(json!({"id": 4, "result": {"stopReason": "end_turn"}}));
+    let told = script.end();
+    assert_eq!(told.messages(), [(Role::User, "do it\n\ngo on")]);
+    assert_eq!(told.notices(), ["silent_turn"]);
+}
