@@ -76,7 +76,7 @@ enum Command {
     Baseline(baseline::BaselineArgs),
     /// Convert a recorded session, or one that an agent kept on disk, to a trace on standard output
     Import(import::ImportArgs),
-    /// Make audited cases of the history of a git repository
+    /// Make audited cases from the history of a git repository
     Mine(Box<mine::MineArgs>),
     /// Write the draft of a case
     Case(case::CaseArgs),

@@ -92,7 +92,7 @@ pub enum NotPassed {
     #[error("the session does not show its exit code")]
     NotShown,
     /// The text of the result contradicts its status.
-    #[error("its result says that it passed and, in its text, that it did not")]
+    #[error("the status of its result says that it passed, and its output says that it failed")]
     Contradicted,
     /// No test ran.
     #[error("its last run ran no test")]

@@ -1,4 +1,4 @@
-//! What the program and its tests use of the modules. It is no part of the library's interface.
+//! Re-exports for the program and its tests. The library's interface does not include them.
 
 pub mod adapter {
     pub use crate::adapter::{Translation, import, seen};

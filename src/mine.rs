@@ -122,7 +122,7 @@ pub enum MineError {
     Repository(#[from] RepositoryError),
     /// The test runner was not recognised.
     #[error(
-        "no test runner was recognised in {0}: cargo, pytest, unittest, go, node, npm, mocha, jest, vitest, maven and gradle are; name the command that runs the tests with `--test COMMAND`"
+        "no test runner was recognised in {0}; name the command that runs the tests with `--test COMMAND` (recognised are cargo, pytest, unittest, go, node, npm, mocha, jest, vitest, maven and gradle)"
     )]
     NoRunner(String),
     /// The test runner is not installed.
@@ -133,8 +133,8 @@ pub enum MineError {
     NotInstalled(String),
     /// A case file exists, and may have been edited by a person.
     #[error(
-        "{} exists already; nothing was mined: go on with the mining that wrote it with --resume and the same options, \
-         name another folder with -o, or replace cases with --force", .0.display()
+        "{} exists already; nothing was mined: resume the earlier mining with its options and --resume, name another \
+         folder with -o, or replace cases with --force", .0.display()
     )]
     Exists(PathBuf),
     /// A case file exists that the state does not know.

@@ -66,8 +66,8 @@ pub enum PlanError {
     SeveralArms(Vec<String>),
     /// Two arms of a harness have the same name: that of a copy is also requested.
     #[error(
-        "two arms of harness `{harness}` are named `{arm}`: `{arm}` is requested, and it is also the name of a copy of \
-         `{}`; request one of them fewer times", without_copy(.arm)
+        "two arms of harness `{harness}` are named `{arm}`: repeating `{}` makes a copy of this name, and `{arm}` is \
+         requested, too; leave out one of them", without_copy(.arm)
     )]
     SameArm { harness: String, arm: String },
     /// The trials of a case would be in the folder of another case's trial.

@@ -490,7 +490,7 @@ pub enum RunError {
     #[error("another evals process is using {0}; wait for it, or end it")]
     Busy(PathBuf),
     /// A name that cannot be a folder.
-    #[error("`{0}` cannot be the name of a folder")]
+    #[error("the name `{0}` cannot be the name of a folder of the run; use another name for the harness or model")]
     BadName(String),
     /// A link in a run folder.
     #[error("{0} is a link, which evals did not make, so nothing is read through it; restore the folder from a copy")]

@@ -372,8 +372,8 @@ fn has_room(harness: &str, at_work: &HashMap<String, usize>, catalog: &Catalog) 
     most.is_none_or(|most| at_work.get(harness).copied().unwrap_or(0) < most.max(1))
 }
 
-/// Returns the seals of the cases, and of the cases with what the arms lay into them, with the digests that the plan
-/// expects.
+/// Returns a seal for each case and arm: the digests that the plan expects of the case's files and of the files that the arm
+/// adds.
 fn seals(run: &Run<'_>, plan: &RunRecord) -> Result<Seals, RunError> {
     let mut seals = Seals::new();
     for record in &plan.cases {

@@ -17,7 +17,7 @@ pub enum FileError {
         source: io::Error,
     },
     /// A name that cannot be a folder.
-    #[error("`{0}` cannot be the name of a folder")]
+    #[error("the name `{0}` cannot be the name of a folder of the run; use another name for the harness or model")]
     BadName(String),
 }
 

@@ -49,7 +49,9 @@ pub enum WorkspaceError {
     #[error("{0} is neither a file, a folder nor a link, so it cannot be copied")]
     Special(PathBuf),
     /// A folder that is nested too deeply.
-    #[error("{0} is too deep: folders are copied down to {DEEPEST} levels, and paths of {LONGEST} bytes")]
+    #[error(
+        "{0} cannot be copied: the maximum is {DEEPEST} levels of folders and {LONGEST} bytes of a path; shorten the path, or take it out of the fixture"
+    )]
     TooDeep(PathBuf),
 }
 

@@ -79,18 +79,18 @@ impl Seen {
 /// The outcome of a mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Failed by these graders.
+    /// These graders failed the mutant.
     Noticed {
         /// The graders.
         by: BTreeSet<String>,
         /// True if no test ran.
         no_test_ran: bool,
     },
-    /// Passed.
+    /// The mutant passed: no grader noticed it.
     NotNoticed,
     /// The mutant failed once, but not by the same grader when it was run again.
     Unsteady,
-    /// Not judged.
+    /// The mutant could not be graded.
     NotJudged,
     /// Nothing differed in the graded workspace.
     WithoutEffect,

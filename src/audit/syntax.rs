@@ -111,7 +111,7 @@ pub fn changes_no_code(path: &Path, lines: &[&str], is_beginning: bool) -> bool 
         })
 }
 
-/// Returns the number of lines at the beginning of a hunk that end a text about code which began before the hunk.
+/// Returns the number of lines at the beginning of a hunk that belong to a docstring that begins before the hunk.
 fn end_of_text(side: &[&str]) -> usize {
     let text = |line: &&str| line.get(1..).unwrap_or_default().trim().to_owned();
     let Some(at) = side.iter().position(|line| text(line).matches("\"\"\"").count() % 2 == 1) else { return 0 };

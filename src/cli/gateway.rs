@@ -21,7 +21,7 @@ pub struct GatewayArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum GatewayCommand {
-    /// Run a command whose requests to models go on to the services, and record them in a cassette
+    /// Run a command, forward its requests to models to the services, and record them in a cassette
     Record(RecordArgs),
     /// Run a command and play a cassette to it; nothing leaves the machine through the gateway
     Replay(ReplayArgs),

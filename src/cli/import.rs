@@ -38,14 +38,14 @@ pub struct ImportArgs {
     /// Recording: a wire log, the agent's own standard output, or a session file that the agent kept on disk; - is
     /// standard input
     file: PathBuf,
-    /// In a session file with several branches: the ID of a line of the branch, or its beginning (default: the branch
-    /// of the last line)
+    /// In a session file with several branches: the ID of a line of the branch, or a prefix of the ID (default: the
+    /// branch of the last line)
     #[arg(long, value_name = "ID")]
     branch: Option<String>,
     /// Output file
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Show the events that each line becomes, and the rule, instead of the trace
+    /// Instead of the trace, show for each line the events that it becomes, and the rule of the manifest that matched
     #[arg(long, conflicts_with = "output")]
     explain: bool,
     /// Output format of --explain

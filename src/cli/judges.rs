@@ -25,7 +25,8 @@ const CACHE: &str = ".evals/cache/judge";
 /// The judges on the command line.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct JudgeArgs {
-    /// Judges, instead of those that graders name: anthropic:MODEL, openai:MODEL or harness:NAME; repeatable
+    /// Judge models, instead of those that graders or the rubric name: anthropic:MODEL, openai:MODEL or harness:NAME;
+    /// repeatable
     #[arg(long = "judge", value_name = "MODEL")]
     pub judges: Vec<ModelName>,
     /// Do not use cached answers of judges

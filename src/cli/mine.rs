@@ -67,13 +67,13 @@ pub struct MineArgs {
     /// Look at no more than N commits
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     max_commits: u64,
-    /// Let a judge model write the prompts again: anthropic:MODEL or openai:MODEL
+    /// Rewrite the prompts with a model: anthropic:MODEL or openai:MODEL
     #[arg(long, value_name = "MODEL")]
     rewrite: Option<ModelName>,
     /// Sandbox for set-up and tests (default: bwrap if it works here)
     #[arg(long, value_enum)]
     sandbox: Option<Sandbox>,
-    /// Resume an interrupted mining: commits that were judged with the same settings are not judged again
+    /// Resume an interrupted mining: commits that were tested with the same settings are not tested again
     #[arg(long)]
     resume: bool,
     /// Replace cases that exist, edited ones too

@@ -67,8 +67,8 @@ pub struct RunArgs {
     /// Compare the baseline with itself, to count how often the suite shows a difference although there is none
     #[arg(long)]
     aa: bool,
-    /// Trials of each cell; auto adds trials until the comparison of the models is clear: 2, 4, 8 and at most
-    /// 16
+    /// Trials of each cell; auto begins with 2 and doubles them, up to 16, until each harness or model is clearly different from
+    /// the first, or clearly equivalent
     #[arg(long, value_name = "N|auto")]
     trials: Option<auto::Trials>,
     /// Concurrent trials (default: the number of cores)
@@ -101,7 +101,7 @@ pub struct RunArgs {
     /// Resume an interrupted run
     #[arg(long, value_name = "RUN", add = complete::runs(), conflicts_with_all = ["harnesses", "models", "experiment", "variants", "aa", "trials", "cases", "tags", "shard", "label", "limits", "interaction", "sandbox", "allow_mounts", "paths"])]
     resume: Option<String>,
-    /// Handling of cases and manifests that have changed since the run began
+    /// With --resume: how to handle cases and manifests that have changed since the run began
     #[arg(long, value_name = "HOW", requires = "resume")]
     changed: Option<resume::Changed>,
     /// With --resume: run these trials again

@@ -21,9 +21,9 @@ pub enum Target {
     Equals,
     /// The answer contains the target
     Contains,
-    /// The answer contains the target in any case
+    /// The answer contains the target, whatever its upper and lower case
     ContainsAnyCase,
-    /// The answer ends with the target in any case
+    /// The answer ends with the target, whatever its upper and lower case
     Ends,
     /// The last number of the answer is the target
     Number,

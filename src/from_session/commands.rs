@@ -1,4 +1,4 @@
-//! Decides which commands of a session can judge another session: those that check something, that were shown to
+//! Decides which commands of a session can be graders for another session: those that check something, that were shown to
 //! succeed, and that mean the same on another machine. Pure.
 
 use crate::values::is_hidden;
@@ -30,7 +30,7 @@ pub enum Unfit {
     #[error("with `{0}` it may check less than its name says, or do a part of the work")]
     Changed(String),
     /// A part of it was masked.
-    #[error("a secret in it was masked, so the text is not the command that ran")]
+    #[error("a secret in it was redacted, so the text is not the command that ran")]
     Masked,
     /// It has characters that are not shown.
     #[error("it has characters that are not shown")]

@@ -44,7 +44,7 @@ pub struct Replacement {
     pub with: String,
 }
 
-/// Makes canonical forms for one conversation's surroundings.
+/// The folders, rules and secrets by which the requests of one conversation get their canonical form.
 #[derive(Debug, Clone)]
 pub struct Canon {
     finder: Folders,

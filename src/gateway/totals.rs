@@ -16,7 +16,7 @@ use crate::trace::{Usage, UsageScope};
 pub struct Totals {
     /// The number of answers of a model.
     pub answers: u64,
-    /// The number of answers of a model whose tokens are not known, or not all of them.
+    /// The number of answers whose token counts are missing or incomplete.
     pub without_usage: u64,
     /// Tokens by the model that answered. An unknown model has an empty name.
     by_model: BTreeMap<String, Used>,

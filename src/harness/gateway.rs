@@ -17,7 +17,7 @@ use crate::values::Pattern;
 pub struct GatewayRoute {
     /// The API that the agent speaks to the server.
     pub api: Api,
-    /// The model if none is asked for.
+    /// The model that is used if the agent requests none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The name of the model in the agent's protocol, if the agent has names of its own for models behind the gateway:

@@ -21,7 +21,7 @@ const KEYS: [&str; 5] = ["access", "refresh", "bearer", "jwt", "session"];
 
 /// A login file that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("the login file {path} cannot be read, so its secrets could not be masked: {source}")]
+#[error("the login file {path} cannot be read, so its secrets could not be redacted: {source}")]
 pub struct Unread {
     path: PathBuf,
     source: io::Error,

@@ -14,7 +14,7 @@ use crate::workspace::{WorkspaceError, copy_folder};
 #[derive(Debug, thiserror::Error)]
 pub enum LayError {
     /// The workspace or the home already has the skill.
-    #[error("the skill `{name}` is to be laid at {path}, which already exists; remove one of the two")]
+    #[error("the skill `{name}` cannot be added at {path}, which already exists; remove one of the two")]
     SkillExists {
         /// The skill.
         name: String,
@@ -23,20 +23,20 @@ pub enum LayError {
     },
     /// The workspace already has an instruction file at this path.
     #[error(
-        "an instruction file is to be laid at {path}, which already exists; write `mode: append` or `mode: replace`"
+        "an instruction file cannot be added at {path}, which already exists; write `mode: append` or `mode: replace`"
     )]
     InstructionsExist {
         /// The path, from the workspace or the home.
         path: PathBuf,
     },
     /// A link on the path leads out of the folder.
-    #[error("{path} leads through a link, so nothing is laid there")]
+    #[error("{path} cannot be added, because the path leads through a link; remove the link")]
     Link {
         /// The path, from the workspace or the home.
         path: PathBuf,
     },
     /// A file is where a folder is needed.
-    #[error("{path} is to be laid in a folder, but there is a file of that name")]
+    #[error("{path} cannot be added, because a part of its path is a file; remove the file, or choose another path")]
     InFile {
         /// The path, from the workspace or the home.
         path: PathBuf,

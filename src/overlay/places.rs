@@ -34,7 +34,7 @@ pub enum Laid<'a> {
 /// Returns everything that is added to a trial of a harness.
 ///
 /// # Errors
-/// Why the harness cannot take something, as a clause that follows "the case …, and".
+/// Returns the reason why the harness cannot take an item, as a clause that follows "the case …, and".
 pub fn items<'a>(overlay: &'a Overlay, manifest: &Manifest) -> Result<Vec<Item<'a>>, String> {
     let mut items = Vec::new();
     let (mut project, mut user) = (None, None);

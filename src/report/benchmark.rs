@@ -25,7 +25,7 @@ const ASKED: usize = 20;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MarkError {
     /// The file has no block for the run.
-    #[error("there is no block for it{also}; add these two lines where the figures should go:\n{begin}\n{end}", begin = begin(.name.as_deref()), end = end(.name.as_deref()), also = also(.others))]
+    #[error("the file has no block for this run{also}; add these two lines where the scores should go:\n{begin}\n{end}", begin = begin(.name.as_deref()), end = end(.name.as_deref()), also = also(.others))]
     Missing {
         /// The name of the block that would be used.
         name: Option<String>,

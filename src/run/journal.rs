@@ -371,8 +371,7 @@ const PLAN_CHANGED: &str = "run.json was changed after the trial was judged";
 /// The reason why no verdict counts if digests are missing.
 const DIGESTS_REMOVED: &str = "digests were removed from journal.jsonl or from run.json";
 
-/// Returns the reason why a line, or a line before it, does not count.
-/// Returns the reason why a line of the journal is not trusted.
+/// Returns the reason why a line of the journal is not trusted: it was changed, or the line before it was removed.
 pub(super) fn line_changed(number: usize) -> String {
     format!("line {number} of journal.jsonl was changed, or the line before it was removed")
 }
@@ -384,7 +383,7 @@ pub(super) struct States {
     pub trials: HashMap<TrialId, TrialState>,
     /// The reason why nothing of the run is trusted, if so.
     pub distrust: Option<String>,
-    /// The number of the first line that was changed, or whose line before was removed.
+    /// The number of the first line that was changed, or that follows a removed line. `None` if the journal is intact.
     pub broken: Option<usize>,
 }
 

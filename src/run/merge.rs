@@ -91,7 +91,9 @@ pub enum MergeError {
         from: String,
     },
     /// The plans have different numbers of shards.
-    #[error("run {run} is shard {shard}, and run {other} is shard {of_other}; the shards of a run have the same N")]
+    #[error(
+        "run {run} is shard {shard}, and run {other} is shard {of_other}; merge only runs with the same number of shards"
+    )]
     OtherNumber {
         run: String,
         shard: Shard,

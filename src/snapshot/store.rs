@@ -21,7 +21,7 @@ pub fn folder(case: &Path) -> PathBuf {
     case.with_extension(FOLDER)
 }
 
-/// Returns the file of a cell in that folder: `HARNESS.snap`, `HARNESS@MODEL.snap` or `HARNESS+VARIANT.snap`.
+/// Returns the name of a cell's snapshot file: `HARNESS.snap`, `HARNESS@MODEL.snap` or `HARNESS+VARIANT.snap`.
 ///
 /// # Errors
 /// Returns an error if one of the names cannot be the name of a file.

@@ -38,7 +38,7 @@ pub(super) async fn still_held(
     Ok(())
 }
 
-/// Looks at the inputs: on another thread, unless there are few.
+/// Runs `look` on the seal. If the seal has many files, `look` runs on another thread.
 async fn looked<T: Send + 'static>(
     seal: Arc<Seal>,
     look: impl FnOnce(&Seal) -> T + Send + 'static,

@@ -105,7 +105,7 @@ fn may_match_below(glob: &PathGlob, link: &Path) -> bool {
     !text.starts_with('/') && (fixed.starts_with(link) || (!is_path(glob) && link.starts_with(&fixed)))
 }
 
-/// Returns true if a path through a link to a folder is protected, or if that cannot be told: the folder has too many files, or
+/// Returns true if a path through a link to a folder is protected, or if this is unknown, because the folder has too many files, or
 /// cannot be read.
 fn holds_protected(workspace: &Path, link: &Path, is_protected: &impl Fn(&Path) -> bool) -> bool {
     let (mut seen, mut found) = (0, false);

@@ -27,7 +27,7 @@ impl Knowing {
         &BUILT_IN
     }
 
-    /// Returns the harness of a line, if exactly one expression is true for it.
+    /// Returns the harness whose `known-by` expression is true for the line; `None` if there is none, or if there are several.
     pub fn of_line(&self, line: &Value) -> Option<&str> {
         let work = Work::default();
         let scope = Scope::new(&work).with("line", line);

@@ -71,7 +71,7 @@ pub struct FromSessionArgs {
     /// Harness of the session (default: detected)
     #[arg(long)]
     harness: Option<String>,
-    /// In a session file with several branches: the ID of a line of the branch, or its beginning
+    /// In a session file with several branches: the ID of a line of the branch, or a prefix of the ID
     #[arg(long, value_name = "ID")]
     branch: Option<String>,
 }

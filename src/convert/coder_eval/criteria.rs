@@ -8,7 +8,7 @@ use super::super::refused::{Refused, refused};
 use super::super::typed;
 use crate::paths;
 
-/// What the source does with commands that it counts up to a maximum, and that has no equivalent here.
+/// The note on commands that the source counts up to a maximum.
 const QUOTED: &str = "weaker: the source also searches each command without its quotes and within `sh -c`, here it is searched as the agent wrote it";
 
 /// Checks the files of a glob, as the source does.
@@ -21,7 +21,7 @@ const ENOUGH: f64 = 0.9;
 pub struct TranslatedCriterion {
     /// The kind and the body of each. All of them have to pass.
     pub graders: Vec<(&'static str, Value)>,
-    /// How the graders differ from the criterion, if they do.
+    /// A note for the user if the graders differ from the criterion.
     pub note: Option<&'static str>,
 }
 

@@ -1,5 +1,5 @@
-//! Reads the values of a configuration as promptfoo's reader of YAML does: what stands without quotes there may be a number
-//! or a date.
+//! Reads the values of a configuration as promptfoo's reader of YAML does: a text without quotes may be a number or
+//! a date there.
 
 use std::path::Path;
 use std::sync::LazyLock;

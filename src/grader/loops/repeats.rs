@@ -44,8 +44,8 @@ impl Run {
         self.length / block as u64 + 1
     }
 
-    /// Makes the repetition the worst one if it is, or adds the part of the block by which it continues. Among equally
-    /// frequent blocks, the shortest describes the loop best. It comes first.
+    /// Replaces `worst` by this repetition if its block occurs more often. If this repetition continues the worst one, adds
+    /// its events to it. Among equally frequent blocks, the shortest stays: it describes the loop best, and is tried first.
     pub fn is_worst_of(&self, worst: &mut Option<Arc<Worst>>, block: usize, labels: impl FnOnce() -> Vec<String>) {
         let times = self.times(block);
         match worst {

@@ -50,7 +50,8 @@ fn error(path: &Path, text: &str, fault: &Fault, left_out: &LeftOut) -> YamlErro
     }
 }
 
-/// Returns the steps to a place as written: a value that may be single or in a list is searched in both forms.
+/// Returns the steps to a value in the text. If a key takes one value or a list, the list is tried first, and then the
+/// single value.
 fn steps<'a>(text: &str, at: &'a [At], left_out: &LeftOut) -> Vec<Step<'a>> {
     let listed: Vec<Step<'a>> = at
         .iter()

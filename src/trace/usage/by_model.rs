@@ -28,7 +28,7 @@ pub(super) struct ByModel {
 }
 
 impl ByModel {
-    /// Adds a report of tokens.
+    /// Adds the token counts of a usage event.
     pub(super) fn add(&mut self, usage: &Usage) {
         self.names.insert(usage.model.clone());
         let sums = match usage.scope {
