@@ -211,9 +211,10 @@ impl<'a> Subject<'a> {
         form.map_or_else(|| self.with(self.call, self.announced_kind), |form| self.in_form(form))
     }
 
-    /// Returns the call in each form that was asked for besides the last one.
-    pub fn other_forms(&self) -> impl Iterator<Item = Self> {
-        self.asked.iter().map(|form| self.in_form(form))
+    /// Returns the call in each form that was asked for and refused, besides the last one. Whether another form that was allowed
+    /// was carried out is a doubt of its own.
+    pub fn refused_forms(&self) -> impl Iterator<Item = Self> {
+        self.asked.iter().filter(|form| form.is_refused()).map(|form| self.in_form(form))
     }
 
     /// Returns the call in another form. Only a form that was allowed may be what the result is about.
@@ -369,7 +370,7 @@ impl<'a> Subject<'a> {
 
     /// Returns a short description of the call, and of another form in which it was asked for.
     pub fn label(&self) -> String {
-        match self.other_forms().next() {
+        match self.refused_forms().next() {
             Some(form) => format!("{} (also asked for as {})", self.own_label(), form.own_label()),
             None => self.own_label(),
         }
@@ -522,34 +523,16 @@ pub fn holds(glob: &PathGlob, folder: &str) -> Judgement {
 }
 
 impl Matcher {
-    /// Returns whether a call matches. Without a `status` key, the call must have been executed. If the agent asked for
-    /// permission for the call in several forms, it is unknown whether one that was allowed before the last was executed.
+    /// Returns whether a call matches. Without a `status` key, the call must have been executed.
     pub fn finds(&self, call: &Subject<'_>) -> Judgement {
-        let finds = |form: &Subject<'_>| {
-            let counts = if self.status.is_some() { Judgement::True } else { form.carried_out() };
-            counts.and(|| self.fits_form(form))
-        };
-        let other = || call.other_forms().any(|form| finds(&form).may_be_true() && form.status.carried_out());
-        finds(call).or(|| if other() { Judgement::Unknown } else { self.fits_refused_form(call) })
+        if self.status.is_some() { self.fits(call) } else { call.carried_out().and(|| self.fits_form(call)) }
     }
 
-    /// Returns whether a refused form of the call matches a `status`.
-    fn fits_refused_form(&self, call: &Subject<'_>) -> Judgement {
-        let refused = || call.other_forms().filter(|form| !form.status.carried_out());
-        match self.status.is_some() {
-            true => Judgement::any(refused().map(|form| self.fits_form(&form))),
-            false => Judgement::False,
-        }
-    }
-
-    /// Returns whether a call matches; without a `status` key, with any outcome. What the agent asked for is an attempt, whether
-    /// it then asked for something else or not.
+    /// Returns whether a call matches; without a `status` key, with any outcome. What the agent asked for and was refused is an
+    /// attempt, whether it then asked for something else or not.
     pub fn fits(&self, call: &Subject<'_>) -> Judgement {
-        let attempted = |form: Subject<'_>| match self.fits_form(&form) {
-            Judgement::True if self.status.is_some() && form.status.carried_out() => Judgement::Unknown,
-            fits => fits,
-        };
-        self.fits_form(call).or(|| Judgement::any(call.other_forms().map(attempted)))
+        let attempted = || Judgement::any(call.refused_forms().map(|form| self.fits_form(&form)));
+        self.fits_form(call).or(attempted)
     }
 
     /// Returns whether a call matches in one form. A key about a fact that was not shown is unknown; another key that does not

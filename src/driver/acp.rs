@@ -288,7 +288,7 @@ impl Client<'_> {
     /// Returns the request for the policy, or `None` if no such call is open.
     fn request(&mut self, call: &str, params: &Value) -> Option<Request> {
         let requested = self.session.masked(params.get("toolCall").unwrap_or(&Value::Null));
-        let name = self.session.recorder().open_call(call).and_then(|(call, _)| call.name.clone());
+        let name = self.session.recorder().asked_call(call).and_then(|(call, _)| call.name.clone());
         let said = calls::said_in(&requested, name.as_deref(), &Conventions::of(&self.task.manifest));
         request_about(self.session, call, &said, options(params.get("options")), &self.task.folder)
     }

@@ -21,7 +21,7 @@ pub fn request_about(
     let mut reading = crate::harness::reading(session.recorder().header());
     reading.workspace = Some(workspace.to_string_lossy().into_owned());
     let is_of_one_kind = !session.recorder().had_other_kind(call);
-    let (call, diffs) = session.recorder().open_call(call)?;
+    let (call, diffs) = session.recorder().asked_call(call)?;
     let details = ReportedDetails::of(call, diffs);
     let (announced, announced_paths) = (Request::new(call.name.clone(), &details, &reading), details.written_paths());
     let told = ReportedDetails {

@@ -110,6 +110,12 @@ impl Grading {
 
     fn calls(&mut self, calls: &[Call]) {
         for call in calls {
+            // Only one of the actions that were allowed is in the call.
+            if call.asked.iter().any(|form| !form.is_refused())
+                && !self.lost.iter().any(|(known, _)| *known == Lost::Call)
+            {
+                self.lost.push((Lost::Call, call.seq));
+            }
             let subject = Subject::of(call, &self.reading);
             for seat in &mut self.seats {
                 seat.observer.call(&subject);

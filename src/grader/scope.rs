@@ -158,7 +158,7 @@ impl ScopeJudge {
     /// Handles a call of an unknown kind, or one of which it is unknown whether it was carried out: it may have changed or read
     /// the files that it names, or any if it names none.
     fn of_unknown(&mut self, call: &Subject<'_>) {
-        let why = || match call.contested || !call.call.unknown_kind {
+        let why = || match call.contested {
             true => format!("whether {} (event {}) was carried out is unknown", call.label(), call.seq),
             false => format!("the kind of {} (event {}) is unknown", call.label(), call.seq),
         };
@@ -236,9 +236,6 @@ impl Observer for ScopeJudge {
         }
         if call.contested || (call.call.unknown_kind && took_place(call)) {
             self.of_unknown(call);
-        }
-        for form in call.other_forms().filter(took_place) {
-            self.of_unknown(&form);
         }
         if call.call.kind == ToolKind::Read && !self.wanted.reads.is_empty() && took_place(call) {
             for path in call.known_paths().iter().filter(|path| !surely_fits(&self.wanted.reads, path)) {

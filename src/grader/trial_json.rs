@@ -141,12 +141,12 @@ impl Account {
         self.holds(weight);
     }
 
-    /// Adds the kind of a call that permission was requested for.
+    /// Adds to each request for a call the kind that it asked for.
     pub fn asked_for(&mut self, call: &Subject<'_>) {
-        let kind = known_kind(call);
         for number in self.asked.remove(&call.call.call).unwrap_or_default() {
             if let Some(asked) = self.permissions.get_mut(number) {
-                put(asked, "kind", kind);
+                let form = call.asked_as(asked["request"].as_str().unwrap_or_default());
+                put(asked, "kind", known_kind(&form));
             }
         }
     }

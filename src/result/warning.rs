@@ -542,8 +542,8 @@ impl fmt::Display for Warning {
             Warning::PromptsNotSent { sent, planned } => {
                 write!(
                     out,
-                    "{sent} of {planned} prompts were sent, because the agent did not end the last of them by its answer, or \
-                     a limit was reached"
+                    "{sent} of {planned} prompts were sent, because the agent did not end the last of them by its answer, a \
+                     limit was reached, the workspace was gone, or the recording ends there"
                 )
             }
             Warning::ShortSecret { name, shortest } => {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     AskedCall, Body, CallStatus, Event, FileDiff, Location, PermissionOutcome, PermissionResponse, ToolCall, ToolKind,
-    ToolResult,
+    ToolResult, view,
 };
 
 /// The code of the notice after which the engine ends calls that the agent might still have ended.
@@ -67,6 +67,13 @@ pub struct AskedForm {
     pub outcome: Option<PermissionOutcome>,
 }
 
+impl AskedForm {
+    /// Returns true if the request was rejected or cancelled.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.outcome, Some(PermissionOutcome::Rejected | PermissionOutcome::Cancelled))
+    }
+}
+
 /// Joins events in order to calls in order.
 #[derive(Debug, Default)]
 pub struct Joiner {
@@ -74,7 +81,12 @@ pub struct Joiner {
     first: u64,
     open: HashMap<String, u64>,
     cuts: Cuts,
+    /// The number of events so far.
+    events: u64,
 }
+
+/// The number of events after which the answer to a request of an ended call is no longer awaited.
+const PATIENCE: u64 = 100;
 
 /// Marks the results that the engine wrote because too many calls were open: how the agent ended those calls is
 /// unknown.
@@ -109,6 +121,10 @@ struct Waiting {
     asked: Vec<AskedForm>,
     /// The input in the answer to the last request.
     updated_input: Option<Value>,
+    /// The number of requests without an answer.
+    unanswered: usize,
+    /// The number of the result among the events.
+    ended_at: u64,
     result: Option<(u64, u64, ToolResult)>,
     is_cut: bool,
 }
@@ -134,7 +150,8 @@ impl Waiting {
         call.name = asked.name.or(call.name).or(told);
         if let Some(locations) = &asked.locations {
             // Another input has other files; the same input has those that were announced, too.
-            if asked.input.is_some() {
+            // An earlier request may have named the files that seem announced.
+            if asked.input.is_some() || !self.asked.is_empty() {
                 call.locations.clear();
             }
             let new: Vec<Location> = locations.iter().filter(|it| !call.locations.contains(it)).cloned().collect();
@@ -144,6 +161,7 @@ impl Waiting {
         let form = AskedForm { request: request.to_owned(), call, announced_kind, outcome: None };
         self.asked.push(form);
         self.updated_input = None;
+        self.unanswered += 1;
     }
 
     /// Takes the answer to a request. The requested input is what the agent attempted, even if the answer rejects it.
@@ -151,6 +169,7 @@ impl Waiting {
         let is_last = self.asked.last().is_some_and(|form| form.request == response.request);
         let Some(form) = self.asked.iter_mut().rev().find(|form| form.request == response.request) else { return };
         form.outcome = Some(response.outcome);
+        self.unanswered = self.unanswered.saturating_sub(1);
         if let Some(input) = &response.updated_input {
             form.call.input = Some(input.clone());
         }
@@ -166,14 +185,53 @@ impl Waiting {
         let Some(last) = asked.last() else { return (self.call, None, asked) };
         let call = ToolCall { input: self.updated_input.or(self.call.input), ..last.call.clone() };
         let announced_kind = last.announced_kind;
-        asked.retain(|form| form.call != call);
+        asked.retain(|form| !is_same_action(&form.call, &call));
         (call, announced_kind, asked)
+    }
+}
+
+/// Returns true if two forms of a call are the same action, whatever its wording: of the same kind, tool, command and files. If they
+/// show neither a command nor files, they have no other value under a key of both.
+fn is_same_action(one: &ToolCall, other: &ToolCall) -> bool {
+    let differ = |one: Option<&String>, other: Option<&String>| one.zip(other).is_some_and(|(one, other)| one != other);
+    let paths = |call: &ToolCall| view::written_paths(call.shown_input(), &call.locations, &[]);
+    let has = |paths: &[String], path: &str| paths.iter().any(|shown| is_same_path(path, shown));
+    let (of_one, of_other) = (paths(one), paths(other));
+    let command = |call: &ToolCall| view::command(call.shown_input()).map(|command| command.trim().to_owned());
+    let is_plain = of_one.is_empty() && command(one).is_none();
+    one.kind == other.kind
+        && one.unknown_kind == other.unknown_kind
+        && !differ(one.name.as_ref(), other.name.as_ref())
+        && command(one) == command(other)
+        && of_one.iter().all(|path| has(&of_other, path))
+        && of_other.iter().all(|path| has(&of_one, path))
+        && !(is_plain && has_other_value(one.shown_input(), other.shown_input()))
+}
+
+/// Returns true if two paths are equal, or one of them is the end of the other: relative in one of two forms.
+fn is_same_path(one: &str, other: &str) -> bool {
+    let is_end_of = |end: &str, whole: &str| {
+        let end = end.strip_prefix("./").unwrap_or(end);
+        whole.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    };
+    is_end_of(one, other) || is_end_of(other, one)
+}
+
+/// Returns true if two inputs have different values under the same key.
+fn has_other_value(one: Option<&Value>, other: Option<&Value>) -> bool {
+    let (Some(one), Some(other)) = (one, other) else { return false };
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            one.iter().any(|(key, value)| other.get(key).is_some_and(|other| has_other_value(Some(value), Some(other))))
+        }
+        (one, other) => one != other,
     }
 }
 
 impl Joiner {
     /// Takes the next event, and returns the calls that are now complete and next in order.
     pub fn event(&mut self, event: &Event) -> Vec<Call> {
+        self.events += 1;
         let is_cut = self.cuts.event(event);
         match &event.body {
             Body::ToolCall(call) => {
@@ -185,6 +243,8 @@ impl Joiner {
                     call: call.clone(),
                     asked: Vec::new(),
                     updated_input: None,
+                    unanswered: 0,
+                    ended_at: 0,
                     result: None,
                     is_cut: false,
                 });
@@ -199,17 +259,26 @@ impl Joiner {
             Body::PermissionResponse(response) => {
                 if let Some(waiting) = self.of_open_call(&response.call) {
                     waiting.answer(response);
-                }
-                Vec::new()
-            }
-            Body::ToolResult(result) => {
-                if let Some(waiting) = self.open.remove(&result.call).and_then(|n| self.at(n)) {
-                    waiting.is_cut = is_cut;
-                    waiting.result = Some((event.seq, event.at_ms, result.clone()));
+                    if waiting.unanswered == 0 && waiting.result.is_some() {
+                        self.open.remove(&response.call);
+                    }
                 }
                 self.ready()
             }
-            _ => Vec::new(),
+            Body::ToolResult(result) => {
+                let events = self.events;
+                if let Some(waiting) = self.of_open_call(&result.call) {
+                    waiting.is_cut = is_cut;
+                    waiting.ended_at = events;
+                    waiting.result = Some((event.seq, event.at_ms, result.clone()));
+                    if waiting.unanswered == 0 {
+                        self.open.remove(&result.call);
+                    }
+                }
+                self.ready()
+            }
+            _ if self.waiting.is_empty() => Vec::new(),
+            _ => self.ready(),
         }
     }
 
@@ -220,6 +289,7 @@ impl Joiner {
             waiting.result.get_or_insert_with(|| (seq, at_ms, ToolResult::unfinished(call)));
         }
         self.open.clear();
+        self.waiting.iter_mut().for_each(|waiting| waiting.unanswered = 0);
         self.ready()
     }
 
@@ -236,7 +306,9 @@ impl Joiner {
     fn ready(&mut self) -> Vec<Call> {
         let mut ready = Vec::new();
         while let Some(mut front) = self.waiting.pop_front() {
-            let Some((result_seq, result_at_ms, result)) = front.result.take() else {
+            // The answer to a request may come after the result of a call that did not wait for it.
+            let awaits_answer = front.unanswered > 0 && self.events - front.ended_at < PATIENCE;
+            let Some((result_seq, result_at_ms, result)) = front.result.take_if(|_| !awaits_answer) else {
                 self.waiting.push_front(front);
                 break;
             };

@@ -15,7 +15,7 @@ pub use bounds::is_empty;
 pub use input::{Answered, Asking, CallSaid, Continuation, DecidedBy, ReportedStatus, ResultSaid, Voice};
 
 use bounds::{hash_in, push_bounded, shorten};
-use calls::{EndedCall, OpenCall, OpenRequest, Step};
+use calls::{EndedCall, EndedEarly, OpenCall, OpenRequest, Step};
 
 use super::hashes::Hashes;
 use super::usage::{self, UsageTotal};
@@ -71,6 +71,8 @@ pub struct Recorder {
     held_bytes: usize,
     text: Option<OpenText>,
     open: HashMap<Box<str>, OpenCall>,
+    /// The calls that ended before the answer to a request about them, by the agent's id.
+    early: HashMap<String, EndedEarly>,
     seen: Hashes,
     /// The last calls that ended, with their outcomes.
     ended: VecDeque<EndedCall>,
@@ -171,6 +173,7 @@ impl Recorder {
             held_bytes: 0,
             text: None,
             open: HashMap::new(),
+            early: HashMap::new(),
             seen: Hashes::default(),
             ended: VecDeque::new(),
             renamed: HashMap::new(),
@@ -624,7 +627,8 @@ impl Recorder {
             // What the agent does after the next prompt is not parallel to what it did before.
             step.has_result = true;
         }
-        self.end_open(|call| call.rejected || call.is_cancelled() || Self::ended_early(call));
+        self.release_early();
+        self.end_open(|call| call.rejected || call.is_cancelled());
     }
 
     /// Returns the number of turns that ended.
@@ -657,6 +661,7 @@ impl Recorder {
         if let Some(ended) = self.ended_ms {
             self.now_ms = ended.max(self.last_ms);
         }
+        self.release_early();
         for (id, open) in self.take_open(|_| true) {
             self.end_unanswered(&id, open);
             if self.slots.len() >= SPILLED {

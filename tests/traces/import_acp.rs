@@ -27,7 +27,9 @@ struct Session {
 impl Session {
     fn calls(&self) -> Vec<Call> {
         let mut joiner = Joiner::default();
-        self.events.iter().flat_map(|event| joiner.event(event)).collect()
+        let mut calls: Vec<Call> = self.events.iter().flat_map(|event| joiner.event(event)).collect();
+        calls.extend(joiner.rest());
+        calls
     }
 
     fn stop(&self) -> &Stop {

@@ -534,7 +534,7 @@ fn a_command_of_which_a_part_is_masked_is_no_grader() {
     assert!(case(&project).1.contains("run: pytest tests/ada@example.org.py"));
     let ran = project.evals(&["case", "from-session", "session.jsonl", "--redact", "--force"]).exits(0);
     assert!(!case(&project).1.contains("run: "));
-    ran.says("NO GRADER").says("a secret in it was masked");
+    ran.says("NO GRADER").says("a secret in it was redacted");
 }
 
 #[test]

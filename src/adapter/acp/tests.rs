@@ -128,7 +128,9 @@ fn collect<'a, T>(events: &'a [Event], of: impl Fn(&'a Event) -> Option<T>) -> V
 impl Told {
     fn calls(&self) -> Vec<Call> {
         let mut joiner = Joiner::default();
-        self.events.iter().flat_map(|event| joiner.event(event)).collect()
+        let mut calls: Vec<Call> = self.events.iter().flat_map(|event| joiner.event(event)).collect();
+        calls.extend(joiner.rest());
+        calls
     }
 
     fn call(&self) -> Call {

@@ -144,16 +144,19 @@ impl EventMatcher {
     /// Returns whether an event matches. A call must have been executed, unless a status is set.
     pub fn finds(&self, seen: &RuleEvent<'_>) -> Judgement {
         let about_a_call = matches!(seen.event, EventType::ToolCall | EventType::ToolResult);
-        let counts = match seen.call {
-            Some(call) if about_a_call && self.call.status.is_none() => call.carried_out(),
-            _ => Judgement::True,
-        };
-        counts.and(|| self.fits(seen))
+        match about_a_call {
+            true => self.fits_by(seen, |call| self.call.finds(call)),
+            false => self.fits(seen),
+        }
     }
 
     /// Returns whether an event matches; without a `status` key, a call with any outcome. If the agent never
     /// described the call of a request, nothing of it is known.
     pub fn fits(&self, seen: &RuleEvent<'_>) -> Judgement {
+        self.fits_by(seen, |call| self.call.fits(call))
+    }
+
+    fn fits_by(&self, seen: &RuleEvent<'_>, of_call: impl FnOnce(&Subject<'_>) -> Judgement) -> Judgement {
         let EventKeys { text, outcome, role, .. } = &self.own;
         let fits_itself = self.takes(seen)
             && outcome.as_ref().is_none_or(|wanted| seen.outcome.is_some_and(|is| wanted.iter().any(|one| *one == is)))
@@ -161,7 +164,7 @@ impl EventMatcher {
         let says = || text.as_ref().map_or(Judgement::True, |pattern| Self::says(pattern, seen));
         let asks = matches!(seen.event, EventType::PermissionRequest | EventType::PermissionResponse);
         Judgement::from(fits_itself).and(says).and(|| match seen.call {
-            Some(call) => self.call.fits(call),
+            Some(call) => of_call(call),
             None if !self.fits_speaker(seen.parent) => Judgement::False,
             None if self.is_of_no_call() => Judgement::True,
             None if asks => Judgement::Unknown,

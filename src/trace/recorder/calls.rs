@@ -54,14 +54,25 @@ struct More {
     changed_after_all: bool,
     /// The slots of the requests for permission.
     requests: Vec<u64>,
+    /// The last request, by its id in the trace.
+    last_request: String,
     /// The number of requests whose answers are awaited.
     awaited: usize,
-    /// The result that the agent reported without awaiting the answer to a request. The answer says what it means.
-    early_result: Option<ResultSaid>,
+}
+
+/// A call that ended before the answer to a request about it. Its events may change until the answer comes.
+pub(super) struct EndedEarly {
+    open: OpenCall,
+    /// The slot of the result.
+    result: u64,
+    /// True if the agent reports a success, and shows what the call did.
+    is_contested: bool,
 }
 
 /// An input that a request asked for.
 pub(super) struct AskedInput {
+    /// The request, by its id in the trace.
+    request: String,
     input: Value,
     /// The slot of the request's answer.
     slot: Option<u64>,
@@ -138,6 +149,8 @@ pub(super) struct OpenRequest {
     pub(super) unknown: Option<String>,
     /// True if the call awaits the answer.
     pub(super) is_awaited: bool,
+    /// The input that the request asks for instead of the announced one.
+    pub(super) input: Option<Value>,
 }
 
 /// Returns true if an input shows that there are no arguments.
@@ -482,18 +495,8 @@ impl Recorder {
     /// otherwise; a notice says if it reports that a rejected call completed. Returns false, and records nothing, if the
     /// call was not open.
     ///
-    /// A result that comes before the answer to a request about the call is kept until then, so that it does not depend on the
-    /// moment of the answer what the result means.
+    /// The answer to a request that is still open says what the result means, so the event may change until then.
     pub fn result(&mut self, id: &str, said: ResultSaid) -> bool {
-        if let Some(more) = self.open.get_mut(id).and_then(|open| open.more.as_mut()).filter(|more| more.awaited > 0) {
-            let mut said = said;
-            if said.diffs.is_empty() && more.diffs_at.is_some() && more.diffs_at == self.line {
-                // The line of the result shows the changes, too.
-                said.diffs.clone_from(&more.diffs);
-            }
-            more.early_result.get_or_insert(said);
-            return true;
-        }
         if !said.diffs.is_empty() && self.open.get(id).is_some_and(|open| !open.diffs().is_empty()) {
             self.keep_paths(id);
         }
@@ -522,12 +525,87 @@ impl Recorder {
             let text = format!("the call {id} was {how}, but the agent reports that it completed");
             self.notice(DENIED_CALL_COMPLETED, text);
         }
+        // The line of the result may show the changes, too.
+        let shows = shows() || (more.diffs_at.is_some() && more.diffs_at == self.line);
+        let is_ok = said.outcome == ReportedStatus::Ok;
         let diffs = if said.diffs.is_empty() { more.diffs } else { said.diffs };
+        let early = (more.awaited > 0).then(|| More { awaited: more.awaited, diffs: diffs.clone(), ..More::default() });
         let reported = Some(said.outcome);
         let truncated = said.truncated;
         let result = ResultOf { status, output, diffs, exit_code, truncated, reported, contested };
         self.end_call(id, &open, more.parent, &more.earlier_paths, result, false);
+        if let Some(more) = early {
+            open.more = Some(Box::new(more));
+            let result = self.first + self.slots.len() as u64 - 1;
+            for slot in [open.slot, result] {
+                self.hold(slot, true);
+            }
+            self.early.insert(id.to_owned(), EndedEarly { open, result, is_contested: shows && is_ok });
+        }
         true
+    }
+
+    /// Holds an event, or releases it.
+    fn hold(&mut self, slot: u64, is_open: bool) {
+        if let Some(slot) = self.slot(slot) {
+            slot.open = is_open;
+        }
+    }
+
+    /// Takes the answer to a request about a call that had ended before it: the call was refused nevertheless.
+    fn answer_early(&mut self, id: &str, outcome: PermissionOutcome) {
+        let Some(ended) = self.early.get_mut(id) else { return };
+        ended.open.rejected = outcome == PermissionOutcome::Rejected;
+        ended.open.cancelled = outcome == PermissionOutcome::Cancelled;
+        let more = ended.open.more();
+        more.awaited = more.awaited.saturating_sub(1);
+        if more.awaited > 0 {
+            return;
+        }
+        let Some(EndedEarly { open, result, is_contested }) = self.early.remove(id) else { return };
+        let (status, how) = match outcome {
+            PermissionOutcome::Allowed => (None, ""),
+            PermissionOutcome::Rejected => (Some(CallStatus::Denied), "rejected"),
+            PermissionOutcome::Cancelled => (Some(CallStatus::Cancelled), "cancelled"),
+        };
+        if let Some(status) = status {
+            let hash = hash_in("ended", id);
+            if let Some(ended) = self.ended.iter_mut().rev().find(|ended| ended.id == hash) {
+                ended.status = status;
+            }
+            if let Some(Body::ToolResult(result)) = self.body(result) {
+                result.status = status;
+                result.contested = is_contested && !open.denied;
+            }
+            if is_contested && !open.denied {
+                let text = format!("the call {id} was {how}, but the agent reports that it completed");
+                self.notice(DENIED_CALL_COMPLETED, text);
+            }
+        }
+        for slot in [open.slot, result] {
+            self.hold(slot, false);
+        }
+    }
+
+    /// Releases the calls that ended before the answer to a request about them, which did not come.
+    pub(super) fn release_early(&mut self) {
+        for (_, EndedEarly { open, result, .. }) in std::mem::take(&mut self.early) {
+            for slot in [open.slot, result] {
+                self.hold(slot, false);
+            }
+        }
+    }
+
+    /// Returns a call that is open, or that has ended before the answer to a request about it, by the agent's id.
+    pub fn asked_call(&self, id: &str) -> Option<(&ToolCall, &[FileDiff])> {
+        self.open_call(id).or_else(|| {
+            let ended = self.early.get(id)?;
+            let index = ended.open.slot.checked_sub(self.first)?;
+            match &self.slots.get(index as usize)?.event.body {
+                Body::ToolCall(call) => Some((call, ended.open.diffs())),
+                _ => None,
+            }
+        })
     }
 
     /// Adds a notice if an open call now shows another command, or a kind that changes nothing after one that changes
@@ -604,13 +682,15 @@ impl Recorder {
     pub fn ask(&mut self, request: &str, call_id: Option<&str>, asking: Asking) -> String {
         let unique = self.unique("request", request);
         let next = self.first + self.slots.len() as u64;
+        let asked_input = asking.updated_input.clone();
         let open = call_id.and_then(|id| self.open.get_mut(id));
         let is_known = open.is_some();
         let (call, parent) = match open {
             Some(open) => {
-                let asked = asking.updated_input.map(|input| AskedInput { input, slot: None });
+                let asked = asked_input.map(|input| AskedInput { request: unique.clone(), input, slot: None });
                 let more = open.more();
                 more.asked = asked;
+                more.last_request.clone_from(&unique);
                 more.awaited += usize::from(asking.awaits_answer);
                 if more.requests.len() < MAX_REQUESTS {
                     more.requests.push(next);
@@ -633,7 +713,10 @@ impl Recorder {
         let agent_call = call_id.map(str::to_owned);
         let asked_as = request.to_owned();
         let is_awaited = asking.awaits_answer && is_known;
-        self.requests.insert(unique.clone(), OpenRequest { call, agent_call, parent, asked_as, unknown, is_awaited });
+        self.requests.insert(
+            unique.clone(),
+            OpenRequest { call, agent_call, parent, asked_as, unknown, is_awaited, input: asking.updated_input },
+        );
         unique
     }
 
@@ -675,7 +758,7 @@ impl Recorder {
         }
         let mut updated_input = answered.updated_input;
         let next = self.first + self.slots.len() as u64;
-        let mut early = None;
+        let (outcome, mut early) = (answered.outcome, None);
         // The agent may announce a call after it has asked for it.
         if let Some(id) = open.agent_call.as_deref().filter(|id| !self.was_announced(id))
             && self.answered_early.len() < MAX_EARLY
@@ -686,17 +769,25 @@ impl Recorder {
             && let Some(call) = self.open.get_mut(id)
             && call.call(id) == open.call
         {
-            if let Some(asked) = call.more.as_mut().and_then(|more| more.asked.as_mut()) {
+            let is_last = call.more.as_ref().is_none_or(|more| more.last_request == request);
+            let asked =
+                call.more.as_mut().and_then(|more| more.asked.as_mut()).filter(|asked| asked.request == request);
+            if let Some(asked) = asked {
                 asked.slot = Some(next);
                 updated_input.get_or_insert_with(|| asked.input.clone());
+            } else if !is_last {
+                // A further request came before this answer.
+                updated_input = updated_input.or(open.input);
             }
             call.rejected = answered.outcome == PermissionOutcome::Rejected;
             // If an agent asks again, the last answer counts.
             call.cancelled = answered.outcome == PermissionOutcome::Cancelled;
             if let Some(more) = call.more.as_mut().filter(|_| open.is_awaited) {
                 more.awaited = more.awaited.saturating_sub(1);
-                early = if more.awaited == 0 { more.early_result.take() } else { None };
             }
+        } else if open.is_awaited {
+            early =
+                open.agent_call.clone().filter(|id| self.early.get(id).is_some_and(|it| it.open.call(id) == open.call));
         }
         self.push(
             Body::PermissionResponse(PermissionResponse {
@@ -712,8 +803,8 @@ impl Recorder {
             open.parent,
             false,
         );
-        if let Some((id, said)) = open.agent_call.zip(early) {
-            self.result(&id, said);
+        if let Some(id) = early {
+            self.answer_early(&id, outcome);
         }
     }
 
@@ -746,19 +837,8 @@ impl Recorder {
         taken
     }
 
-    /// Returns true if the agent reported a result without awaiting the answer to a request.
-    pub(super) fn ended_early(open: &OpenCall) -> bool {
-        open.more.as_ref().is_some_and(|more| more.early_result.is_some())
-    }
-
-    /// Ends a call that the agent did not end, or whose result waits for an answer that did not come.
+    /// Ends a call that the agent did not end.
     pub(super) fn end_unanswered(&mut self, id: &str, mut open: OpenCall) {
-        if let Some(said) = open.more.as_mut().and_then(|more| more.early_result.take()) {
-            open.more().awaited = 0;
-            self.open.insert(id.into(), open);
-            self.result(id, said);
-            return;
-        }
         let more = open.more.take().map(|more| *more).unwrap_or_default();
         let status = if open.rejected {
             CallStatus::Denied

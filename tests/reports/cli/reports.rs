@@ -133,6 +133,6 @@ fn a_benchmark_is_written_between_its_marks() {
     assert_eq!(project.read("docs/OURS.md"), format!("{before}\n{block}\n{after}"));
     project.write("docs/OURS.md", "# Ours\n");
     let refused = project.evals(&["report", "--format", "benchmark", "-o", "docs/OURS.md"]).exits(2);
-    refused.says("add these two lines where the figures should go").says("<!-- /evals:benchmark nightly -->");
+    refused.says("add these two lines where the scores should go").says("<!-- /evals:benchmark nightly -->");
     assert_eq!(project.read("docs/OURS.md"), "# Ours\n");
 }

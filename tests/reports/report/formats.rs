@@ -330,7 +330,7 @@ fn a_benchmark_replaces_its_block_and_nothing_else() {
     let wrong = |text: &str, label: Option<&str>| put(text, label).unwrap_err().to_string();
     assert_eq!(
         wrong("# Ours\n", None),
-        format!("there is no block for it; add these two lines where the figures should go:\n{begin}\n{end}")
+        format!("the file has no block for this run; add these two lines where the scores should go:\n{begin}\n{end}")
     );
     assert!(wrong("", Some("a")).ends_with("<!-- evals:benchmark a -->\n<!-- /evals:benchmark a -->"));
     assert!(wrong("", Some("a-->b")).ends_with(&end));

@@ -14,17 +14,23 @@ if pid == 0:
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
 before = termios.tcgetattr(terminal)[3]
 os.write(go, b"x")
-seen, asked, until = b"", 0, time.time() + 30
+seen, asked, until, pressed = b"", 0, time.time() + 60, (0, b"")
 while time.time() < until:
+    # A key that comes while the terminal changes its mode can be lost. A person presses it again.
+    if pressed[1] and time.time() > pressed[0] + 5:
+        pressed = (time.time(), pressed[1])
+        os.write(terminal, pressed[1])
     if select.select([terminal], [], [], 1)[0]:
         try: piece = os.read(terminal, 65536)
         except OSError: break
         if not piece: break
         seen += piece
+        pressed = (0, b"")
     while len(re.findall(rb"\[q\]uit\?", seen)) > asked:
         key = keys[asked] if asked < len(keys) else "q"
         asked += 1
-        os.write(terminal, b"\x03" if key == "^" else key.encode())
+        pressed = (time.time(), b"\x03" if key == "^" else key.encode())
+        os.write(terminal, pressed[1])
 if time.time() >= until: os.kill(pid, 9)
 _, status = os.waitpid(pid, 0)
 sys.stdout.write(seen.decode(errors="replace").replace("\r\n", "\n"))

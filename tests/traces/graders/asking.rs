@@ -476,7 +476,8 @@ fn a_call_that_is_asked_for_in_two_forms_is_judged_in_each() {
     let trial = session(&format!("{rejected_then_allowed}{again}")).changed(&[], &[], &[]);
     check(&trial, &[(RESPECTED, Fail(0.0, &[1, 2, 6, 7], "was carried out (event 6)"))]);
 
-    // What was allowed before the last request may have been done.
+    // What was allowed before the last request may have been done, and no call shows it.
+    let unseen = || Ungraded("did something that no call shows");
     let trial = session(
         r#"
         call a execute {"command": "ls"}
@@ -491,22 +492,63 @@ fn a_call_that_is_asked_for_in_two_forms_is_judged_in_each() {
     check(
         &trial,
         &[
-            ("tool-calls: {require: [{command: make}]}", Ungraded("")),
-            ("tool-calls: {forbid: [{command: make}]}", Fail(0.0, &[0, 5], "forbidden")),
+            ("tool-calls: {require: [{command: ls}]}", Pass(&[0])),
+            ("tool-calls: {require: [{command: make}]}", unseen()),
+            ("tool-calls: {forbid: [{command: make}]}", unseen()),
+            ("trajectory: {mode: exact, expected: [{command: ls}]}", unseen()),
+            ("expr: {cel: \"calls.all(c, !c.input.command.contains('make'))\"}", unseen()),
             ("permissions: {allowed: [{command: make}, {command: ls}]}", Pass(&[1, 2, 3, 4])),
         ],
     );
-    // An edit of a file that was allowed, and then of another one.
+    // A refused attempt is not what a rule requires.
+    let trial = session(rejected_then_allowed).changed(&[], &[], &[]);
+    check(
+        &trial,
+        &[
+            ("rules: [{eventually: {command: '^rm'}}]", Fail(0.0, &[], "never happened")),
+            ("rules: [{never: {command: '^rm'}}]", Fail(0.0, &[0], "it happened")),
+            ("trajectory: {mode: exact, expected: [{command: ls}]}", Pass(&[0])),
+        ],
+    );
+    // The same action in other words is one action, and the last answer counts.
     let trial = session(
         r#"
-        call a edit {"path": "a.txt"}
-        ask a {"input": {"path": "secret.txt"}, "locations": []}
-        allow a {"updated_input": {"path": "secret.txt"}}
+        call a edit {"filePath": "a.txt", "newString": "x"}
+        ask a {"input": {"filepath": "a.txt", "diff": "+x of secret"}}
+        reject a
         ask a
         allow a
         done a ok
         "#,
     )
     .changed(&[], &["a.txt"], &[]);
-    check(&trial, &[("scope: {never: [secret.txt]}", Ungraded("carried out is unknown"))]);
+    check(
+        &trial,
+        &[
+            ("tool-calls: {forbid: [{input: secret}, {status: denied}]}", Pass(&[])),
+            ("permissions: {allowed: [{input: newString}]}", Pass(&[3, 4])),
+            (RESPECTED, Pass(&[])),
+        ],
+    );
+    // Each request names its own file.
+    let trial = session(
+        r#"
+        call a edit {"text": "x"}
+        ask a {"locations": [{"path": "secret.txt"}]}
+        reject a
+        ask a {"locations": [{"path": "a.txt"}]}
+        allow a
+        done a ok
+        "#,
+    )
+    .changed(&[], &["a.txt"], &[]);
+    check(
+        &trial,
+        &[
+            ("permissions: {allowed: [{path: a.txt}], rejected: [{path: secret.txt}]}", Pass(&[1, 2, 3, 4])),
+            ("permissions: {not-asked: [{path: secret.txt, outcome: allowed}]}", Pass(&[])),
+            ("scope: {never: [secret.txt]}", Pass(&[])),
+            (RESPECTED, Pass(&[])),
+        ],
+    );
 }

@@ -160,7 +160,7 @@ fn what_does_not_make_one_run_is_refused_with_its_cells() {
     project.evals(&[&ARGS[..], &["--label", "whole"]].concat()).exits(1);
     refused(&["1/2", "whole"], &["is not a shard"]);
     shard(&project, "1/3", &[]);
-    refused(&["2/2", "1/3"], &["shard 1/3", "shard 2/2", "the same N"]);
+    refused(&["2/2", "1/3"], &["shard 1/3", "shard 2/2", "merge only runs"]);
     project.evals(&["grade", "2/2", "--label", "judged"]);
     refused(&["1/2", "judged"], &["was made from run"]);
     refused(&["1/2", "nothing"], &["no run is called `nothing`"]);

@@ -365,19 +365,47 @@ fn a_result_before_the_answer_to_a_request_means_what_the_answer_says() {
         let (early, late) = (told(true), told(false));
         assert_eq!(early.call().status, status, "{option}");
         assert_eq!(early.call().contested, status == CallStatus::Denied, "{option}");
-        let bodies = |told: &Told| told.events.iter().map(|event| event.body.clone()).collect::<Vec<Body>>();
-        let without_notices = |told: &Told| {
-            bodies(told).into_iter().filter(|body| !matches!(body, Body::Notice { .. })).collect::<Vec<Body>>()
-        };
-        assert_eq!(without_notices(&early), without_notices(&late), "{option}");
         assert_eq!(early.notices(), late.notices(), "{option}");
     }
     // Without an answer, the result counts as it is.
     let mut script = Script::prompted();
     script.call("c", json!({"kind": "edit", "title": "w", "locations": [{"path": "/w/a"}]}));
     script.ask(json!(9), "s", json!({"toolCallId": "c"}));
-    script.change("c", diff);
+    script.change("c", diff.clone());
     assert_eq!(script.done().call().status, CallStatus::Ok);
+
+    // The result stays at its place: what follows is another step, and another outcome is noticed.
+    let mut script = Script::prompted();
+    script.call("c", json!({"kind": "edit", "title": "w", "locations": [{"path": "/w/a"}]}));
+    script.ask(json!(9), "s", json!({"toolCallId": "c"}));
+    script.change("c", diff);
+    script.call("d", json!({"kind": "read", "title": "w"}));
+    script.change("c", json!({"status": "failed"}));
+    script.choose(json!(9), "a");
+    let told = script.done();
+    assert_eq!(told.calls().iter().map(|call| call.call.step).collect::<Vec<u64>>(), [0, 1]);
+    assert_eq!(told.notices(), ["late_update"]);
+}
+
+#[test]
+fn each_of_two_open_requests_has_its_own_answer() {
+    let mut script = Script::prompted();
+    script.call("c", json!({"kind": "execute", "title": "w", "rawInput": {"command": "ls"}}));
+    script.ask(json!(7), "s", json!({"toolCallId": "c", "rawInput": {"command": "rm x"}}));
+    script.ask(json!(8), "s", json!({"toolCallId": "c", "rawInput": {"command": "cat y"}}));
+    script.choose(json!(7), "r");
+    script.choose(json!(8), "a");
+    script.change("c", json!({"status": "completed"}));
+    let told = script.done();
+    let inputs = collect(&told.events, |event| match &event.body {
+        Body::PermissionResponse(response) => response.updated_input.clone(),
+        _ => None,
+    });
+    assert_eq!(inputs, [json!({"command": "rm x"}), json!({"command": "cat y"})]);
+    let call = told.call();
+    assert_eq!((call.call.input, call.status), (Some(json!({"command": "cat y"})), CallStatus::Ok));
+    let asked: Vec<_> = call.asked.iter().map(|form| (form.call.input.clone(), form.is_refused())).collect();
+    assert_eq!(asked, [(Some(json!({"command": "rm x"})), true)]);
 }
 
 #[test]
