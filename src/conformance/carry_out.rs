@@ -134,7 +134,7 @@ fn prepared(manifest: &Manifest, source: ModelSource, time: Time) -> Manifest {
 /// Returns why nothing can be started, if so: the program is not installed or unknown.
 fn not_to_be_started(manifest: &Manifest, source: ModelSource, engine: &Engine) -> Option<String> {
     let scripted = source == ModelSource::Scripted;
-    let pointed = scripted.then(|| manifest.at_gateway(&Pointed::AtScript, None).ok()).flatten();
+    let pointed = scripted.then(|| manifest.at_gateway(&Pointed::Script, None).ok()).flatten();
     let Some(program) = pointed.as_ref().unwrap_or(manifest).command.first() else {
         return Some("it cannot be launched: its manifest has no command".to_owned());
     };

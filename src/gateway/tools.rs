@@ -13,16 +13,16 @@ mod ask;
 pub enum ToolError {
     /// The agent offers no tool of that kind.
     #[error("the agent offers no tool that can {kind}; it offers {}", list(.offered))]
-    NoKind { kind: &'static str, offered: Vec<String> },
+    Kind { kind: &'static str, offered: Vec<String> },
     /// The agent offers no tool of that name.
     #[error("the agent offers no tool called `{name}`; it offers {}", list(.offered))]
-    NoName { name: String, offered: Vec<String> },
+    Name { name: String, offered: Vec<String> },
     /// The tool for questions requires options, and the script names none.
     #[error("`{tool}` requires options to choose from, and the script's `ask` has none")]
-    NoOptions { tool: String },
+    Options { tool: String },
     /// The tool needs an absolute path, and the workspace is unknown.
     #[error("`{tool}` needs the absolute path of `{path}`, but the request does not contain the path of the workspace")]
-    NoWorkspace {
+    Workspace {
         tool: String,
         /// The path in the script.
         path: String,
@@ -70,8 +70,8 @@ pub fn call(wanted: ScriptCall<'_>, offered: &[Tool], workspace: Option<&str>) -
         None => {
             let offered = offered.iter().map(|tool| tool.name.clone()).collect();
             Err(match wanted {
-                ScriptCall::Tool(name, _) => ToolError::NoName { name: name.to_owned(), offered },
-                _ => ToolError::NoKind { kind, offered },
+                ScriptCall::Tool(name, _) => ToolError::Name { name: name.to_owned(), offered },
+                _ => ToolError::Kind { kind, offered },
             })
         }
     }
@@ -350,7 +350,7 @@ fn fill(tool: &Tool, fields: &[Field<'_>], workspace: Option<&str>) -> Result<Va
                     _ if path.starts_with('/') => (*path).to_owned(),
                     (true, Some(folder)) => joined(folder, path),
                     (true, None) => {
-                        return Err(ToolError::NoWorkspace { tool: tool.name.clone(), path: (*path).to_owned() });
+                        return Err(ToolError::Workspace { tool: tool.name.clone(), path: (*path).to_owned() });
                     }
                     (false, _) => (*path).to_owned(),
                 };

@@ -66,11 +66,11 @@ pub enum Results {
 #[derive(Debug, Clone, Copy)]
 pub enum Pointed<'a> {
     /// A script is played: no key is used, and the model is the manifest's.
-    AtScript,
+    Script,
     /// A recording is played: no key is used.
-    AtRecording,
+    Recording,
     /// The requests go on to the service, with the user's own key.
-    AtService {
+    Service {
         /// The engine's environment.
         env: &'a BTreeMap<String, String>,
         /// True if the gateway has a key with which it replaces the placeholder.
@@ -115,13 +115,13 @@ impl Manifest {
         let mut manifest = self.clone();
         let secret = |name: &String| looks_secret(name) || self.env.secret.contains(name);
         match how {
-            Pointed::AtScript | Pointed::AtRecording => {
+            Pointed::Script | Pointed::Recording => {
                 manifest.env.pass.retain(|name| !secret(name) && !route.env.contains_key(name));
                 manifest.env.named_in.clear();
                 manifest.requires_env.clear();
                 manifest.home = Home::default();
             }
-            Pointed::AtService { env, has_key } => {
+            Pointed::Service { env, has_key } => {
                 let own = |name: &String| env.get(name).is_some_and(|value| !value.is_empty());
                 let names: Vec<String> = route.env.keys().filter(|name| secret(name) && own(name)).cloned().collect();
                 // A placeholder is only of use if a key can be put in its place. Without one, the agent's own login holds.
@@ -130,7 +130,7 @@ impl Manifest {
                 manifest.requires_env.retain(|name| !route.env.contains_key(name));
             }
         }
-        if !matches!(how, Pointed::AtScript) && model.is_none() && self.model.default.is_none() {
+        if !matches!(how, Pointed::Script) && model.is_none() && self.model.default.is_none() {
             match &route.model {
                 Some(model) if model != NO_MODEL && route.names_model() => {}
                 // Without settings that need a model, the agent chooses it.
@@ -195,8 +195,8 @@ mod tests {
 
     #[test]
     fn keys_and_logins_stay_behind_and_the_rest_is_kept() {
-        assert!(Manifest::bare(Adapter::Acp).at_gateway(&Pointed::AtScript, None).is_err());
-        for how in [Pointed::AtScript, Pointed::AtRecording] {
+        assert!(Manifest::bare(Adapter::Acp).at_gateway(&Pointed::Script, None).is_err());
+        for how in [Pointed::Script, Pointed::Recording] {
             let pointed = agent().at_gateway(&how, None).unwrap();
             assert_eq!(pointed.command, ["agent", "-p", "--offline", "--", "{prompt}"]);
             assert_eq!(pointed.env.pass, ["MY_MODE"]);
@@ -220,7 +220,7 @@ mod tests {
             (&none, true, true, false),
             (&none, false, false, true),
         ] {
-            let pointed = agent().at_gateway(&Pointed::AtService { env, has_key }, None).unwrap();
+            let pointed = agent().at_gateway(&Pointed::Service { env, has_key }, None).unwrap();
             assert_eq!(pointed.env.set.contains_key("MY_API_KEY"), set, "{env:?} {has_key}");
             assert_eq!(pointed.requires_env.contains(&"MY_API_KEY".to_owned()), needed, "{env:?} {has_key}");
             assert!(pointed.env.pass.contains(&"MY_API_KEY".to_owned()));
@@ -235,13 +235,13 @@ mod tests {
         if let Some(route) = &mut manifest.gateway {
             route.files.insert("a".to_owned(), "model: {model}".to_owned());
         }
-        assert!(manifest.at_gateway(&Pointed::AtRecording, None).is_ok(), "the manifest's own");
+        assert!(manifest.at_gateway(&Pointed::Recording, None).is_ok(), "the manifest's own");
         if let Some(route) = &mut manifest.gateway {
             route.model = Some(NO_MODEL.to_owned());
         }
-        assert!(manifest.at_gateway(&Pointed::AtScript, None).is_ok());
-        let told = manifest.at_gateway(&Pointed::AtRecording, None).unwrap_err();
+        assert!(manifest.at_gateway(&Pointed::Script, None).is_ok());
+        let told = manifest.at_gateway(&Pointed::Recording, None).unwrap_err();
         assert!(told.ends_with("pass --model"), "{told}");
-        assert!(manifest.at_gateway(&Pointed::AtRecording, Some("m")).is_ok());
+        assert!(manifest.at_gateway(&Pointed::Recording, Some("m")).is_ok());
     }
 }

@@ -113,9 +113,9 @@ pub(super) async fn reserve(attempt: &Attempt, inside: &TrialSandbox) -> Result<
 pub(super) fn pointed(engine: &Engine, attempt: &Attempt) -> Result<Option<Attempt>, String> {
     let (Some(route), Some(at)) = (&attempt.route, &attempt.manifest.gateway) else { return Ok(None) };
     let how = match route {
-        Route::Script(_) => Pointed::AtScript,
-        Route::Replay(_) => Pointed::AtRecording,
-        Route::Observe | Route::Record(_) | Route::Auto(_) => Pointed::AtService {
+        Route::Script(_) => Pointed::Script,
+        Route::Replay(_) => Pointed::Recording,
+        Route::Observe | Route::Record(_) | Route::Auto(_) => Pointed::Service {
             env: &engine.env,
             has_key: engine.gateway.upstream(&engine.env).map_err(|error| error.to_string())?.has_key(at.api),
         },

@@ -46,7 +46,7 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     found.retain(|(path, how)| *how != FileChangeKind::Created || is_meant(path));
     let is_seen = |link: &PathBuf| now.entries.contains_key(link);
     let mut links = Vec::new();
-    for link in links_to_protected(workspace, before, globs, &wanted)? {
+    for link in links_to_protected(workspace, before, globs, wanted)? {
         // What a build links in ignored folders counts only if a glob names it, as its files do.
         let is_named = || globs.iter().any(|glob| is_path(glob) && Path::new(&glob.to_string()).starts_with(&link));
         if !wanted(&link) && (is_seen(&link) || is_named() || names_what_is_ignored(globs, &link, now)) {

@@ -62,7 +62,7 @@ pub fn check(record: &RunRecord, cases: &[Case]) -> Result<(), CliError> {
         reaches |= route.reaches_the_service();
         let manifest = record.harnesses.iter().map(|it| &it.manifest).find(|it| it.name == trial.harness);
         if let (Some(manifest), false) = (manifest, matches!(route, Route::Script(_)))
-            && let Err(why) = manifest.at_gateway(&Pointed::AtRecording, trial.model.as_deref())
+            && let Err(why) = manifest.at_gateway(&Pointed::Recording, trial.model.as_deref())
         {
             add(CliError::unreadable(why));
         }

@@ -55,7 +55,7 @@ fn question(ask: &Ask, tool: &Tool, schema: Schema<'_>) -> Result<Value, ToolErr
             let options = ask.options.iter().map(|label| option(label, shape));
             object.insert(key.to_owned(), options.collect());
         } else if schema.requires(key) {
-            return Err(ToolError::NoOptions { tool: tool.name.clone() });
+            return Err(ToolError::Options { tool: tool.name.clone() });
         }
     }
     // Some tools have several kinds of question.
