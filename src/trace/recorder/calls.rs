@@ -540,7 +540,12 @@ impl Recorder {
             for slot in [open.slot, result] {
                 self.hold(slot, true);
             }
-            self.early.insert(id.to_owned(), EndedEarly { open, result, is_contested: shows && is_ok });
+            let ended = EndedEarly { open, result, is_contested: shows && is_ok };
+            // The agent may use the ID again before the answer comes.
+            if let Some(EndedEarly { open, result, .. }) = self.early.insert(id.to_owned(), ended) {
+                self.hold(open.slot, false);
+                self.hold(result, false);
+            }
         }
         true
     }
@@ -786,6 +791,7 @@ impl Recorder {
                 more.awaited = more.awaited.saturating_sub(1);
             }
         } else if open.is_awaited {
+            updated_input = updated_input.or(open.input);
             early =
                 open.agent_call.clone().filter(|id| self.early.get(id).is_some_and(|it| it.open.call(id) == open.call));
         }

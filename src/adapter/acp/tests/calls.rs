@@ -388,6 +388,23 @@ fn a_result_before_the_answer_to_a_request_means_what_the_answer_says() {
 }
 
 #[test]
+fn an_early_result_of_another_action_than_the_announced_one_is_of_that_action() {
+    let mut script = Script::prompted();
+    for id in [9, 10] {
+        script.call("c", json!({"kind": "execute", "title": "w", "rawInput": {"command": "ls"}}));
+        script.ask(json!(id), "s", json!({"toolCallId": "c", "rawInput": {"command": "rm x"}}));
+        script.change("c", json!({"status": "completed"}));
+    }
+    script.choose(json!(9), "a");
+    script.choose(json!(10), "a");
+    let told = script.done();
+    let calls = told.calls();
+    let inputs: Vec<_> = calls.iter().map(|call| call.call.input.clone().unwrap()).collect();
+    assert_eq!(inputs, [json!({"command": "rm x"}), json!({"command": "rm x"})]);
+    assert!(calls.iter().all(|call| call.status == CallStatus::Ok && call.asked.is_empty()), "{calls:#?}");
+}
+
+#[test]
 fn each_of_two_open_requests_has_its_own_answer() {
     let mut script = Script::prompted();
     script.call("c", json!({"kind": "execute", "title": "w", "rawInput": {"command": "ls"}}));
