@@ -101,7 +101,7 @@ const BLOCKS: [&str; 11] = [
     "toolinvocation",
 ];
 
-/// Words within the type of a content block that is about a call and is none.
+/// Words in the types of content blocks that concern a call and are no calls themselves, such as results.
 const NO_CALL: [&str; 6] = ["output", "result", "response", "reference", "error", "end"];
 
 /// Keys of the arguments of a call.
