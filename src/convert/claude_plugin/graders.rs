@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::parts::{common, escaped_glob, is_one, number, with};
 use super::super::refused::Refused;
-use super::super::{Note, UNKNOWN, javascript};
+use super::super::{Note, UNKNOWN, patterns};
 use crate::paths;
 use crate::skill::Skill;
 use crate::values::{PathGlob, Pattern};
@@ -229,7 +229,7 @@ fn target<'a>(source: &'a Source, key: &'static str) -> Result<Target<'a>, Refus
 fn regex(source: &Source) -> Result<Translated, Refused<&'static str>> {
     let pattern = source.content("pattern").ok_or(("pattern", "there is no pattern".to_owned()))?;
     let pattern =
-        javascript::pattern(pattern, source.text("flags").unwrap_or_default()).map_err(|why| ("pattern", why))?;
+        patterns::from_javascript(pattern, source.text("flags").unwrap_or_default()).map_err(|why| ("pattern", why))?;
     let found = match source.text("match").unwrap_or("contains") {
         "contains" => true,
         "not_contains" | "count:0" => false,
@@ -249,7 +249,7 @@ fn regex(source: &Source) -> Result<Translated, Refused<&'static str>> {
 fn matcher(tool: &str, input: Option<&str>) -> Result<Value, String> {
     let name = escaped_glob(tool);
     Ok(match input {
-        Some(input) => json!({"name": name, "input": javascript::pattern(input, "")?}),
+        Some(input) => json!({"name": name, "input": patterns::from_javascript(input, "")?}),
         None => json!({"name": name}),
     })
 }

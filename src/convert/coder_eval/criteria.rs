@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::javascript;
 use super::super::parts::scalar;
+use super::super::patterns;
 use super::super::refused::{Refused, refused};
 use super::super::typed;
 use crate::paths;
@@ -383,12 +383,12 @@ fn letters(flags: u64) -> Result<String, String> {
     Ok([(2, 'i'), (8, 'm'), (16, 's')].iter().filter(|(bit, _)| flags & bit != 0).map(|it| it.1).collect())
 }
 
-/// Returns the equivalent of a regular expression of Python.
 /// The flag of the source's regular expressions by which `.` matches the end of a line.
 const DOTALL: u64 = 16;
 
+/// Returns the equivalent of a regular expression of Python.
 fn python(written: &str, flags: u64) -> Result<String, String> {
-    javascript::python(written, &letters(flags)?)
+    patterns::from_python(written, &letters(flags)?)
 }
 
 fn literal(text: &str) -> Result<String, Refused> {

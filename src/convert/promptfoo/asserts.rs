@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::super::javascript::SPACE;
 use super::super::parts::{common, number, with};
+use super::super::patterns::SPACE;
 use super::super::refused::Refused;
-use super::super::{NewCase, Note, javascript, template};
+use super::super::{NewCase, Note, patterns, template};
 use super::check::Check;
 use super::rows::Assertion;
 use super::script;
@@ -389,7 +389,7 @@ fn translate(
         "equals" => equals(keys, context, is_not),
         "regex" => {
             let pattern = text(keys, context)?;
-            turned(Check::Matches(javascript::pattern(&pattern, "").map_err(|why| ("value", why))?))
+            turned(Check::Matches(patterns::from_javascript(&pattern, "").map_err(|why| ("value", why))?))
         }
         "word-count" => turned(word_count(keys, context)?),
         "is-json" | "contains-json" if is_not => {

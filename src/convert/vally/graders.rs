@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::javascript;
 use super::super::parts::{quoted, scalar, texts};
+use super::super::patterns;
 use super::super::refused::{Refused, refused};
 use super::super::typed;
 use crate::paths;
@@ -109,9 +109,15 @@ impl Reader<'_> {
         max.ok_or_else(|| refused("config.max", "this is not a whole number"))
     }
 
-    /// Returns a regular expression. The source understands a leading `(?i)`.
     fn pattern(&self, key: &str) -> Result<String, Refused> {
         pattern(&self.text(key)?).map_err(|why| refused(&format!("config.{key}"), why))
+    }
+
+    /// Returns a regular expression for a program in Python.
+    fn python_pattern(&self, key: &str) -> Result<String, Refused> {
+        let written = self.text(key)?;
+        let (source, flags) = without_flag(&written);
+        patterns::from_javascript_to_python(source, flags).map_err(|why| refused(&format!("config.{key}"), why))
     }
 
     fn path(&self) -> Result<String, Refused> {
@@ -127,13 +133,14 @@ impl Reader<'_> {
     fn content(&self, kind: &str) -> Result<(&'static str, Value), Refused> {
         let path = self.path()?;
         let how = kind.strip_prefix("file-").unwrap_or(kind);
-        let wanted = if how.ends_with("matches") { self.pattern("pattern")? } else { self.text("value")? };
         let is_glob = path.contains(['*', '?', '[', '{']);
         match how {
-            "contains" if !is_glob => Ok(("files", json!({"contains": {path: wanted}}))),
-            "matches" if !is_glob => Ok(("files", json!({"matches": {path: wanted}}))),
+            "contains" if !is_glob => Ok(("files", json!({"contains": {path: self.text("value")?}}))),
+            "matches" if !is_glob => Ok(("files", json!({"matches": {path: self.pattern("pattern")?}}))),
             _ if path.contains('{') => Err(refused("config.path", "braces in a glob have no equivalent")),
             _ => {
+                let is_pattern = how.ends_with("matches");
+                let wanted = if is_pattern { self.python_pattern("pattern")? } else { self.text("value")? };
                 // Without -I, a module that the agent left in the workspace would be imported.
                 let words = ["python3", "-I", "-c", FILES.trim_end(), how, &path, &wanted];
                 Ok(("command", json!({"run": words})))
@@ -237,10 +244,13 @@ impl Reader<'_> {
 }
 
 fn pattern(written: &str) -> Result<String, String> {
-    match written.strip_prefix("(?i)") {
-        Some(rest) => javascript::pattern(rest, "i"),
-        None => javascript::pattern(written, ""),
-    }
+    let (source, flags) = without_flag(written);
+    patterns::from_javascript(source, flags)
+}
+
+/// Returns a regular expression and its flags. The source understands a leading `(?i)`.
+fn without_flag(written: &str) -> (&str, &str) {
+    written.strip_prefix("(?i)").map_or((written, ""), |rest| (rest, "i"))
 }
 
 /// Returns the condition on a call `c`.

@@ -1,5 +1,8 @@
 //! Translates regular expressions of JavaScript and Python, or returns the reason why there is no equivalent.
 
+use std::iter::Peekable;
+use std::str::Chars;
+
 use crate::values::Pattern;
 
 /// The language of a regular expression.
@@ -11,25 +14,45 @@ enum Language {
     Python,
 }
 
-/// Returns the equivalent of a JavaScript regular expression.
+/// What reads a translated regular expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// A grader, or an expression of a case.
+    Grader,
+    /// The module `re` of Python, in a program that a grader starts.
+    PythonProgram,
+}
+
+/// Returns the equivalent of a JavaScript regular expression for a grader.
 ///
 /// # Errors
 /// Returns the reason if there is no equivalent: lookaround, references to groups, sticky matches, or a part that means something
 /// else here.
-pub fn pattern(source: &str, flags: &str) -> Result<String, String> {
-    let is_unicode = flags.contains('u');
-    translated(source, flags, if is_unicode { Language::JavaScriptUnicode } else { Language::JavaScript })
+pub fn from_javascript(source: &str, flags: &str) -> Result<String, String> {
+    translated(source, flags, javascript(flags), Reader::Grader)
 }
 
-/// Returns the equivalent of a regular expression of Python, with flags as letters.
+/// Returns the equivalent of a JavaScript regular expression for a program in Python.
 ///
 /// # Errors
 /// Returns the reason if there is no equivalent.
-pub fn python(source: &str, flags: &str) -> Result<String, String> {
-    translated(source, flags, Language::Python)
+pub fn from_javascript_to_python(source: &str, flags: &str) -> Result<String, String> {
+    translated(source, flags, javascript(flags), Reader::PythonProgram)
 }
 
-fn translated(source: &str, flags: &str, language: Language) -> Result<String, String> {
+/// Returns the equivalent of a regular expression of Python, with flags as letters, for a grader.
+///
+/// # Errors
+/// Returns the reason if there is no equivalent.
+pub fn from_python(source: &str, flags: &str) -> Result<String, String> {
+    translated(source, flags, Language::Python, Reader::Grader)
+}
+
+fn javascript(flags: &str) -> Language {
+    if flags.contains('u') { Language::JavaScriptUnicode } else { Language::JavaScript }
+}
+
+fn translated(source: &str, flags: &str, language: Language, reader: Reader) -> Result<String, String> {
     let mut kept = String::new();
     for flag in flags.chars() {
         match flag {
@@ -48,22 +71,31 @@ fn translated(source: &str, flags: &str, language: Language) -> Result<String, S
     if let Some(part) = other_meaning(source, language) {
         return Err(format!("`{part}` means something else here than in the source, or is wrong in the source"));
     }
-    let meant = with_meaning(source, language, kept.contains('m'))?;
-    let pattern = if kept.is_empty() { meant } else { format!("(?{kept}){meant}") };
-    match pattern.parse::<Pattern>() {
-        Ok(_) => Ok(pattern),
+    let written = |reader: Reader| -> Result<String, String> {
+        let meant = with_meaning(source, language, kept.contains('m'), reader)?;
+        Ok(if kept.is_empty() { meant } else { format!("(?{kept}){meant}") })
+    };
+    match written(Reader::Grader)?.parse::<Pattern>() {
+        Ok(_) => written(reader),
         Err(_) => Err("the pattern uses what regular expressions here do not have, such as lookaround".to_owned()),
     }
 }
 
 /// White space in JavaScript, as members of a class.
-pub const SPACE: &str = r"\t-\r \u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}\u{feff}";
+pub const SPACE: &str = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff";
 
-/// Returns the pattern with the parts that both sides write alike and read differently in the way of this side. In JavaScript,
+/// Digits in JavaScript, as members of a class.
+const DIGIT: &str = "0-9";
+
+/// Characters of words in JavaScript, as members of a class.
+const WORD: &str = "0-9A-Za-z_";
+
+/// Returns the pattern with the parts that both sides write alike and read differently in the way of its reader. In JavaScript,
 /// digits, letters and their boundaries are those of ASCII, and white space is another set. In Python, `$` also matches before
 /// a line feed at the end.
-fn with_meaning(source: &str, language: Language, is_multiline: bool) -> Result<String, String> {
+fn with_meaning(source: &str, language: Language, is_multiline: bool, reader: Reader) -> Result<String, String> {
     let is_python = language == Language::Python;
+    let is_for_python = reader == Reader::PythonProgram;
     let whole = source.strip_prefix("(?").and_then(|rest| rest.split_once(')')).map(|(flags, _)| flags);
     let whole = whole.filter(|flags| flags.chars().all(|c| c.is_ascii_lowercase()));
     let is_multiline = is_multiline || whole.is_some_and(|flags| flags.contains('m'));
@@ -75,29 +107,30 @@ fn with_meaning(source: &str, language: Language, is_multiline: bool) -> Result<
         })
     };
     let mut out = String::new();
-    let mut in_class = false;
     let mut chars = source.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
             '\\' => {
                 let escaped = chars.next().unwrap_or_default();
-                let class = |members: &str| if in_class { members.to_owned() } else { format!("[{members}]") };
-                match escaped {
-                    'd' if !is_python => out.push_str(&class("0-9")),
-                    'w' if !is_python => out.push_str(&class("0-9A-Za-z_")),
-                    's' if !is_python => out.push_str(&class(SPACE)),
-                    'D' if !is_python => out.push_str("[^0-9]"),
-                    'W' if !is_python => out.push_str("[^0-9A-Za-z_]"),
-                    'S' if !is_python => out.push_str(&format!("[^{SPACE}]")),
-                    'b' if !is_python && !in_class => out.push_str(r"(?-u:\b)"),
-                    'B' if !is_python && !in_class => return Err(r"`\B` has no equivalent".to_owned()),
-                    other => out.extend([c, other]),
+                match (escaped, shorthand(escaped).filter(|_| !is_python)) {
+                    (_, Some((set, true))) => out.push_str(&format!("[^{set}]")),
+                    (_, Some((set, false))) => out.push_str(&format!("[{set}]")),
+                    ('b', _) if !is_python => out.push_str(if is_for_python { r"(?a:\b)" } else { r"(?-u:\b)" }),
+                    ('B', _) if !is_python => return Err(r"`\B` has no equivalent".to_owned()),
+                    _ if is_for_python && has_braces(escaped, &mut chars) => {
+                        return Err(format!(r"`\{escaped}{{` has no equivalent in Python"));
+                    }
+                    _ => out.extend([c, escaped]),
                 }
-                continue;
             }
-            '[' => in_class = true,
-            ']' => in_class = false,
-            '$' if is_python && !in_class && !is_multiline => {
+            '[' => {
+                let class = Class::read(&mut chars, !is_python);
+                if class.has_braces && is_for_python {
+                    return Err("braces after a backslash in a character class have no equivalent in Python".to_owned());
+                }
+                class.write(&mut out, reader);
+            }
+            '$' if is_python && !is_multiline => {
                 if flags_of_groups('m') {
                     return Err("`$` beside flags of a part of the pattern has no equivalent".to_owned());
                 }
@@ -105,18 +138,106 @@ fn with_meaning(source: &str, language: Language, is_multiline: bool) -> Result<
                     return Err("`$` before the end of the pattern has no equivalent".to_owned());
                 }
                 out.push_str(r"(?:\n?\z)");
-                continue;
             }
-            _ => {}
-        }
-        out.push(c);
-        // The first bracket of a class is one of its members.
-        if c == '[' {
-            out.extend(chars.next_if_eq(&'^'));
-            out.extend(chars.next_if_eq(&']'));
+            '$' if is_for_python && !is_multiline => out.push_str(r"\Z"),
+            // A group with a name.
+            '(' if is_for_python && chars.clone().take(2).eq(['?', '<']) => {
+                chars.next();
+                out.push_str("(?P");
+            }
+            _ => out.push(c),
         }
     }
     Ok(out)
+}
+
+/// Returns the set of an escape of JavaScript, and whether the escape stands for all other characters.
+fn shorthand(escaped: char) -> Option<(&'static str, bool)> {
+    match escaped {
+        'd' => Some((DIGIT, false)),
+        'w' => Some((WORD, false)),
+        's' => Some((SPACE, false)),
+        'D' => Some((DIGIT, true)),
+        'W' => Some((WORD, true)),
+        'S' => Some((SPACE, true)),
+        _ => None,
+    }
+}
+
+/// Returns whether braces belong to an escape, as in `\u{41}` and `\p{L}`.
+fn has_braces(escaped: char, after: &mut Peekable<Chars<'_>>) -> bool {
+    matches!(escaped, 'u' | 'p' | 'P') && after.peek() == Some(&'{')
+}
+
+/// A class of characters, such as `[^a-z\S]`.
+struct Class {
+    is_negated: bool,
+    /// What stands between the brackets, except for `without`.
+    members: String,
+    /// The sets of which all other characters are members.
+    without: Vec<&'static str>,
+    /// Whether an escape has braces.
+    has_braces: bool,
+}
+
+impl Class {
+    /// Reads a class behind its first bracket. `expands` says whether sets such as `\d` are written as ranges.
+    fn read(chars: &mut Peekable<Chars<'_>>, expands: bool) -> Self {
+        let is_negated = chars.next_if_eq(&'^').is_some();
+        let mut class = Self { is_negated, members: String::new(), without: Vec::new(), has_braces: false };
+        // The first bracket of a class is one of its members.
+        class.members.extend(chars.next_if_eq(&']'));
+        let mut ends_with_hyphen = false;
+        while let Some(c) = chars.next().filter(|c| *c != ']') {
+            if c != '\\' {
+                ends_with_hyphen = c == '-';
+                class.members.push(c);
+                continue;
+            }
+            let escaped = chars.next().unwrap_or_default();
+            match shorthand(escaped).filter(|_| expands) {
+                None => {
+                    class.has_braces |= has_braces(escaped, chars);
+                    class.members.extend([c, escaped]);
+                }
+                Some((set, is_other)) => {
+                    // A hyphen beside a set is a plain character.
+                    if ends_with_hyphen {
+                        class.members.pop();
+                        class.members.push_str(r"\-");
+                    }
+                    match is_other {
+                        true => class.without.push(set),
+                        false => class.members.push_str(set),
+                    }
+                    if chars.next_if_eq(&'-').is_some() {
+                        class.members.push_str(r"\-");
+                    }
+                }
+            }
+            ends_with_hyphen = false;
+        }
+        class
+    }
+
+    fn write(&self, out: &mut String, reader: Reader) {
+        let Self { is_negated, members, without, .. } = self;
+        let not = if *is_negated { "^" } else { "" };
+        let others: Vec<String> = without.iter().map(|set| format!("[^{set}]")).collect();
+        if reader == Reader::Grader || others.is_empty() {
+            out.push_str(&format!("[{not}{members}{}]", others.concat()));
+            return;
+        }
+        // Python has no class within a class.
+        let members = if members.is_empty() { None } else { Some(format!("[{not}{members}]")) };
+        if *is_negated {
+            let refused: String = others.iter().map(|other| format!("(?!{other})")).collect();
+            out.push_str(&format!("(?:{refused}{})", members.as_deref().unwrap_or(r"[\s\S]")));
+        } else {
+            let any: Vec<String> = members.into_iter().chain(others).collect();
+            out.push_str(&format!("(?:{})", any.join("|")));
+        }
+    }
 }
 
 /// Returns characters within a class that are plain in JavaScript and an operator here.
@@ -267,12 +388,62 @@ mod tests {
 
     #[test]
     fn patterns_keep_their_meaning_or_are_refused() {
-        assert_eq!(pattern(r"a\/b", "gi").unwrap(), r"(?i)a\/b");
-        assert_eq!(pattern(r"[a-z.]+\]", "").unwrap(), r"[a-z.]+\]");
+        assert_eq!(from_javascript(r"a\/b", "gi").unwrap(), r"(?i)a\/b");
+        assert_eq!(from_javascript(r"[a-z.]+\]", "").unwrap(), r"[a-z.]+\]");
         for (source, flags) in
             [("(?<!a)b", ""), (r"(a)\1", ""), ("a", "y"), ("[[]", ""), ("[a&&b]", ""), ("", ""), ("(", "")]
         {
-            assert!(pattern(source, flags).is_err(), "{source}");
+            assert!(from_javascript(source, flags).is_err(), "{source}");
+        }
+    }
+
+    /// Patterns of JavaScript, each with a text that it matches and a text that it does not match.
+    const OF_JAVASCRIPT: [(&str, &str, &str); 22] = [
+        (r"^\d+$", "42", "٤٢"),
+        (r"^\w+$", "a_1", "é"),
+        (r"^\W$", "é", "a"),
+        (r"^[\w-]+$", "a-b", "é-b"),
+        (r"^\D$", "٤", "4"),
+        (r"^\s$", "\u{feff}", "\u{85}"),
+        (r"^\S$", "\u{85}", "\u{a0}"),
+        (r"^[\s\d]+$", "4\u{202f}", "x"),
+        (r"\bword\b", "éwordé", "aword"),
+        ("a$", "ba", "a\n"),
+        ("(a|b$)c?", "b", "b\n"),
+        (r"^[\s\S]$", "\n", ""),
+        (r"^[^\S\n]+$", " \t\u{a0}", "\n"),
+        (r"^[^\W_]+$", "aZ9", "a_"),
+        (r"^[^\W]$", "a", "é"),
+        (r"^[a\W]$", "é", "b"),
+        (r"^[\w-.]+$", "a-.b", "a`b"),
+        (r"^[\w-~]$", "~", "`"),
+        (r"^[+-\d]+$", "+-1", "."),
+        (r"^[-\d]+$", "-1", "+"),
+        (r"^(?<year>\d{4})$", "2024", "20245"),
+        (r"^[\]a]\/$", "]/", "[/"),
+    ];
+
+    #[test]
+    fn a_program_in_python_reads_a_translated_pattern_as_javascript_does() {
+        let rows: Vec<(String, &str, &str)> = OF_JAVASCRIPT
+            .iter()
+            .map(|(source, matches, others)| (from_javascript_to_python(source, "").unwrap(), *matches, *others))
+            .chain([(from_javascript_to_python(r"^[a\D]+X", "im").unwrap(), "0\nA٤x", "0")])
+            .collect();
+        let program = "import json, re, sys\n\
+            for pattern, matches, others in json.load(sys.stdin):\n    \
+                assert re.search(pattern, matches), (pattern, matches)\n    \
+                assert not re.search(pattern, others), (pattern, others)";
+        let mut python = std::process::Command::new("python3")
+            .args(["-I", "-W", "error", "-c", program])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        serde_json::to_writer(python.stdin.take().unwrap(), &rows).unwrap();
+        assert!(python.wait().unwrap().success());
+        for (source, flags) in [(r"\p{L}", "u"), (r"\u{41}", "u"), (r"[\u{41}]", "u")] {
+            assert!(from_javascript(source, flags).is_ok(), "{source}");
+            assert!(from_javascript_to_python(source, flags).is_err(), "{source}");
         }
     }
 
@@ -282,22 +453,11 @@ mod tests {
             let pattern: Pattern = pattern.unwrap().parse().unwrap();
             pattern.is_match(text)
         };
-        for (source, matches, others) in [
-            (r"^\d+$", "42", "٤٢"),
-            (r"^\w+$", "a_1", "é"),
-            (r"^\W$", "é", "a"),
-            (r"^[\w-]+$", "a-b", "é-b"),
-            (r"^\D$", "٤", "4"),
-            (r"^\s$", "\u{feff}", "\u{85}"),
-            (r"^\S$", "\u{85}", "\u{a0}"),
-            (r"^[\s\d]+$", "4\u{202f}", "x"),
-            (r"\bword\b", "éwordé", "aword"),
-            ("a$", "ba", "a\n"),
-        ] {
-            assert!(is_match(pattern(source, ""), matches), "{source}: {matches:?}");
-            assert!(!is_match(pattern(source, ""), others), "{source}: {others:?}");
+        for (source, matches, others) in OF_JAVASCRIPT {
+            assert!(is_match(from_javascript(source, ""), matches), "{source}: {matches:?}");
+            assert!(!is_match(from_javascript(source, ""), others), "{source}: {others:?}");
         }
-        assert!(pattern(r"a\Bb", "").is_err());
+        assert!(from_javascript(r"a\Bb", "").is_err());
         for (source, flags, matches, others) in [
             ("foo$", "", "foo\n", "foo\n\n"),
             ("(a|foo$)", "", "foo\n", "foo\nb"),
@@ -307,11 +467,11 @@ mod tests {
             (r"^\d$", "", "٤", "x"),
         ] {
             let flags = if source.starts_with("(?m)") { "" } else { flags };
-            assert!(is_match(python(source, flags), matches), "{source}: {matches:?}");
-            assert!(!is_match(python(source, flags), others), "{source}: {others:?}");
+            assert!(is_match(from_python(source, flags), matches), "{source}: {matches:?}");
+            assert!(!is_match(from_python(source, flags), others), "{source}: {others:?}");
         }
         for source in ["a$b", "(?m:a$)", r"a$\n"] {
-            assert!(python(source, "").is_err(), "{source}");
+            assert!(from_python(source, "").is_err(), "{source}");
         }
     }
 
@@ -344,7 +504,7 @@ mod tests {
             r"[\x{41}]",
             r"\x4",
         ] {
-            let why = pattern(source, "").expect_err(source);
+            let why = from_javascript(source, "").expect_err(source);
             assert!(why.contains("means something else here"), "{source}: {why}");
         }
         for source in [
@@ -360,16 +520,16 @@ mod tests {
             r"\.\*\+",
             "[^a]",
         ] {
-            assert_eq!(pattern(source, "").as_deref(), Ok(source), "{source}");
+            assert_eq!(from_javascript(source, "").as_deref(), Ok(source), "{source}");
         }
-        assert!(pattern(r"\p{L}\u{41}{2}", "u").is_ok() && pattern(r"\pL", "u").is_err());
+        assert!(from_javascript(r"\p{L}\u{41}{2}", "u").is_ok() && from_javascript(r"\pL", "u").is_err());
         for source in ["(?i)a", r"\Aa\a", "(?P<n>a)", "(?i:a)b", "[]a]", r"\x41\U00000041"] {
-            assert!(python(source, "").is_ok(), "{source}");
+            assert!(from_python(source, "").is_ok(), "{source}");
         }
         for source in
             [r"\<p\>", r"a\z", "a++", "(?<n>a)", r"\p{L}", "a(?i)", "(?x)a b", "(?U)a", r"\x{41}", "a{ 2 }", r"\u{41}"]
         {
-            assert!(python(source, "").is_err(), "{source}");
+            assert!(from_python(source, "").is_err(), "{source}");
         }
     }
 }
