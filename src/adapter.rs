@@ -12,7 +12,7 @@ use crate::text::first_bytes;
 use crate::trace::recorder::{Continuation, Finished, Recorder, Voice};
 use crate::trace::usage::{GATEWAY, Measure, PRICED};
 use crate::trace::{Agent, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
-use crate::wire::{Dir, EngineLine, MALFORMED_LINE, WireLine};
+use crate::wire::{Dir, EngineLine, Lines, MALFORMED_LINE, Reader, WireLine, repeated_key};
 
 pub mod acp;
 pub mod claude_stream;
@@ -225,6 +225,12 @@ impl Translation {
 
     /// Takes the next line of the wire log. Returns true if it ended a turn.
     pub fn line(&mut self, line: &WireLine) -> bool {
+        let repeated = if self.translator.reads_json() { repeated_key(&mut self.keys, line) } else { None };
+        self.checked(line, repeated)
+    }
+
+    /// Takes the next line, as [`Translation::line`] does, and a key that an object of it has twice.
+    fn checked(&mut self, line: &WireLine, repeated: Option<String>) -> bool {
         let line = &*line.without_return();
         let turns = self.recorder.turns_ended();
         self.lines += 1;
@@ -250,7 +256,7 @@ impl Translation {
                     self.recorder.notice("not_utf8", "the line holds bytes that are not UTF-8");
                 }
                 if self.translator.reads_json()
-                    && let Some(key) = self.keys.repeated(&line.line)
+                    && let Some(key) = repeated
                 {
                     let key = first_bytes(&key, 100);
                     let text = format!("an object of the line has the key `{key}` twice, so what it says is unknown");
@@ -506,6 +512,28 @@ pub fn import<R: std::io::BufRead>(
     import_finished(adapter, manifest, named, input, each).map(|finished| finished.header)
 }
 
+/// Translates the lines of a recorded session as [`import`] does.
+///
+/// # Errors
+/// Returns the error of reading the lines, or of `each`.
+pub fn import_lines(
+    adapter: Adapter,
+    manifest: &Manifest,
+    named: bool,
+    lines: impl Lines,
+    mut each: impl FnMut(Event) -> std::io::Result<()>,
+) -> std::io::Result<Finished> {
+    let watch = |_: &WireLine, _: u64, translation: &mut Translation| translation.drain().try_for_each(&mut each);
+    let translation = translated(adapter, manifest, named, lines, watch)?;
+    let mut failed = None;
+    let finished = translation.finish_into(|event| {
+        if failed.is_none() {
+            failed = each(event).err();
+        }
+    });
+    failed.map_or(Ok(finished), Err)
+}
+
 /// Translates a recorded session as [`import`] does, and returns its usage, too.
 ///
 /// # Errors
@@ -515,17 +543,9 @@ pub fn import_finished<R: std::io::BufRead>(
     manifest: &Manifest,
     named: bool,
     input: R,
-    mut each: impl FnMut(Event) -> std::io::Result<()>,
+    each: impl FnMut(Event) -> std::io::Result<()>,
 ) -> std::io::Result<Finished> {
-    let watch = |_: &WireLine, _: u64, translation: &mut Translation| translation.drain().try_for_each(&mut each);
-    let translation = translated(adapter, manifest, named, input, watch)?;
-    let mut failed = None;
-    let finished = translation.finish_into(|event| {
-        if failed.is_none() {
-            failed = each(event).err();
-        }
-    });
-    failed.map_or(Ok(finished), Err)
+    import_lines(adapter, manifest, named, Reader::new(input), each)
 }
 
 /// Translates the existing lines of a session that has not ended. Events that later lines may still change are passed
@@ -541,7 +561,7 @@ pub fn import_so_far<R: std::io::BufRead>(
 ) -> std::io::Result<Header> {
     let watch =
         |_: &WireLine, _: u64, translation: &mut Translation| translation.drain().try_for_each(|event| each(&event));
-    let mut translation = translated(adapter, manifest, true, input, watch)?;
+    let mut translation = translated(adapter, manifest, true, Reader::new(input), watch)?;
     translation.recorder().held().try_for_each(&mut each)?;
     Ok(translation.recorder().header().clone())
 }
@@ -557,18 +577,17 @@ pub fn import_watched<R: std::io::BufRead>(
     input: R,
     watch: impl FnMut(&WireLine, u64, &mut Translation) -> std::io::Result<()>,
 ) -> std::io::Result<Finished> {
-    translated(adapter, manifest, named, input, watch).map(Translation::finish)
+    translated(adapter, manifest, named, Reader::new(input), watch).map(Translation::finish)
 }
 
 /// Returns the translation of every line, not yet ended.
-fn translated<R: std::io::BufRead>(
+fn translated(
     adapter: Adapter,
     manifest: &Manifest,
     named: bool,
-    input: R,
+    mut reader: impl Lines,
     mut watch: impl FnMut(&WireLine, u64, &mut Translation) -> std::io::Result<()>,
 ) -> std::io::Result<Translation> {
-    let mut reader = crate::wire::Reader::new(input);
     let mut header = Header::new(adapter.word(), manifest.seen());
     header.command_title = manifest.command_title.as_ref().map(ToString::to_string);
     if named {
@@ -584,7 +603,8 @@ fn translated<R: std::io::BufRead>(
         });
         // Lines that the reader skipped count, too: a notice names its line in the file.
         translation.lines = reader.line_number().saturating_sub(1);
-        translation.line(&line);
+        let repeated = reader.repeated_key(&line);
+        translation.checked(&line, repeated);
         watch(&line, reader.line_number(), translation)?;
     }
     let translation = translation.unwrap_or_else(|| {

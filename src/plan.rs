@@ -51,6 +51,9 @@ pub struct AskedModel {
     pub model: String,
 }
 
+/// The maximum number of trials of a plan.
+const MOST_TRIALS: u64 = 2_000_000;
+
 /// The reason why a plan cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
@@ -75,6 +78,11 @@ pub enum PlanError {
         "case `{inner}` would have its trials in the folder of a trial of case `{outer}`; give one of them another `id`"
     )]
     Nested { inner: String, outer: String },
+    /// The plan has more trials than one run can hold.
+    #[error(
+        "the plan has {trials} trials, and a run can have {MOST_TRIALS}; ask for fewer with --trials or in the cases"
+    )]
+    TooMany { trials: u64 },
     #[error("no harness is named `{name}`{hint}")]
     UnknownHarness {
         /// The requested name.
@@ -139,6 +147,11 @@ pub fn plan(cases: &[Case], catalog: &Catalog, asked: &PlanRequest) -> Result<Ve
         cells = twice(cells)?;
     }
     check_places(&cells)?;
+    let planned = cells.iter().map(|cell| u64::from(asked.trials.unwrap_or(cell.case.trials)));
+    let trials = planned.fold(0, u64::saturating_add);
+    if trials > MOST_TRIALS {
+        return Err(PlanError::TooMany { trials });
+    }
     let trials_of = |cell: Cell<'_>| {
         let Cell { case, manifest, arm, model, skip } = cell;
         let sandbox = sandbox::kind(asked.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref());

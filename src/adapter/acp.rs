@@ -43,6 +43,7 @@ use permissions::{Pending, Requests};
 use prompts::{Echo, Turn};
 use rpc::Message;
 use sessions::Session;
+use terminals::CommandEnd;
 
 /// The maximum number of anomalies that are reported once each; further ones are not reported.
 const MAX_TOLD: usize = 1000;
@@ -190,8 +191,8 @@ impl Translate for Translator {
                 self.requests.decided(id, by);
             }
             EngineLine::Terminal { terminal, output, truncated, exit } => {
-                let exit = exit.and_then(|exit| exit.code).map(i64::from);
-                self.calls.terminals.told(terminal.clone(), Some(output.clone()), Some(*truncated), exit);
+                let end = exit.and_then(|exit| CommandEnd::of(exit.code.map(i64::from), exit.signal.is_some()));
+                self.calls.terminals.told(terminal.clone(), Some(output.clone()), Some(*truncated), end);
             }
             EngineLine::Restart => self.restarted(recorder),
             _ => {}

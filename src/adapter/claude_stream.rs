@@ -15,12 +15,12 @@ use crate::adapter::surrogates;
 use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
 use crate::adapter::unknown_block::{may_be_of_call, may_hold, names_a_call};
 use crate::harness::{Manifest, Plugin, Server, is_unattended};
-use crate::text::plural;
+use crate::text::{first_bytes, plural};
 use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::hashes::Hashes;
 use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, Voice, is_empty};
 use crate::trace::usage::Measure;
-use crate::trace::{Agent, CallStatus, Exit, Role, StopReason, UsageScope};
+use crate::trace::{Agent, CallStatus, Exit, Role, StopReason, ToolKind, UsageScope};
 use crate::values::{NameGlob, Pattern};
 use crate::wire::{EngineLine, WireLine};
 
@@ -109,6 +109,8 @@ const PROGRAM_WRITES: [&str; 9] = [
     "<bash-stderr>",
     "<user-memory-input>",
 ];
+/// The code of the notice about a call that went on in the background and failed after its result.
+const TASK_FAILED: &str = "task_failed";
 const INTERRUPTED: &str = "[Request interrupted by user";
 
 /// A translator of Claude Code's lines.
@@ -129,6 +131,8 @@ pub struct Translator {
     /// Hashes of the user's known prompts, so that an echo does not count as another prompt.
     prompts: HashSet<u64>,
     model_answered: bool,
+    /// True if a call that searches or fetches was shown.
+    has_searched: bool,
     turn: TurnSoFar,
     answer: EndReport,
     /// The ids of the session, as the `init` lines state them: a session that goes on may get another id.
@@ -147,9 +151,13 @@ struct TurnSoFar {
     spoken: bool,
     /// True if the program has spoken in the agent's place.
     synthetic: bool,
+    /// The agent's last message, if the program wrote it.
+    by_program: Option<String>,
     /// True if the model wrote the agent's last message, false if the program did.
     by_model: Option<bool>,
     api_error: Option<String>,
+    /// The program's word for the kind of that error.
+    error_word: Option<String>,
     /// The stop reason of the model's last message, if the message states it.
     stop_reason: Option<String>,
 }
@@ -169,6 +177,7 @@ impl Translator {
             denied: HashSet::new(),
             prompts: HashSet::new(),
             model_answered: false,
+            has_searched: false,
             turn: TurnSoFar::default(),
             answer: EndReport::None,
             sessions: HashSet::new(),
@@ -222,12 +231,16 @@ impl Translator {
 
     fn message(&mut self, line: &Line<'_>, message: &mut Message<'_>, text: &str, recorder: &mut Recorder) {
         let parent = line.parent();
-        let synthetic = message.model.get() == Some("<synthetic>") || line.is_api_error();
+        let error_word = line.error.get().filter(|word| !word.is_empty());
+        let is_error = line.is_api_error() || error_word.is_some();
+        let synthetic = message.model.get() == Some("<synthetic>") || is_error;
         if parent.is_none() {
             self.turn.spoken = true;
             self.turn.synthetic |= synthetic;
             self.turn.by_model = Some(!synthetic);
-            self.turn.api_error = line.is_api_error().then(|| texts(message));
+            self.turn.by_program = synthetic.then(|| texts(message));
+            self.turn.api_error = is_error.then(|| texts(message));
+            self.turn.error_word = error_word.map(str::to_owned);
         }
         if synthetic && message.has_calls() {
             return recorder.lost("synthetic_message", text);
@@ -356,6 +369,7 @@ impl Translator {
         self.meet(id, &said, recorder);
         if recorder.call(id, said) {
             self.sub_agents.announced(id, name);
+            self.has_searched |= matches!(kind, Some(ToolKind::Fetch | ToolKind::Search));
             if let Some(parent) = parent {
                 self.sub_agents.called(parent);
             }
@@ -425,8 +439,13 @@ impl Translator {
             return recorder.lost("unknown_status", format!("`is_error` of the call {id} is not a boolean"));
         }
         // The line contains one such object, so with several results it is unknown which one it belongs to.
-        if let Some(told) = line.tool_use_result.0.as_ref().filter(|told| alone && told.agent_id.get().is_some()) {
-            self.sub_agents.reported(id, told.tool_uses.0);
+        if let Some(told) = line.tool_use_result.0.as_ref().filter(|_| alone) {
+            if told.agent_id.get().is_some() || told.tool_uses.0.is_some() {
+                self.sub_agents.reported(id, told.tool_uses.0);
+            }
+            if told.status.get() == Some("failed") && said.outcome == ReportedStatus::Ok {
+                recorder.contradicted(TASK_FAILED, format!("by the call {id}, a command in the background failed"));
+            }
         }
         let was_not_run = said.outcome == ReportedStatus::Failed && tools::was_not_run(id, line);
         let call = self.ending(id, &line.parent(), recorder);
@@ -475,20 +494,22 @@ impl Translator {
                 recorder.notice("api_retry", format!("attempt {attempt} of {most}: {}{status}", line.error.or_empty()));
             }
             code if TOLD_SUBTYPES.contains(&code) => recorder.notice(code, text),
-            "task_started" | "task_progress" | "task_notification" => self.task(line),
+            "task_started" | "task_progress" | "task_notification" => self.task(line, recorder),
             code if SILENT_SUBTYPES.contains(&code) || code.starts_with("task_") || code.starts_with("hook_") => {}
             _ => recorder.notice("unknown_line", text),
         }
     }
 
     /// Takes news of a task in the background, which may be a sub-agent.
-    fn task(&mut self, line: &Line<'_>) {
+    fn task(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
         let Some(id) = line.tool_use_id.get() else { return };
+        if line.status.get() == Some("failed") && recorder.ended_as(id) == Some(CallStatus::Ok) {
+            recorder.contradicted(TASK_FAILED, format!("the call {id} went on in the background and failed there"));
+        }
         let is_sub_agent =
             !line.subagent_type.or_empty().is_empty() || TASKS_OF_SUB_AGENTS.contains(&line.task_type.or_empty());
         if is_sub_agent || self.sub_agents.is_started(id) {
-            let calls = line.usage.0.as_ref().filter(|_| line.subtype.get() == Some("task_notification"));
-            self.sub_agents.reported(id, calls.and_then(|usage| usage.tool_uses.0));
+            self.sub_agents.reported(id, line.usage.0.as_ref().and_then(|usage| usage.tool_uses.0));
         }
     }
 
@@ -525,22 +546,34 @@ impl Translator {
             }
         }
         let turn = std::mem::take(&mut self.turn);
+        let said = recorder.answer().into_owned();
         let answer = outcome::answer(
             line,
             &Turn {
                 interrupted: turn.interrupted,
                 api_error: turn.api_error.as_deref(),
-                said: recorder.answer(),
+                error_word: turn.error_word.as_deref(),
+                said: &said,
+                by_program: turn.by_program.as_deref(),
                 by_model: turn.by_model,
                 stop_reason: turn.stop_reason.as_deref(),
                 error_text: &self.error_text,
             },
         );
         // If the message itself did not arrive, its last block is in the `result` line.
-        let lost = recorder.answer().is_empty() && !turn.synthetic;
+        let lost = said.is_empty() && !turn.synthetic;
         if lost && matches!(answer, EndReport::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. }) {
             let part = Continuation::Of(self.fresh_part());
-            recorder.say(Voice::Agent, None, line.result.or_empty(), part);
+            let structured = line.structured_output.as_ref().filter(|value| !value.is_null()).map(Value::to_string);
+            let answer = line.result.get().filter(|text| !text.is_empty()).or(structured.as_deref());
+            recorder.say(Voice::Agent, None, answer.unwrap_or_default(), part);
+        } else if matches!(answer, EndReport::Ended { reason: StopReason::EndTurn, .. }) {
+            differs(line.result.or_empty(), &said, recorder);
+        }
+        let served = outcome::served(line);
+        if served > 0 && !std::mem::replace(&mut self.has_searched, true) {
+            let text = format!("the service carried out {}, and no call shows one", plural(served, "search"));
+            recorder.did_unseen("unseen_search", text);
         }
         let unreadable = outcome::unreadable_models(line);
         if unreadable > 0 {
@@ -696,6 +729,16 @@ fn malformed(value: Option<&Value>, text: &str, recorder: &mut Recorder) {
     match is_lost {
         true => recorder.lost("malformed_line", text),
         false => recorder.notice("malformed_line", text),
+    }
+}
+
+/// Notes a final text that the messages do not show.
+fn differs(result: &str, said: &str, recorder: &mut Recorder) {
+    let (said, result) = (said.trim(), result.trim());
+    if !result.is_empty() && !said.is_empty() && !said.contains(result) && !result.contains(said) {
+        let text = first_bytes(result, 200);
+        recorder
+            .lost_text("answer_differs", format!("the end of the turn gives another answer than its messages: {text}"));
     }
 }
 

@@ -66,7 +66,7 @@ static AUTH: LazyLock<Regex> = LazyLock::new(|| {
         | \bunauthorized\s*(?:$|[.,:;!)\]}"'`\n])
         | \bno\s+authentication\s+information\b
         | \bmissing\s+environment\s+variable:?\s*[`'"]?\w*(?:KEY|TOKEN|SECRET)\w*
-        | \binvalid_api_key\b
+        | \binvalid_api_key\b | \boauth\s+token\b[^\n]{0,30}\b(?:revoked|expired|invalid)\b
         | \b(?:invalid|incorrect|missing|expired|no)\s+(?:\S+\s+)?(?:(?:x-)?api[\s_-]?key|access\s+token|auth\s+token|credentials?)\b
         | \bapi[\s_-]?key\b[^\n]{0,30}\b(?:invalid|incorrect|missing|expired|not\s+(?:found|set|valid)|required)\b
         "#,
@@ -76,7 +76,7 @@ static AUTH: LazyLock<Regex> = LazyLock::new(|| {
 
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static RATE_LIMIT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\brate[\s_-]?limit|\btoo many requests\b|\boverloaded(_error)?\b|\bquota\b[^\n]{0,20}\bexceeded\b|\bexceeded\b[^\n]{0,30}\bquota\b|\bRESOURCE_EXHAUSTED\b|\binsufficient[_\s]quota\b|\b(?:hit|reached|exceeded)\b[^\n]{0,20}\b(?:usage|spend(?:ing)?)[\s_](?:limit|cap)\b|\busage[\s_]limit[\s_](?:has\s+been\s+)?(?:reached|exceeded|hit)\b|\bout of credits\b|\bto use codex with your chatgpt plan\b")
+    Regex::new(r"(?i)\brate[\s_-]?limit|\btoo many requests\b|\boverloaded(_error)?\b|\bquota\b[^\n]{0,20}\bexceeded\b|\bexceeded\b[^\n]{0,30}\bquota\b|\bRESOURCE_EXHAUSTED\b|\binsufficient[_\s]quota\b|\b(?:hit|reached|exceeded)\b[^\n]{0,20}\b(?:usage|spend(?:ing)?)[\s_](?:limit|cap)\b|\busage[\s_]limit[\s_](?:has\s+been\s+)?(?:reached|exceeded|hit)\b|\bhit your (?:\S+ ){0,2}limit\b|\bout of credits\b|\bto use codex with your chatgpt plan\b")
         .unwrap()
 });
 
@@ -86,7 +86,7 @@ static PROVIDER: LazyLock<Regex> = LazyLock::new(|| {
         r#"(?xi)
         \bAPI[\s_]?Error\b | \bmodel\s+(?:api|service|provider)\b | \bprovider\b
         | \b(?:context_length_exceeded|model_not_found|billing_hard_limit_reached|request_too_large)\b
-        | \bcredit\s+balance\s+is\s+too\s+low\b
+        | \bcredit\s+balance\s+is\s+too\s+low\b | \bprompt\s+is\s+too\s+long\b | \bissue\s+with\s+the\s+selected\s+model\b
         | \bexperiencing\s+high\s+demand\b | \bexceeded\s+retry\s+limit\b | \bran\s+out\s+of\s+room\s+in\s+the\s+model's\s+context\s+window\b
         # The whole body of a refused request.
         | ^\s*\{\s*"detail"\s*:\s*"

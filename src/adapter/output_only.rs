@@ -118,7 +118,7 @@ impl Translate for Translator {
             self.held = Some(held);
             self.let_go(recorder);
         }
-        let said = recorder.answer();
+        let said = &*recorder.answer();
         let failed = exit.is_some_and(|exit| exit.code != Some(0));
         let known = self.error_text.iter().any(|pattern| pattern.is_match(said));
         // A failing program may report a missing or refused login or key on either stream.

@@ -6,6 +6,8 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tempfile::SpooledTempFile;
+
 use super::list::OutputFormat;
 use super::output::{self, Content};
 use super::{CliError, inputs, terminal};
@@ -20,8 +22,12 @@ use crate::trace::recorder::Finished;
 use crate::trace::{Header, jsonl};
 use crate::wire::{self, Dir, WireLine};
 
+mod ahead;
+mod behind;
 pub mod kept_session;
 
+use ahead::Ahead;
+use behind::Behind;
 use kept_session::Again;
 
 /// The maximum size of events in memory, in bytes; larger ones use a temporary file.
@@ -108,7 +114,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
 /// The recording that is imported.
 enum Input {
     /// An input that can be read once: standard input, or a pipe.
-    Once(Box<dyn Read>),
+    Once(Box<dyn Read + Send>),
     Again(Box<dyn Again>),
 }
 
@@ -135,8 +141,8 @@ impl Input {
     }
 
     /// Returns the input for translating it from its beginning.
-    fn lines(self) -> io::Result<BufReader<Box<dyn Read>>> {
-        let input: Box<dyn Read> = match self {
+    fn lines(self) -> io::Result<BufReader<Box<dyn Read + Send>>> {
+        let input: Box<dyn Read + Send> = match self {
             Self::Once(input) => input,
             Self::Again(mut input) => {
                 input.rewind()?;
@@ -209,18 +215,15 @@ fn kept_on_disk(
     if args.explain {
         return explain(args.format, |watch| Ok(kept_session::translated(request(), watch)?.finish()));
     }
-    let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(args.in_memory()));
+    let mut events = Behind::new(events_of(args))?;
     let translation = kept_session::translated(request(), |_, _, translation| {
-        translation.drain().try_for_each(|event| jsonl::write_event(&mut events, &event))
+        translation.drain().try_for_each(|event| events.event(event))
     })?;
-    let mut failed = None;
     let finished = translation.finish_into(|event| {
-        if failed.is_none() {
-            failed = jsonl::write_event(&mut events, &event).err();
-        }
+        // `finish` returns the error of writing.
+        let _ = events.event(event);
     });
-    failed.map_or(Ok(()), Err)?;
-    write_trace(args, &finished.header, events)
+    write_trace(args, &finished.header, events.finish()?)
 }
 
 /// Imports a wire log, or an agent's own output.
@@ -286,10 +289,12 @@ fn recording(
             Ok(adapter::import_watched(adapter, &manifest, named, input.lines()?, watch)?)
         });
     }
-    let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(args.in_memory()));
-    let header =
-        adapter::import(adapter, &manifest, named, input.lines()?, |event| jsonl::write_event(&mut events, &event))?;
-    write_trace(args, &header, events)
+    // Three threads: the first reads, this one translates, the third writes.
+    let mut events = Behind::new(events_of(args))?;
+    let lines = Ahead::new(input.lines()?)?;
+    let imported = adapter::import_lines(adapter, &manifest, named, lines, |event| events.event(event));
+    let events = events.finish()?;
+    write_trace(args, &imported?.header, events)
 }
 
 /// Returns the manifest of a harness, if it is known and speaks this protocol.
@@ -324,12 +329,13 @@ fn unknown(args: &ImportArgs, catalog: &Catalog, whole: &mut dyn Again) -> CliEr
     ))
 }
 
+/// Returns what the events are written to until the header is complete.
+fn events_of(args: &ImportArgs) -> BufWriter<SpooledTempFile> {
+    BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(args.in_memory()))
+}
+
 /// Writes a trace: its header, then the events that were stored meanwhile.
-fn write_trace(
-    args: &ImportArgs,
-    header: &Header,
-    events: BufWriter<tempfile::SpooledTempFile>,
-) -> Result<u8, CliError> {
+fn write_trace(args: &ImportArgs, header: &Header, events: BufWriter<SpooledTempFile>) -> Result<u8, CliError> {
     let mut events = events.into_inner().map_err(io::IntoInnerError::into_error)?;
     events.rewind()?;
     let mut events = BufReader::with_capacity(256 << 10, events);
@@ -471,6 +477,6 @@ fn write(args: &ImportArgs, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
 pub fn ignore_closed_pipe(result: io::Result<()>) -> Result<(), CliError> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(|error| CliError::unreadable(format!("could not write to standard output: {error}"))),
+        other => other.map_err(|error| CliError::of_the_engine(format!("could not write to standard output: {error}"))),
     }
 }

@@ -1,5 +1,6 @@
 //! `evals prune`: removes old runs and keeps the newest.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use super::output::{self, Content};
@@ -10,8 +11,8 @@ use crate::workspace::remove::remove;
 
 #[derive(Debug, clap::Args)]
 pub struct PruneArgs {
-    /// Number of the newest runs to keep, without those that were made from another run; these are kept if they are
-    /// newer than the oldest run that is kept
+    /// Number of the newest runs to keep, without copies and those that were made from another run; these are kept if they
+    /// are newer than the oldest run that is kept
     #[arg(long, value_name = "N")]
     keep: usize,
     /// Print the runs to remove, without removing them
@@ -26,10 +27,11 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
     let mut out = output::stdout(Content::Text);
     let of_trials = |record: &RunRecord| record.derived_from.is_none() && !record.graded;
     let mut left = args.keep;
-    // A run that was made from another one is worth little without it.
+    let mut counted = BTreeSet::new();
+    // A run that was made from another one is worth little without it. A copy of a run counts as the run.
     let kept = runs.iter().take_while(|(_, record)| {
-        let goes_on = left > 0;
-        left -= usize::from(goes_on && of_trials(record));
+        let goes_on = left > 0 || counted.contains(&record.run);
+        left -= usize::from(goes_on && of_trials(record) && counted.insert(&record.run));
         goes_on
     });
     let kept = kept.count();

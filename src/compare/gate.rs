@@ -225,10 +225,11 @@ pub fn of_arm(asked: &GateRequest, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
         let (verdict, text) = match (tolerance::exceeds(cost.sum, most), cost.untold) {
             (true, _) => (GateVerdict::Fail, format!("costs ${spent}, and ${most} is allowed")),
             (false, 0) => (GateVerdict::Pass, format!("costs ${spent} of ${most}")),
-            (false, untold) => (
-                GateVerdict::Inconclusive,
-                format!("the cost of {} is unknown; the others cost ${spent}", plural(untold, "trial")),
-            ),
+            (false, untold) => {
+                let others = if cost.told > 0 { format!("; the others cost ${spent}") } else { String::new() };
+                let text = format!("the cost of {} is unknown{others}", plural(untold, "trial"));
+                (GateVerdict::Inconclusive, text)
+            }
         };
         let found = cost.mean().map(|_| cost.sum);
         gates.push(Gate {

@@ -49,8 +49,8 @@ pub struct ArmSummary {
     pub cost_usd: Option<f64>,
     /// The cost per trial, in US dollars; a lower bound if some costs are unknown.
     pub cost_per_trial: Option<f64>,
-    /// The total cost divided by the number of passed trials, in US dollars. Absent if no trial passed or a
-    /// cost is unknown.
+    /// The total cost divided by the number of passed trials, in US dollars; a lower bound if some costs are unknown. Absent if
+    /// no trial passed.
     pub cost_per_success: Option<f64>,
     /// The number of trials whose cost is unknown or a lower bound.
     pub cost_unknown: u64,
@@ -131,9 +131,7 @@ fn summary(arm: &Arm) -> ArmSummary {
         pass_hat_k: over(attempts::pass_hat_k),
         cost_usd: cost.mean().map(|_| cost.sum),
         cost_per_trial: cost.mean(),
-        cost_per_success: (cost.told > 0 && cost.untold == 0)
-            .then(|| figures::cost_of_success(cost.sum, total(|it| it.passed)))
-            .flatten(),
+        cost_per_success: cost.mean().and_then(|_| figures::cost_of_success(cost.sum, total(|it| it.passed))),
         cost_unknown: cost.untold,
         tokens_per_trial: tokens.mean(),
         tokens_unknown: tokens.untold,

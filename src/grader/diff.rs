@@ -84,24 +84,28 @@ impl DiffJudge {
             [] => String::new(),
             paths => format!("; not measured, but changed: {}", text::first_few(paths, 3)),
         };
+        let unknown =
+            |place: &str| format!("`{place}` changed and is not measured (it is a pipe or the like, or a repository)");
+        let breaks = |allowed: &[PathGlob]| change.may_break(allowed).map(unknown);
         if none {
-            let reason = if all.is_empty() {
-                format!("nothing changed{beside}")
-            } else {
-                format!("nothing may change, but these files did: {}", told(&all))
-            };
-            checks.either(all.is_empty(), reason, []);
+            match breaks(&[]).filter(|_| all.is_empty()) {
+                Some(why) => checks.unknown(why),
+                None if all.is_empty() => checks.held(format!("nothing changed{beside}"), []),
+                None => checks.violated(format!("nothing may change, but these files did: {}", told(&all)), []),
+            }
         }
         if !only.is_empty() {
             let outside: Vec<(&str, &str)> =
                 all.iter().copied().filter(|(path, _)| !only.iter().any(|glob| glob.is_match(path))).collect();
             let allowed = text::any_of(only.iter().map(|glob| format!("`{glob}`")));
-            let reason = if outside.is_empty() {
-                format!("nothing outside of {allowed} changed{beside}")
-            } else {
-                format!("only {allowed} may change, but these files did: {}", told(&outside))
-            };
-            checks.either(outside.is_empty(), reason, []);
+            match breaks(&only).filter(|_| outside.is_empty()) {
+                Some(why) => checks.unknown(why),
+                None if outside.is_empty() => checks.held(format!("nothing outside of {allowed} changed{beside}"), []),
+                None => {
+                    let outside = told(&outside);
+                    checks.violated(format!("only {allowed} may change, but these files did: {outside}"), []);
+                }
+            }
         }
         let lists = [
             ("created", created, &change.created),

@@ -155,11 +155,17 @@ impl FilesJudge {
             return Grade::ungraded("could not be judged, because the workspace is missing");
         };
         let mut checks = Checks::default();
-        let leads_somewhere = |path: &Path| workspace.join(path).exists();
         for glob in &self.0.exists {
-            match find(&workspace, glob, leads_somewhere) {
+            let is_meant = |path: &Path| match glob.is_folder() {
+                true => workspace.join(path).is_dir(),
+                false => workspace.join(path).exists(),
+            };
+            match find(&workspace, glob, is_meant) {
                 Ok(Some(path)) => checks.held(format!("`{path}` exists"), []),
                 Ok(None) => match find(&workspace, glob, |_| true) {
+                    Ok(Some(path)) if workspace.join(&path).exists() => {
+                        checks.violated(format!("`{path}` is a file, not a folder"), []);
+                    }
                     Ok(Some(link)) => checks.violated(format!("`{link}` is a link that leads to nothing"), []),
                     _ => checks.violated(format!("nothing matching `{glob}` exists"), []),
                 },

@@ -286,7 +286,7 @@ impl ScopeJudge {
             };
             let hidden = match key {
                 "never" => never.iter().find_map(|glob| evidence.change?.may_hide_any(glob)),
-                _ => None,
+                _ => evidence.change.and_then(|change| change.may_break(only)),
             };
             // Which files of the workspace changed is known from its content, even if no tool call is shown.
             let is_whole = evidence.change.is_some_and(|change| !change.has_ignored);

@@ -25,18 +25,22 @@ pub struct BesidePatch {
     /// The ignored files and folders, and the repositories, that the agent changed, at most the first 1,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
+    /// The sockets, devices and pipes that are new or gone, at most the first 1,000.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub special: Vec<String>,
 }
 
 impl BesidePatch {
     /// Returns the record, or `None` if a rebuilt workspace needs nothing of it: it has no entry, and the agent changed
     /// nothing else that the patch does not hold.
     pub fn if_needed(self, is_incomplete: bool) -> Option<Self> {
-        let Self { folders, deleted_folders, modes, unmeasured, changed } = &self;
+        let Self { folders, deleted_folders, modes, unmeasured, changed, special } = &self;
         let is_needed = is_incomplete
             || !folders.is_empty()
             || !deleted_folders.is_empty()
             || !modes.is_empty()
             || !changed.is_empty()
+            || !special.is_empty()
             || unmeasured.as_ref().is_some_and(|places| !places.is_empty());
         is_needed.then_some(self)
     }

@@ -99,6 +99,8 @@ pub struct Recorder {
     /// The losses that notices report.
     lost: HashSet<Lost>,
     answer: String,
+    /// The ID of the last part of the answer.
+    answer_part: Option<String>,
     /// The answer at the end of the last turn; late text may add to it and does not remove it.
     answered: String,
     cut_bytes: u64,
@@ -124,7 +126,10 @@ struct Slot {
 struct OpenText {
     slot: u64,
     speaker: Speaker,
+    /// The ID of the last part.
     part: Option<String>,
+    /// The answer before this text, if the text continues the part with which it ended.
+    before: String,
 }
 
 #[derive(PartialEq)]
@@ -191,6 +196,7 @@ impl Recorder {
             is_cut: false,
             lost: HashSet::new(),
             answer: String::new(),
+            answer_part: None,
             answered: String::new(),
             cut_bytes: 0,
             activity: 0,
@@ -248,7 +254,7 @@ impl Recorder {
             && open.slot < self.first + last as u64
             && open.speaker == Speaker::of(Voice::Agent, None)
         {
-            self.answer = self.text_of(open.slot).to_owned();
+            self.answer = self.whole_answer(open);
         }
         let mut open = 0;
         for slot in self.slots.iter_mut().take(last).filter(|slot| slot.open) {
@@ -316,14 +322,26 @@ impl Recorder {
         self.open.len()
     }
 
-    /// Returns the final answer so far: the main agent's text after its last call.
-    pub fn answer(&self) -> &str {
+    /// Returns the final answer so far: the main agent's last text after its last call. A text that continues the same part
+    /// after a plan or a thought is one with the text before it.
+    pub fn answer(&self) -> Cow<'_, str> {
         match &self.text {
             Some(open) if open.speaker == Speaker::of(Voice::Agent, None) && open.slot >= self.first => {
-                self.text_of(open.slot)
+                match open.before.is_empty() {
+                    true => Cow::Borrowed(self.text_of(open.slot)),
+                    false => Cow::Owned(self.whole_answer(open)),
+                }
             }
-            _ => &self.answer,
+            _ => Cow::Borrowed(&self.answer),
         }
+    }
+
+    /// Returns the answer that ends with an open text of the main agent.
+    fn whole_answer(&self, open: &OpenText) -> String {
+        let mut answer = open.before.clone();
+        // What is beyond the bound is counted with the text itself.
+        let _ = push_bounded(&mut answer, self.text_of(open.slot));
+        answer
     }
 
     /// Returns the count of the agent's actions; usage and notices are not actions.
@@ -437,7 +455,10 @@ impl Recorder {
             Continuation::Of(id) => Some(id),
             Continuation::Block | Continuation::Chunk => None,
         };
-        self.text = Some(OpenText { slot, speaker, part });
+        let is_answer = speaker == Speaker::of(Voice::Agent, None) && !self.answer.is_empty();
+        let continues = is_answer && part.is_some() && part == self.answer_part;
+        let before = if continues { std::mem::take(&mut self.answer) } else { String::new() };
+        self.text = Some(OpenText { slot, speaker, part, before });
     }
 
     /// Begins a turn at the user's prompt, and returns true if it is a further one. The pieces of one prompt begin only one
@@ -481,7 +502,7 @@ impl Recorder {
                 }
                 let message = Message { role, text: String::new(), attachments: Vec::new() };
                 let slot = self.push_open(Body::Message(message), speaker.parent.clone());
-                self.text = Some(OpenText { slot, speaker, part: None });
+                self.text = Some(OpenText { slot, speaker, part: None, before: String::new() });
                 slot
             }
         };
@@ -618,7 +639,7 @@ impl Recorder {
     /// end.
     pub fn end_turn(&mut self, cancelled: bool) {
         self.turns += 1;
-        self.answered = self.answer().to_owned();
+        self.answered = self.answer().into_owned();
         self.mark_end();
         if cancelled {
             self.cancel_open();
@@ -743,7 +764,8 @@ impl Recorder {
     fn close_text(&mut self) {
         let Some(open) = self.text.take() else { return };
         if open.speaker == Speaker::of(Voice::Agent, None) && open.slot >= self.first {
-            self.answer = self.text_of(open.slot).to_owned();
+            self.answer = self.whole_answer(&open);
+            self.answer_part = open.part;
         }
         if let Some(slot) = self.slot(open.slot) {
             slot.open = false;

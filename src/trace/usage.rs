@@ -210,8 +210,13 @@ impl UsageTotal {
         }
         match usage.scope {
             UsageScope::Session => self.session.replace(usage, turn, activity),
-            UsageScope::Turn => self.turns.add(usage, activity),
-            UsageScope::Call => self.calls.add(usage, activity),
+            UsageScope::Turn | UsageScope::Call => {
+                if usage.source.is_none() && self.source.is_none() {
+                    self.session.has_later_tokens(usage, activity);
+                }
+                let sums = if usage.scope == UsageScope::Turn { &mut self.turns } else { &mut self.calls };
+                sums.add(usage, activity);
+            }
         }
     }
 
@@ -277,8 +282,12 @@ impl UsageTotal {
     /// bounds is a lower bound.
     pub fn cost_usd(&self) -> Option<Amount<f64>> {
         let session = self.session.cost.map(|latest| self.session_amount(latest));
-        let turns = self.turns.amount(&self.turns.cost, &self.went_by, UsageScope::Turn);
-        let calls = self.calls.amount(&self.calls.cost, &self.went_by, UsageScope::Call);
+        let amount = |sums: &Sums, scope: UsageScope| {
+            let cost = sums.amount(&sums.cost, &self.went_by, scope)?;
+            Some(Amount::new(cost.value(), cost.is_exact() && !self.session.exceeds(sums)))
+        };
+        let turns = amount(&self.turns, UsageScope::Turn);
+        let calls = amount(&self.calls, UsageScope::Call);
         let cost = pick([session, turns, calls]).filter(|cost| cost.value().is_finite())?;
         // A total that is less than one of its parts is not all, unless one of the two is rounded.
         let part = self.turns.largest_cost.max(self.calls.largest_cost);
@@ -407,6 +416,14 @@ impl<T: Copy + PartialOrd> Latest<T> {
 }
 
 impl SessionFigures {
+    /// Returns true if the session has more output tokens than reports of parts of it, so that some of it is in no part. Input
+    /// tokens say nothing: agents count cached ones in some reports and not in others.
+    fn exceeds(&self, parts: &Sums) -> bool {
+        let of_parts = &parts.tokens[Measure::OutputTokens as usize];
+        let latest = self.tokens[Measure::OutputTokens as usize];
+        of_parts.of > 0 && latest.is_some_and(|latest| latest.value > of_parts.value)
+    }
+
     /// Takes a report of the context without a cost. After further work, it says that the cost before is not all.
     fn has_later_context(&mut self, activity: u64) {
         if let Some(cost) = self.cost.as_mut().filter(|cost| cost.activity < activity) {
@@ -414,10 +431,47 @@ impl SessionFigures {
         }
     }
 
+    /// Takes a report of tokens in another scope. After further work, it says that the cost before is not all.
+    fn has_later_tokens(&mut self, usage: &Usage, activity: u64) {
+        let tells_tokens = Measure::TOKENS.into_iter().any(|measure| measure.tokens_in(usage).is_some());
+        if tells_tokens
+            && usage.cost_usd.is_none()
+            && let Some(cost) = self.cost.as_mut().filter(|cost| cost.activity < activity)
+        {
+            cost.whole = false;
+        }
+    }
+
+    /// Marks the figures that a report leaves out as lower bounds, if it shows that they have grown: a cost beside more tokens,
+    /// and tokens beside a higher cost.
+    fn outgrow(&mut self, usage: &Usage) {
+        let before = self.cost;
+        let grew = |latest: &Latest<u64>, measure: Measure| {
+            let known_then = before.is_some_and(|cost| latest.report <= cost.report);
+            known_then && measure.tokens_in(usage).is_some_and(|now| now > latest.value)
+        };
+        let more_tokens = Measure::TOKENS
+            .into_iter()
+            .any(|measure| self.tokens[measure as usize].as_ref().is_some_and(|latest| grew(latest, measure)));
+        if more_tokens
+            && usage.cost_usd.is_none()
+            && let Some(cost) = self.cost.as_mut()
+        {
+            cost.whole = false;
+        }
+        let Some((before, now)) = before.zip(usage.cost_usd) else { return };
+        let costs_more = now - before.value > ROUNDED_USD + ROUNDED_SHARE * before.value;
+        let tells_tokens = Measure::TOKENS.into_iter().any(|measure| measure.tokens_in(usage).is_some());
+        for latest in self.tokens.iter_mut().flatten().filter(|_| costs_more && !tells_tokens) {
+            latest.whole &= latest.report < before.report;
+        }
+    }
+
     fn replace(&mut self, usage: &Usage, turn: u64, activity: u64) {
         self.reports += 1;
         let report = self.reports;
         let whole = |measure: Measure| !usage.lower_bounds.contains(&measure);
+        self.outgrow(usage);
         for measure in Measure::TOKENS {
             if let Some(value) = measure.tokens_in(usage) {
                 let latest = Latest { value, whole: whole(measure), fell: false, report, turn, activity };

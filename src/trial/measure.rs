@@ -96,16 +96,14 @@ pub(super) fn after_the_agent(
     }
     // A name that holds a secret is not recorded.
     let name = |path: &Path| path.to_str().filter(|path| !masker.finds(path)).map(str::to_owned);
-    let Changed { unrecorded, mut recorded, ignored, special } = beyond_patch::changed(&old, &new, &name);
+    let Changed { unrecorded, mut recorded, ignored, special, repositories } = beyond_patch::changed(&old, &new, &name);
     let mut change = compared.change;
-    for path in ignored.iter().chain(&special).filter_map(|path| path.to_str()) {
+    for path in ignored.iter().chain(&special).chain(&repositories).filter_map(|path| path.to_str()) {
         if !change.unmeasured.iter().any(|known| known == path) {
             change.unmeasured.push(path.to_owned());
         }
     }
-    if unrecorded.contains(&beyond_patch::REPOSITORY) {
-        change.unmeasured.push(".git".to_owned());
-    }
+    change.special = special.iter().filter_map(|path| path.to_str()).map(str::to_owned).collect();
     let changed = change.unmeasured.iter().filter_map(|path| name(Path::new(path)));
     recorded.changed = changed.take(beside_patch::MOST).collect();
     let beside_patch = recorded.if_needed(!unrecorded.is_empty());

@@ -19,6 +19,10 @@ use crate::trace::{
 pub struct Observed {
     /// The number of calls.
     pub calls: u64,
+    /// The number of steps, those of sub-agents included.
+    steps: u64,
+    /// The last step of each agent, by the call that started it.
+    in_step: BTreeMap<Option<String>, u64>,
     /// The number of calls by kind.
     pub by_kind: BTreeMap<ToolKind, u64>,
     /// The number of calls that failed.
@@ -71,6 +75,10 @@ impl Observed {
             }
             Body::ToolCall(call) => {
                 self.calls += 1;
+                // The steps of one agent never decrease, so a new number is a new step.
+                if self.in_step.insert(event.parent.clone(), call.step) != Some(call.step) {
+                    self.steps += 1;
+                }
                 *self.by_kind.entry(call.kind).or_default() += 1;
                 let step = call.step as usize;
                 // Steps are numbered without gaps in the order of their first calls.
@@ -210,7 +218,7 @@ pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
         failed_calls: (seen.tracing && observed.unfinished == 0).then_some(observed.failed),
         // Added by the caller, who knows the workspace.
         changed_files: None,
-        steps: seen.tracing.then_some(observed.shape.len() as u64),
+        steps: seen.tracing.then_some(observed.steps),
         input_tokens: value(usage.input_tokens()),
         output_tokens: value(usage.output_tokens()),
         cache_read_tokens: value(usage.cache_read_tokens()),

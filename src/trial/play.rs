@@ -267,7 +267,7 @@ async fn run_session(
         let text = format!("the agent loaded skills that its trial should not have: {}", loaded.unexpected.join(", "));
         ended.engine(&EngineLine::Notice { code: "unexpected_skill".to_owned(), text });
     }
-    let joined = lock(judged).file.joined_a_secret() || masker.finds(ended.recorder().answer());
+    let joined = lock(judged).file.joined_a_secret() || masker.finds(&ended.recorder().answer());
     if ended.holds_split_secret() || joined {
         let text = "a secret came in pieces over several lines; they are masked in this log".to_owned();
         ended.engine(&EngineLine::Notice { code: "secret_split".to_owned(), text });

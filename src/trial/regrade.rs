@@ -326,6 +326,7 @@ async fn ready(
         change.has_ignored = warnings_of(left).iter().any(|it| matches!(it, Warning::IgnoredFiles { .. }));
         let recorded = left.was.as_ref().and_then(|was| was.beside_patch.as_ref());
         change.unmeasured = recorded.map(|recorded| recorded.changed.clone()).unwrap_or_default();
+        change.special = recorded.map(|recorded| recorded.special.clone()).unwrap_or_default();
     }
     let touched = protected::touched_before(&case.workspace, change.as_ref(), warnings_of(left));
     let Some(folders) = folders else { return Ok(Ready { change, touched, ..Ready::default() }) };

@@ -11,11 +11,14 @@ use regex::Regex;
 const FOLDER: &str = "{,/**}";
 
 /// A glob for paths: `*` stays within a folder, `**` crosses folders. A glob that ends with `/` matches a folder and
-/// everything in it.
+/// everything in it. A class such as `[id]` matches one of its characters, and also a name that holds the same text:
+/// frameworks name folders so.
 #[derive(Debug, Clone)]
 pub struct PathGlob {
     glob: Glob,
     form: Regex,
+    /// The form in which brackets are plain characters, if the glob has brackets.
+    plain_brackets: Option<Regex>,
     /// True for `../**`, which means every path outside the workspace.
     is_above: bool,
 }
@@ -26,9 +29,13 @@ impl PathGlob {
         if self.is_above {
             let is_outside = path.starts_with('/') || path.starts_with("../");
             let path = path.trim_start_matches("../").trim_start_matches('/');
-            return is_outside && self.form.is_match(&format!("/{path}"));
+            return is_outside && self.has_form(&format!("/{path}"));
         }
-        self.form.is_match(path)
+        self.has_form(path)
+    }
+
+    fn has_form(&self, path: &str) -> bool {
+        self.form.is_match(path) || self.plain_brackets.as_ref().is_some_and(|form| form.is_match(path))
     }
 
     /// Returns true if the glob matches a path, which may not be valid text.
@@ -37,6 +44,11 @@ impl PathGlob {
             Some(text) => self.is_match(text),
             None => self.glob.compile_matcher().is_match(path),
         }
+    }
+
+    /// Returns true if the glob ends with `/`, so that it is about a folder.
+    pub fn is_folder(&self) -> bool {
+        self.glob.glob().ends_with(FOLDER)
     }
 
     /// Returns true for `../**`, which means every path outside the workspace.
@@ -131,7 +143,10 @@ impl FromStr for PathGlob {
         let glob = glob.map_err(|error| wrong(error.kind().to_string()))?;
         let form = Regex::new(&translated(&meant))
             .map_err(|_| wrong("a class `[…]` has no character but `/`, which it never matches".to_owned()))?;
-        Ok(Self { glob, form, is_above })
+        let has_brackets = meant.contains('[') && !meant.contains('\\');
+        let plain = has_brackets.then(|| translated(&meant.replace('[', "\\[").replace(']', "\\]")));
+        let plain_brackets = plain.and_then(|plain| Regex::new(&plain).ok());
+        Ok(Self { glob, form, plain_brackets, is_above })
     }
 }
 
@@ -275,6 +290,8 @@ mod tests {
             ("src/[é-ü].py", &["src/ê.py"], &["src/e.py"]),
             ("a[!x]b", &["ayb"], &["a/b", "axb"]),
             ("a[]x]b", &["a]b", "axb"], &["ayb"]),
+            ("app/[id]/**", &["app/[id]/page.tsx", "app/i/x"], &["app/x/y", "app/id/y", "app/[id"]),
+            ("[...slug].tsx", &["[...slug].tsx", "s.tsx"], &["slug.tsx"]),
             ("a.b", &["a.b"], &["axb"]),
             ("a\\*b", &["a*b"], &["axb"]),
             ("./src/a", &["src/a"], &["./src/a"]),

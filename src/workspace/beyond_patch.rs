@@ -32,7 +32,7 @@ pub struct BeyondPatch {
 }
 
 /// The words for a repository that changed.
-pub const REPOSITORY: &str = "the repository in `.git`";
+const REPOSITORY: &str = "the repository in `.git`";
 /// The words for ignored files that were there before the agent's work, and that the agent changed or deleted.
 pub const IGNORED: &str = "ignored files";
 /// The words for folders without files that are new or gone, and are not recorded.
@@ -62,6 +62,8 @@ pub struct Changed {
     pub ignored: Vec<PathBuf>,
     /// The sockets, devices and pipes that are new or gone.
     pub special: Vec<PathBuf>,
+    /// The `.git` of each repository that is new, gone or changed.
+    pub repositories: Vec<PathBuf>,
 }
 
 /// Returns what the agent changed that the patch does not hold. `name` returns the text that a path is recorded by.
@@ -99,9 +101,11 @@ pub fn changed(old: &Tree, new: &Tree, name: Name<'_>) -> Changed {
         found.push(REPOSITORY);
     }
     let special: Vec<PathBuf> = before.special.symmetric_difference(&after.special).cloned().collect();
-    let places = after.ignored.iter().chain(&special).chain(changed).map(PathBuf::as_path);
+    let places = after.ignored.iter().chain(&special).chain(changed.iter().copied()).map(PathBuf::as_path);
     recorded.unmeasured = beside_patch::names(places, name);
-    Changed { unrecorded: found, recorded, ignored, special }
+    let repositories = changed.into_iter().cloned().collect();
+    recorded.special = special.iter().filter_map(|path| name(path)).take(beside_patch::MOST).collect();
+    Changed { unrecorded: found, recorded, ignored, special, repositories }
 }
 
 /// Returns the ignored files and folders that were there before, and that were changed or deleted. New ones are no change:

@@ -23,9 +23,11 @@ pub struct Change {
     pub deleted: Vec<String>,
     /// True if the workspace has ignored files: whether they changed is not known.
     pub has_ignored: bool,
-    /// Ignored files and folders that are new, gone or changed, and `.git` if the repository changed: which of their files
+    /// Ignored files and folders that are new, gone or changed, and the `.git` of each repository that changed: which of their files
     /// changed is not known. Sockets, devices and pipes that are new or gone, too. Empty if the workspace was not measured for it.
     pub unmeasured: Vec<String>,
+    /// Of these, the sockets, devices and pipes.
+    pub special: Vec<String>,
 }
 
 impl Change {
@@ -59,7 +61,20 @@ impl Change {
             Some(".git") => text.contains(".git"),
             _ => glob.is_match(path) || glob.lies_below(path) == Below::All,
         };
-        self.unmeasured.iter().find(may).filter(|_| names_a_part).map(String::as_str)
+        let by_name = self.unmeasured.iter().find(may).filter(|_| names_a_part);
+        self.in_plain_sight().find(|path| glob.is_match(path)).or(by_name).map(String::as_str)
+    }
+
+    /// Returns the places that changed without being measured and that no rule ignores: sockets, devices and pipes, and the
+    /// repositories of folders.
+    fn in_plain_sight(&self) -> impl Iterator<Item = &String> {
+        self.special.iter().chain(self.unmeasured.iter().filter(|path| path.ends_with("/.git")))
+    }
+
+    /// Returns a place that changed without being measured and that none of the globs allows: a socket, a device or a pipe, or
+    /// the repository of a folder. Ignored files and the workspace's own repository may always change.
+    pub fn may_break(&self, allowed: &[PathGlob]) -> Option<&str> {
+        self.in_plain_sight().find(|path| !allowed.iter().any(|glob| glob.is_match(path))).map(String::as_str)
     }
 
     /// Returns true if nothing changed.

@@ -631,3 +631,110 @@ fn an_answer_that_begins_like_an_error_is_an_answer() {
         assert_eq!(reason(&session(model, more, result)), ends, "{model} {more} {result}");
     }
 }
+
+/// A session with one call of a tool, its result, and lines after it.
+fn session_with(tool: &str, result: &str, more: &str) -> String {
+    let call = format!(r#"{{"type":"tool_use","id":"t1","name":"{tool}","input":{{"command":"pytest"}}}}"#);
+    let said = format!(r#"{{"type":"assistant","message":{{"id":"m1","model":"x","content":[{call}]}}}}"#);
+    let told = r#"{"type":"tool_result","tool_use_id":"t1","content":"ok"}"#;
+    let told =
+        format!(r#"{{"type":"user","message":{{"role":"user","content":[{told}]}},"tool_use_result":{result}}}"#);
+    let answer = r#"{"type":"assistant","message":{"id":"m2","model":"x","content":[{"type":"text","text":"A"}]}}"#;
+    format!("{said}\n{told}\n{answer}\n{more}\n")
+}
+
+/// The codes of the notices that lose something, and what they lose.
+fn lost(trace: &str) -> Vec<(String, String)> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let notices = events_of(trace, "notice");
+    notices.iter().filter(|it| it.get("lost").is_some()).map(|it| (text(&it["code"]), text(&it["lost"]))).collect()
+}
+
+#[test]
+fn what_a_command_in_the_background_came_to_is_not_passed_over() {
+    let end = r#"{"type":"result","subtype":"success","is_error":false,"result":"A"}"#;
+    let task = |status: &str| {
+        format!(
+            r#"{{"type":"system","subtype":"task_notification","task_id":"b","tool_use_id":"t1","status":"{status}"}}"#
+        )
+    };
+    let launched = r#"{"backgroundTaskId":"b"}"#;
+    let failed = ("task_failed".to_owned(), "outcome".to_owned());
+    for (result, status, expected) in [
+        (launched, "failed", vec![failed.clone()]),
+        (launched, "completed", vec![]),
+        (r#"{"shellId":"b","status":"failed","exitCode":1}"#, "completed", vec![failed]),
+    ] {
+        let trace = imported(&session_with("Bash", result, &format!("{}\n{end}", task(status))));
+        laws::assert_lawful(&trace);
+        assert_eq!(lost(&trace), expected, "{result} {status}");
+    }
+}
+
+#[test]
+fn a_report_of_more_calls_of_a_sub_agent_than_are_shown_counts_in_every_form() {
+    let end = r#"{"type":"result","subtype":"success","is_error":false,"result":"A"}"#;
+    let progress = r#"{"type":"system","subtype":"task_progress","tool_use_id":"t1","usage":{"tool_uses":7}}"#;
+    let spoke = r#"{"type":"assistant","parent_tool_use_id":"t1","message":{"id":"m3","model":"x","content":[{"type":"text","text":"B"}]}}"#;
+    for (result, more, is_hidden) in [
+        (r#"{"content":[],"totalToolUseCount":5}"#, end.to_owned(), true),
+        (r#"{"content":[],"totalToolUseCount":0}"#, end.to_owned(), false),
+        (r#"{"content":[]}"#, format!("{progress}\n{end}"), true),
+    ] {
+        let trace = imported(&session_with("Task", result, &format!("{spoke}\n{more}")));
+        let hidden = lost(&trace).iter().any(|(code, _)| code == "hidden_sub_agent");
+        assert_eq!(hidden, is_hidden, "{result} {more}\n{trace}");
+    }
+}
+
+#[test]
+fn what_only_the_result_line_shows_is_not_passed_over() {
+    let unseen = ("unseen_search".to_owned(), "call".to_owned());
+    let differs = ("answer_differs".to_owned(), "text".to_owned());
+    for (tool, fields, expected) in [
+        ("Bash", r#""result":"A","usage":{"server_tool_use":{"web_search_requests":3}}"#, vec![unseen.clone()]),
+        (
+            "Bash",
+            r#""result":"A","modelUsage":{"m":{"inputTokens":1,"outputTokens":1,"webSearchRequests":3}}"#,
+            vec![unseen],
+        ),
+        ("WebSearch", r#""result":"A","usage":{"server_tool_use":{"web_search_requests":3}}"#, vec![]),
+        ("Bash", r#""result":"A","usage":{"server_tool_use":{"web_search_requests":0}}"#, vec![]),
+        ("Bash", r#""result":"sorry, B""#, vec![differs]),
+        ("Bash", r#""result":" A\n""#, vec![]),
+    ] {
+        let end = format!(r#"{{"type":"result","subtype":"success","is_error":false,{fields}}}"#);
+        assert_eq!(lost(&imported(&session_with(tool, "{}", &end))), expected, "{tool} {fields}");
+    }
+    let end = r#"{"type":"result","subtype":"success","is_error":false,"result":"","structured_output":{"answer":42}}"#;
+    assert_eq!(events_of(&imported(end), "stop")[0]["output"], r#"{"answer":42}"#);
+}
+
+#[test]
+fn an_error_of_the_program_in_the_models_place_is_no_answer() {
+    let said = |model: &str, error: &str, text: &str| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"m","model":"{model}","content":[{{"type":"text","text":"{text}"}}]}}{error}}}"#
+        )
+    };
+    for (line, category) in [
+        (said("<synthetic>", r#","error":"rate_limit""#, "Come back later"), "rate_limit"),
+        (said("x", r#","error":"rate_limit""#, "Come back later"), "rate_limit"),
+        (said("<synthetic>", "", "You've hit your limit"), "rate_limit"),
+        (said("<synthetic>", "", "Claude AI usage limit reached|1760000000"), "rate_limit"),
+        (said("<synthetic>", "", "Prompt is too long"), "provider"),
+        (said("<synthetic>", "", "OAuth token revoked"), "auth"),
+    ] {
+        for is_error in [true, false] {
+            let end = format!(r#"{{"type":"result","subtype":"success","is_error":{is_error},"result":"x"}}"#);
+            let stop = events_of(&imported(&format!("{line}\n{end}")), "stop").remove(0);
+            let expected = if is_error && !line.contains("\"error\"") { "protocol" } else { category };
+            assert_eq!((&stop["reason"], &stop["category"]), (&"error".into(), &expected.into()), "{line} {end}");
+        }
+    }
+    // The model went on after the error.
+    let line = said("<synthetic>", r#","error":"rate_limit""#, "Come back later");
+    let end = r#"{"type":"result","subtype":"success","is_error":false,"result":"done"}"#;
+    let trace = imported(&format!("{line}\n{}\n{end}", said("x", "", "done")));
+    assert_eq!(events_of(&trace, "stop")[0]["reason"], "end_turn", "{trace}");
+}

@@ -246,7 +246,8 @@ impl Translator {
         match answer {
             // Some agents report a failed request to the model as a refusal of the model.
             EndReport::Ended { reason: reason @ (StopReason::EndTurn | StopReason::Refusal), detail } => {
-                let text = recorder.answer().trim();
+                let text = recorder.answer().into_owned();
+                let text = text.trim();
                 let program = self.turn.program_said.as_deref();
                 if self.turn.system_error {
                     let said = program.unwrap_or(text);

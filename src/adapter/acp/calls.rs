@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::actions::Actions;
 use super::content::{self, CallContents};
 use super::conventions::Conventions;
-use super::terminals::{InTerminals, Terminals};
+use super::terminals::{CommandEnd, InTerminals, Terminals};
 use super::{Translator, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;
 use crate::adapter::exit_text::exit_code_in;
@@ -59,7 +59,7 @@ struct Outcome {
     /// Text of the content that is output.
     shown: Option<String>,
     raw: Value,
-    exit_code: Option<i64>,
+    end: Option<CommandEnd>,
     /// True if the agent reports an exit code in a form that cannot be read.
     unreadable_exit: bool,
 }
@@ -72,7 +72,8 @@ impl Calls {
                 let output = Some(call.streamed.clone());
                 recorder.update(id, CallSaid { output, ..CallSaid::default() }, false);
             } else if !call.terminals.is_empty() {
-                let InTerminals { output, exit_code, .. } = self.terminals.show(&call.terminals);
+                let InTerminals { output, end, .. } = self.terminals.show(&call.terminals);
+                let exit_code = end.and_then(CommandEnd::code);
                 recorder.update(id, CallSaid { output, exit_code, ..CallSaid::default() }, false);
             }
         }
@@ -372,7 +373,8 @@ impl Translator {
             output: None,
             exit_code,
         };
-        (said, Outcome { shown: output, raw, exit_code, unreadable_exit })
+        let end = CommandEnd::of(exit_code, content::has_signal(meta, &raw));
+        (said, Outcome { shown: output, raw, end, unreadable_exit })
     }
 
     /// Returns how a call ended, by its status, or `None` while the call continues.
@@ -437,13 +439,18 @@ impl Translator {
                 .or_else(|| Some(call.streamed).filter(|text| !text.is_empty()))
                 .or(in_terminals.output),
         };
-        let mut exit_code = last.exit_code.or(in_terminals.exit_code);
+        let end = last.end.or(in_terminals.end);
+        let mut exit_code = end.and_then(CommandEnd::code);
         if said == ReportedStatus::Failed && exit_code.is_none() {
             exit_code = output.as_deref().and_then(exit_code_in);
         }
         // Text from a file or a search does not state how a command ended.
         if exit_code.is_none() && call.kind == Some(ToolKind::Execute) {
             exit_code = output.as_deref().and_then(|output| self.conventions.exit_code_in(output));
+        }
+        // A command that a signal ended has no exit code.
+        if outcome == ReportedStatus::Ok && end == Some(CommandEnd::Signal) && exit_code.is_none() {
+            outcome = ReportedStatus::Failed;
         }
         if outcome == ReportedStatus::Ok && exit_code.is_none() && last.unreadable_exit {
             // The call stays open, and ends as unfinished with its output.

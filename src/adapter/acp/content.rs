@@ -11,6 +11,8 @@ pub enum Piece {
     Text(String),
     /// Content that is not text.
     Attachment(Attachment),
+    /// A resource with its text.
+    Embedded(Attachment, String),
     /// A block of a kind that the protocol does not define: kept by its kind, and reported.
     Unknown(Attachment, String),
     /// A value that is not a block.
@@ -44,7 +46,11 @@ pub fn piece(block: Value) -> Piece {
         },
         "resource" => {
             let inner = map.get("resource").and_then(Value::as_object).unwrap_or(&map);
-            Piece::Attachment(attachment("resource", inner))
+            let attachment = attachment("resource", inner);
+            match inner.get("text").and_then(Value::as_str).filter(|text| !text.trim().is_empty()) {
+                Some(text) => Piece::Embedded(attachment, text.to_owned()),
+                None => Piece::Attachment(attachment),
+            }
         }
         "image" | "audio" | "resource_link" => {
             let kind = kind.clone();
@@ -142,7 +148,7 @@ impl CallContents {
         }
         match piece(block) {
             Piece::Text(text) => self.say(&text),
-            Piece::Attachment(attachment) => {
+            Piece::Attachment(attachment) | Piece::Embedded(attachment, _) => {
                 let words = [Some(attachment.kind), attachment.media_type, attachment.uri];
                 self.other.push(words.into_iter().flatten().collect::<Vec<_>>().join(" "));
             }
@@ -287,6 +293,18 @@ pub fn exit_code(meta: &Value, raw: &Value) -> Option<i64> {
         .or_else(|| raw.get("contents").and_then(Value::as_array).and_then(|items| items.iter().rev().find_map(&of)))
 }
 
+/// Returns true if a signal ended the command, in any of the places where agents put an exit code.
+pub fn has_signal(meta: &Value, raw: &Value) -> bool {
+    let is_signal = |value: &Value| match value.get("signal") {
+        Some(Value::String(name)) => !name.is_empty(),
+        Some(Value::Number(number)) => number.as_i64() != Some(0),
+        _ => false,
+    };
+    let status = |value: &Value| value.get("exitStatus").or_else(|| value.get("exit_status")).is_some_and(is_signal);
+    let places = [Some(raw), raw.get("metadata"), meta.get("terminal_exit")];
+    places.into_iter().flatten().any(|place| is_signal(place) || status(place))
+}
+
 /// Returns true if a key for an exit code holds something else, so that it is unknown how the command ended.
 pub fn has_unreadable_exit_code(meta: &Value, raw: &Value) -> bool {
     let is_odd = |value: &Value| !value.is_null() && !value.is_object() && code(value).is_none();
@@ -315,7 +333,8 @@ mod tests {
         let Piece::Attachment(image) = image else { panic!("{image:?}") };
         assert_eq!((image.kind.as_str(), image.bytes), ("image", Some(4)));
         let resource = piece(json!({"type": "resource", "resource": {"uri": "file:///a", "text": "abc"}}));
-        let Piece::Attachment(resource) = resource else { panic!("{resource:?}") };
+        let Piece::Embedded(resource, text) = resource else { panic!("{resource:?}") };
+        assert_eq!(text, "abc");
         assert_eq!((resource.uri.as_deref(), resource.bytes), (Some("file:///a"), Some(3)));
         assert!(
             matches!(piece(json!({"type": "hologram", "data": "x"})), Piece::Unknown(a, _) if a.kind == "hologram")
@@ -374,6 +393,20 @@ mod tests {
         }
         assert_eq!(exit_code(&json!({"terminal_exit": {"exit_code": 3}}), &Value::Null), Some(3));
         assert_eq!(exit_code(&Value::Null, &json!("Exit code 3")), None);
+        for raw in [
+            json!({"exitCode": null, "signal": "SIGKILL"}),
+            json!({"signal": 9}),
+            json!({"exitStatus": {"exitCode": null, "signal": "SIGSEGV"}}),
+            json!({"metadata": {"signal": "SIGTERM"}}),
+        ] {
+            assert!(has_signal(&Value::Null, &raw), "{raw}");
+        }
+        assert!(has_signal(&json!({"terminal_exit": {"exit_code": null, "signal": "SIGKILL"}}), &Value::Null));
+        for raw in
+            [json!({"exitCode": 0, "signal": null}), json!({"signal": ""}), json!({"signal": 0}), json!("SIGKILL")]
+        {
+            assert!(!has_signal(&Value::Null, &raw), "{raw}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::calls::{name_in, shows_other_changes};
+use super::terminals::CommandEnd;
 use super::{Translator, content};
 use crate::trace::recorder::{self, CallSaid, Recorder, ReportedStatus, ResultSaid};
 use crate::trace::{CallStatus, ToolKind};
@@ -35,8 +36,8 @@ impl Translator {
         let content = content::shown(update.remove("content").unwrap_or(Value::Null));
         let in_terminals = self.calls.terminals.show(&content.terminals);
         let was_ok = recorder.ended_as(id) == Some(CallStatus::Ok);
-        let exit_code = content::exit_code(meta, &raw).or(in_terminals.exit_code);
-        let fails = was_ok && exit_code.is_some_and(|code| code != 0);
+        let told = CommandEnd::of(content::exit_code(meta, &raw), content::has_signal(meta, &raw));
+        let fails = was_ok && told.or(in_terminals.end).is_some_and(CommandEnd::is_failure);
         let ended = |outcome| ResultSaid { outcome, ..ResultSaid::default() };
         let contradicts = match status.as_str() {
             Some("failed") => recorder.contradicts(id, &ended(ReportedStatus::Failed)),

@@ -60,7 +60,9 @@ impl Echo {
         for piece in pieces {
             match piece {
                 Piece::Text(text) => echo.prompt.push_str(text),
-                Piece::Attachment(attachment) => echo.attachments.push(attachment.clone()),
+                Piece::Attachment(attachment) | Piece::Embedded(attachment, _) => {
+                    echo.attachments.push(attachment.clone())
+                }
                 Piece::Unknown(..) | Piece::Malformed(_) => {}
             }
         }
@@ -121,7 +123,7 @@ impl Translator {
         for piece in pieces {
             match piece {
                 Piece::Text(text) => recorder.say(Voice::User, None, &text, Continuation::Block),
-                Piece::Attachment(attachment) | Piece::Unknown(attachment, _) => {
+                Piece::Attachment(attachment) | Piece::Embedded(attachment, _) | Piece::Unknown(attachment, _) => {
                     recorder.attach(Role::User, None, attachment);
                 }
                 Piece::Malformed(text) => recorder.notice("unknown_content", text),
@@ -144,8 +146,11 @@ impl Translator {
                     recorder.say(Voice::User, None, &text, part);
                 }
             }
-            Piece::Attachment(attachment) if self.echo.attachments.contains(&attachment) => {}
-            Piece::Attachment(attachment) => recorder.attach(Role::User, parent, attachment),
+            Piece::Attachment(attachment) | Piece::Embedded(attachment, _)
+                if self.echo.attachments.contains(&attachment) => {}
+            Piece::Attachment(attachment) | Piece::Embedded(attachment, _) => {
+                recorder.attach(Role::User, parent, attachment)
+            }
             Piece::Unknown(attachment, text) => {
                 recorder.attach(Role::User, parent, attachment);
                 recorder.notice("unknown_content", text);

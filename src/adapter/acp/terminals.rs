@@ -15,13 +15,42 @@ pub(super) struct Terminals {
     bytes: usize,
 }
 
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CommandEnd {
+    /// The command ended with this exit code.
+    Code(i64),
+    /// A signal ended the command.
+    Signal,
+}
+
+impl CommandEnd {
+    /// Returns the end by an exit code, which a command has that no signal ended, or else by a signal.
+    pub(super) fn of(code: Option<i64>, has_signal: bool) -> Option<Self> {
+        code.map(Self::Code).or(has_signal.then_some(Self::Signal))
+    }
+
+    /// Returns the exit code, if there is one.
+    pub(super) fn code(self) -> Option<i64> {
+        match self {
+            Self::Code(code) => Some(code),
+            Self::Signal => None,
+        }
+    }
+
+    /// Returns true if the command did not succeed.
+    pub(super) fn is_failure(self) -> bool {
+        self != Self::Code(0)
+    }
+}
+
 /// The state of a terminal.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Terminal {
     /// The end of the output.
     pub(super) output: Option<String>,
-    /// The exit code of the command.
-    pub(super) exit_code: Option<i64>,
+    /// How the command ended, if it has.
+    pub(super) end: Option<CommandEnd>,
     /// True if the beginning of the output was cut off.
     pub(super) truncated: bool,
 }
@@ -30,7 +59,7 @@ pub(super) struct Terminal {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InTerminals {
     pub(super) output: Option<String>,
-    pub(super) exit_code: Option<i64>,
+    pub(super) end: Option<CommandEnd>,
     pub(super) truncated: bool,
 }
 
@@ -43,11 +72,19 @@ impl Terminals {
         };
         let truncated = result.get("truncated").and_then(Value::as_bool);
         let status = result.get("exitStatus").unwrap_or(result);
-        self.told(id, output, truncated, status.get("exitCode").and_then(Value::as_i64));
+        let has_signal = status.get("signal").is_some_and(|signal| !signal.is_null());
+        let end = CommandEnd::of(status.get("exitCode").and_then(Value::as_i64), has_signal);
+        self.told(id, output, truncated, end);
     }
 
     /// Updates the state of a terminal. Absent values keep their previous state.
-    pub(super) fn told(&mut self, id: String, output: Option<String>, truncated: Option<bool>, exit: Option<i64>) {
+    pub(super) fn told(
+        &mut self,
+        id: String,
+        output: Option<String>,
+        truncated: Option<bool>,
+        end: Option<CommandEnd>,
+    ) {
         let terminal = self.known.entry(id).or_insert_with_key(|id| {
             self.order.push_back(id.clone());
             Terminal::default()
@@ -57,7 +94,7 @@ impl Terminals {
             self.bytes -= terminal.output.replace(output).map_or(0, |before| before.len());
         }
         terminal.truncated = truncated.unwrap_or(terminal.truncated);
-        terminal.exit_code = exit.or(terminal.exit_code);
+        terminal.end = end.or(terminal.end);
         while self.order.len() > 1 && (self.order.len() > MOST.0 || self.bytes > MOST.1) {
             let oldest = self.order.pop_front().and_then(|id| self.known.remove(&id));
             self.bytes -= oldest.and_then(|terminal| terminal.output).map_or(0, |output| output.len());
@@ -70,7 +107,7 @@ impl Terminals {
         let output: Vec<&str> = ours().filter_map(|terminal| terminal.output.as_deref()).collect();
         InTerminals {
             output: (!output.is_empty()).then(|| output.join("\n")),
-            exit_code: ours().filter_map(|terminal| terminal.exit_code).next_back(),
+            end: ours().filter_map(|terminal| terminal.end).next_back(),
             truncated: ours().any(|terminal| terminal.truncated),
         }
     }
@@ -87,11 +124,14 @@ mod tests {
         let mut terminals = Terminals::default();
         terminals.answered("a".into(), &mut json!({"output": "one", "truncated": true}));
         terminals.answered("a".into(), &mut json!({"exitCode": 3, "signal": null}));
-        terminals.told("b".into(), Some("two".into()), Some(false), Some(0));
+        terminals.told("b".into(), Some("two".into()), Some(false), Some(CommandEnd::Code(0)));
         let ids = ["x", "a", "b"].map(str::to_owned);
         let shown = terminals.show(&ids);
-        assert_eq!((shown.output.as_deref(), shown.exit_code, shown.truncated), (Some("one\ntwo"), Some(0), true));
-        assert_eq!(terminals.show(&ids[..2]).exit_code, Some(3));
+        let end = Some(CommandEnd::Code(0));
+        assert_eq!((shown.output.as_deref(), shown.end, shown.truncated), (Some("one\ntwo"), end, true));
+        assert_eq!(terminals.show(&ids[..2]).end, Some(CommandEnd::Code(3)));
+        terminals.answered("a".into(), &mut json!({"exitCode": null, "signal": "SIGSEGV"}));
+        assert_eq!(terminals.show(&ids[..2]).end, Some(CommandEnd::Signal));
         assert_eq!(terminals.show(&ids[..1]), InTerminals::default());
     }
 
@@ -107,7 +147,7 @@ mod tests {
         assert!(terminals.show(&["199".to_owned()]).output.is_some());
         assert!(terminals.show(&["0".to_owned()]).output.is_none());
         for n in 0..2000 {
-            terminals.told(format!("n{n}"), None, None, Some(0));
+            terminals.told(format!("n{n}"), None, None, Some(CommandEnd::Code(0)));
         }
         assert_eq!((terminals.known.len(), terminals.bytes), (MOST.0, 0));
     }

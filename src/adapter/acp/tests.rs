@@ -7,7 +7,7 @@ use crate::adapter::Translation;
 use crate::harness::Adapter;
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::{
-    Body, CallStatus, ErrorCategory, Event, Header, Message as Said, PermissionOutcome, Role, Stop, StopReason,
+    Body, CallStatus, ErrorCategory, Event, Header, Lost, Message as Said, PermissionOutcome, Role, Stop, StopReason,
     ToolKind, Usage, UsageScope,
 };
 use crate::wire::Dir;

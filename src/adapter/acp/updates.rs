@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::content::{self, Piece};
 use super::usage::{Figures, tell_invalid};
 use super::{Translator, take_text, text_at};
+use crate::text::first_bytes;
 use crate::trace::recorder::{Continuation, Recorder, Voice};
 use crate::trace::{PlanEntry, Role, Usage, UsageScope};
 
@@ -128,6 +129,11 @@ impl Translator {
                             recorder.say(voice, parent.clone(), &text, part.clone());
                         }
                         Piece::Attachment(attachment) => recorder.attach(Role::Agent, parent.clone(), attachment),
+                        Piece::Embedded(attachment, text) => {
+                            recorder.attach(Role::Agent, parent.clone(), attachment);
+                            let text = first_bytes(&text, 200);
+                            recorder.lost_text("embedded_text", format!("the text of an embedded resource: {text}"));
+                        }
                         Piece::Unknown(attachment, text) => {
                             recorder.attach(Role::Agent, parent.clone(), attachment);
                             unknown_content(text, recorder);

@@ -78,6 +78,8 @@ pub(crate) struct Line<'a> {
     #[serde(borrow)]
     pub(crate) tool_use_id: Text<'a>,
     #[serde(borrow)]
+    pub(crate) status: Text<'a>,
+    #[serde(borrow)]
     pub(crate) task_type: Text<'a>,
     #[serde(borrow)]
     pub(crate) subagent_type: Text<'a>,
@@ -95,6 +97,8 @@ pub(crate) struct Line<'a> {
     pub(crate) stop_reason: Word<'a>,
     #[serde(borrow)]
     pub(crate) result: Text<'a>,
+    /// The answer in the form that the user asked for.
+    pub(crate) structured_output: Option<Value>,
     #[serde(borrow)]
     pub(crate) errors: List<Text<'a>>,
     #[serde(alias = "totalCostUSD")]
@@ -236,6 +240,9 @@ pub(crate) struct ToolUseResult<'a> {
     /// The sub-agent that the call started.
     #[serde(rename = "agentId", borrow)]
     pub(crate) agent_id: Text<'a>,
+    /// How a command in the background ended, if the call asked for its output.
+    #[serde(borrow)]
+    pub(crate) status: Text<'a>,
     /// The number of calls that the sub-agent made.
     #[serde(rename = "totalToolUseCount")]
     pub(crate) tool_uses: Count,
@@ -301,6 +308,15 @@ pub(crate) struct TokenUsage {
     pub(crate) output_tokens_details: Object<OutputDetails>,
     /// In news of a task: the number of calls that a sub-agent made.
     pub(crate) tool_uses: Count,
+    pub(crate) server_tool_use: Object<ServerToolUse>,
+}
+
+/// The number of actions that the model's service carried out.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ServerToolUse {
+    pub(crate) web_search_requests: Count,
+    pub(crate) web_fetch_requests: Count,
 }
 
 /// The parts of the output tokens.
@@ -321,6 +337,7 @@ pub(crate) struct ModelUsage {
     pub(crate) thinking_tokens: Count,
     #[serde(rename = "costUSD")]
     pub(crate) cost_usd: Number,
+    pub(crate) web_search_requests: Count,
 }
 
 /// A request of the control protocol.

@@ -15,8 +15,12 @@ pub(crate) struct Turn<'a> {
     pub(crate) interrupted: bool,
     /// The last API error that the agent showed instead of an answer.
     pub(crate) api_error: Option<&'a str>,
+    /// The program's word for the kind of that error.
+    pub(crate) error_word: Option<&'a str>,
     /// The final text.
     pub(crate) said: &'a str,
+    /// The agent's last message, if the program wrote it.
+    pub(crate) by_program: Option<&'a str>,
     /// True if the model wrote the agent's last message, false if the program did; `None` if no message is known.
     pub(crate) by_model: Option<bool>,
     /// The stop reason of the model's last message, which counts if the `result` line states none.
@@ -46,8 +50,10 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
     match subtype {
         "error_max_turns" => return EndReport::Ended { reason: StopReason::MaxTurns, detail: told },
         "error_max_budget_usd" => return EndReport::Ended { reason: StopReason::MaxBudget, detail: told },
+        "cancelled" | "canceled" | "interrupted" | "aborted" => return ended(StopReason::Cancelled),
         _ => {}
     }
+    let by_text = |text: &str| turn.error_word.and_then(by_word).unwrap_or_else(|| errors::by_text(text));
     let is_error = line.is_error.is_true() || subtype.starts_with("error") || terminal == "api_error";
     let detail = told.unwrap_or_else(|| subtype.to_owned());
     if let Some(category) = line.api_error_status.0.and_then(errors::by_status) {
@@ -63,20 +69,46 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
             "max_tokens" => return ended(StopReason::MaxTokens),
             _ => {}
         }
-        let category = match errors::by_text(&detail) {
+        let category = match by_text(&detail) {
             ErrorCategory::Protocol if terminal == "api_error" => ErrorCategory::Provider,
             category => category,
         };
         return EndReport::Failed { category, detail };
     }
+    if !matches!(subtype, "" | "success") {
+        return EndReport::Ended { reason: StopReason::Other, detail: Some(subtype.to_owned()) };
+    }
+    match terminal {
+        "max_turns" => return ended(StopReason::MaxTurns),
+        _ if terminal.starts_with("aborted") => return ended(StopReason::Cancelled),
+        "prompt_too_long" | "model_error" | "image_error" | "blocking_limit" => {
+            let category = Some(by_text(&detail)).filter(|category| *category != ErrorCategory::Protocol);
+            let category = category.unwrap_or(ErrorCategory::Provider);
+            return EndReport::Failed {
+                category,
+                detail: if detail.is_empty() { terminal.to_owned() } else { detail },
+            };
+        }
+        _ => {}
+    }
     match stop_reason {
         "max_tokens" => ended(StopReason::MaxTokens),
         "refusal" => ended(StopReason::Refusal),
         "" | "end_turn" | "stop_sequence" | "tool_use" => match shown_error(line, turn) {
-            Some(text) => EndReport::Failed { category: errors::by_text(text), detail: text.to_owned() },
+            Some(text) => EndReport::Failed { category: by_text(text), detail: text.to_owned() },
             None => ended(StopReason::EndTurn),
         },
         other => EndReport::Ended { reason: StopReason::Other, detail: Some(other.to_owned()) },
+    }
+}
+
+/// Returns the category of an error by the program's word for it.
+fn by_word(word: &str) -> Option<ErrorCategory> {
+    match word {
+        "authentication_failed" | "oauth_org_not_allowed" => Some(ErrorCategory::Auth),
+        "rate_limit" | "overloaded" => Some(ErrorCategory::RateLimit),
+        "billing_error" | "invalid_request" | "model_not_found" | "server_error" => Some(ErrorCategory::Provider),
+        _ => None,
     }
 }
 
@@ -93,7 +125,7 @@ fn shown_error<'a>(line: &'a Line<'_>, turn: &Turn<'a>) -> Option<&'a str> {
         return turn.api_error;
     }
     let known = |text: &str| turn.error_text.iter().any(|pattern| pattern.is_match(text));
-    [line.result.or_empty(), turn.said].into_iter().find(|text| known(text))
+    [line.result.or_empty(), turn.said, turn.by_program.unwrap_or_default()].into_iter().find(|text| known(text))
 }
 
 /// Returns true if the program states that the turn succeeded, and the model wrote the last message. If no message is
@@ -157,6 +189,17 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
     }
     usages.push(session);
     usages
+}
+
+/// Returns the number of searches and fetches that the model's service carried out.
+pub(crate) fn served(line: &Line<'_>) -> u64 {
+    let of_turn = line.usage.0.as_ref().and_then(|usage| usage.server_tool_use.0.as_ref());
+    let of_turn = of_turn.map_or(0, |served| {
+        served.web_search_requests.0.unwrap_or(0).saturating_add(served.web_fetch_requests.0.unwrap_or(0))
+    });
+    let models = line.model_usage.get().into_iter().flat_map(|models| models.values());
+    let of_models = models.filter_map(|usage| usage.0.as_ref()?.web_search_requests.0).fold(0, u64::saturating_add);
+    of_turn.max(of_models)
 }
 
 /// The factor up to which a cost and the sum of its parts are the same figure, rounded.
@@ -277,6 +320,18 @@ mod tests {
                 failed(ErrorCategory::Protocol, "`is_error` is not a boolean"),
             ),
             (r#"{"subtype":"error_new","is_error":true}"#, failed(ErrorCategory::Protocol, "error_new")),
+            (r#"{"subtype":"cancelled","is_error":false,"result":"no"}"#, ended(StopReason::Cancelled)),
+            (
+                r#"{"subtype":"weird","is_error":false,"result":"no"}"#,
+                EndReport::Ended { reason: StopReason::Other, detail: Some("weird".into()) },
+            ),
+            (r#"{"subtype":"success","is_error":false,"terminal_reason":"max_turns"}"#, ended(StopReason::MaxTurns)),
+            (r#"{"subtype":"success","terminal_reason":"aborted_tools"}"#, ended(StopReason::Cancelled)),
+            (
+                r#"{"subtype":"success","terminal_reason":"prompt_too_long","result":"Prompt is too long"}"#,
+                failed(ErrorCategory::Provider, "Prompt is too long"),
+            ),
+            (r#"{"subtype":"success","terminal_reason":"completed"}"#, ended(StopReason::EndTurn)),
         ] {
             let error_text = ["^API Error".parse().unwrap()];
             let turn = Turn { error_text: &error_text, ..Turn::default() };
@@ -317,6 +372,28 @@ mod tests {
             assert_eq!(answer(&line(&json), &turn), *expected, "{json} {by_model:?}");
             let marked = Turn { api_error: Some("API Error: 429 slow"), ..turn };
             assert_eq!(answer(&line(&json), &marked), failed, "{json}");
+        }
+    }
+
+    #[test]
+    fn the_program_says_what_kind_of_error_it_is() {
+        for (word, category) in [
+            ("rate_limit", ErrorCategory::RateLimit),
+            ("authentication_failed", ErrorCategory::Auth),
+            ("server_error", ErrorCategory::Provider),
+            ("unknown", ErrorCategory::Protocol),
+        ] {
+            for is_error in [true, false] {
+                let json = format!(r#"{{"subtype":"success","is_error":{is_error},"result":"Come back later"}}"#);
+                let turn = Turn {
+                    api_error: Some("Come back later"),
+                    error_word: Some(word),
+                    by_model: Some(false),
+                    ..Turn::default()
+                };
+                let failed = EndReport::Failed { category, detail: "Come back later".into() };
+                assert_eq!(answer(&line(&json), &turn), failed, "{json} {word}");
+            }
         }
     }
 

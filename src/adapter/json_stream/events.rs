@@ -377,12 +377,13 @@ impl Session {
 
     /// Ends the turn at the agent's word; its answer may still be an error.
     fn end_turn(&mut self, detail: Option<String>, output: Option<&str>, recorder: &mut Recorder) -> EndReport {
-        let said = if recorder.answer().is_empty() { output.unwrap_or_default() } else { recorder.answer() };
+        let answer = recorder.answer().into_owned();
+        let said = if answer.is_empty() { output.unwrap_or_default() } else { &answer };
         if self.error_text.iter().any(|pattern| pattern.is_match(said)) {
             return EndReport::Failed { category: errors::by_text(said), detail: said.to_owned() };
         }
         let is_other = |output: &&str| {
-            let (said, output) = (recorder.answer().trim(), output.trim());
+            let (said, output) = (answer.trim(), output.trim());
             !said.is_empty() && !output.is_empty() && !said.contains(output) && !output.contains(said)
         };
         if let Some(output) = output.filter(is_other) {

@@ -15,8 +15,8 @@ use crate::wire::WireLine;
 use crate::{own_environment, regular};
 
 /// An input that can be read from its beginning again.
-pub trait Again: Read + Seek {}
-impl<T: Read + Seek> Again for T {}
+pub trait Again: Read + Seek + Send {}
+impl<T: Read + Seek + Send> Again for T {}
 
 /// The request to read a session file.
 pub struct Request<'a> {

@@ -325,7 +325,7 @@ fn takings(arms: &[ArmSummary]) -> Block {
         vec![
             arm.name.clone(),
             or_unknown(arm.cost_per_trial.map(|cost| format!("{}{}", least(arm.cost_unknown), money(cost)))),
-            or_unknown(arm.cost_per_success.map(money)),
+            or_unknown(arm.cost_per_success.map(|cost| format!("{}{}", least(arm.cost_unknown), money(cost)))),
             or_unknown(
                 arm.tokens_per_trial.map(|it| format!("{}{}", least(arm.tokens_unknown), count(it.round() as u64))),
             ),

@@ -164,3 +164,31 @@ fn a_total_below_the_figure_of_a_single_report_is_a_lower_bound() {
     let all = total(&[PROMPT, &usage("call", r#""cost_usd":0.123456"#), &rounded, STOP]);
     assert_eq!(all.cost_usd(), Some(Exact(0.12)));
 }
+
+#[test]
+fn a_cost_beside_later_reports_of_more_tokens_is_a_lower_bound() {
+    let session = |figures: &str| usage("session", figures);
+    let priced = format!(r#"{PARTS},"cost_usd":0.5"#);
+    let more = r#""input_tokens":9000,"output_tokens":700"#;
+    let (first, grown) = (session(&priced), session(more));
+    assert_eq!(total(&[&first, &grown]).cost_usd(), Some(AtLeast(0.5)));
+    assert_eq!(total(&[&first, &session(PARTS)]).cost_usd(), Some(Exact(0.5)));
+    // An agent may report the tokens and the cost in two lines.
+    assert_eq!(total(&[&session(r#""cost_usd":0.5"#), &grown]).cost_usd(), Some(Exact(0.5)));
+    assert_eq!(total(&[&grown, &session(r#""cost_usd":0.5"#)]).cost_usd(), Some(Exact(0.5)));
+    for part in ["call", "turn"] {
+        assert_eq!(total(&[&usage(part, &priced), &grown]).cost_usd(), Some(AtLeast(0.5)), "{part}");
+        assert_eq!(total(&[&usage(part, &priced), &session(PARTS)]).cost_usd(), Some(Exact(0.5)), "{part}");
+        // Tokens of work after the cost.
+        assert_eq!(total(&[&first, SPEECH, &usage(part, PARTS)]).cost_usd(), Some(AtLeast(0.5)), "{part}");
+        assert_eq!(total(&[SPEECH, &first, &usage(part, PARTS)]).cost_usd(), Some(Exact(0.5)), "{part}");
+    }
+}
+
+#[test]
+fn tokens_beside_a_later_higher_cost_are_lower_bounds() {
+    let session = |figures: &str| usage("session", figures);
+    let first = session(&format!(r#"{PARTS},"cost_usd":0.5"#));
+    assert_eq!(total(&[&first, &session(r#""cost_usd":9"#)]).tokens(), Some(AtLeast(150)));
+    assert_eq!(total(&[&first, &session(r#""cost_usd":0.501"#)]).tokens(), Some(Exact(150)));
+}

@@ -216,6 +216,19 @@ fn costs_tokens_and_the_front_are_told() {
     assert!((found["pairs"][0]["cost"]["ratio"].as_f64().unwrap() - 0.5).abs() < 1e-12);
     assert_eq!(found["arms"][0]["dominated_by"][0], found["arms"][1]["name"]);
     assert_eq!(found["arms"][1]["dominated_by"], serde_json::json!([]));
+    // If a trial of several did not tell its cost, the others are a lower bound.
+    let is_first = std::cell::Cell::new(true);
+    let half_told = |it: &mut Value| {
+        if is_first.replace(false) {
+            it["metrics"].as_object_mut().unwrap().remove("cost_usd");
+        }
+    };
+    of_cases("d", &[(8, "pf")]).results(half_told).write(&project, 0);
+    let shown = project.evals(&["compare", "a", "d"]);
+    shown.says(">=$");
+    let found = json(&project, &["a", "d"], 3);
+    assert_eq!(found["arms"][1]["cost_unknown"], 1);
+    assert!((found["arms"][1]["cost_per_success"].as_f64().unwrap() - 7.5 / 8.0).abs() < 1e-12, "{found}");
     // A cost that nobody told is no cost of nothing.
     let untold = |it: &mut Value| drop(it["metrics"].as_object_mut().unwrap().remove("cost_usd"));
     of_cases("c", &[(8, "pf")]).results(untold).write(&project, 0);

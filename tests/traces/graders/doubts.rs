@@ -757,8 +757,29 @@ fn what_is_ignored_or_in_the_repository_may_have_changed_unseen() {
             ("scope: {never: ['**']}", Pass(&[])),
             ("scope: {never: ['.git/**']}", hidden("`.git` changed")),
             ("scope: {never: ['src/**', Cargo.lock]}", Pass(&[])),
+            ("scope: {only: ['src/**']}", Pass(&[])),
         ],
     );
+    // A pipe, and the repository of a folder, are ignored by no rule.
+    for (place, is_special, inside) in [("f", true, "f"), ("pkg/f", true, "pkg/**"), ("pkg/.git", false, "pkg/**")] {
+        let mut trial = Trial::of(command).changed(&[], &[], &[]);
+        let change = trial.change.as_mut().unwrap();
+        change.unmeasured = vec![place.into()];
+        change.special = if is_special { vec![place.into()] } else { Vec::new() };
+        let rows = [
+            ("scope: {only: ['src/**']}".to_owned(), hidden("changed and is not measured")),
+            (format!("scope: {{only: ['src/**', '{inside}']}}"), Pass(&[])),
+            (format!("scope: {{never: ['{inside}']}}"), hidden("changed and is not measured")),
+            ("scope: {never: ['**']}".to_owned(), hidden("changed and is not measured")),
+            ("scope: {never: ['src/**']}".to_owned(), Pass(&[])),
+            ("diff: {none: true}".to_owned(), hidden("changed and is not measured")),
+            ("diff: {only: ['src/**']}".to_owned(), hidden("changed and is not measured")),
+            (format!("diff: {{only: ['{inside}']}}"), Pass(&[])),
+        ];
+        for (grader, expected) in rows {
+            check(&trial, &[(grader.as_str(), expected)]);
+        }
+    }
     let rejected = |path: &str| {
         let mut trial = Trial::of(&format!(
             r#"

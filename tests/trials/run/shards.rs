@@ -303,8 +303,12 @@ fn a_copy_of_a_run_counts_once() {
     let history = project.evals(&["history", "--format", "json"]);
     assert_eq!(history.json()["cells"][0]["points"].as_array().unwrap().len(), 1);
     history.says("0-copy is left out: it is a copy of run").says(&format!("in .evals/runs/{run}"));
+    project.evals(&["run"]).exits(0);
     let pruned = project.evals(&["prune", "--keep", "2"]).exits(0);
+    assert!(pruned.out.contains("4 of 4 runs remain"), "{}", pruned.out);
+    let pruned = project.evals(&["prune", "--keep", "1"]).exits(0);
     assert!(pruned.out.contains(&format!("removed {run} in 0-copy")), "{}", pruned.out);
+    assert!(pruned.out.contains("1 of 4 runs remain"), "{}", pruned.out);
 }
 
 #[test]

@@ -199,3 +199,69 @@ fn a_refusal_after_a_failed_request_is_an_error() {
     script.say("Done.");
     assert_eq!(script.done().ended(), (StopReason::EndTurn, None));
 }
+
+#[test]
+fn a_message_that_goes_on_after_a_plan_or_a_thought_is_one_answer() {
+    let chunk = |id: &str, text: &str| json!({"sessionUpdate": "agent_message_chunk", "messageId": id, "content": {"type": "text", "text": text}});
+    let plan = json!({"sessionUpdate": "plan", "entries": [{"content": "x", "priority": "high", "status": "pending"}]});
+    let thought = json!({"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": "hm"}});
+    for (between, second, answer) in [
+        (&plan, "m", "sorry"),
+        (&thought, "m", "sorry"),
+        // Another message is another answer.
+        (&plan, "n", "ry"),
+    ] {
+        let mut script = Script::prompted();
+        script.update(chunk("m", "sor"));
+        script.update(between.clone());
+        script.update(chunk(second, "r"));
+        script.update(between.clone());
+        script.update(chunk(second, "y"));
+        assert_eq!(script.done().stop().output.as_deref(), Some(answer), "{between} {second}");
+    }
+    let mut script = Script::prompted();
+    script.update(chunk("m", "sor"));
+    script.call("c", json!({"title": "x", "kind": "read", "status": "completed"}));
+    script.update(chunk("m", "ry"));
+    assert_eq!(script.done().stop().output.as_deref(), Some("ry"));
+}
+
+#[test]
+fn the_text_of_an_embedded_resource_is_lost_text() {
+    let resource = |inner: Value| json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "resource", "resource": inner}});
+    for (inner, is_lost) in [
+        (json!({"uri": "file:///a", "text": "the answer is 42"}), true),
+        (json!({"uri": "file:///a", "text": " "}), false),
+        (json!({"uri": "file:///a", "blob": "QUJD"}), false),
+    ] {
+        let mut script = Script::prompted();
+        script.update(resource(inner.clone()));
+        let told = script.done();
+        let lost = collect(&told.events, |event| match &event.body {
+            Body::Notice { code, lost, .. } if code == "embedded_text" => *lost,
+            _ => None,
+        });
+        assert_eq!(lost, if is_lost { vec![Lost::Text] } else { vec![] }, "{inner}");
+    }
+}
+
+#[test]
+fn a_command_that_a_signal_ended_failed() {
+    let ran = |raw: Value| json!({"title": "x", "kind": "execute", "status": "completed", "rawOutput": raw});
+    for (raw, status) in [
+        (json!({"exitCode": null, "signal": "SIGKILL"}), CallStatus::Error),
+        (json!({"exitCode": 0, "signal": null}), CallStatus::Ok),
+        (json!({"output": "fine"}), CallStatus::Ok),
+    ] {
+        let mut script = Script::prompted();
+        script.call("c", ran(raw.clone()));
+        assert_eq!(script.done().call().status, status, "{raw}");
+    }
+    let mut script = Script::prompted();
+    script.call("c", json!({"title": "x", "kind": "execute", "content": [{"type": "terminal", "terminalId": "t"}]}));
+    let exit = json!({"code": null, "signal": 11});
+    let engine = json!({"event": "terminal", "terminal": "t", "output": "", "exit": exit});
+    script.line(Dir::Engine, &engine.to_string());
+    script.change("c", json!({"status": "completed"}));
+    assert_eq!(script.done().call().status, CallStatus::Error);
+}
