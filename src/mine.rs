@@ -62,7 +62,7 @@ use write::{Draft, Place};
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]
@@ -715,10 +715,16 @@ impl Miner<'_> {
             let some = crate::text::some_of(judged.left_out.iter().map(|name| format!("`{name}`")), 5);
             remarks.push(format!("Tests are left out, because `*` in their names selects other tests, too: {some}"));
         }
+        remarks.extend(left_out::remark(judged));
         let patched = hunks::files(&change.patch);
         let mut protect = protection::globs(change, &patched);
         if let Some(command) = &self.settings.given.test {
             protect.extend(protection::named(command, &change.before, &patched));
+        }
+        for path in protection::of_tests(recipe.runner, judged, change, &patched) {
+            if !protect.contains(&path) {
+                protect.push(path);
+            }
         }
         let prompt_by = match &self.settings.rewrite {
             Some(model) if is_rewritten => format!("rewritten by {model}"),

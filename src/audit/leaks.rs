@@ -138,10 +138,15 @@ fn operations(line: &str) -> Vec<Vec<&str>> {
 fn operation(code: &str) -> Option<Vec<&str>> {
     let part = code.trim_end_matches([';', '{', ',', ' ']);
     let tokens = tokens(part);
-    let is_operand = |token: Option<&&str>| token.is_some_and(|token| token.starts_with(is_word_char) || *token == ")");
+    // A quote ends an operand, such as `"$1"`, if it closes a text.
+    let is_operand = |before: &[&str]| match before.last() {
+        Some(quote @ (&"\"" | &"'")) => before.iter().filter(|token| *token == quote).count().is_multiple_of(2),
+        Some(token) => token.starts_with(is_word_char) || *token == ")",
+        None => false,
+    };
     let operates = tokens.iter().enumerate().any(|(at, token)| match *token {
         "+" | "*" | "%" | "<" | ">" | "=" | "&" | "|" | "^" | "[" => {
-            is_operand(at.checked_sub(1).and_then(|at| tokens.get(at))) && at + 1 < tokens.len()
+            is_operand(tokens.get(..at).unwrap_or_default()) && at + 1 < tokens.len()
         }
         // Without spaces these are in words and paths.
         "-" | "/" => part.contains(&format!(" {token} ")) && at > 0 && at + 1 < tokens.len(),
@@ -294,7 +299,7 @@ mod tests {
     #[test]
     fn short_code_is_a_leak_if_it_operates() {
         let patch = "+++ b/x.py\n-    return a - b\n+    return a + b\n+    return x[n - 1]\n+MAX = 7\n+    else:\n+    go(x)\n\
-                     +    re-run\n+total = a * b\n+# a = b\n     i = 0\n+    i = 0\n";
+                     +    re-run\n+total = a * b\n+# a = b\n     i = 0\n+    i = 0\n+expr \"$1\" + \"$2\"\n+\"+\",\n";
         for (prompt, expected) in [
             ("add() must return a + b and not a - b", &["return a + b"][..]),
             ("use `a+b`", &["return a + b"]),
@@ -306,6 +311,8 @@ mod tests {
             ("- else:\n- a = b\n- MAX = 7", &["MAX = 7"]),
             ("total is a * b", &["total = a * b"]),
             ("begin with i = 0", &[]),
+            ("Use `expr \"$1\" + \"$2\"`.", &["expr \"$1\" + \"$2\""]),
+            ("The operator is \"+\", and not \"$1\".", &[]),
         ] {
             assert_eq!(lines(prompt, patch), expected, "{prompt}");
         }

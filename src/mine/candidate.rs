@@ -12,6 +12,11 @@ pub enum Dropped {
     First,
     /// It changes no test.
     NoTests,
+    /// It changes tests only inside files of code, which an agent may change.
+    TestsInCode {
+        /// The files.
+        files: Vec<String>,
+    },
     /// It changes no code.
     NoCode,
     /// It is too large.
@@ -80,7 +85,13 @@ impl fmt::Display for Dropped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Dropped::First => f.write_str("no parent: it is the first commit"),
-            Dropped::NoTests => f.write_str("no tests"),
+            Dropped::NoTests => f.write_str(
+                "no tests: none of its files is in a folder of tests or has the name of a test (`test_a.py`, `a.test.js`, \
+                 `a_test.go`, `t/a.t`)",
+            ),
+            Dropped::TestsInCode { files } => {
+                write!(f, "no tests: tests only inside {}, which an agent may change", crate::text::some_of(files, 5))
+            }
             Dropped::NoCode => f.write_str("no code"),
             Dropped::TooLarge { lines: Some(lines), most } => {
                 write!(f, "more than {most} lines (--max-lines): {lines}")
@@ -126,7 +137,10 @@ pub fn at_sight(commit: &Commit, max_lines: u64) -> Option<Dropped> {
         |role: Role| -> Vec<&Changed> { commit.files.iter().filter(|it| Sight::of(&it.path).may_be(role)).collect() };
     let (tests, code) = (of(Role::Test), [of(Role::Code), of(Role::Data)].concat());
     if tests.is_empty() && !commit.is_cut {
-        return Some(Dropped::NoTests);
+        return Some(match commit.inline_tests.is_empty() {
+            true => Dropped::NoTests,
+            false => Dropped::TestsInCode { files: commit.inline_tests.clone() },
+        });
     }
     if code.is_empty() && !commit.is_cut {
         return Some(Dropped::NoCode);
@@ -159,7 +173,13 @@ mod tests {
         };
         let few = Some((3, 1));
         for (files, reason) in [
-            (vec![("src/a.rs", few)], Some("no tests")),
+            (
+                vec![("src/a.rs", few)],
+                Some(
+                    "no tests: none of its files is in a folder of tests or has the name of a test (`test_a.py`, \
+                     `a.test.js`, `a_test.go`, `t/a.t`)",
+                ),
+            ),
             (vec![("tests/a.rs", few), ("README.md", few), ("Cargo.toml", few)], Some("no code")),
             (
                 vec![("tests/a.rs", few), ("src/a.rs", Some((1000, 1001)))],
@@ -175,5 +195,8 @@ mod tests {
             assert_eq!(at_sight(&commit(&files), 2000).map(|it| it.to_string()).as_deref(), reason, "{files:?}");
         }
         assert_eq!(at_sight(&Commit::default(), 2000), Some(Dropped::First));
+        let inline = Commit { inline_tests: vec!["src/a.rs".to_owned()], ..commit(&[("src/a.rs", few)]) };
+        let reason = at_sight(&inline, 2000).map(|it| it.to_string());
+        assert_eq!(reason.as_deref(), Some("no tests: tests only inside src/a.rs, which an agent may change"));
     }
 }

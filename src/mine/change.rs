@@ -65,7 +65,11 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
         files.filter(|path| wanted.contains(&roles.of(path))).collect()
     };
     let tests = of_role(&[Role::Test]);
-    let is_needed = |path: &str| describes_the_project(path) || tests.iter().any(|it| it == path);
+    // The names of tests of Rust do not show their files, but what the files define does.
+    let is_needed = |path: &str| {
+        let is_of_rust = path.ends_with(".rs") && roles.of(path) == Role::Test;
+        is_of_rust || describes_the_project(path) || tests.iter().any(|it| it == path)
+    };
     let after = tree(repository, &entries, is_needed).await?;
     let before = tree(repository, &entries_before, describes_the_project).await?;
     let (changed_tests, removed_tests): (Vec<String>, Vec<String>) =

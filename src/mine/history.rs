@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::repository::{DIFF_TREE, Repository, RepositoryError};
+use super::role::{Role, Sight};
 
 /// The maximum number of changed files that are read of a commit.
 const MOST_FILES: usize = 5000;
@@ -26,6 +27,8 @@ pub struct Commit {
     pub message: String,
     /// The changed files. A renamed file is a deleted and a created one.
     pub files: Vec<Changed>,
+    /// The files of Rust in which the commit changes the declaration of a test, if it changes no file that may be a test.
+    pub inline_tests: Vec<String>,
     /// True if the commit changes more files than are read.
     pub is_cut: bool,
 }
@@ -106,7 +109,39 @@ pub async fn read(repository: &Repository, range: &Range) -> Result<Vec<Commit>,
             true
         })
         .await?;
-    Ok(reader.finish())
+    let mut commits = reader.finish();
+    find_inline_tests(repository, &mut commits).await?;
+    Ok(commits)
+}
+
+/// Finds the tests inside files of code of Rust, for commits that change no file of tests.
+async fn find_inline_tests(repository: &Repository, commits: &mut [Commit]) -> Result<(), RepositoryError> {
+    let may_have = |commit: &&Commit| {
+        let may_be_test = |file: &Changed| Sight::of(&file.path).may_be(Role::Test);
+        let is_of_rust = |file: &Changed| file.path.ends_with(".rs");
+        !commit.is_cut && commit.files.iter().any(is_of_rust) && !commit.files.iter().any(may_be_test)
+    };
+    let input: String = commits.iter().filter(may_have).map(|commit| format!("{}\n", commit.id)).collect();
+    if input.is_empty() {
+        return Ok(());
+    }
+    let attribute = r"-G#\[(cfg\()?([a-z_]+::)*(rs)?test";
+    let options = ["--stdin", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv"];
+    let words = [&["diff-tree"][..], &options, &[attribute, "--", "*.rs"]].concat();
+    let bytes = repository.run(&words, Some(input.into_bytes())).await?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut found: HashMap<&str, Vec<String>> = HashMap::new();
+    let mut commit = None;
+    for part in text.split('\0').filter(|part| !part.is_empty()) {
+        match commit {
+            Some(commit) if part.contains('.') => found.entry(commit).or_default().push(part.to_owned()),
+            _ => commit = Some(part),
+        }
+    }
+    for commit in commits {
+        commit.inline_tests = found.remove(commit.id.as_str()).unwrap_or_default();
+    }
+    Ok(())
 }
 
 /// Splits git's output into commits as it comes.
@@ -163,7 +198,7 @@ fn commit(text: &str) -> Option<Commit> {
     let is_cut = files.len() > MOST_FILES;
     files.truncate(MOST_FILES);
     let parent = parents.split_whitespace().next().map(str::to_owned);
-    (!id.is_empty()).then_some(Commit { id, parent, date, message, files, is_cut })
+    (!id.is_empty()).then_some(Commit { id, parent, date, message, files, inline_tests: Vec::new(), is_cut })
 }
 
 /// Parses `3\t1\tsrc/lib.rs`.

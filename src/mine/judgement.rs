@@ -18,6 +18,8 @@ pub struct Judged {
     pub flaky: Vec<String>,
     /// Tests that are in no list, because their names, as patterns, also select other tests.
     pub left_out: Vec<String>,
+    /// Tests that are in no list, because they are in files of code, which an agent may change.
+    pub unguarded: Vec<String>,
 }
 
 impl Judged {

@@ -1,4 +1,4 @@
-//! Leaves tests out of a case that another correct patch cannot pass. Pure.
+//! Leaves tests out of a case that another correct patch cannot pass, or that an agent can change. Pure.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,145 @@ use super::change::Change;
 use super::hunks;
 use super::judgement::{Judged, judge};
 use super::laboratory::Runs;
-use super::runner::{Recipe, Runner};
+use super::role::{self, Role};
+use super::runner::{Recipe, Runner, Tree};
 
 /// Judges the runs of a commit. A test that was flaky at another commit decides nothing.
 pub(super) fn judged(runs: &Runs, change: &Change, recipe: &Recipe, flaky: &BTreeSet<String>) -> Judged {
     let mut judged = judge(&runs.before, &runs.after).without(flaky);
     judged.left_out = runs.left_out.iter().cloned().collect();
     leave_out(&mut judged, change, recipe);
+    leave_out_unguarded(&mut judged, change, recipe.runner, recipe.run.contains("cargo test"));
     judged
+}
+
+/// The protection of a test against changes of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Guard {
+    /// The test is in a hidden file, as far as its name shows.
+    Hidden,
+    /// The test is in this file, which is not hidden and holds no code, so that it can be restored.
+    File(String),
+    /// The test is in a file of code, which an agent may change.
+    None,
+}
+
+/// Returns how a test is protected, as far as its name shows the file that it is in.
+pub(super) fn guard(runner: Runner, test: &str, change: &Change, patched: &[String]) -> Guard {
+    let Some(path) = file_of(runner, test, &change.after) else { return Guard::Hidden };
+    if change.roles.of(&path) == Role::Test {
+        return Guard::Hidden;
+    }
+    // A test within code: a doctest of pytest, whose name has that of its module, or a test in the source for vitest.
+    let is_doctest = test.strip_prefix(&path).and_then(|rest| rest.strip_prefix("::")).is_some_and(|rest| {
+        let name = rest.split(['[', ':']).next().unwrap_or(rest);
+        name.contains('.')
+    });
+    if is_doctest || runner == Runner::Vitest || patched.contains(&path) || !change.before.has(&path) {
+        return Guard::None;
+    }
+    Guard::File(path)
+}
+
+/// Returns the file that a test is in, if its name shows it and the file exists.
+fn file_of(runner: Runner, test: &str, tree: &Tree) -> Option<String> {
+    match runner {
+        Runner::Pytest => test.split_once("::").map(|(path, _)| path.to_owned()).filter(|path| tree.has(path)),
+        Runner::Unittest => {
+            let modules: Vec<&str> = test.split('.').collect();
+            let mut files = (1..modules.len()).rev().filter_map(|count| modules.get(..count)).flat_map(|modules| {
+                let path = format!("{}.py", modules.join("/"));
+                // The folder that unittest begins in is not a part of the name.
+                ["", "tests/", "test/"].map(|folder| format!("{folder}{path}"))
+            });
+            files.find(|path| tree.has(path))
+        }
+        Runner::Vitest => starts(test, &["."]).find(|path| tree.has(path)).map(str::to_owned),
+        // Suites are also named after the code that they test, so a file of sources is none.
+        Runner::Given | Runner::Npm => {
+            let of_pytest = test.split_once("::").map(|(path, _)| path).filter(|path| tree.has(path));
+            let is_file = |path: &&str| path.contains('/') && tree.has(path) && !role::is_in_sources(path);
+            of_pytest.or_else(|| starts(test, &[".", ":", " ", "#", ">"]).find(is_file)).map(str::to_owned)
+        }
+        Runner::Node => Some(test.to_owned()).filter(|path| tree.has(path)),
+        _ => None,
+    }
+}
+
+/// Returns the whole text, and its beginnings up to a mark.
+fn starts<'a>(text: &'a str, marks: &[&'static str]) -> impl Iterator<Item = &'a str> {
+    let mut ends: Vec<usize> = marks.iter().flat_map(|mark| text.match_indices(*mark).map(|(at, _)| at)).collect();
+    ends.push(text.len());
+    ends.sort_unstable();
+    ends.into_iter().rev().filter_map(move |end| text.get(..end))
+}
+
+/// Leaves out tests that are in files which an agent may change: it could change the tests as well, so they guard nothing.
+/// `--test` may name cargo, too.
+fn leave_out_unguarded(judged: &mut Judged, change: &Change, runner: Runner, is_cargo: bool) {
+    let patched = hunks::files(&change.patch);
+    let of_rust = |path: &&String| path.ends_with(".rs") && change.roles.of(path) == Role::Test;
+    let texts: Vec<(&String, &String)> = change.after.texts.iter().filter(|(path, _)| of_rust(path)).collect();
+    let is_guarded = |test: &String| match is_cargo {
+        true => is_hidden_test_of_rust(test, &texts),
+        false => guard(runner, test, change, &patched) != Guard::None,
+    };
+    let mut unguarded: Vec<String> = Vec::new();
+    for list in [&mut judged.fail_to_pass, &mut judged.pass_to_pass] {
+        unguarded.extend(list.extract_if(.., |test| !is_guarded(test)));
+    }
+    unguarded.sort();
+    judged.unguarded = unguarded;
+}
+
+/// Returns true if a test of Rust is defined in a hidden file. Its name has the modules and the function, but not the file:
+/// `sum::tests::adds`, and `adds::case_1` of a macro.
+fn is_hidden_test_of_rust(test: &str, texts: &[(&String, &String)]) -> bool {
+    let name = test.split(' ').next().unwrap_or(test);
+    // A test program with a harness of its own names its tests as it likes. Code has no such program.
+    if !name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+        return true;
+    }
+    let parts: Vec<&str> = name.split("::").collect();
+    let is_in = |path: &str, text: &str| {
+        let mut module = None;
+        for (at, part) in parts.iter().enumerate() {
+            let is_named = text.contains(&format!("fn {part}(")) || (at + 1 == parts.len() && has_word(text, part));
+            if is_named && module.is_none_or(|module| is_module_of(path, text, module)) {
+                return true;
+            }
+            module = Some(*part);
+        }
+        false
+    };
+    texts.iter().any(|(path, text)| is_in(path, text))
+}
+
+/// Returns true if a file of tests is, or declares, a module.
+fn is_module_of(path: &str, text: &str, module: &str) -> bool {
+    let place = path.strip_suffix("/mod.rs").or_else(|| path.strip_suffix(".rs")).unwrap_or(path);
+    let name = place.rsplit('/').next().unwrap_or(place);
+    // `#[path = "sum_test.rs"] mod tests;`
+    let has_other_name = role::is_in_sources(path) && (name.ends_with("_test") || name.ends_with("_tests"));
+    // `tests/tests.rs` is a program, and its tests have no module.
+    let is_file = name == module && place != "tests/tests";
+    is_file || has_other_name || text.contains(&format!("mod {module} ")) || text.contains(&format!("mod {module}{{"))
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
+        !before.is_some_and(is_name) && !after.is_some_and(is_name)
+    })
+}
+
+/// Returns the remark about tests that were left out because an agent may change them.
+pub(super) fn remark(judged: &Judged) -> Option<String> {
+    let some = crate::text::some_of(judged.unguarded.iter().map(|name| format!("`{name}`")), 5);
+    (!judged.unguarded.is_empty())
+        .then(|| format!("Tests in files of code are left out, because an agent may change these files: {some}"))
 }
 
 /// Returns true if a test is in this file, as far as its name shows.
@@ -80,5 +211,84 @@ mod tests {
         ] {
             assert_eq!(is_in_file(runner, test, path), is_in, "{test} {path}");
         }
+    }
+
+    fn change(files: &[(&str, &str)]) -> Change {
+        let tree = Tree {
+            files: files.iter().map(|(path, _)| (*path).to_owned()).collect(),
+            texts: files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
+        };
+        Change { before: tree.clone(), after: tree, ..Change::default() }
+    }
+
+    #[test]
+    fn a_test_is_guarded_by_the_file_that_its_name_shows() {
+        use Runner::{Given, Node, Pytest, Unittest, Vitest};
+        let files = [
+            "checks/a.py",
+            "checks/add.sh",
+            "checks/testcalc.py",
+            "lib/add.js",
+            "new.py",
+            "src/calc.py",
+            "src/in.ts",
+            "t/add.t",
+            "tests/test_a.py",
+            "value",
+        ];
+        let mut change = change(&files.map(|path| (path, "")));
+        change.before.files.remove("new.py");
+        let file = |path: &str| Guard::File(path.to_owned());
+        for (runner, test, expected) in [
+            (Pytest, "tests/test_a.py::test_a[a.b]", Guard::Hidden),
+            (Pytest, "checks/a.py::test_a[a.b]", file("checks/a.py")),
+            (Pytest, "checks/a.py::A::test_a", file("checks/a.py")),
+            (Pytest, "new.py::test_a", Guard::None),
+            (Pytest, "src/calc.py::calc.add", Guard::None),
+            (Unittest, "test_a.A.test_a", Guard::Hidden),
+            (Unittest, "checks.testcalc.A.test_a", file("checks/testcalc.py")),
+            (Vitest, "src/in.ts.tri", Guard::None),
+            (Node, "t/add.t", Guard::Hidden),
+            (Given, "t/add.t: adds", Guard::Hidden),
+            (Given, "checks/add.sh", file("checks/add.sh")),
+            (Given, "checks/add.sh: adds", file("checks/add.sh")),
+            (Given, "checks/a.py::test_a", file("checks/a.py")),
+            // The name of a suite, and of a test.
+            (Given, "lib/add.js adds", Guard::Hidden),
+            (Given, "value", Guard::Hidden),
+            (Given, "adds", Guard::Hidden),
+        ] {
+            assert_eq!(guard(runner, test, &change, &[]), expected, "{test}");
+        }
+        let patched = ["checks/add.sh".to_owned()];
+        assert_eq!(guard(Given, "checks/add.sh", &change, &patched), Guard::None);
+    }
+
+    #[test]
+    fn tests_of_rust_in_files_of_code_are_left_out() {
+        let change = change(&[
+            ("src/lib.rs", "#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() {}\n}\n"),
+            ("src/sum.rs", "#[cfg(test)]\nmod tests;\n#[cfg(test)]\n#[path = \"sum_tests.rs\"]\nmod more;\n"),
+            ("src/sum/tests.rs", "#[test]\nfn sums() {}\n"),
+            ("src/sum_tests.rs", "#[test]\nfn sums_more() {}\n"),
+            (
+                "tests/all.rs",
+                "#[test]\nfn adds() {}\nmod deep {\n    fn takes() {}\n}\ncheck!(halves, 2);\nfn table() {}\n",
+            ),
+        ]);
+        let roles = role::Roles::of_trees(&[&change.after]);
+        let change = Change { roles, ..change };
+        let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
+        let guarded =
+            ["adds", "deep::takes", "halves", "sum::more::sums_more", "sum::tests::sums", "table::case_1", "ui/a.rs"];
+        let inline = ["tests::adds", "tests::takes", "value::tests::half"];
+        let passing = all(&[&guarded[..], &inline].concat());
+        let mut judged = Judged { fail_to_pass: all(&["tests::new"]), pass_to_pass: passing, ..Judged::default() };
+        leave_out_unguarded(&mut judged, &change, Runner::Cargo, true);
+        assert_eq!((judged.fail_to_pass.len(), &judged.pass_to_pass), (0, &all(&guarded)));
+        assert_eq!(judged.unguarded, all(&["tests::adds", "tests::new", "tests::takes", "value::tests::half"]));
+        let said = remark(&judged).unwrap();
+        assert!(said.starts_with("Tests in files of code are left out") && said.contains(": `tests::adds`"), "{said}");
+        assert_eq!(remark(&Judged::default()), None);
     }
 }

@@ -152,8 +152,35 @@ const EMPTY: &[&str] = &[
     "with",
 ];
 
+/// Returns true if a character is of a script that is written without spaces between words.
+fn is_without_spaces(c: char) -> bool {
+    matches!(c,
+        // Thai, Lao, Burmese and Khmer.
+        '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+        // Kana, and ideographs of Chinese and Japanese.
+        | '\u{3005}' | '\u{3041}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9f}'
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}'
+    )
+}
+
+/// Returns a text with spaces around its parts in scripts that are written without spaces.
+fn with_spaces(text: &str) -> String {
+    let mut spaced = String::with_capacity(text.len());
+    let mut was = false;
+    for c in text.chars() {
+        let is = is_without_spaces(c);
+        if is != was {
+            spaced.push(' ');
+        }
+        spaced.push(c);
+        was = is;
+    }
+    spaced
+}
+
 /// Returns true if a text says something about the task: it has three words or more besides references to issues, commits
-/// and addresses, and not only words such as "fix the issue and add tests".
+/// and addresses, and not only words such as "fix the issue and add tests". In a script without spaces between words, each
+/// three characters count as a word.
 fn is_telling(text: &str) -> bool {
     const VERBS: [&str; 9] = ["fix", "fixes", "fixed", "close", "closes", "closed", "resolve", "resolves", "resolved"];
     // `GH-12`, `PROJ-345`
@@ -167,6 +194,7 @@ fn is_telling(text: &str) -> bool {
     let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
     let is_reference =
         |word: &str| word.contains("://") || word.contains('#') || is_ticket(&plain(word)) || !hashes(word).is_empty();
+    let text = with_spaces(text);
     let words: Vec<&str> = text.split_whitespace().collect();
     let has_reference = words.iter().any(|word| is_reference(word));
     let is_verb = |word: &str| VERBS.contains(&word);
@@ -176,7 +204,11 @@ fn is_telling(text: &str) -> bool {
         .map(|word| plain(word).to_lowercase())
         .filter(|word| word.chars().any(char::is_alphabetic) && !(has_reference && is_verb(word)))
         .collect();
-    said.len() >= 3 && said.iter().any(|word| !EMPTY.contains(&word.as_str()) && !is_verb(word))
+    let (joined, single): (Vec<&String>, Vec<&String>) =
+        said.iter().partition(|word| word.starts_with(is_without_spaces));
+    let joined = joined.iter().map(|word| word.chars().count()).sum::<usize>() / 3;
+    let has_content = joined > 0 || single.iter().any(|word| !EMPTY.contains(&word.as_str()) && !is_verb(word));
+    single.len() + joined >= 3 && has_content
 }
 
 /// Returns true if neither the message, without trailers, nor anything else says something about the task.
@@ -309,10 +341,22 @@ mod tests {
             "Fix #1\n\nSigned-off-by: A B <a@b.example>",
             "Fix the issue in #12 and add tests",
             "Address review comments",
+            "修正",
+            "バグを修正 (#12)",
+            "fix bug 修正",
         ] {
             assert!(is_thin(message), "{message}");
         }
-        for message in ["Fix the sum", "Halve numbers for once (#3)", "Fix #12\n\nThe sum was wrong."] {
+        for message in [
+            "Fix the sum",
+            "Halve numbers for once (#3)",
+            "Fix #12\n\nThe sum was wrong.",
+            "値を返す関数を追加する",
+            "READMEのmeanの説明を直す",
+            "#12を修正：空のリストの平均は零とする",
+            "修复空列表的平均值错误",
+            "แก้ไขค่าเฉลี่ยของรายการว่าง",
+        ] {
             assert!(!is_thin(message), "{message}");
         }
         let with =

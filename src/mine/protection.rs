@@ -1,10 +1,16 @@
 //! The files that decide about tests besides the hidden ones: test files that an agent adds, and settings of runners.
 //! They are protected in a mined case, so that they are removed or restored before the tests run. Pure.
 
+use std::collections::BTreeSet;
+
 use super::change::Change;
+use super::judgement::Judged;
+use super::left_out::{self, Guard};
 use super::role::Role;
-use super::runner::Tree;
+use super::runner::{Runner, Tree};
 use crate::values::PathGlob;
+
+mod setup_files;
 
 /// The files that decide about the tests of a language.
 struct Language {
@@ -17,23 +23,40 @@ struct Language {
     settings: &'static [&'static str],
 }
 
-const LANGUAGES: [Language; 5] = [
+/// The endings of the tests of Node.
+const NODE: [&str; 7] = [".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts"];
+
+const LANGUAGES: [Language; 6] = [
     Language {
         endings: &[".py"],
         tests: &["**/{test,tests}/**", "**/test_*.py", "**/*_{test,tests}.py", "**/{test,tests,conftest}.py"],
         // pytest loads the plug-ins that the metadata of any package on its path names. Python itself runs the other files
-        // when it starts, if their folder is on its path.
+        // when it starts, if their folder is on its path: a module, compiled or not, or a package. A name without wildcards
+        // is also protected if the repository ignores such a file, and so is a folder whose name is a part of a glob.
         settings: &[
-            "{pytest,tox}.ini",
+            "pytest.ini",
+            ".pytest.ini",
+            "pytest.toml",
+            ".pytest.toml",
+            "tox.ini",
             "pyproject.toml",
             "setup.cfg",
-            "**/*.{dist-info,egg-info}/**",
-            "**/{sitecustomize,usercustomize}.py",
+            "**/{,.}pytest.{ini,toml}",
+            "**/{tox.ini,pyproject.toml,setup.cfg}",
+            // Python compares the ends of these names without their case.
+            "**/*.{[dD][iI][sS][tT]-[iI][nN][fF][oO],[eE][gG][gG]-[iI][nN][fF][oO]}/**",
+            "**/{sitecustomize,usercustomize}{,.*}",
+            "**/sitecustomize/**",
+            "**/usercustomize/**",
+            "sitecustomize.pyc",
+            "usercustomize.pyc",
+            "src/sitecustomize.pyc",
+            "src/usercustomize.pyc",
             "**/*.pth",
         ],
     },
     Language {
-        endings: &[".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts"],
+        endings: &NODE,
         tests: &[
             "**/{test,tests,__tests__}/**",
             "**/*{.,-,_}{test,tests,spec}.{js,cjs,mjs,jsx,ts,cts,mts,tsx}",
@@ -76,10 +99,17 @@ const LANGUAGES: [Language; 5] = [
             "{mvnw,gradlew}",
         ],
     },
+    Language {
+        endings: &[".t", ".bats", ".sh"],
+        tests: &["**/{t,test,tests}/**", "**/*.bats"],
+        // The options of `prove`.
+        settings: &["**/.proverc"],
+    },
 ];
 
 /// Returns the globs for a case. A glob for tests that also matches code is restricted to the top folder or dropped. A glob
-/// for settings is dropped if the patch changes a file that it matches, because an agent may have to change that file.
+/// for settings is dropped if the patch changes a file that it matches, because an agent may have to change that file. For
+/// Node, the files that its settings load before the tests are added, unless the patch changes them.
 pub fn globs(change: &Change, patched: &[String]) -> Vec<String> {
     let Change { before, after, roles, changed_tests, .. } = change;
     let is_changed = |endings: &[&str]| changed_tests.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));
@@ -96,7 +126,31 @@ pub fn globs(change: &Change, patched: &[String]) -> Vec<String> {
         let settings = language.settings.iter().copied().filter(|glob| spares(glob, &patched));
         tests.chain(settings).map(str::to_owned).collect::<Vec<_>>()
     };
-    LANGUAGES.iter().filter(|language| is_changed(language.endings)).flat_map(of_language).collect()
+    let mut found: Vec<String> =
+        LANGUAGES.iter().filter(|language| is_changed(language.endings)).flat_map(of_language).collect();
+    if is_changed(&NODE) {
+        let loaded = setup_files::loaded(before).into_iter().filter(|path| !patched.contains(&path));
+        found.extend(loaded.filter(|path| is_plain(path)));
+    }
+    found
+}
+
+/// Returns the files with tests that only the names of their tests show, such as `checks/add.sh`: they are not hidden, so
+/// they are restored before the tests run. A file of code that holds tests too is none.
+pub fn of_tests(runner: Runner, judged: &Judged, change: &Change, patched: &[String]) -> Vec<String> {
+    let tests = judged.fail_to_pass.iter().chain(&judged.pass_to_pass);
+    let found: BTreeSet<String> = tests
+        .filter_map(|test| match left_out::guard(runner, test, change, patched) {
+            Guard::File(path) => Some(path).filter(|path| is_plain(path)),
+            Guard::Hidden | Guard::None => None,
+        })
+        .collect();
+    found.into_iter().collect()
+}
+
+/// Returns true if a path, as a glob, matches the path alone.
+fn is_plain(path: &str) -> bool {
+    !path.contains(['*', '?', '[', ']', '{', '}', '\\', '!'])
 }
 
 /// Programs, and the files that decide what they do.
@@ -125,8 +179,7 @@ pub fn named(command: &str, before: &Tree, patched: &[String]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for name in names {
         for path in [String::new()].iter().chain(&folders).map(|folder| format!("{folder}{name}")) {
-            let is_plain = !path.contains(['*', '?', '[', ']', '{', '}', '\\', '!']);
-            if is_plain && before.has(&path) && !patched.contains(&path) && !found.contains(&path) {
+            if is_plain(&path) && before.has(&path) && !patched.contains(&path) && !found.contains(&path) {
                 found.push(path);
             }
         }
@@ -175,12 +228,24 @@ mod tests {
             "pkg/conftest.py",
             "tests/test_calc/__init__.py",
             "pytest.ini",
+            ".pytest.ini",
+            "sub/pytest.toml",
+            ".pytest.toml",
+            "sub/setup.cfg",
             "src/sitecustomize.py",
+            "src/sitecustomize.pyc",
+            "src/sitecustomize.cpython-311-x86_64-linux-gnu.so",
+            "src/sitecustomize/__init__.py",
+            "usercustomize/__init__.py",
             "usercustomize.py",
+            "src/evil.egg-info/entry_points.txt",
+            "src/evil-1.0.Dist-Info/entry_points.txt",
+            "evil.EGG-INFO/entry_points.txt",
             "a.pth",
         ] {
             assert!(is_protected(path), "{path}");
         }
+        assert!(!is_protected("src/mysitecustomize.py") && !is_protected("src/info/entry_points.txt"));
         assert!(!is_protected("calc.py") && !is_protected("latest.py") && !is_protected("calc.test.js"));
     }
 
@@ -202,6 +267,34 @@ mod tests {
         // Below the sources, a folder `test` may hold code. The one at the top is protected.
         let found = of(&["src/test/tool.js"]);
         assert!(!has(&found, "src/test/tool.js") && has(&found, "test/more.js"), "{found:?}");
+    }
+
+    #[test]
+    fn a_folder_of_perl_tests_is_protected() {
+        let found = globs(&change(&tree(&["lib/a.pm", "t/a.t"]), "t/a.t"), &[]);
+        let has = |path: &str| found.iter().any(|it| it.parse::<PathGlob>().unwrap().is_match(path));
+        assert!(has("t/b.t") && has("t/lib/helper.pm") && has(".proverc") && !has("lib/a.pm"), "{found:?}");
+    }
+
+    #[test]
+    fn files_that_settings_of_node_load_are_protected_unless_the_patch_changes_them() {
+        let mut tree = tree(&["package.json", "support/setup.js", "lib/calc.js", "test/a.test.js"]);
+        let package = r#"{"scripts": {"test": "node --import ./support/setup.js --test"}}"#;
+        tree.texts.insert("package.json".to_owned(), package.to_owned());
+        let change = change(&tree, "test/a.test.js");
+        assert!(globs(&change, &["lib/calc.js".to_owned()]).contains(&"support/setup.js".to_owned()));
+        assert!(!globs(&change, &["support/setup.js".to_owned()]).contains(&"support/setup.js".to_owned()));
+    }
+
+    #[test]
+    fn files_that_the_names_of_tests_show_are_protected() {
+        let tree = tree(&["checks/add.sh", "checks/sub.sh", "src/calc.py", "tests/a.sh"]);
+        let names = ["checks/add.sh", "checks/sub.sh: usage", "src/calc.py::src.calc.add", "tests/a.sh", "adds"];
+        let judged = Judged { pass_to_pass: names.map(str::to_owned).to_vec(), ..Judged::default() };
+        let change = change(&tree, "tests/a.sh");
+        assert_eq!(of_tests(Runner::Given, &judged, &change, &[]), ["checks/add.sh", "checks/sub.sh"]);
+        assert_eq!(of_tests(Runner::Given, &judged, &change, &["checks/sub.sh".to_owned()]), ["checks/add.sh"]);
+        assert_eq!(of_tests(Runner::Cargo, &judged, &change, &[]), Vec::<String>::new());
     }
 
     #[test]

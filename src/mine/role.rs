@@ -114,6 +114,10 @@ impl Sight {
         if parts.iter().any(|part| TEST_FOLDERS.contains(part)) {
             return Sight::Known(Role::Test);
         }
+        let in_perl = perl(path);
+        if extension == "t" && in_perl.is_some() {
+            return Sight::Known(Role::Test);
+        }
         let is_ambiguous = |part: &&str| AMBIGUOUS.contains(part);
         let in_folder = ambiguous(path);
         if is_test_name(name, stem, extension) && !(in_folder.is_none() && parts.iter().any(is_ambiguous)) {
@@ -126,10 +130,12 @@ impl Sight {
                 false => Sight::Known(Role::Test),
             };
         }
-        match in_folder {
-            Some(place) => Sight::Doubtful { place, otherwise: other(path) },
-            None if parts.iter().any(is_ambiguous) => Sight::Known(Role::Test),
-            None => Sight::Known(other(path)),
+        match (in_folder, in_perl) {
+            (Some(place), _) => Sight::Doubtful { place, otherwise: other(path) },
+            (None, _) if parts.iter().any(is_ambiguous) => Sight::Known(Role::Test),
+            // A file beside tests of Perl.
+            (None, Some(place)) => Sight::Doubtful { place, otherwise: other(path) },
+            (None, None) => Sight::Known(other(path)),
         }
     }
 
@@ -153,6 +159,19 @@ fn ambiguous(path: &str) -> Option<String> {
     let is_package = name.ends_with(".py") && !above.is_empty();
     let is_doubtful = !is_jvm && (is_source || is_package);
     is_doubtful.then(|| parts.get(..=at).unwrap_or_default().join("/"))
+}
+
+/// Returns the folder `t` around a file. It holds tests if a file in it ends with `.t`.
+fn perl(path: &str) -> Option<String> {
+    let (folder, _) = path.rsplit_once('/')?;
+    let parts: Vec<&str> = folder.split('/').collect();
+    let at = parts.iter().position(|part| *part == "t")?;
+    Some(parts.get(..=at).unwrap_or_default().join("/"))
+}
+
+/// Returns true if a file is below a folder of sources.
+pub(super) fn is_in_sources(path: &str) -> bool {
+    path.split('/').rev().skip(1).any(|part| SOURCES.contains(&part))
 }
 
 /// Returns the role of a file that is no test.
@@ -211,7 +230,7 @@ impl Roles {
                     Sight::Known(_) => None,
                 };
                 // A file with the name of a test shows what its folder holds.
-                for place in of_path.into_iter().chain(ambiguous(path)) {
+                for place in of_path.into_iter().chain(ambiguous(path)).chain(perl(path)) {
                     if !tests.contains(&place) && shows_tests(path, &place, tree) {
                         tests.insert(place);
                     }
@@ -251,6 +270,9 @@ pub fn places<'a>(paths: impl Iterator<Item = &'a String>) -> BTreeSet<String> {
 fn shows_tests(path: &str, place: &str, tree: &Tree) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (stem, extension) = split(name);
+    if perl(path).as_deref() == Some(place) {
+        return extension == "t";
+    }
     if extension == "rs" {
         return declaring(place).iter().filter_map(|file| tree.text(file)).any(|text| is_declared_as_test(text, place));
     }
@@ -361,6 +383,10 @@ mod tests {
             ("src/test/java/a/BTest.java", Role::Test),
             ("src/test/java/a/Helper.java", Role::Test),
             ("sub/src/test/resources/a.txt", Role::Test),
+            ("t/usage.t", Role::Test),
+            ("t/deep/usage.t", Role::Test),
+            ("cli/t/usage.t", Role::Test),
+            ("src/t/AddTest.java", Role::Test),
             ("src/main/java/a/B.java", Role::Code),
             ("src/latest.rs", Role::Code),
             ("src/contest.py", Role::Code),
@@ -416,6 +442,9 @@ mod tests {
             (vec![("pkg/test/helpers.py", ""), ("pkg/test/test_a.py", "")], "pkg/test/helpers.py", Role::Test),
             (vec![("pkg/test/add.py", "class A:\n    def test_add(self):\n")], "pkg/test/add.py", Role::Test),
             (vec![("app/spec/test.js", "it('adds', () => {})\n")], "app/spec/test.js", Role::Test),
+            // A folder `t` is one of tests if it has a test of Perl.
+            (vec![("t/a.t", ""), ("t/lib/helper.pm", "")], "t/lib/helper.pm", Role::Test),
+            (vec![("t/helper.pm", "")], "t/helper.pm", Role::Code),
         ] {
             let tree = tree(&files);
             assert_eq!(Roles::of_trees(&[&tree]).of(path), role, "{path} {files:?}");

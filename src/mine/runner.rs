@@ -74,9 +74,19 @@ impl Tree {
     }
 }
 
-/// Returns true if the text of a file is needed to recognise the runner.
+/// The maximum number of folders around settings of Node that are read.
+const MOST_FOLDERS: usize = 3;
+
+/// Returns true if a file has settings of mocha, jest, vitest or ava, by its name.
+pub(super) fn has_settings_of_node(name: &str) -> bool {
+    const STARTS: [&str; 6] =
+        [".mocharc.", "ava.config.", "jest.config.", "vite.config.", "vitest.config.", "vitest.workspace."];
+    STARTS.iter().any(|start| name.starts_with(start))
+}
+
+/// Returns true if the text of a file is needed to recognise the runner, or to know what it loads.
 pub fn describes_the_project(path: &str) -> bool {
-    const NAMES: [&str; 13] = [
+    const NAMES: [&str; 15] = [
         "Cargo.toml",
         "package.json",
         "pyproject.toml",
@@ -84,14 +94,20 @@ pub fn describes_the_project(path: &str) -> bool {
         "setup.cfg",
         "tox.ini",
         "pytest.ini",
+        ".pytest.ini",
+        "pytest.toml",
+        ".pytest.toml",
         "Makefile",
         "go.mod",
         "pom.xml",
         "build.gradle",
         "build.gradle.kts",
-        ".mocharc.json",
     ];
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_of_node = ["package.json", "mocha.opts"].contains(&name) || has_settings_of_node(name);
+    if is_of_node && path.matches('/').count() <= MOST_FOLDERS && !path.contains("node_modules/") {
+        return true;
+    }
     let is_requirements = name.contains("requirements") && name.ends_with(".txt");
     match folder {
         "" => NAMES.contains(&name) || is_requirements || (name.ends_with(".py") && name.contains("test")),

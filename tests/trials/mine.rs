@@ -480,11 +480,21 @@ fn another_correct_patch_passes_and_a_wrong_one_fails() {
         "{BASE}\n\nimport unittest\nunittest.TestCase.assertEqual.__code__ = (lambda self, a, b, msg=None: None).__code__\n"
     );
     let replaces = format!("{BASE}\n\n{patches}");
+    let of_result = format!(
+        "{BASE}\n\nimport unittest\nunittest.TextTestResult.addFailure = lambda self, test, error: self.addSuccess(test)\n"
+    );
+    let of_suite = format!(
+        "{BASE}\n\nimport unittest\n\n\ndef run(self, result, debug=False):\n    for test in self:\n        run(test, result) if \
+         isinstance(test, unittest.TestSuite) else result.addSuccess(test)\n    return result\n\n\n\
+         unittest.TestSuite.run = run\n"
+    );
     for (file, text) in [
         ("calc.py", &*and_ends),
         ("calc.py", reports),
         ("calc.py", &*replaces),
         ("calc.py", &*rewrites),
+        ("calc.py", &*of_result),
+        ("calc.py", &*of_suite),
         // In place of the runner, or of a module of its own.
         ("unittest.py", &and_ends),
         ("unittest/__main__.py", &and_ends),
@@ -554,7 +564,9 @@ fn what_cannot_be_mined_is_told() {
     history.commit("Begin", &[("a.py", Some("x = 1\n"))]);
     history.commit("Change", &[("a.py", Some("x = 2\n"))]);
     let mined = project.evals(&["mine", "untested", "--format", "json"]).exits(3).json();
-    assert_eq!((&mined["kept"], &of(&mined, "Change")["reason"]), (&0.into(), &"no tests".into()));
+    let reason = of(&mined, "Change")["reason"].as_str().unwrap();
+    assert_eq!(mined["kept"], 0);
+    assert!(reason.starts_with("no tests: none of its files is in a folder of tests"), "{reason}");
 
     let url = format!("file://{}", history.folder.display());
     history.git(&["clone", "--quiet", "--depth", "1", &url, "../shallow"]);
@@ -612,6 +624,48 @@ fn the_script_of_a_given_command_is_protected_and_names_that_tests_import_are_to
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("leaks:"), "{text}");
+}
+
+#[test]
+fn files_that_the_names_of_tests_show_are_protected() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let script = "n=0\nfor file in checks/*.sh t/*.t; do\n  n=$((n + 1))\n  if sh $file; then echo \"ok $n - $file\"; else echo \"not ok \
+                  $n - $file\"; fi\ndone\necho 1..$n\n";
+    let check = "grep -q 4 value\n";
+    history.commit("Begin", &[("run.sh", Some(script)), ("value", Some("41\n")), ("checks/digit.sh", Some(check))]);
+    history.commit("Set the value to 42", &[("value", Some("42\n")), ("t/value.t", Some("grep -q 42 value\n"))]);
+    let mined = mine(&project, &["--test", "sh run.sh", "--repeat", "1"]).exits(0).json();
+    let fix = of(&mined, "Set the value to 42");
+    assert_eq!(fix["fail_to_pass"], serde_json::json!(["t/value.t"]), "{mined:#}");
+    assert_eq!(fix["pass_to_pass"], serde_json::json!(["checks/digit.sh"]), "{mined:#}");
+    let case = fix["case"].as_str().unwrap();
+    let text = project.read(case);
+    assert!(text.contains("  - checks/digit.sh\n") && text.contains("  - '**/{t,test,tests}/**'\n"), "{text}");
+    let put = |path: &str, text: &str| format!("- write: {{path: {path}, text: {text:?}}}\n");
+    let (right, wrong) = (put("value", "42\n"), put("value", "5\n"));
+    for (steps, code) in [
+        (right.clone(), 0),
+        (format!("{wrong}{}{}", put("checks/digit.sh", "true\n"), put("t/value.t", "true\n")), 1),
+        // A check that the agent broke is restored.
+        (format!("{}{}", put("value", "x42x\n"), put("checks/digit.sh", "false\n")), 0),
+    ] {
+        project.write(&case.replace(".yaml", ".demo.yaml"), &format!("steps:\n{steps}"));
+        project.evals(&["run", "cases"]).exits(code);
+    }
+}
+
+#[test]
+fn a_commit_whose_tests_are_inside_code_says_so() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let code = |value: u32| format!("pub fn value() -> u32 {{\n    {value}\n}}\n");
+    let test = "\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn is_two() {\n        assert_eq!(super::value(), 2);\n    }\n}\n";
+    history.commit("Begin", &[("Cargo.toml", Some("[package]\n")), ("src/lib.rs", Some(&code(1)))]);
+    history.commit("Return two", &[("src/lib.rs", Some(&format!("{}{test}", code(2))))]);
+    let mined = mine(&project, &["--repeat", "1"]).exits(3).json();
+    let reason = of(&mined, "Return two")["reason"].as_str().unwrap();
+    assert_eq!(reason, "no tests: tests only inside src/lib.rs, which an agent may change");
 }
 
 #[test]

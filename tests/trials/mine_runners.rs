@@ -81,7 +81,9 @@ const SAMPLES: [Sample; 7] = [
             (".gitignore", "target\n"),
             (
                 "src/lib.rs",
-                "pub fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n\npub fn twice(a: i32) -> i32 {\n    a * 2\n}\n",
+                // The test inside is in no list: an agent may change it.
+                "pub fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n\npub fn twice(a: i32) -> i32 {\n    a * 2\n}\n\n\
+                 #[cfg(test)]\nmod tests {\n    #[test]\n    fn doubles_inside() {\n        assert_eq!(super::twice(2), 4);\n    }\n}\n",
             ),
             ("tests/twice.rs", "#[test]\nfn doubles() {\n    assert_eq!(calc::twice(2), 4);\n}\n"),
         ],
@@ -95,7 +97,8 @@ const SAMPLES: [Sample; 7] = [
         needs: &["node", "npm"],
         more: &["--repeat", "1"],
         begin: &[
-            ("package.json", r#"{"scripts": {"test": "node --test"}}"#),
+            ("package.json", r#"{"scripts": {"test": "node --test -r ./support/setup.js"}}"#),
+            ("support/setup.js", "process.env.TZ = 'UTC';\n"),
             ("calc.js", CALC_JS),
             (
                 "test/twice.test.js",
@@ -111,6 +114,7 @@ const SAMPLES: [Sample; 7] = [
         wrong: &[
             ("calc.js", "console.log('ok 1 - adds'); process.exit(0);\n"),
             ("test/add.test.js", "require('node:test')('adds', () => {});\n"),
+            ("support/setup.js", "require('node:assert').equal = () => {};\n"),
         ],
     },
     Sample {
@@ -136,6 +140,7 @@ const SAMPLES: [Sample; 7] = [
         wrong: &[
             ("package.json", r#"{"scripts": {"test": "echo 1..2; echo 'ok 1 - adds'; echo 'ok 2 - doubles'"}}"#),
             (".npmrc", "script-shell=./forge.sh\n"),
+            ("run.js", "console.log('ok 1 - adds'); console.log('ok 2 - doubles'); console.log('1..2');\n"),
         ],
     },
     Sample {
@@ -387,5 +392,62 @@ fn packages_that_the_agent_changed_are_restored() {
         project.write(&script, &format!("steps:\n{helper}- write: {{path: {path:?}, text: {text:?}}}\n"));
         let ran = project.evals(&["run", "cases"]);
         assert_eq!(ran.code, i32::from(text != fixed), "{path}\n{}{}", ran.out, ran.err);
+    }
+}
+
+/// A plug-in of pytest with which each test passes.
+const PLUGIN: &str = "import pytest\n\n\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport(item, call):\n    \
+                      report = (yield).get_result()\n    report.outcome, report.longrepr = 'passed', None\n";
+
+#[test]
+#[ignore = "slow: installs pytest"]
+fn plugins_of_pytest_and_replaced_functions_do_not_make_a_case_pass() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let code = "def add(a, b):\n    return a - b\n\n\ndef twice(a):\n    return a * 2\n";
+    history.commit(
+        "Begin",
+        &[
+            ("requirements-test.txt", Some("pytest\n")),
+            (".gitignore", Some("*.egg-info/\n")),
+            ("calc.py", Some(code)),
+            ("tests/test_twice.py", Some("from calc import twice\n\n\ndef test_twice():\n    assert twice(2) == 4\n")),
+        ],
+    );
+    let fixed = code.replace("a - b", "a + b");
+    let test = "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n";
+    history.commit("Fix the sum of two numbers", &[("calc.py", Some(&fixed)), ("tests/test_add.py", Some(test))]);
+    let words = ["mine", "repo", "--sandbox", "none", "--repeat", "1", "--format", "json"];
+    let mined = project.evals(&words).exits(0).json();
+    let script = mined["candidates"][0]["case"].as_str().unwrap().replace(".yaml", ".demo.yaml");
+    let names = "[pytest11]\nplug = plug\n";
+    let about = "Metadata-Version: 2.1\nName: plug\nVersion: 1.0\n";
+    let replaces = |what: &str| format!("{code}\n\n{what}");
+    let call = replaces(
+        "import _pytest.runner as runner\n\nreal = runner.CallInfo.from_call.__func__\n\n\ndef from_call(cls, func, when, \
+         reraise=None):\n    return real(cls, (lambda: None) if when == 'call' else func, when, reraise)\n\n\n\
+         runner.CallInfo.from_call = classmethod(from_call)\n",
+    );
+    let hooks = replaces("import pluggy\n\npluggy.Result.get_result = lambda self: None\n");
+    let all: [&[(&str, &str)]; 9] = [
+        &[(".pytest.ini", "[pytest]\naddopts = -p plug\n"), ("plug.py", PLUGIN)],
+        &[("pytest.toml", "[pytest]\naddopts = ['-p', 'plug']\n"), ("plug.py", PLUGIN)],
+        &[(".pytest.toml", "[pytest]\naddopts = ['-p', 'plug']\n"), ("plug.py", PLUGIN)],
+        &[("plug-1.0.Dist-Info/entry_points.txt", names), ("plug-1.0.Dist-Info/METADATA", about), ("plug.py", PLUGIN)],
+        // The repository ignores this folder, so it is not removed; the runner refuses the plug-in.
+        &[("plug.egg-info/entry_points.txt", names), ("plug.egg-info/PKG-INFO", about), ("plug.py", PLUGIN)],
+        &[("calc.py", &call)],
+        &[("calc.py", &hooks)],
+        &[("sitecustomize/__init__.py", "raise SystemExit(0)\n")],
+        &[("calc.py", &fixed)],
+    ];
+    for files in all {
+        let mut steps = "steps:\n".to_owned();
+        for (path, text) in files {
+            writeln!(steps, "- write: {{path: {path:?}, text: {text:?}}}").unwrap();
+        }
+        project.write(&script, &steps);
+        let ran = project.evals(&["run", "cases"]);
+        assert_eq!(ran.code, i32::from(files[0].1 != fixed), "{files:?}\n{}{}", ran.out, ran.err);
     }
 }

@@ -24,6 +24,10 @@ const REQUIREMENTS: [&str; 11] = [
     "requirements.txt",
 ];
 
+/// The files with settings of pytest.
+const SETTINGS: [&str; 7] =
+    ["pyproject.toml", "setup.cfg", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini"];
+
 const PIP: &str = r#""$HOME/.venv/bin/pip" install -q --disable-pip-version-check"#;
 
 /// Returns the recipes for a repository with Python tests.
@@ -36,6 +40,7 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, changed: &[&str]) -> Vec<Recip
     let uses_pytest = describes("pytest") || describes("py.test");
     let is_unittest = !uses_pytest && (describes("import unittest") || describes("from unittest"));
     let installs = is_installable(tree) && is_installable(parent);
+    let is_sealed = !brings_plugins(tree) && !brings_plugins(parent);
     // The paths that the project is imported from without an installation. Programs that tests start get them, too.
     let folders: &[&str] = if tree.has_folder("src") { &["src", "."] } else { &["."] };
     let run = |program: &str, path: &[&str]| {
@@ -48,7 +53,10 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, changed: &[&str]) -> Vec<Recip
                 format!("-vv --color=no --continue-on-collection-errors -p no:cacheprovider{}", collected(tree)),
             ),
         };
-        format!("{variable}{program} -IBc {} {arguments} {RESULTS_ALONE}", quoted(&reporter::program(name, path)))
+        format!(
+            "{variable}{program} -IBc {} {arguments} {RESULTS_ALONE}",
+            quoted(&reporter::program(name, path, is_sealed))
+        )
     };
     let recipe = |setup: Vec<Step>, run: String, key: String| Recipe {
         runner: if is_unittest { Runner::Unittest } else { Runner::Pytest },
@@ -100,6 +108,32 @@ fn layout(tree: &Tree) -> String {
     };
     let folders: std::collections::BTreeSet<String> = tree.files.iter().filter_map(top).collect();
     format!("{described:?} {folders:?}")
+}
+
+/// Returns true if pytest or Python itself may load modules of a commit before its tests: the commit describes plug-ins of
+/// pytest (`pytest11`), its settings name one (`-p NAME`), or it has a `sitecustomize` or `usercustomize`.
+fn brings_plugins(tree: &Tree) -> bool {
+    let is_site = |path: &String| {
+        path.split('/').any(|part| part.starts_with("sitecustomize") || part.starts_with("usercustomize"))
+    };
+    tree.files.iter().any(is_site)
+        || tree.texts.values().any(|text| text.contains("pytest11"))
+        || SETTINGS.iter().filter_map(|file| tree.text(file)).any(names_plugin)
+}
+
+/// Returns true if settings have an option of pytest that loads a plug-in, unlike `-p no:NAME`, which unloads one.
+fn names_plugin(text: &str) -> bool {
+    let mut words = text.split(|c: char| c.is_whitespace() || "\"'=,[]".contains(c)).filter(|word| !word.is_empty());
+    while let Some(word) = words.next() {
+        let name = match word.strip_prefix("-p") {
+            Some("") => words.next(),
+            rest => rest,
+        };
+        if name.is_some_and(|name| !name.starts_with("no:")) {
+            return true;
+        }
+    }
+    false
 }
 
 fn is_installable(tree: &Tree) -> bool {
@@ -167,8 +201,7 @@ fn packages(tree: &Tree) -> Vec<String> {
         found = tree.text("setup.py").map(tests_require).unwrap_or_default();
     }
     // Options of plugins make pytest refuse to start if the plugin is missing.
-    let settings = ["pyproject.toml", "setup.cfg", "pytest.ini", "tox.ini"];
-    let names = |option: &str| settings.iter().filter_map(|file| tree.text(file)).any(|text| text.contains(option));
+    let names = |option: &str| SETTINGS.iter().filter_map(|file| tree.text(file)).any(|text| text.contains(option));
     for (option, plugin) in
         [("--cov", "pytest-cov"), ("asyncio_mode", "pytest-asyncio"), ("--timeout", "pytest-timeout")]
     {
@@ -320,6 +353,34 @@ mod tests {
             assert_eq!(packages(&tree(file, text)), found, "{file}: {text}");
         }
         assert_eq!(name_of("pytest[all]>=7; python_version > '3'"), "pytest");
+    }
+
+    #[test]
+    fn a_commit_that_has_plugins_is_known() {
+        for (file, text, has) in [
+            ("pyproject.toml", "[project.entry-points.pytest11]\nx = 'x.plugin'\n", true),
+            ("setup.py", "setup(entry_points={'pytest11': ['x = x.plugin']})", true),
+            ("pytest.ini", "[pytest]\naddopts = -q -p tests.helper\n", true),
+            (".pytest.ini", "[pytest]\naddopts = -phelper\n", true),
+            ("pyproject.toml", "[tool.pytest.ini_options]\naddopts = ['-p', 'helper']\n", true),
+            ("src/sitecustomize.py", "", true),
+            ("usercustomize/__init__.py", "", true),
+            ("pytest.ini", "[pytest]\naddopts = -p no:warnings -pno:doctest --pdb\n", false),
+            ("setup.py", "setup(name='a-p')", false),
+        ] {
+            assert_eq!(brings_plugins(&tree(file, text)), has, "{file}: {text}");
+        }
+    }
+
+    #[test]
+    fn plugins_of_the_workspace_are_refused_unless_the_commit_has_some() {
+        let run = |text: &str| {
+            let mut tree = tree("pytest.ini", text);
+            tree.files.insert("tests/test_a.py".to_owned());
+            recipes(&tree, &tree, &["tests/test_a.py"])[0].run.clone()
+        };
+        assert!(run("[pytest]\n").contains("if found and True:"));
+        assert!(run("[pytest]\naddopts = -p helper\n").contains("if found and False:"));
     }
 
     #[test]
