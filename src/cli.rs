@@ -1,7 +1,7 @@
 //! The command line: its commands, and the file that implements each. Errors become messages and exit codes
 //! here.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -205,6 +205,10 @@ fn without_hyphens(page: &str) -> String {
         .collect()
 }
 
+fn not_written(error: &io::Error) -> CliError {
+    CliError::of_the_engine(format!("could not write to standard output: {error}"))
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     descriptors::close_on_exec();
@@ -263,6 +267,7 @@ pub fn main() -> ExitCode {
         }
         Command::Man { folder } => man(&folder),
     };
+    let done = done.and_then(|code| output::not_written().map_or(Ok(code), |error| Err(not_written(&error))));
     match done {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

@@ -477,6 +477,6 @@ fn write(args: &ImportArgs, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
 pub fn ignore_closed_pipe(result: io::Result<()>) -> Result<(), CliError> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(|error| CliError::of_the_engine(format!("could not write to standard output: {error}"))),
+        other => other.map_err(|error| super::not_written(&error)),
     }
 }

@@ -1,6 +1,7 @@
 //! Standard output and standard error of commands: buffered, and sanitised for terminals and CI services.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 
 use crate::values::is_hidden;
 
@@ -28,6 +29,8 @@ pub struct Door<W: Write> {
     whole: usize,
     rules: Rules,
     line: Line,
+    /// True if a failure to write the end of the output is reported, because nobody else would see it.
+    is_output: bool,
 }
 
 /// The rules for filtering.
@@ -78,7 +81,20 @@ impl Write for Notes {
 pub fn stdout(content: Content) -> Door<io::StdoutLock<'static>> {
     let stdout = io::stdout();
     let colours = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
-    Door::new(stdout.lock(), Rules { content, terminal: stdout.is_terminal(), colours, workflow: reads_commands() })
+    let rules = Rules { content, terminal: stdout.is_terminal(), colours, workflow: reads_commands() };
+    let mut door = Door::new(stdout.lock(), rules);
+    door.is_output = true;
+    door
+}
+
+/// The error of a door to standard output that was closed without `flush`.
+static NOT_WRITTEN: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Returns the error of writing the end of the output, if no command has seen it. A closed pipe is none: its reader has read
+/// enough.
+pub fn not_written() -> Option<io::Error> {
+    let mut kept = NOT_WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.take().filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
 }
 
 /// Returns a door to a program that writes to standard output in our place, such as a pager.
@@ -104,7 +120,7 @@ fn reads_commands() -> bool {
 
 impl<W: Write> Door<W> {
     fn new(inner: W, rules: Rules) -> Self {
-        Self { inner, pending: Vec::new(), whole: 0, rules, line: Line::Blank }
+        Self { inner, pending: Vec::new(), whole: 0, rules, line: Line::Blank, is_output: false }
     }
 
     fn pass(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -209,8 +225,11 @@ impl<W: Write> Write for Door<W> {
 
 impl<W: Write> Drop for Door<W> {
     fn drop(&mut self) {
-        // Callers that need to know about a failure call `flush`.
-        let _ = self.flush();
+        if let Err(error) = self.flush()
+            && self.is_output
+        {
+            NOT_WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
     }
 }
 

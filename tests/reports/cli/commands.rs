@@ -245,11 +245,15 @@ fn a_trace_of_a_newer_program_is_read_as_far_as_it_is_known() {
 #[test]
 fn a_trace_that_cannot_be_written_says_where_it_should_have_gone() {
     let project = Project::new();
+    project.case("a", "", PASS);
     project.write("session.txt", "done\n");
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
-    let Ok(full) = full else { return not_run(MACHINE, "there is no /dev/full") };
-    let ran = project.command(&["import", "--adapter", "output-only", "session.txt"]).stdout(full).output().unwrap();
-    assert_eq!(ran.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(said.contains("standard output"), "{said}");
+    for command in [&["import", "--adapter", "output-only", "session.txt"][..], &["list", "harnesses"], &["check"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+        let Ok(full) = full else { return not_run(MACHINE, "there is no /dev/full") };
+        let ran = project.command(command).stdout(full).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        // A full disk is no wrong input.
+        assert_eq!(ran.status.code(), Some(4), "{command:?}: {said}");
+        assert!(said.contains("standard output"), "{command:?}: {said}");
+    }
 }

@@ -230,6 +230,7 @@ fn options_that_make_no_sense_are_refused() {
         &["--shard", "0/2"],
         &["--shard", "x"],
         &["--trials", "0"],
+        &["--trials", "4000000000"],
         &["--jobs", "0"],
         &["--jobs", "many"],
         &["--retries", "x"],

@@ -508,3 +508,35 @@ fn a_derived_run_goes_where_it_is_asked_to() {
     assert_eq!((project.runs().len(), std::fs::read_dir(project.path("apart")).unwrap().count()), (1, 2));
     project.evals(&["grade", "nobody", "--out", "apart"]).exits(2).says("no run is called `nobody` in");
 }
+
+#[test]
+fn steps_of_a_sub_agent_count_in_the_figures_the_limits_and_the_budget() {
+    let project = Project::new();
+    let header =
+        r#"{"type":"trace","version":1,"adapter":"acp","capabilities":{"tracing":true,"interaction":true},"model":{}}"#;
+    let mut lines =
+        vec![header.to_owned(), r#"{"seq":0,"at_ms":0,"type":"message","role":"user","text":"go"}"#.to_owned()];
+    let mut push = |text: String| lines.push(format!(r#"{{"seq":{},"at_ms":1,{text}}}"#, lines.len() - 1));
+    push(r#""type":"tool_call","call":"t","step":0,"kind":"think","name":"Task""#.to_owned());
+    // The numbers of the steps are the sub-agent's own.
+    for step in 0..3 {
+        push(format!(r#""type":"tool_call","call":"s{step}","step":{step},"kind":"read","parent":"t""#));
+        push(format!(r#""type":"tool_result","call":"s{step}","status":"ok","parent":"t""#));
+    }
+    push(r#""type":"tool_result","call":"t","status":"ok""#.to_owned());
+    push(r#""type":"stop","reason":"end_turn","output":"done""#.to_owned());
+    project.write("sub.jsonl", &format!("{}\n", lines.join("\n")));
+    for (limit, verdict) in [(3, "fail"), (4, "pass")] {
+        for keys in [format!("graders: [{{budget: {{steps: {limit}}}}}]"), format!("limits: {{steps: {limit}}}")] {
+            let graders = if keys.contains("graders") { "" } else { "\ngraders: [{errors: {max: 0}}]" };
+            project.case("a", &format!("{keys}{graders}"), "");
+            let report = project.evals(&["grade", "sub.jsonl", "--case", "cases/a.yaml", "--format", "json"]).json();
+            let result = only(&report);
+            assert_eq!(
+                (&result["verdict"], &result["metrics"]["steps"]),
+                (&verdict.into(), &4.into()),
+                "{keys}: {result}"
+            );
+        }
+    }
+}
