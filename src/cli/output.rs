@@ -29,7 +29,7 @@ pub struct Door<W: Write> {
     whole: usize,
     rules: Rules,
     line: Line,
-    /// True if a failure to write the end of the output is reported, because nobody else would see it.
+    /// True for standard output: a failure to write its end is an error of the command.
     is_output: bool,
 }
 

@@ -14,7 +14,7 @@ enum Language {
     Python,
 }
 
-/// What reads a translated regular expression.
+/// The reader of a translated regular expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reader {
     /// A grader, or an expression of a case.
@@ -151,7 +151,7 @@ fn with_meaning(source: &str, language: Language, is_multiline: bool, reader: Re
     Ok(out)
 }
 
-/// Returns the set of an escape of JavaScript, and whether the escape stands for all other characters.
+/// Returns the set of an escape of JavaScript, and whether the escape means all other characters.
 fn shorthand(escaped: char) -> Option<(&'static str, bool)> {
     match escaped {
         'd' => Some((DIGIT, false)),
@@ -172,11 +172,11 @@ fn has_braces(escaped: char, after: &mut Peekable<Chars<'_>>) -> bool {
 /// A class of characters, such as `[^a-z\S]`.
 struct Class {
     is_negated: bool,
-    /// What stands between the brackets, except for `without`.
+    /// The members between the brackets, except for those of `without`.
     members: String,
     /// The sets of which all other characters are members.
     without: Vec<&'static str>,
-    /// Whether an escape has braces.
+    /// True if an escape has braces.
     has_braces: bool,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Terminals {
     bytes: usize,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandEnd {
     /// The command ended with this exit code.
@@ -49,7 +49,7 @@ impl CommandEnd {
 pub(super) struct Terminal {
     /// The end of the output.
     pub(super) output: Option<String>,
-    /// How the command ended, if it has.
+    /// The end of the command, if it has ended.
     pub(super) end: Option<CommandEnd>,
     /// True if the beginning of the output was cut off.
     pub(super) truncated: bool,

@@ -240,7 +240,7 @@ pub(crate) struct ToolUseResult<'a> {
     /// The sub-agent that the call started.
     #[serde(rename = "agentId", borrow)]
     pub(crate) agent_id: Text<'a>,
-    /// How a command in the background ended, if the call asked for its output.
+    /// The state of a command in the background, if the call asked for its output.
     #[serde(borrow)]
     pub(crate) status: Text<'a>,
     /// The number of calls that the sub-agent made.

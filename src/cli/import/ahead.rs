@@ -67,7 +67,7 @@ impl Lines for Ahead {
             }
             let next = self.read.recv();
             let next = next.map_err(|_| io::Error::other("the thread that reads the recording has failed"))?;
-            // The thread has ended if nobody takes the batch.
+            // If this fails, the thread has ended and needs no memory.
             let _ = self.used.send(std::mem::replace(&mut self.current, next));
             self.at = 0;
         }
@@ -93,7 +93,7 @@ impl Lines for Ahead {
     }
 }
 
-/// Reads every line, until nobody takes them any more.
+/// Reads every line, until the receiver is closed.
 fn read_all(input: impl BufRead, to: &SyncSender<Batch>, used: &Receiver<Batch>) {
     let mut reader = Reader::new(input);
     let mut keys = KeyFinder::default();
