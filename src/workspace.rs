@@ -1,6 +1,6 @@
 //! Workspaces: the folder that an agent works in, new for each trial, and the agent's changes to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -107,6 +107,22 @@ fn unread(folder: &Path, (path, why): (PathBuf, Unread)) -> WorkspaceError {
 /// Returns the first failure: an error of the file system, or a file that is nested too deeply.
 pub fn copy_as_it_is(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
     copy(from, to, CopyMode { over: false, checked: false })
+}
+
+/// Returns the sockets, devices and pipes in a folder, which [`copy_as_it_is`] leaves out.
+///
+/// # Errors
+/// Returns an error if the folder cannot be read.
+pub fn special_files(folder: &Path) -> Result<BTreeSet<PathBuf>, WorkspaceError> {
+    let mut found = BTreeSet::new();
+    walk(folder, |path, meta| {
+        if !meta.is_symlink() && !meta.is_file() && !meta.is_dir() {
+            found.insert(path.to_owned());
+        }
+        Descend::Enter
+    })
+    .map_err(WorkspaceError::io("read the folder", folder))?;
+    Ok(found)
 }
 
 /// The way in which a folder is copied.

@@ -15,7 +15,7 @@ use crate::adapter::surrogates;
 use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
 use crate::adapter::unknown_block::{may_be_of_call, may_hold, names_a_call};
 use crate::harness::{Manifest, Plugin, Server, is_unattended};
-use crate::text::{first_bytes, plural};
+use crate::text::plural;
 use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::hashes::Hashes;
 use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, Voice, is_empty};
@@ -111,6 +111,10 @@ const PROGRAM_WRITES: [&str; 9] = [
 ];
 /// The code of the notice about a call that went on in the background and failed after its result.
 const TASK_FAILED: &str = "task_failed";
+/// The tools that give the output of a task in the background.
+const ASKS_FOR_TASKS: [&str; 3] = ["AgentOutputTool", "BashOutput", "TaskOutput"];
+/// The maximum number of tasks whose calls are remembered.
+const MAX_TASKS: usize = 10_000;
 const INTERRUPTED: &str = "[Request interrupted by user";
 
 /// A translator of Claude Code's lines.
@@ -131,6 +135,10 @@ pub struct Translator {
     /// Hashes of the user's known prompts, so that an echo does not count as another prompt.
     prompts: HashSet<u64>,
     model_answered: bool,
+    /// The calls that started tasks in the background, by the tasks' IDs.
+    tasks: HashMap<String, String>,
+    /// The calls of tasks that failed.
+    failed_tasks: HashSet<String>,
     /// True if a call that searches or fetches was shown.
     has_searched: bool,
     turn: TurnSoFar,
@@ -177,6 +185,8 @@ impl Translator {
             denied: HashSet::new(),
             prompts: HashSet::new(),
             model_answered: false,
+            tasks: HashMap::new(),
+            failed_tasks: HashSet::new(),
             has_searched: false,
             turn: TurnSoFar::default(),
             answer: EndReport::None,
@@ -443,8 +453,19 @@ impl Translator {
             if told.agent_id.get().is_some() || told.tool_uses.0.is_some() {
                 self.sub_agents.reported(id, told.tool_uses.0);
             }
-            if told.status.get() == Some("failed") && said.outcome == ReportedStatus::Ok {
-                recorder.contradicted(TASK_FAILED, format!("by the call {id}, a command in the background failed"));
+            let asks = recorder.open_call(id).and_then(|(call, _)| call.name.clone());
+            let asks = asks.is_some_and(|name| ASKS_FOR_TASKS.contains(&name.as_str()));
+            let task = told.task.0.as_ref();
+            let status = task.map_or(told.status.get(), |task| task.status.get());
+            if asks && status == Some("failed") && said.outcome == ReportedStatus::Ok {
+                let task = task.map_or(told.shell_id.get(), |task| task.task_id.get()).map(str::to_owned);
+                match task.as_ref().is_some_and(|task| self.tasks.contains_key(task)) {
+                    true => self.task_failed(task.as_deref(), None, recorder),
+                    false => {
+                        let text = format!("by the call {id}, a command in the background failed");
+                        recorder.contradicted(TASK_FAILED, text);
+                    }
+                }
             }
         }
         let was_not_run = said.outcome == ReportedStatus::Failed && tools::was_not_run(id, line);
@@ -494,7 +515,7 @@ impl Translator {
                 recorder.notice("api_retry", format!("attempt {attempt} of {most}: {}{status}", line.error.or_empty()));
             }
             code if TOLD_SUBTYPES.contains(&code) => recorder.notice(code, text),
-            "task_started" | "task_progress" | "task_notification" => self.task(line, recorder),
+            "task_started" | "task_progress" | "task_notification" | "task_updated" => self.task(line, recorder),
             code if SILENT_SUBTYPES.contains(&code) || code.starts_with("task_") || code.starts_with("hook_") => {}
             _ => recorder.notice("unknown_line", text),
         }
@@ -502,14 +523,29 @@ impl Translator {
 
     /// Takes news of a task in the background, which may be a sub-agent.
     fn task(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
-        let Some(id) = line.tool_use_id.get() else { return };
-        if line.status.get() == Some("failed") && recorder.ended_as(id) == Some(CallStatus::Ok) {
-            recorder.contradicted(TASK_FAILED, format!("the call {id} went on in the background and failed there"));
+        if let (Some(task), Some(id)) = (line.task_id.get(), line.tool_use_id.get())
+            && self.tasks.len() < MAX_TASKS
+        {
+            self.tasks.insert(task.to_owned(), id.to_owned());
         }
+        let patched = line.patch.0.as_ref().and_then(|patch| patch.status.get());
+        if line.status.get().or(patched) == Some("failed") {
+            self.task_failed(line.task_id.get(), line.tool_use_id.get(), recorder);
+        }
+        let Some(id) = line.tool_use_id.get() else { return };
         let is_sub_agent =
             !line.subagent_type.or_empty().is_empty() || TASKS_OF_SUB_AGENTS.contains(&line.task_type.or_empty());
         if is_sub_agent || self.sub_agents.is_started(id) {
             self.sub_agents.reported(id, line.usage.0.as_ref().and_then(|usage| usage.tool_uses.0));
+        }
+    }
+
+    /// Takes the news that a task in the background failed, once. A call that is still open has its result to come.
+    fn task_failed(&mut self, task: Option<&str>, call: Option<&str>, recorder: &mut Recorder) {
+        let known = task.and_then(|task| self.tasks.get(task)).cloned();
+        let Some(call) = call.map(str::to_owned).or(known) else { return };
+        if recorder.ended_as(&call) == Some(CallStatus::Ok) && self.failed_tasks.insert(call.clone()) {
+            recorder.contradicted(TASK_FAILED, format!("the call {call} went on in the background and failed there"));
         }
     }
 
@@ -568,11 +604,16 @@ impl Translator {
             let answer = line.result.get().filter(|text| !text.is_empty()).or(structured.as_deref());
             recorder.say(Voice::Agent, None, answer.unwrap_or_default(), part);
         } else if matches!(answer, EndReport::Ended { reason: StopReason::EndTurn, .. }) {
-            differs(line.result.or_empty(), &said, recorder);
+            let by_program = turn.by_program.as_deref().is_some_and(|text| !is_another(line.result.or_empty(), text));
+            if !by_program && is_another(line.result.or_empty(), &said) {
+                // The agent gives two answers, and both are its words.
+                let part = Continuation::Of(self.fresh_part());
+                recorder.say(Voice::Agent, None, line.result.or_empty(), part);
+            }
         }
         let served = outcome::served(line);
         if served > 0 && !std::mem::replace(&mut self.has_searched, true) {
-            let text = format!("the service carried out {}, and no call shows one", plural(served, "search"));
+            let text = format!("the service carried out {}, and no call shows one", plural(served, "web request"));
             recorder.did_unseen("unseen_search", text);
         }
         let unreadable = outcome::unreadable_models(line);
@@ -732,14 +773,12 @@ fn malformed(value: Option<&Value>, text: &str, recorder: &mut Recorder) {
     }
 }
 
-/// Notes a final text that the messages do not show.
-fn differs(result: &str, said: &str, recorder: &mut Recorder) {
-    let (said, result) = (said.trim(), result.trim());
-    if !result.is_empty() && !said.is_empty() && !said.contains(result) && !result.contains(said) {
-        let text = first_bytes(result, 200);
-        recorder
-            .lost_text("answer_differs", format!("the end of the turn gives another answer than its messages: {text}"));
-    }
+/// Returns true if the final text of a turn is another one than that of its messages.
+fn is_another(result: &str, said: &str) -> bool {
+    // Blocks are joined in several ways.
+    let without_spaces = |text: &str| text.split_whitespace().collect::<String>();
+    let (said, result) = (without_spaces(said), without_spaces(result));
+    !result.is_empty() && !said.is_empty() && !said.contains(result.trim_end_matches('…'))
 }
 
 /// Records a block of text whose text cannot be read.

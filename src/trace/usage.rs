@@ -114,6 +114,8 @@ pub struct UsageTotal {
 struct SessionFigures {
     tokens: [Option<Latest<u64>>; 6],
     cost: Option<Latest<f64>>,
+    /// The work of the agent at the last cost.
+    work_at_cost: u64,
     reports: u64,
 }
 
@@ -182,7 +184,7 @@ impl UsageTotal {
         let mut figures = Measure::TOKENS.into_iter().filter_map(|measure| measure.tokens_in(usage));
         let costs_nothing = usage.cost_usd.is_none_or(|cost| cost == 0.0) && !lacks_cost(usage);
         if of_agent && self.source.is_none() && usage.cost_usd.is_none() && usage.context_used.is_some() {
-            self.session.has_later_context(self.went_by.activity());
+            self.session.has_later_context(self.went_by.work());
         }
         if of_agent && figures.all(|tokens| tokens == 0) && costs_nothing {
             return;
@@ -209,10 +211,10 @@ impl UsageTotal {
             self.session.tokens = Default::default();
         }
         match usage.scope {
-            UsageScope::Session => self.session.replace(usage, turn, activity),
+            UsageScope::Session => self.session.replace(usage, turn, activity, self.went_by.work()),
             UsageScope::Turn | UsageScope::Call => {
                 if usage.source.is_none() && self.source.is_none() {
-                    self.session.has_later_tokens(usage, activity);
+                    self.session.has_later_tokens(usage, self.went_by.work());
                 }
                 let sums = if usage.scope == UsageScope::Turn { &mut self.turns } else { &mut self.calls };
                 sums.add(usage, activity);
@@ -425,18 +427,18 @@ impl SessionFigures {
     }
 
     /// Takes a report of the context without a cost. After further work, it says that the cost before is not all.
-    fn has_later_context(&mut self, activity: u64) {
-        if let Some(cost) = self.cost.as_mut().filter(|cost| cost.activity < activity) {
+    fn has_later_context(&mut self, work: u64) {
+        if let Some(cost) = self.cost.as_mut().filter(|_| self.work_at_cost < work) {
             cost.whole = false;
         }
     }
 
     /// Takes a report of tokens in another scope. After further work, it says that the cost before is not all.
-    fn has_later_tokens(&mut self, usage: &Usage, activity: u64) {
+    fn has_later_tokens(&mut self, usage: &Usage, work: u64) {
         let tells_tokens = Measure::TOKENS.into_iter().any(|measure| measure.tokens_in(usage).is_some());
         if tells_tokens
             && usage.cost_usd.is_none()
-            && let Some(cost) = self.cost.as_mut().filter(|cost| cost.activity < activity)
+            && let Some(cost) = self.cost.as_mut().filter(|_| self.work_at_cost < work)
         {
             cost.whole = false;
         }
@@ -467,7 +469,7 @@ impl SessionFigures {
         }
     }
 
-    fn replace(&mut self, usage: &Usage, turn: u64, activity: u64) {
+    fn replace(&mut self, usage: &Usage, turn: u64, activity: u64, work: u64) {
         self.reports += 1;
         let report = self.reports;
         let whole = |measure: Measure| !usage.lower_bounds.contains(&measure);
@@ -484,6 +486,7 @@ impl SessionFigures {
         if let Some(value) = usage.cost_usd {
             let latest = Latest { value, whole: whole(Measure::CostUsd), fell: false, report, turn, activity };
             self.cost = Some(latest.after(self.cost));
+            self.work_at_cost = work;
         }
     }
 }

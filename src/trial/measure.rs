@@ -1,7 +1,8 @@
 //! Measures the workspace after the agent has ended, and prepares it for the graders.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::prepare::Ready;
@@ -46,8 +47,9 @@ pub(super) async fn measure(
 ) -> Result<After, TrialError> {
     let (case, masker, before) = (attempt.case.clone(), ready.masker.clone(), ready.before.path.clone());
     let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
+    let special = ready.before.special.clone();
     aside(move || {
-        let mut after = after_the_agent(&case, &workspace, &before, &trial, &masker)?;
+        let mut after = after_the_agent(&case, &workspace, (&before, &special), &trial, &masker)?;
         after.warnings.extend(answered.and_then(|answered| worked_on(&after.change, &workspace, answered)));
         Ok(after)
     })
@@ -66,10 +68,12 @@ fn worked_on(change: &Change, workspace: &Path, answered: SystemTime) -> Option<
 /// The time after an answer in which programs finish what they have begun.
 const LATE: Duration = Duration::from_secs(1);
 
+/// Measures the workspace. `before` is the state before the agent, and the sockets, devices and pipes that it had and that
+/// no copy holds.
 pub(super) fn after_the_agent(
     case: &Case,
     workspace: &Path,
-    before: &Path,
+    (before, special_before): (&Path, &BTreeSet<PathBuf>),
     trial: &Path,
     masker: &Masker,
 ) -> Result<After, TrialError> {
@@ -77,7 +81,8 @@ pub(super) fn after_the_agent(
     let ready = make_ready(workspace).map_err(io("make the workspace ready"))?;
     warnings.extend(ready.warnings());
     let ignore = Ignore::of(before, &case.workspace.ignore).map_err(io("read what is ignored"))?;
-    let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
+    let mut old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
+    old.beyond.special.extend(special_before.iter().cloned());
     warnings.extend(case_in_sight::warning(case, &old).map_err(io("look for the case in its workspace"))?);
     let new = Tree::read(workspace, &ignore).map_err(io("read the workspace"))?;
     let hide = |bytes: &[u8]| match masker.mask_bytes(bytes) {

@@ -1,5 +1,6 @@
 //! Makes a trial's workspace, runs its setup, and keeps the state that the change is measured against.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,11 +14,13 @@ use crate::sandbox::TrialSandbox;
 use crate::shell::{Command, Shell};
 use crate::trace::Exit;
 use crate::values::Time;
-use crate::workspace::{copy_as_it_is, copy_folder, git, write_files};
+use crate::workspace::{copy_as_it_is, copy_folder, git, special_files, write_files};
 
 /// The state of the workspace that its change is measured against.
 pub(super) struct Before {
     pub(super) path: PathBuf,
+    /// The sockets, devices and pipes that were there, which no copy holds.
+    pub(super) special: BTreeSet<PathBuf>,
     /// Removed with the trial, if it is a separate copy.
     _copy: Option<Vanishing>,
     /// A copy of the home as setup left it; `None` if setup left nothing there.
@@ -128,12 +131,17 @@ async fn make_workspace_and_state(
     let as_made = case.workspace.setup.is_empty() && laid.iter().all(|item| item.place != OverlayPlace::Project);
     match &case.workspace.source {
         // The fixture itself is the state before, unless something changed it.
-        WorkspaceSource::Copy(from) if as_made => Ok(Before { path: from.clone(), _copy: None, home }),
-        WorkspaceSource::Empty if as_made => Ok(Before { path: engine.empty.clone(), _copy: None, home }),
+        WorkspaceSource::Copy(from) if as_made => {
+            Ok(Before { path: from.clone(), special: BTreeSet::new(), _copy: None, home })
+        }
+        WorkspaceSource::Empty if as_made => {
+            Ok(Before { path: engine.empty.clone(), special: BTreeSet::new(), _copy: None, home })
+        }
         _ => {
             let copy = Vanishing::make(&engine.temporary, "before-").map_err(failed(KEEP))?;
             copy_as_it_is(&folders.workspace, copy.path()).map_err(failed(KEEP))?;
-            Ok(Before { path: copy.path().to_owned(), _copy: Some(copy), home })
+            let special = special_files(&folders.workspace).map_err(failed(KEEP))?;
+            Ok(Before { path: copy.path().to_owned(), special, _copy: Some(copy), home })
         }
     }
 }

@@ -653,21 +653,36 @@ fn lost(trace: &str) -> Vec<(String, String)> {
 #[test]
 fn what_a_command_in_the_background_came_to_is_not_passed_over() {
     let end = r#"{"type":"result","subtype":"success","is_error":false,"result":"A"}"#;
-    let task = |status: &str| {
-        format!(
-            r#"{{"type":"system","subtype":"task_notification","task_id":"b","tool_use_id":"t1","status":"{status}"}}"#
-        )
-    };
+    let task =
+        |subtype: &str, fields: &str| format!(r#"{{"type":"system","subtype":"{subtype}","task_id":"b",{fields}}}"#);
     let launched = r#"{"backgroundTaskId":"b"}"#;
-    let failed = ("task_failed".to_owned(), "outcome".to_owned());
-    for (result, status, expected) in [
-        (launched, "failed", vec![failed.clone()]),
-        (launched, "completed", vec![]),
-        (r#"{"shellId":"b","status":"failed","exitCode":1}"#, "completed", vec![failed]),
+    let started = task("task_started", r#""tool_use_id":"t1","task_type":"local_bash""#);
+    let failed = [("task_failed".to_owned(), "outcome".to_owned())];
+    for (tool, result, news, expected) in [
+        ("Bash", launched, task("task_notification", r#""tool_use_id":"t1","status":"failed""#), &failed[..]),
+        ("Bash", launched, task("task_notification", r#""tool_use_id":"t1","status":"completed""#), &[]),
+        ("Bash", launched, format!("{started}\n{}", task("task_notification", r#""status":"failed""#)), &failed),
+        ("Bash", launched, format!("{started}\n{}", task("task_updated", r#""patch":{"status":"failed"}"#)), &failed),
+        ("Bash", launched, format!("{started}\n{}", task("task_updated", r#""patch":{"status":"running"}"#)), &[]),
+        ("BashOutput", r#"{"shellId":"b","status":"failed","exitCode":1}"#, String::new(), &failed),
+        (
+            "TaskOutput",
+            r#"{"retrieval_status":"success","task":{"task_id":"b","status":"failed"}}"#,
+            String::new(),
+            &failed,
+        ),
+        (
+            "TaskOutput",
+            r#"{"retrieval_status":"success","task":{"task_id":"b","status":"running"}}"#,
+            String::new(),
+            &[],
+        ),
+        // The status is the tool's own.
+        ("mcp__ci__job", r#"{"status":"failed","job":3}"#, String::new(), &[]),
     ] {
-        let trace = imported(&session_with("Bash", result, &format!("{}\n{end}", task(status))));
+        let trace = imported(&session_with(tool, result, &format!("{news}\n{end}")));
         laws::assert_lawful(&trace);
-        assert_eq!(lost(&trace), expected, "{result} {status}");
+        assert_eq!(lost(&trace), expected, "{tool} {result} {news}");
     }
 }
 
@@ -690,7 +705,6 @@ fn a_report_of_more_calls_of_a_sub_agent_than_are_shown_counts_in_every_form() {
 #[test]
 fn what_only_the_result_line_shows_is_not_passed_over() {
     let unseen = ("unseen_search".to_owned(), "call".to_owned());
-    let differs = ("answer_differs".to_owned(), "text".to_owned());
     for (tool, fields, expected) in [
         ("Bash", r#""result":"A","usage":{"server_tool_use":{"web_search_requests":3}}"#, vec![unseen.clone()]),
         (
@@ -700,11 +714,15 @@ fn what_only_the_result_line_shows_is_not_passed_over() {
         ),
         ("WebSearch", r#""result":"A","usage":{"server_tool_use":{"web_search_requests":3}}"#, vec![]),
         ("Bash", r#""result":"A","usage":{"server_tool_use":{"web_search_requests":0}}"#, vec![]),
-        ("Bash", r#""result":"sorry, B""#, vec![differs]),
         ("Bash", r#""result":" A\n""#, vec![]),
     ] {
         let end = format!(r#"{{"type":"result","subtype":"success","is_error":false,{fields}}}"#);
         assert_eq!(lost(&imported(&session_with(tool, "{}", &end))), expected, "{tool} {fields}");
+    }
+    // Another text at the end of the turn is a part of the answer.
+    for (result, answer) in [("sorry, B", "A\n\nsorry, B"), (" A ", "A"), ("A…", "A"), ("A and B", "A\n\nA and B")] {
+        let end = format!(r#"{{"type":"result","subtype":"success","is_error":false,"result":"{result}"}}"#);
+        assert_eq!(events_of(&imported(&session_with("Bash", "{}", &end)), "stop")[0]["output"], answer, "{result}");
     }
     let end = r#"{"type":"result","subtype":"success","is_error":false,"result":"","structured_output":{"answer":42}}"#;
     assert_eq!(events_of(&imported(end), "stop")[0]["output"], r#"{"answer":42}"#);

@@ -373,7 +373,8 @@ impl Translator {
             output: None,
             exit_code,
         };
-        let end = CommandEnd::of(exit_code, content::has_signal(meta, &raw));
+        let is_command = matches!(kind, None | Some(ToolKind::Execute | ToolKind::Other));
+        let end = CommandEnd::of(exit_code, is_command && content::has_signal(meta, &raw));
         (said, Outcome { shown: output, raw, end, unreadable_exit })
     }
 

@@ -293,16 +293,18 @@ pub fn exit_code(meta: &Value, raw: &Value) -> Option<i64> {
         .or_else(|| raw.get("contents").and_then(Value::as_array).and_then(|items| items.iter().rev().find_map(&of)))
 }
 
-/// Returns true if a signal ended the command, in any of the places where agents put an exit code.
+/// Returns true if a signal ended the command, in any of the places where agents put an exit code. A signal alone, without a
+/// key for an exit code, may be anything: the data of a tool, or a signal that the command sent.
 pub fn has_signal(meta: &Value, raw: &Value) -> bool {
     let is_signal = |value: &Value| match value.get("signal") {
-        Some(Value::String(name)) => !name.is_empty(),
-        Some(Value::Number(number)) => number.as_i64() != Some(0),
+        Some(Value::String(name)) => name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("sig")),
+        Some(Value::Number(number)) => number.as_i64().is_some_and(|number| (1..=64).contains(&number)),
         _ => false,
     };
-    let status = |value: &Value| value.get("exitStatus").or_else(|| value.get("exit_status")).is_some_and(is_signal);
+    let ended = |value: &Value| is_signal(value) && EXIT_KEYS.iter().any(|key| value.get(*key).is_some());
+    let status = |value: &Value| value.get("exitStatus").or_else(|| value.get("exit_status")).is_some_and(ended);
     let places = [Some(raw), raw.get("metadata"), meta.get("terminal_exit")];
-    places.into_iter().flatten().any(|place| is_signal(place) || status(place))
+    places.into_iter().flatten().any(|place| ended(place) || status(place))
 }
 
 /// Returns true if a key for an exit code holds something else, so that it is unknown how the command ended.
@@ -395,16 +397,23 @@ mod tests {
         assert_eq!(exit_code(&Value::Null, &json!("Exit code 3")), None);
         for raw in [
             json!({"exitCode": null, "signal": "SIGKILL"}),
-            json!({"signal": 9}),
+            json!({"exit_code": null, "signal": 9}),
+            json!({"exitCode": 0, "signal": 11}),
             json!({"exitStatus": {"exitCode": null, "signal": "SIGSEGV"}}),
-            json!({"metadata": {"signal": "SIGTERM"}}),
+            json!({"metadata": {"exit": null, "signal": "SIGTERM"}}),
         ] {
             assert!(has_signal(&Value::Null, &raw), "{raw}");
         }
         assert!(has_signal(&json!({"terminal_exit": {"exit_code": null, "signal": "SIGKILL"}}), &Value::Null));
-        for raw in
-            [json!({"exitCode": 0, "signal": null}), json!({"signal": ""}), json!({"signal": 0}), json!("SIGKILL")]
-        {
+        for raw in [
+            json!({"exitCode": 0, "signal": null}),
+            json!({"exitCode": 0, "signal": 0}),
+            json!({"exitCode": null, "signal": ""}),
+            json!({"exitCode": null, "signal": "none"}),
+            json!({"ssid": "x", "signal": -61}),
+            json!({"message": "killed", "signal": "SIGTERM"}),
+            json!("SIGKILL"),
+        ] {
             assert!(!has_signal(&Value::Null, &raw), "{raw}");
         }
     }

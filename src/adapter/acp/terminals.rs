@@ -25,9 +25,12 @@ pub(super) enum CommandEnd {
 }
 
 impl CommandEnd {
-    /// Returns the end by an exit code, which a command has that no signal ended, or else by a signal.
+    /// Returns the end by an exit code and a signal. Some terminals give the code 0 beside a signal.
     pub(super) fn of(code: Option<i64>, has_signal: bool) -> Option<Self> {
-        code.map(Self::Code).or(has_signal.then_some(Self::Signal))
+        match code {
+            None | Some(0) if has_signal => Some(Self::Signal),
+            code => code.map(Self::Code),
+        }
     }
 
     /// Returns the exit code, if there is one.

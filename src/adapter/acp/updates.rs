@@ -131,8 +131,11 @@ impl Translator {
                         Piece::Attachment(attachment) => recorder.attach(Role::Agent, parent.clone(), attachment),
                         Piece::Embedded(attachment, text) => {
                             recorder.attach(Role::Agent, parent.clone(), attachment);
-                            let text = first_bytes(&text, 200);
-                            recorder.lost_text("embedded_text", format!("the text of an embedded resource: {text}"));
+                            if voice == Voice::Agent {
+                                let text = first_bytes(&text, 200);
+                                let text = format!("the text of an embedded resource: {text}");
+                                recorder.lost_text("embedded_text", text);
+                            }
                         }
                         Piece::Unknown(attachment, text) => {
                             recorder.attach(Role::Agent, parent.clone(), attachment);

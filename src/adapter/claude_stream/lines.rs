@@ -80,6 +80,11 @@ pub(crate) struct Line<'a> {
     #[serde(borrow)]
     pub(crate) status: Text<'a>,
     #[serde(borrow)]
+    pub(crate) task_id: Text<'a>,
+    /// What changed of a task.
+    #[serde(borrow)]
+    pub(crate) patch: Object<Task<'a>>,
+    #[serde(borrow)]
     pub(crate) task_type: Text<'a>,
     #[serde(borrow)]
     pub(crate) subagent_type: Text<'a>,
@@ -214,6 +219,16 @@ pub(crate) struct Delta<'a> {
     pub(crate) stop_reason: Text<'a>,
 }
 
+/// A task in the background.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Task<'a> {
+    #[serde(borrow)]
+    pub(crate) task_id: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) status: Text<'a>,
+}
+
 /// The tool's own result. A failed tool gives a text, which is read as nothing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -243,6 +258,11 @@ pub(crate) struct ToolUseResult<'a> {
     /// The state of a command in the background, if the call asked for its output.
     #[serde(borrow)]
     pub(crate) status: Text<'a>,
+    #[serde(rename = "shellId", borrow)]
+    pub(crate) shell_id: Text<'a>,
+    /// The task in the background whose output the call asked for.
+    #[serde(borrow)]
+    pub(crate) task: Object<Box<Task<'a>>>,
     /// The number of calls that the sub-agent made.
     #[serde(rename = "totalToolUseCount")]
     pub(crate) tool_uses: Count,

@@ -182,6 +182,8 @@ fn a_cost_beside_later_reports_of_more_tokens_is_a_lower_bound() {
         // Tokens of work after the cost.
         assert_eq!(total(&[&first, SPEECH, &usage(part, PARTS)]).cost_usd(), Some(AtLeast(0.5)), "{part}");
         assert_eq!(total(&[SPEECH, &first, &usage(part, PARTS)]).cost_usd(), Some(Exact(0.5)), "{part}");
+        // A result costs nothing.
+        assert_eq!(total(&[CALL, &first, RESULT, &usage(part, PARTS)]).cost_usd(), Some(Exact(0.5)), "{part}");
     }
 }
 

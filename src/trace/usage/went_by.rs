@@ -14,6 +14,8 @@ const MOST_TOOLS: usize = 1000;
 pub struct WentBy {
     prompts: u64,
     activity: u64,
+    /// The number of messages, thoughts and calls.
+    work: u64,
     steps_in_turn: u64,
     last_step: Option<u64>,
     spoke_since_call: bool,
@@ -60,6 +62,8 @@ impl WentBy {
         if event.host {
             return;
         }
+        let is_answer = matches!(&event.body, Body::Message(message) if message.role == Role::Agent);
+        self.work += u64::from(is_answer || matches!(&event.body, Body::Thought { .. } | Body::ToolCall(_)));
         if event.parent.is_some() {
             self.sub_agent_spoke = true;
             self.activity += 1;
@@ -107,6 +111,11 @@ impl WentBy {
 
     pub(super) fn activity(&self) -> u64 {
         self.activity
+    }
+
+    /// Returns the number of messages, thoughts and calls of the agent and its sub-agents, each of which costs something.
+    pub(super) fn work(&self) -> u64 {
+        self.work
     }
 
     /// Returns true if the session is over.

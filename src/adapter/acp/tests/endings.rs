@@ -250,7 +250,9 @@ fn a_command_that_a_signal_ended_failed() {
     let ran = |raw: Value| json!({"title": "x", "kind": "execute", "status": "completed", "rawOutput": raw});
     for (raw, status) in [
         (json!({"exitCode": null, "signal": "SIGKILL"}), CallStatus::Error),
+        (json!({"exitCode": 0, "signal": 11}), CallStatus::Error),
         (json!({"exitCode": 0, "signal": null}), CallStatus::Ok),
+        (json!({"message": "killed", "signal": "SIGTERM"}), CallStatus::Ok),
         (json!({"output": "fine"}), CallStatus::Ok),
     ] {
         let mut script = Script::prompted();
