@@ -15,7 +15,7 @@ use crate::adapter::surrogates;
 use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
 use crate::adapter::unknown_block::{may_be_of_call, may_hold, names_a_call};
 use crate::harness::{Manifest, Plugin, Server, is_unattended};
-use crate::text::plural;
+use crate::text::{first_bytes, plural};
 use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::hashes::Hashes;
 use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, Voice, is_empty};
@@ -606,9 +606,11 @@ impl Translator {
         } else if matches!(answer, EndReport::Ended { reason: StopReason::EndTurn, .. }) {
             let by_program = turn.by_program.as_deref().is_some_and(|text| !is_another(line.result.or_empty(), text));
             if !by_program && is_another(line.result.or_empty(), &said) {
-                // The agent gives two answers, and both are its words.
-                let part = Continuation::Of(self.fresh_part());
-                recorder.say(Voice::Agent, None, line.result.or_empty(), part);
+                let text = first_bytes(line.result.or_empty(), 200);
+                recorder.notice(
+                    "answer_differs",
+                    format!("the end of the turn gives another answer than its messages: {text}"),
+                );
             }
         }
         let served = outcome::served(line);

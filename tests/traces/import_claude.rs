@@ -719,10 +719,13 @@ fn what_only_the_result_line_shows_is_not_passed_over() {
         let end = format!(r#"{{"type":"result","subtype":"success","is_error":false,{fields}}}"#);
         assert_eq!(lost(&imported(&session_with(tool, "{}", &end))), expected, "{tool} {fields}");
     }
-    // Another text at the end of the turn is a part of the answer.
-    for (result, answer) in [("sorry, B", "A\n\nsorry, B"), (" A ", "A"), ("A…", "A"), ("A and B", "A\n\nA and B")] {
+    // The messages are the answer; another text at the end of the turn is told.
+    for (result, is_told) in [("sorry, B", true), ("A and B", true), (" A ", false), ("A…", false)] {
         let end = format!(r#"{{"type":"result","subtype":"success","is_error":false,"result":"{result}"}}"#);
-        assert_eq!(events_of(&imported(&session_with("Bash", "{}", &end)), "stop")[0]["output"], answer, "{result}");
+        let trace = imported(&session_with("Bash", "{}", &end));
+        let codes: Vec<_> = events_of(&trace, "notice").iter().map(|notice| notice["code"].clone()).collect();
+        assert_eq!(codes.contains(&"answer_differs".into()), is_told, "{result}");
+        assert_eq!(events_of(&trace, "stop")[0]["output"], "A", "{result}");
     }
     let end = r#"{"type":"result","subtype":"success","is_error":false,"result":"","structured_output":{"answer":42}}"#;
     assert_eq!(events_of(&imported(end), "stop")[0]["output"], r#"{"answer":42}"#);

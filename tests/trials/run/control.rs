@@ -15,13 +15,16 @@ def hear():
     line = sys.stdin.readline()
     if not line: sys.exit(0)
     return json.loads(line)
-def assistant(block): say({"type": "assistant", "message": {"id": "m%d" % count(), "role": "assistant", "model": "model-1", "content": [block]}, "parent_tool_use_id": None})
+spoken = ["done"]
+def assistant(block):
+    spoken.append(block.get("text", spoken[-1]))
+    say({"type": "assistant", "message": {"id": "m%d" % count(), "role": "assistant", "model": "model-1", "content": [block]}, "parent_tool_use_id": None})
 number = 0
 def count():
     global number
     number += 1
     return number
-def result(**keys): say({"type": "result", "subtype": "success", "is_error": False, "stop_reason": "end_turn", "result": "done", "total_cost_usd": 0.01 * number, **keys})
+def result(**keys): say({"type": "result", "subtype": "success", "is_error": False, "stop_reason": "end_turn", "result": spoken[-1], "total_cost_usd": 0.01 * number, **keys})
 def interrupted():
     say({"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]}, "parent_tool_use_id": None})
     result(subtype="error_during_execution", is_error=True, stop_reason=None, terminal_reason="aborted_tools")

@@ -16,11 +16,13 @@ def say(*lines):
 
 
 messages = 0
+spoken = "done"
 
 
 def assistant(block):
-    global messages
+    global messages, spoken
     messages += 1
+    spoken = block.get("text", spoken)
     message = {"id": f"m{messages}", "role": "assistant", "model": "model-1", "content": [block]}
     return {"type": "assistant", "message": message, "parent_tool_use_id": None}
 
@@ -44,7 +46,7 @@ def told(call, output):
 
 
 def result(**keys):
-    ended = {"type": "result", "subtype": "success", "is_error": False, "stop_reason": "end_turn", "result": "done"}
+    ended = {"type": "result", "subtype": "success", "is_error": False, "stop_reason": "end_turn", "result": spoken}
     return {**ended, "total_cost_usd": 0.01, **keys}
 
 
