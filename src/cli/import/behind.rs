@@ -16,7 +16,7 @@ const WAITING: usize = 3;
 pub struct Behind<W> {
     current: Vec<Event>,
     to_write: SyncSender<Vec<Event>>,
-    /// Batches that were written, so that their memory is used again.
+    /// Batches that were written. Their events are dropped here.
     written: Receiver<Vec<Event>>,
     thread: JoinHandle<io::Result<W>>,
 }
@@ -43,7 +43,9 @@ impl<W: Write + Send + 'static> Behind<W> {
     }
 
     fn pass_on(&mut self) -> io::Result<()> {
-        let empty = self.written.try_recv().unwrap_or_else(|_| Vec::with_capacity(EVENTS));
+        let mut empty = self.written.try_recv().unwrap_or_else(|_| Vec::with_capacity(EVENTS));
+        // Events are dropped by the thread that made them: their memory is there at once for the next ones.
+        empty.clear();
         let full = std::mem::replace(&mut self.current, empty);
         self.to_write.send(full).map_err(|_| io::Error::other("the trace could not be written"))
     }
@@ -63,9 +65,9 @@ impl<W: Write + Send + 'static> Behind<W> {
 
 /// Writes every event, until no more can come.
 fn write_all<W: Write>(mut out: W, events: &Receiver<Vec<Event>>, used: &Sender<Vec<Event>>) -> io::Result<W> {
-    while let Ok(mut batch) = events.recv() {
-        for event in batch.drain(..) {
-            jsonl::write_event(&mut out, &event)?;
+    while let Ok(batch) = events.recv() {
+        for event in &batch {
+            jsonl::write_event(&mut out, event)?;
         }
         // The last batches are not needed any more.
         let _ = used.send(batch);
