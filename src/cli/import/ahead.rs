@@ -141,15 +141,27 @@ mod tests {
 
     use super::*;
 
-    /// Returns each line with its number and its repeated key, and the error at the end.
-    fn all(mut lines: impl Lines) -> (Vec<(WireLine, u64, Option<String>)>, bool, Option<String>) {
+    #[derive(Debug, PartialEq)]
+    struct Told {
+        /// Each line with its number and its repeated key.
+        lines: Vec<(WireLine, u64, Option<String>)>,
+        is_timed: bool,
+        error: Option<String>,
+    }
+
+    /// Reads every line.
+    fn all(mut lines: impl Lines) -> Told {
         let (mut read, mut line) = (Vec::new(), WireLine::text(0, Dir::Recv, ""));
         loop {
-            match lines.read_line(&mut line) {
-                Ok(true) => read.push((line.clone(), lines.line_number(), lines.repeated_key(&line))),
-                Ok(false) => return (read, lines.is_timed(), None),
-                Err(error) => return (read, lines.is_timed(), Some(error.to_string())),
-            }
+            let error = match lines.read_line(&mut line) {
+                Ok(true) => {
+                    read.push((line.clone(), lines.line_number(), lines.repeated_key(&line)));
+                    continue;
+                }
+                Ok(false) => None,
+                Err(error) => Some(error.to_string()),
+            };
+            return Told { lines: read, is_timed: lines.is_timed(), error };
         }
     }
 
@@ -174,7 +186,7 @@ mod tests {
         for text in [agent, log, String::new()] {
             let ahead = all(Ahead::new(std::io::Cursor::new(text.clone())).unwrap());
             assert_eq!(ahead, all(Reader::new(text.as_bytes())));
-            assert_eq!(ahead.2, None);
+            assert_eq!(ahead.error, None);
         }
     }
 
@@ -188,7 +200,7 @@ mod tests {
         }
         let text = "{\"n\":1}\n".repeat(1500);
         let broken = BufReader::new(io::Cursor::new(text).chain(Broken));
-        let (read, _, error) = all(Ahead::new(broken).unwrap());
-        assert_eq!((read.len(), error.as_deref()), (1500, Some("the disk is gone")));
+        let told = all(Ahead::new(broken).unwrap());
+        assert_eq!((told.lines.len(), told.error.as_deref()), (1500, Some("the disk is gone")));
     }
 }
