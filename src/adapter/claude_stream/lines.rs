@@ -81,7 +81,7 @@ pub(crate) struct Line<'a> {
     pub(crate) status: Text<'a>,
     #[serde(borrow)]
     pub(crate) task_id: Text<'a>,
-    /// What changed of a task.
+    /// The changes of a task.
     #[serde(borrow)]
     pub(crate) patch: Object<Task<'a>>,
     #[serde(borrow)]
