@@ -90,7 +90,8 @@ const DIGIT: &str = "0-9";
 /// Characters of words in JavaScript, as members of a class.
 const WORD: &str = "0-9A-Za-z_";
 
-/// Returns the pattern with the parts that both sides write alike and read differently in the way of its reader. In JavaScript,
+/// Returns the pattern in the form that its reader understands: parts that both languages write alike can mean different
+/// things. In JavaScript,
 /// digits, letters and their boundaries are those of ASCII, and white space is another set. In Python, `$` also matches before
 /// a line feed at the end.
 fn with_meaning(source: &str, language: Language, is_multiline: bool, reader: Reader) -> Result<String, String> {

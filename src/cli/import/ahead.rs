@@ -16,7 +16,7 @@ const BYTES: usize = 256 << 10;
 /// The maximum number of batches that wait.
 const WAITING: usize = 3;
 
-/// Lines that a thread reads ahead. It also looks for repeated keys, which needs no line but its own.
+/// The lines of a recording, which a thread reads ahead. The thread also looks for repeated keys in each line.
 pub struct Ahead {
     read: Receiver<Batch>,
     /// Batches that were used, so that their memory is used again.
