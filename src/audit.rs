@@ -25,7 +25,8 @@ use mutation::Mutants;
 use quality::Finding;
 
 /// A built-in agent of the audit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Agent {
@@ -53,7 +54,8 @@ impl Agent {
 }
 
 /// An audited case.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Audited {
     /// Id of the case.
     pub case: String,
@@ -76,7 +78,8 @@ pub struct Audited {
 }
 
 /// The result of one agent.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tried {
     /// The agent.
     pub agent: Agent,
@@ -102,7 +105,8 @@ pub struct Tried {
 }
 
 /// A grader that caused a wrong verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Blamed {
     /// The name of the grader in the case.
     pub name: String,

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::side::{Arm, CaseFacts, MadeWith, Side, model_of_column};
@@ -21,7 +20,8 @@ pub const VERSION: u32 = 1;
 pub const FILE: &str = "baseline.json";
 
 /// The scores, costs, digests and versions of a run, for comparison with a later run; no traces.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Baseline {
     /// Version of the file format.
     pub baseline: u32,
@@ -56,7 +56,8 @@ fn is_one(count: &u32) -> bool {
 }
 
 /// An arm of a baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BaselineArm {
     /// The harness.
     pub harness: String,

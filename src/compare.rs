@@ -1,7 +1,6 @@
 //! Compares two or more arms case by case: the differences, their confidence intervals, and the results of the
 //! gates. Pure.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 pub mod side;
@@ -61,7 +60,8 @@ pub struct Options {
 }
 
 /// A comparison of arms, in the form of the JSON report. Every other report format shows the same content.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Version of the JSON form.
     pub version: u32,
@@ -97,7 +97,8 @@ pub struct Comparison {
 }
 
 /// A new arm and an old arm without a case that can be compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NotCompared {
     /// Name of the old arm.
     pub old: String,
@@ -110,7 +111,8 @@ pub struct NotCompared {
 }
 
 /// Arms that only one side has, by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unmatched {
     /// Arms that only the old side has.
     pub old: Vec<String>,
@@ -133,7 +135,8 @@ impl Unmatched {
 }
 
 /// The results of the gates.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Gates {
     /// The verdict over all gates.
     pub verdict: GateVerdict,
@@ -142,7 +145,8 @@ pub struct Gates {
 }
 
 /// A new arm compared with an old arm.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Pair {
     /// Name of the old arm.
     pub old: String,
@@ -228,7 +232,8 @@ impl Pair {
 }
 
 /// The ratio of the new arm's consumption to the old arm's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ratio {
     /// The geometric mean over cases.
     pub ratio: f64,

@@ -1,6 +1,5 @@
 //! The conformance of a harness: the observed behaviour of its real agent, item by item, with the lines that show it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
@@ -14,7 +13,8 @@ pub mod observed;
 pub mod probes;
 
 /// An item of the check, in the order of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
@@ -61,7 +61,8 @@ impl Item {
 }
 
 /// The outcome of an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Observed.
@@ -90,7 +91,8 @@ impl Outcome {
 }
 
 /// A line of evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EvidenceLine {
     /// The file, relative to the check's folder.
     pub file: String,
@@ -99,7 +101,8 @@ pub struct EvidenceLine {
 }
 
 /// The finding about one item, with its evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The item.
     pub item: Item,
@@ -112,7 +115,8 @@ pub struct Finding {
 }
 
 /// An anomaly: a notice of the trace, a warning of the trial, or a model request that could not be answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Oddity {
     /// The code of its kind.
     pub code: String,
@@ -126,7 +130,8 @@ pub struct Oddity {
 }
 
 /// The source of the model's answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelSource {
     /// A scripted model on loopback.
@@ -152,7 +157,8 @@ impl ModelSource {
 }
 
 /// The report on one harness.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
     /// The harness's name.
     pub harness: String,
@@ -192,7 +198,8 @@ pub struct Report {
 }
 
 /// The output of `evals harness check`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Checks {
     /// The report of each harness.
     pub checks: Vec<Report>,

@@ -1,7 +1,6 @@
 //! The fold: the results of trials, condensed to counts, scores and sums. Reports, comparisons and baselines are
 //! made from it. Pure.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::result::TrialResult;
@@ -13,7 +12,8 @@ use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict, of_trials};
 
 /// A sum over trials, some of which may not have reported the figure.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KnownSum {
     /// The sum of the reported figures.
     pub sum: f64,
@@ -75,7 +75,8 @@ fn sum_of(one: Option<f64>, other: Option<f64>) -> Option<f64> {
 const MOST_TRIALS: u64 = 1_000_000;
 
 /// The results of an arm's trials of a case.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseTrials {
     /// The scores of the trials that have one.
     pub scores: Vec<f64>,

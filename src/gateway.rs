@@ -117,7 +117,8 @@ pub struct Tool {
 }
 
 /// A tool call of the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Call {
     /// The id of the call.
     pub call: String,

@@ -2,7 +2,6 @@
 
 pub mod judge_record;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grade::judge_record::JudgeRecord;
@@ -43,7 +42,8 @@ pub struct Score {
 }
 
 /// The smallest and the largest value that a failed grade may have, because some of its checks are unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bounds {
     /// The value if no unknown check holds.
     pub low: Fraction,
@@ -96,7 +96,8 @@ impl Grade {
 }
 
 /// A grade in `result.json`, with the properties of its grader that the verdict needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GradeRecord {
     /// The grader's name in the case.
     pub name: String,
@@ -149,7 +150,8 @@ pub struct TestsSeen {
 }
 
 /// A skill that a `skills` grader names, and whether the trial used it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SkillUse {
     /// The name of the skill.
     pub skill: String,
@@ -161,7 +163,8 @@ pub struct SkillUse {
 }
 
 /// The outcome of a grader: whether it could judge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The grader could judge.

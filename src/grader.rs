@@ -100,6 +100,7 @@ macro_rules! kinds {
             }
 
             /// Returns name and schema of each body, without the keys that every grader takes.
+            #[cfg(test)]
             fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
                 vec![$(($word, <$body as schemars::JsonSchema>::json_schema(generator))),*]
             }

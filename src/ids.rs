@@ -12,7 +12,8 @@ use crate::whole_file::{FileError, folder_name};
 const LONGEST: usize = 200;
 
 /// A planned trial in `run.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialRecord {
     /// Id of the case.
     pub case: String,
@@ -155,7 +156,8 @@ impl fmt::Display for TrialId {
 }
 
 /// The identity of a column: harness × arm.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ColumnId {
     /// Name of the harness.
     pub harness: String,
@@ -171,7 +173,8 @@ impl fmt::Display for ColumnId {
 }
 
 /// The identity of a cell: case × harness × arm.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CellId {
     /// Id of the case.
     pub case: String,

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use strum::IntoStaticStr;
@@ -31,7 +30,8 @@ pub use policy::Policy;
 pub use request::Request;
 
 /// An interaction policy. Written as a word, or as a map with one key if it has settings.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Interaction {
@@ -104,7 +104,8 @@ impl FromStr for Interaction {
 }
 
 /// Rules, and the default answer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Scripted {
     /// The rules. The first matching rule answers.
@@ -115,7 +116,8 @@ pub struct Scripted {
 }
 
 /// A rule.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Rule {
     /// The name of the rule in the trace. Default: its position.
@@ -135,7 +137,8 @@ pub struct Rule {
 }
 
 /// An answer to the agent's questions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct QuestionAnswer {
     /// The pattern of the questions that it answers.
@@ -145,7 +148,8 @@ pub struct QuestionAnswer {
 }
 
 /// The conditions of a rule.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct When {
     /// The kind of the tool.
@@ -173,7 +177,8 @@ pub struct When {
 }
 
 /// An answer to a permission request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// Allow this request.
@@ -189,7 +194,8 @@ pub enum Answer {
 }
 
 /// The answer if no rule matches: any answer, or `allow` and `reject` for a single request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DefaultAnswer {
     /// Allow this request.

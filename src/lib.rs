@@ -111,6 +111,8 @@ mod baseline;
 pub mod statistics;
 mod rounding;
 mod schema;
+#[cfg(test)]
+mod schema_source;
 
 // The server of reports.
 mod view;

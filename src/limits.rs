@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::values::Time;
 
 /// The limits of a trial. A limit that is not set does not apply.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{time: 5m}`")]
 pub struct Limits {
     /// Time from the start of the agent.
@@ -95,7 +95,8 @@ impl Limits {
 }
 
 /// The consequence of an exceeded limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OnLimit {
     /// The trial fails.
@@ -106,8 +107,9 @@ pub enum OnLimit {
 }
 
 /// An amount of US dollars: a finite number, 0 or more.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, JsonSchema)]
-pub struct Dollars(#[schemars(range(min = 0))] f64);
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Dollars(#[cfg_attr(test, schemars(range(min = 0)))] f64);
 
 impl Dollars {
     /// Makes an amount of US dollars.

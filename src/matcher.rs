@@ -4,7 +4,6 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use strum::IntoStaticStr;
@@ -26,7 +25,8 @@ pub mod arguments;
 use arguments::{Compiled, MatchArgs};
 
 /// The calls to select. Every key that is set must match.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Matcher {
     /// The kind of the tool: one kind, or a list.
@@ -58,7 +58,7 @@ pub struct Matcher {
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub agent: Option<Speaker>,
     #[serde(skip)]
-    #[schemars(skip)]
+    #[cfg_attr(test, schemars(skip))]
     pub(crate) compiled: Compiled,
 }
 
@@ -66,7 +66,8 @@ pub struct Matcher {
 pub const CUT: &str = "so many calls were open that the engine ended the oldest ones";
 
 /// The outcome of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Status {
@@ -100,7 +101,8 @@ impl Status {
 }
 
 /// The agent that made a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
     /// The main agent.

@@ -13,7 +13,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
@@ -100,7 +99,8 @@ pub struct Settings {
 }
 
 /// The result of a mining.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Mined {
     /// The folder of the repository, or its URL.
     pub repo: String,

@@ -1,10 +1,10 @@
 //! Skills, an instruction file and further files that a case or a variant lays into a trial, as they are written.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess};
@@ -66,9 +66,10 @@ pub struct SkillEntry {
 }
 
 /// The folder of a skill, as a map.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "SkillMap")]
+#[cfg_attr(test, schemars(rename = "SkillMap"))]
 struct SkillBody {
     /// The folder with the skill's `SKILL.md`.
     path: PathBuf,
@@ -92,8 +93,9 @@ impl<'de> Shapes<'de> for SkillEntry {
 
 deserialize_shapes!(SkillEntry, deserialize_any);
 
+#[cfg(test)]
 impl JsonSchema for SkillEntry {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "SkillEntry".into()
     }
 
@@ -129,7 +131,8 @@ impl SkillSource {
 }
 
 /// The place of a skill, a file or an instruction file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OverlayPlace {
     /// The user's folder, below the trial's home.
@@ -169,7 +172,8 @@ impl Instructions {
 }
 
 /// The treatment of an instruction file that already exists at the path of a new one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// The text is appended to the existing file.
@@ -179,9 +183,10 @@ pub enum Mode {
 }
 
 /// An instruction file, as a map. It has one of `file` and `text`.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "InstructionsMap")]
+#[cfg_attr(test, schemars(rename = "InstructionsMap"))]
 struct InstructionsBody {
     /// The file whose content is laid.
     #[serde(default)]
@@ -217,8 +222,9 @@ impl<'de> Shapes<'de> for Instructions {
 
 deserialize_shapes!(Instructions, deserialize_any);
 
+#[cfg(test)]
 impl JsonSchema for Instructions {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "InstructionsEntry".into()
     }
 
@@ -274,8 +280,9 @@ impl<'de> Shapes<'de> for ExtraFiles {
 
 deserialize_shapes!(ExtraFiles, deserialize_any);
 
+#[cfg(test)]
 impl JsonSchema for ExtraFiles {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "ExtraFiles".into()
     }
 

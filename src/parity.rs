@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
@@ -22,7 +21,8 @@ use crate::trace::{Body, CallStatus, jsonl};
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
 
 /// The result of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Same {
     /// Both sides are equal.
@@ -46,7 +46,8 @@ impl Same {
 }
 
 /// The comparison of one aspect.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Compared {
     /// The result.
     pub same: Same,
@@ -55,7 +56,8 @@ pub struct Compared {
 }
 
 /// The comparison of one case.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseParity {
     /// The case.
     pub case: String,
@@ -68,7 +70,8 @@ pub struct CaseParity {
 }
 
 /// The output of `evals harness parity`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ParityReport {
     /// The harness.
     pub harness: String,

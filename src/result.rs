@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
@@ -25,7 +24,8 @@ pub use beside_patch::BesidePatch;
 pub use warning::{LimitGap, Unrecorded, Warning};
 
 /// The result of a trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialResult {
     /// Id of the case.
     pub case: String,
@@ -75,7 +75,7 @@ pub struct TrialResult {
     pub files: BTreeMap<String, String>,
     /// Warnings for the user besides the verdict.
     #[serde(default, with = "warning::list")]
-    #[schemars(with = "Vec<Warning>")]
+    #[cfg_attr(test, schemars(with = "Vec<Warning>"))]
     pub warnings: Vec<Warning>,
     /// The reason why the trial was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -207,7 +207,8 @@ impl TrialResult {
 }
 
 /// The attempts before the last one, which counts. Their costs are included in the total.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EarlierAttempts {
     /// The number of these attempts.
     pub count: u32,
@@ -225,7 +226,8 @@ fn is_zero(count: &u32) -> bool {
 }
 
 /// The result of a trial before it was graded again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ResultBefore {
     /// The verdict.
     pub verdict: Verdict,
@@ -237,7 +239,8 @@ pub struct ResultBefore {
 }
 
 /// A grader whose result has changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GraderWas {
     /// The grader's name in the case.
     pub name: String,
@@ -250,7 +253,8 @@ pub struct GraderWas {
 }
 
 /// The result of a grader in a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum GradeWord {
@@ -292,7 +296,8 @@ impl ResultBefore {
 }
 
 /// Duration, calls, tokens and cost of a trial.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Metrics {
     /// Time from the first prompt to the answer, in milliseconds, without the time that the agent waited for
     /// the decision of a person or a model.
@@ -376,7 +381,8 @@ impl Metrics {
 }
 
 /// The number of permission requests.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PermissionCounts {
     /// All requests.
     pub requested: u64,
@@ -385,7 +391,8 @@ pub struct PermissionCounts {
 }
 
 /// The end of a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StopRecord {
     /// The reason.
     pub reason: StopReason,
@@ -401,7 +408,8 @@ pub struct StopRecord {
 }
 
 /// The error of an `errored` trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ErrorRecord {
     /// The category of the error.
     pub category: ErrorCategory,

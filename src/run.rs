@@ -34,7 +34,8 @@ pub mod temporary;
 pub const VERSION: u32 = 1;
 
 /// `run.json`: the plan of a run, and the files and settings it was made from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunRecord {
     /// Version of the run folder's format.
     pub version: u32,
@@ -93,7 +94,8 @@ pub struct RunRecord {
 }
 
 /// A case in `run.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseRecord {
     /// Id of the case.
     pub id: String,
@@ -152,7 +154,8 @@ impl CaseRecord {
 }
 
 /// The commit of a case's revision when the run began.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Resolved {
     /// The revision as the case names it. Absent for the HEAD of the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,7 +165,8 @@ pub struct Resolved {
 }
 
 /// The price table in `run.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PriceRecord {
     /// The date when the prices were looked up.
     pub date: String,
@@ -179,7 +183,8 @@ impl PriceRecord {
 }
 
 /// An experiment in `run.json`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExperimentRecord {
     /// The experiment file. Absent if all arms were given on the command line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -206,7 +211,8 @@ pub struct ExperimentRecord {
 }
 
 /// An axis of a matrix in `run.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AxisRecord {
     /// The key that differs.
     pub key: String,
@@ -215,7 +221,8 @@ pub struct AxisRecord {
 }
 
 /// An arm of an experiment in `run.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArmRecord {
     /// The name of the arm.
     pub name: String,
@@ -241,7 +248,8 @@ pub struct ArmRecord {
 }
 
 /// A harness in `run.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HarnessRecord {
     /// Name of the harness.
     pub name: String,
@@ -327,7 +335,8 @@ impl HarnessRecord {
 }
 
 /// The options of a run that a resumed run must repeat.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RunOptions {
     /// The number of concurrent trials.
@@ -392,7 +401,8 @@ pub struct RunOptions {
 }
 
 /// Which workspaces are kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
     /// Workspaces of trials that did not pass.

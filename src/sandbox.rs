@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IntoDeserializer, MapAccess};
@@ -37,9 +38,8 @@ pub enum Sandbox {
 }
 
 /// The kinds of sandbox.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
@@ -56,7 +56,8 @@ pub enum Kind {
 word!(Kind);
 
 /// The network access of a sandbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
     /// The machine's network.
@@ -68,7 +69,8 @@ pub enum Network {
 }
 
 /// A folder or a file of this machine that is mounted in a sandbox at the same path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Mount {
     /// The path; `~/` is the user's home.
@@ -263,7 +265,8 @@ impl TrialSandbox {
     }
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Body {
     kind: Option<Kind>,
@@ -290,6 +293,7 @@ impl<'de> Shapes<'de> for Settings {
 
 deserialize_shapes!(Settings, deserialize_any);
 
+#[cfg(test)]
 impl JsonSchema for Settings {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Sandbox".into()

@@ -19,14 +19,14 @@ pub mod several;
 pub mod stopping;
 pub mod tables;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The default level of every interval and test.
 pub const LEVEL: f64 = 0.95;
 
 /// An interval that contains the true value in a known share of repetitions.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Interval {
     /// The lower end of the interval.
     pub low: f64,

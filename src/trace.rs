@@ -5,7 +5,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use strum::{EnumString, IntoStaticStr, VariantArray};
@@ -30,11 +29,12 @@ pub use stop::{ErrorCategory, Exit, Stop, StopReason};
 pub const VERSION: u32 = 1;
 
 /// The first line of a trace: the trial it belongs to, and the kinds of events that the session can show.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Header {
     /// Always `trace`.
     #[serde(rename = "type", default = "trace_word")]
-    #[schemars(extend("const" = "trace"))]
+    #[cfg_attr(test, schemars(extend("const" = "trace")))]
     pub kind: String,
     /// Version of the format.
     pub version: u32,
@@ -115,7 +115,8 @@ impl Header {
 }
 
 /// A session that an agent kept on disk, as far as its file describes it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KeptSession {
     /// The agent's id of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,7 +138,8 @@ pub struct KeptSession {
 
 /// The kinds of events that a trace can show. Without `tracing`, no tool call is visible; without `interaction`, no
 /// permission request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Seen {
     /// True if tool calls, thoughts and results are shown.
     pub tracing: bool,
@@ -146,7 +148,8 @@ pub struct Seen {
 }
 
 /// The model of a session. Either part is absent if unknown.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Model {
     /// The model that the user requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,7 +160,8 @@ pub struct Model {
 }
 
 /// The program of a harness, as it identified itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Agent {
     /// The program's name.
     pub name: String,
@@ -167,7 +171,8 @@ pub struct Agent {
 }
 
 /// An event. Fields that all events share are here, the others are in [`Body`].
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Event {
     /// Position in the trace, from 0 without gaps.
     pub seq: u64,
@@ -189,7 +194,8 @@ fn is_false(flag: &bool) -> bool {
 }
 
 /// The kind of an event, with its fields.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, PartialEq, Serialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Body {
@@ -241,7 +247,8 @@ pub enum Body {
 word!(&Body);
 
 /// A part of a session that is missing in its trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Lost {
     /// A line, or a part of one, that may have been any event.
@@ -255,7 +262,8 @@ pub enum Lost {
 }
 
 /// A file that the engine read or wrote for the agent, and that no call shows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UnseenAction {
     /// The kind of call that would show it.
     pub kind: ToolKind,
@@ -264,7 +272,8 @@ pub struct UnseenAction {
 }
 
 /// A path of a call that leads to another file, because a part of it is a link.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FollowedLink {
     /// The kind of the call.
     pub kind: ToolKind,
@@ -275,7 +284,8 @@ pub struct FollowedLink {
 }
 
 /// The sender of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The user, or the engine in place of the user.
@@ -285,7 +295,8 @@ pub enum Role {
 }
 
 /// A message.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Message {
     /// The sender.
     pub role: Role,
@@ -297,7 +308,8 @@ pub struct Message {
 }
 
 /// Content of a message that is not text. Its bytes are only in the wire log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Attachment {
     /// `image`, `audio`, `resource`, `resource_link` or the agent's own word.
     pub kind: String,
@@ -313,7 +325,8 @@ pub struct Attachment {
 }
 
 /// An entry of the agent's plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanEntry {
     /// The task.
     pub text: String,
@@ -326,7 +339,8 @@ pub struct PlanEntry {
 }
 
 /// The kind of a tool, in ACP's words, independent of the agent's own names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[derive(IntoStaticStr, EnumString, VariantArray)]
 #[strum(serialize_all = "snake_case")]
@@ -377,7 +391,8 @@ impl fmt::Display for ToolKind {
 }
 
 /// A tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolCall {
     /// The agent's own id, made unique if necessary.
     pub call: String,
@@ -418,7 +433,8 @@ impl ToolCall {
 }
 
 /// A place in a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Location {
     /// The path, as the agent wrote it.
     pub path: String,
@@ -428,7 +444,8 @@ pub struct Location {
 }
 
 /// The outcome of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum CallStatus {
@@ -454,7 +471,8 @@ impl CallStatus {
 }
 
 /// The result of a call.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolResult {
     /// The call that ended.
     pub call: String,
@@ -494,7 +512,8 @@ impl ToolResult {
 }
 
 /// A change to one file, as the agent reported it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FileDiff {
     /// The path, as the agent wrote it.
     pub path: String,
@@ -507,7 +526,8 @@ pub struct FileDiff {
 }
 
 /// The scope of a usage report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum UsageScope {
     /// The usage of a single model call.
@@ -519,7 +539,8 @@ pub enum UsageScope {
 }
 
 /// Tokens and cost. Figures that the agent did not report are absent, never zero.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Usage {
     /// The scope of the report.
     pub scope: UsageScope,

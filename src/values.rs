@@ -1,12 +1,12 @@
 //! Small values in YAML files: durations, shares, globs, regular expressions. Each is parsed when it is read.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 use globset::{GlobBuilder, GlobMatcher};
 use regex::Regex;
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -273,8 +273,9 @@ macro_rules! written_as_text {
             }
         }
 
+        #[cfg(test)]
         impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($type).into()
             }
 

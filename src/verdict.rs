@@ -1,6 +1,5 @@
 //! Computes verdicts: of a trial from its grades, and of a cell from its trials. Pure.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
@@ -15,7 +14,8 @@ mod pass_trials;
 pub use pass_trials::PassTrials;
 
 /// The verdict on a trial, or on the trials of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[derive(IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]

@@ -19,7 +19,8 @@ use crate::trace::{ErrorCategory, Exit, FollowedLink, Header, Usage};
 pub const MAX_LINE: usize = 16 << 20;
 
 /// The direction of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Dir {
     /// To the agent's standard input.
@@ -35,7 +36,8 @@ pub enum Dir {
 }
 
 /// A line of the wire log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireLine {
     /// Milliseconds since the trial began.
     #[serde(default)]

@@ -10,7 +10,8 @@ use crate::trace::{Agent, Event};
 use crate::wire::{Dir, WireLine};
 
 /// The explanation of one line.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Explained {
     /// The number of the line in the recording. Absent for the end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +35,8 @@ pub struct Explained {
 }
 
 /// Facts about a session in the header.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeaderFacts {
     /// The agent, as it identified itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +50,8 @@ pub struct HeaderFacts {
 }
 
 /// An event that a line started or continued.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Touched {
     /// True if the line started the event.
     pub new: bool,

@@ -18,7 +18,8 @@ const EXPECTS: [&str; 12] =
     ["assert", "expect", "==", "should", "equal", "to_be", "tobe", "want", "must", "grep", "test ", "diff"];
 
 /// A part of the answer in a prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Answer {
     /// The kind of the part.
     pub kind: AnswerKind,
@@ -27,7 +28,8 @@ pub struct Answer {
 }
 
 /// A kind of part of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerKind {
     /// A line that the reference solution adds.

@@ -12,7 +12,8 @@ use crate::result::TrialResult;
 use crate::verdict::Verdict;
 
 /// The mutations of a case's reference solution, with the results of the graders.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Mutants {
     /// The number of possible mutations.
     pub possible: usize,

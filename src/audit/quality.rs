@@ -8,7 +8,8 @@ use crate::verdict::Verdict;
 use crate::word::word;
 
 /// A finding about the quality of a case.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, PartialEq, Serialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "code", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Finding {

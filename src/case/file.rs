@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -29,7 +28,8 @@ use crate::verdict::PassTrials;
 pub const CASE_ONLY: [&str; 4] = ["id", "prompt", "turns", "oracle"];
 
 /// A case or a suite, as written. Keys that the file does not contain are absent.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Layer {
     /// The case's name. Default: the path below the root of the cases, without extension.
@@ -103,7 +103,8 @@ pub struct Layer {
 }
 
 /// The folder an agent works in, from one of `copy`, `git` and `files`. Default: an empty folder.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{copy: template}`")]
 pub struct WorkspaceLayer {
     /// The folder to copy.
@@ -123,7 +124,8 @@ pub struct WorkspaceLayer {
 }
 
 /// Timeouts for the parts of a trial that are not the agent's.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{setup: 10m}`")]
 pub struct TimeoutsLayer {
     /// Timeout of each command of `workspace.setup`. Default: `timeouts.setup` of the manifest, else `10m`.
@@ -131,7 +133,8 @@ pub struct TimeoutsLayer {
 }
 
 /// A Git repository, given by one of `path` and `url`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{path: repo, rev: main}`")]
 pub struct GitLayer {
     /// The folder of a local repository.
@@ -145,18 +148,20 @@ pub struct GitLayer {
 }
 
 /// The condition under which a case passes.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{threshold: 0.8}`")]
 pub struct PassLayer {
     /// The score that a trial must reach: above 0, at most 1. Default: 1.0, at which every counted grader must have passed.
-    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0)))]
     pub threshold: Option<Fraction>,
     /// The number of trials that must pass: `all`, `any` or a share.
     pub trials: Option<PassTrials>,
 }
 
 /// A reference solution, given by one of `copy`, `script` and `patch`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{patch: solution.patch}`")]
 pub struct OracleLayer {
     /// A folder that is copied over the workspace.
@@ -168,7 +173,8 @@ pub struct OracleLayer {
 }
 
 /// The model behind the gateway: exactly one of `script` and `cassette`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{script: model.yaml}`")]
 pub struct ModelLayer {
     /// A script with the model's answers.
@@ -189,7 +195,8 @@ impl ModelLayer {
 }
 
 /// The conditions under which errored trials are retried.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{max: 2}`")]
 pub struct RetriesLayer {
     /// The maximum number of retries.
@@ -199,7 +206,8 @@ pub struct RetriesLayer {
 }
 
 /// The settings of a case's snapshots.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{text: full}`")]
 pub struct SnapshotLayer {
     /// The form in which texts are kept in snapshots.

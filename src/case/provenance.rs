@@ -1,10 +1,10 @@
 //! The origin of a case that was made from a commit or a session.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The origin of a case. It changes nothing about a trial.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Provenance {
     /// The commit with the solution.
@@ -43,7 +43,8 @@ pub struct Provenance {
 }
 
 /// The hunks of a solution that its tests check: each hunk was reverted in turn, and the tests were run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Hunks {
     /// The number of hunks of the solution.

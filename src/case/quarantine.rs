@@ -1,12 +1,12 @@
 //! The quarantine of a case: until a day its verdicts are shown and do not count.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::values::Day;
 
 /// The quarantine of a case. Until its last day the case's verdicts are shown and change no exit code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Quarantine {
     /// The last day of the quarantine, in UTC: `2027-01-31`.

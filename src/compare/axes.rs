@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::side::{Arm, Side};
@@ -12,7 +11,8 @@ use crate::statistics::means;
 use crate::statistics::{Interval, LEVEL, several};
 
 /// The effect of a value of an axis.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AxisEffect {
     /// The key that differs.
     pub axis: String,

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changes::{Change, changes};
@@ -16,7 +15,8 @@ use crate::trace::ToolKind;
 const MOST_TRACES: usize = 24;
 
 /// Differences in behaviour between two arms. A figure is absent if one of the arms did not show it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Behaviour {
     /// Tool calls per trial, by kind.
     pub calls: Vec<CallsOfKind>,
@@ -29,7 +29,8 @@ pub struct Behaviour {
 }
 
 /// Tool calls of one kind per trial.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallsOfKind {
     /// The kind.
     pub kind: ToolKind,
@@ -40,7 +41,8 @@ pub struct CallsOfKind {
 }
 
 /// The first step in which the typical traces of a case differ.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Parting {
     /// Id of the case.
     pub case: String,
@@ -55,7 +57,8 @@ pub struct Parting {
 }
 
 /// A grader that one arm fails and the opposite arm never fails, or a rule that only one arm breaks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BrokenByOne {
     /// The grader's name.
     pub name: String,

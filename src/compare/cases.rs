@@ -1,6 +1,5 @@
 //! The cases of a comparison, the largest loss first: pass counts of both arms, p-values and flags.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use strum::IntoStaticStr;
 
@@ -16,7 +15,8 @@ use crate::word::word;
 const FALSE_FINDS: f64 = 0.1;
 
 /// A case of a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseRow {
     /// The case's id.
     pub case: String,
@@ -37,7 +37,8 @@ pub struct CaseRow {
 }
 
 /// The outcomes of an arm's trials of one case.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tried {
     /// Trials that passed.
     pub passed: u64,
@@ -48,7 +49,8 @@ pub struct Tried {
 }
 
 /// A flag of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Flag {
@@ -134,7 +136,8 @@ fn flags(case: &Paired<'_>, p_adjusted: Option<f64>) -> Vec<Flag> {
 }
 
 /// The comparison over the cases of one tag, without any adjustment for the number of tags.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Slice {
     /// The tag.
     pub tag: String,

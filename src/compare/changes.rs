@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::join::Paired;
@@ -84,7 +83,8 @@ pub fn figures(result: &TrialResult) -> Vec<(Figure, f64)> {
 }
 
 /// A figure that differs between two arms.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Change {
     /// The figure, per trial.
     pub figure: String,

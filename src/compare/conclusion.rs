@@ -1,7 +1,6 @@
 //! States the conclusion about each arm of an experiment in one sentence: whether it helps, by how much, at which cost,
 //! and which sample size would make it certain.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::coverage::Trials;
@@ -11,7 +10,8 @@ use crate::rounding::{percent_figure, points_figure};
 use crate::text::plural;
 
 /// The conclusion about an arm.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Conclusion {
     /// Name of the arm.
     pub arm: String,

@@ -1,7 +1,6 @@
 //! The evidence that a comparison is based on: the share of planned trials that have a score, and the cases of
 //! the old arm that have a comparable score in the new one. Pure.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::join::{Joined, Reason};
@@ -9,7 +8,8 @@ use super::side::Arm;
 use crate::fold::CaseTrials;
 
 /// The evidence that a comparison of two arms is based on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RestsOn {
     /// The old arm's trials.
     pub old: Trials,
@@ -22,7 +22,8 @@ pub struct RestsOn {
 }
 
 /// The trials of an arm.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trials {
     /// The number of planned trials, without skipped ones.
     pub planned: u64,

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::join::{Joined, Reason};
@@ -34,7 +33,8 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
 }
 
 /// A caveat: it does not prevent the comparison, but the reader needs to know it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Doubt {
     /// The subject of the caveat.
     pub about: About,
@@ -43,7 +43,8 @@ pub struct Doubt {
 }
 
 /// The subject of a caveat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum About {
     /// Both sides contain the same trials: the baseline was made from the other run, or one run is a regrading of the

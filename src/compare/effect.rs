@@ -1,7 +1,6 @@
 //! The difference between two arms over their cases: its confidence interval, the interval's own test, and the
 //! verdict.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use strum::IntoStaticStr;
 
@@ -12,7 +11,8 @@ use crate::statistics::{Interval, means, paired, tables};
 use crate::word::word;
 
 /// The method by which an interval and its p-value are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Paired t interval over cases; the p-value is that of the t test.
@@ -63,7 +63,8 @@ pub struct Effect {
 }
 
 /// The number of cases in which the new arm wins, loses or ties.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Counts {
     /// Cases in which the new arm is better.
     pub wins: u64,
@@ -215,7 +216,8 @@ fn t_could_be_significant(cases: &[Paired<'_>], counts: Counts, quantile: f64) -
 }
 
 /// The verdict of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Verdict {

@@ -1,7 +1,6 @@
 //! Gates of a comparison: a margin, a minimum score, a maximum cost, no lost critical case, and minimum shares
 //! of completed trials and compared cases.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::effect::Effect;
@@ -30,7 +29,8 @@ pub const ALPHA: f64 = 0.05;
 const SHOWN: usize = 8;
 
 /// A gate and its result.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Gate {
     /// The arm that the gate applies to.
     pub arm: String,
@@ -65,7 +65,8 @@ impl Gate {
 }
 
 /// The condition of a gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The new arm is not worse than the old arm by more than a margin.

@@ -1,7 +1,6 @@
 //! The power of a comparison: the minimum detectable effect, and the cases or trials needed to detect a smaller
 //! one.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::effect::{Effect, Method};
@@ -13,7 +12,8 @@ use crate::statistics::power::{self, Spread};
 
 /// The power of a comparison: the minimum detectable effect, and the cases or trials needed to detect a smaller
 /// one.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Power {
     /// The minimum detectable effect at 80 % power.
     pub smallest_effect: f64,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::case::CaseKind;
@@ -18,7 +17,8 @@ use crate::verdict::Verdict;
 const DRAWS: usize = 2_000;
 
 /// The comparison of an arm with itself.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SelfCheck {
     /// The name of the arm.
     pub arm: String,

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::changes::{Figure, Sum, figures};
@@ -69,7 +68,8 @@ pub struct Side {
 }
 
 /// The properties of a case that decide whether it can be compared.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseFacts {
     /// Digest of everything that the case is made from.
     pub digest: String,
@@ -123,7 +123,8 @@ pub struct Arm {
 }
 
 /// The agents, models, judge models and sandboxes with which the trials of an arm were made and judged.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MadeWith {
     /// The agents with their versions.
     #[serde(default)]

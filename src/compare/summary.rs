@@ -1,6 +1,5 @@
 //! The summary of each arm: score with interval, pass@k, cost, tokens, duration, and the arms that dominate it.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::side::Arm;
@@ -12,7 +11,8 @@ use crate::statistics::{Interval, attempts, figures};
 const ENOUGH_FOR_P95: usize = 60;
 
 /// An arm of a comparison, over all its own cases.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArmSummary {
     /// The arm's name.
     pub name: String,

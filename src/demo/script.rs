@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use strum::IntoStaticStr;
 
@@ -17,7 +16,8 @@ use crate::values::Time;
 pub const DEFAULT_MODEL: &str = "demo-1";
 
 /// The actions of the demo agent, prompt by prompt.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Script {
     /// The model that the demo agent reports. Default: `demo-1`.
@@ -35,7 +35,8 @@ pub struct Script {
 }
 
 /// The demo agent's response to one prompt.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Turn {
     /// The steps of the turn, in order.
@@ -43,7 +44,8 @@ pub struct Turn {
 }
 
 /// An action of the demo agent.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// Sends a thought.
@@ -81,7 +83,8 @@ pub enum Step {
 }
 
 /// A question to the user.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Question {
     /// The text of the question.
@@ -98,7 +101,8 @@ pub struct Question {
 }
 
 /// An entry of the plan.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PlanLine {
     /// The task.
@@ -112,7 +116,8 @@ pub struct PlanLine {
 }
 
 /// The status of a plan entry, in ACP's words.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum PlanStatus {
@@ -128,7 +133,8 @@ pub enum PlanStatus {
 word!(PlanStatus);
 
 /// The priority of a plan entry, in ACP's words.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum PlanPriority {
@@ -163,7 +169,8 @@ pub struct Manner<'a> {
 macro_rules! tool_steps {
     ($($(#[$doc:meta])* $name:ident { $($(#[$note:meta])* $key:ident: $type:ty,)* })*) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, PartialEq, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
         pub struct $name {
             $($(#[$note])* pub $key: $type,)*
@@ -281,7 +288,8 @@ fn here() -> String {
 }
 
 /// The usage of a model call. All usage steps of a turn are added up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct UsageStep {
     /// Input tokens, without cached ones.

@@ -1,14 +1,14 @@
 //! An experiment file, as written.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::StrDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::variant::{VariantLayer, with_variant_keys};
 
@@ -83,8 +83,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
     }
 }
 
+#[cfg(test)]
 impl<T: JsonSchema> JsonSchema for Ordered<T> {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         format!("MapOf{}", T::schema_name()).into()
     }
 
@@ -245,8 +246,9 @@ impl<'de, D: Deserializer<'de>> MapAccess<'de> for OneKey<'_, D> {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for Matrix {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Matrix".into()
     }
 
@@ -254,9 +256,9 @@ impl JsonSchema for Matrix {
         let variant = VariantLayer::json_schema(generator).to_value();
         let keys = variant.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
         let axes = keys.into_iter().map(|(key, value)| {
-            let words = json!({"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 2});
-            let labels = json!({"type": "object", "additionalProperties": value, "minProperties": 2});
-            (key, json!({"anyOf": [words, labels]}))
+            let words = serde_json::json!({"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 2});
+            let labels = serde_json::json!({"type": "object", "additionalProperties": value, "minProperties": 2});
+            (key, serde_json::json!({"anyOf": [words, labels]}))
         });
         let axes: serde_json::Map<String, Value> = axes.collect();
         json_schema!({"type": "object", "properties": axes, "additionalProperties": false, "minProperties": 1})

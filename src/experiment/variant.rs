@@ -1,9 +1,9 @@
 //! The keys of a variant, as written, and how one variant is laid over another.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess};
@@ -39,7 +39,8 @@ pub const KEYS: [&str; 14] = [
 macro_rules! with_variant_keys {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[$of:meta])* pub $key:ident: $type:ty,)* }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize, schemars::JsonSchema)]
+        #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
         pub struct $name {
             $($(#[$of])* pub $key: $type,)*
@@ -104,10 +105,11 @@ impl PromptEdit {
 }
 
 /// Texts around the prompt, as a map.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[derive(Default)]
-#[schemars(rename = "PromptEditMap")]
+#[cfg_attr(test, schemars(rename = "PromptEditMap"))]
 struct PromptBody {
     /// The text before the prompt.
     prefix: String,
@@ -144,8 +146,9 @@ impl<'de> Shapes<'de> for PromptEdit {
 
 deserialize_shapes!(PromptEdit, deserialize_any);
 
+#[cfg(test)]
 impl JsonSchema for PromptEdit {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "PromptEdit".into()
     }
 

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,7 +15,8 @@ mod check;
 mod when;
 
 /// The answers of a scripted model, turn by turn.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Script {
     /// The model name in responses. Default: the requested model.
@@ -40,7 +40,8 @@ pub struct Script {
 }
 
 /// The treatment of requests that offer no tools. Agents make such requests for titles and summaries, for example.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WithoutTools {
     /// Requests without tools are answered aside: with a few words, and without using a turn.
@@ -51,7 +52,8 @@ pub enum WithoutTools {
 }
 
 /// The turns of a sub-agent.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SubAgent {
     /// The pattern that selects the conversation: it must be found in the first user message.
@@ -61,7 +63,8 @@ pub struct SubAgent {
 }
 
 /// An answer of the model.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Turn {
     /// The condition on the results of earlier calls. If no alternative of a turn fits, the turn cannot be played.
@@ -92,7 +95,8 @@ pub struct Turn {
 }
 
 /// A call by its kind, or by the name of the agent's own tool. Exactly one of the kinds and `tool` is required.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ScriptedCall {
     /// Writes a file.
@@ -114,7 +118,8 @@ pub struct ScriptedCall {
 }
 
 /// Writes a file, and replaces an existing one.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Write {
     /// The file, relative to the workspace.
@@ -124,7 +129,8 @@ pub struct Write {
 }
 
 /// Reads a file.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Read {
     /// The file, relative to the workspace.
@@ -132,7 +138,8 @@ pub struct Read {
 }
 
 /// Replaces a text in a file.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Edit {
     /// The file, relative to the workspace.
@@ -144,7 +151,8 @@ pub struct Edit {
 }
 
 /// Runs a command.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Execute {
     /// The command line, run by a shell.
@@ -152,7 +160,8 @@ pub struct Execute {
 }
 
 /// Searches files for a text.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Search {
     /// The regular expression to search for.
@@ -163,7 +172,8 @@ pub struct Search {
 }
 
 /// Asks the user a question.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
     /// The question.
@@ -220,7 +230,8 @@ impl ScriptedCall {
 
 /// The token usage of an answer, counted as in the trace: no token is counted twice, except thoughts, which are
 /// part of the output.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Usage {
     /// Input tokens, without cached ones.
@@ -243,7 +254,8 @@ impl Usage {
 }
 
 /// The stop reason of an answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// The answer is complete.
@@ -260,7 +272,8 @@ pub enum Stop {
 }
 
 /// A simulated fault of an answer.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema, strum::IntoStaticStr)]
+#[derive(Debug, Clone, PartialEq, Deserialize, strum::IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Fault {
@@ -287,11 +300,12 @@ pub enum Fault {
 word!(&Fault);
 
 /// A refused request.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HttpError {
     /// The HTTP status, 400 or above.
-    #[schemars(range(min = 400, max = 599))]
+    #[cfg_attr(test, schemars(range(min = 400, max = 599)))]
     pub status: u16,
     /// The error message.
     #[serde(default)]
@@ -302,7 +316,8 @@ pub struct HttpError {
 }
 
 /// A rate limit that a request exceeds.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct RateLimit {
     /// The time after which the service asks to retry. Default: the service does not state one.
@@ -314,7 +329,8 @@ pub struct RateLimit {
 }
 
 /// An error in the middle of a stream.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ErrorEvent {
     /// The error message.

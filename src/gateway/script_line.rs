@@ -7,7 +7,8 @@ use super::play::AnswerKind;
 use crate::text::{first_chars, marked};
 
 /// The turn that a script played for a request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScriptLine {
     /// The kind of answer.
     pub played: AnswerKind,

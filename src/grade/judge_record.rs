@@ -1,6 +1,5 @@
 //! The judge models of a grade: their answers, their calibration and their cost.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
@@ -8,7 +7,8 @@ use crate::trace::amount::Amount;
 use crate::word::word;
 
 /// The judge models of a grade, their instructions, and their cost. Unknown figures are absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JudgeRecord {
     /// The judges, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`; several are separated by ` + `.
     pub model: String,
@@ -53,7 +53,8 @@ pub struct JudgeRecord {
 }
 
 /// The usage of the model that answered permission requests of a trial for the policy `llm`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PolicyRecord {
     /// The model, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
     pub model: String,
@@ -121,7 +122,8 @@ impl PolicyRecord {
 }
 
 /// A figure of the usage of models that the engine itself called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AskedFigure {
     /// All tokens.
@@ -149,7 +151,8 @@ impl AskedFigures {
 }
 
 /// The answers of one judge.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OneJudge {
     /// The name of the judge.
     pub judge: String,
@@ -168,8 +171,9 @@ pub struct OneJudge {
 }
 
 /// The finding about one criterion, checked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Finding")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Finding"))]
 pub struct CriterionFinding {
     /// The criterion.
     pub criterion: String,
@@ -192,7 +196,8 @@ pub struct CriterionFinding {
 }
 
 /// The verdict on a criterion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[derive(IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -208,7 +213,8 @@ pub enum CriterionVerdict {
 word!(CriterionVerdict);
 
 /// The outcome of one order, or of both together, from the agent's side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PairOutcome {
     /// The agent's work is better than the reference.

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::Kind;
 use super::entry::Common;
@@ -40,39 +40,40 @@ pub fn read<'de, D: Deserializer<'de>>(word: &str, body: D, common: &mut Common)
 }
 
 /// Returns the schema of the body of an assertion.
+#[cfg(test)]
 pub fn schema(word: &str) -> Value {
-    let text = json!({"type": "string", "minLength": 1});
-    let count = json!({"type": "integer", "minimum": 0});
-    let tool = json!({"name": text, "pattern": text});
+    let text = serde_json::json!({"type": "string", "minLength": 1});
+    let count = serde_json::json!({"type": "integer", "minimum": 0});
+    let tool = serde_json::json!({"name": text, "pattern": text});
     let map = |more: Value, required: &[&str]| {
-        let mut properties = json!({"weight": {"type": "number", "minimum": 0}, "gate": {"type": "boolean"}, "diagnostic": {"type": "boolean"}});
+        let mut properties = serde_json::json!({"weight": {"type": "number", "minimum": 0}, "gate": {"type": "boolean"}, "diagnostic": {"type": "boolean"}});
         if let (Value::Object(all), Value::Object(tool), Value::Object(more)) = (&mut properties, &tool, more) {
             all.extend(tool.clone());
             all.extend(more);
         }
-        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+        serde_json::json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
     };
     let body = match word {
         "trajectory:tool-used" => {
-            let list = json!({"type": "array", "minItems": 1, "items": text});
-            json!({"anyOf": [text, list, map(json!({"min": count, "max": count}), &[])]})
+            let list = serde_json::json!({"type": "array", "minItems": 1, "items": text});
+            serde_json::json!({"anyOf": [text, list, map(serde_json::json!({"min": count, "max": count}), &[])]})
         }
         "trajectory:tool-args-match" => {
-            let ignore = json!({"anyOf": [text, {"type": "array", "items": text}]});
-            let object = json!({"type": "object"});
+            let ignore = serde_json::json!({"anyOf": [text, {"type": "array", "items": text}]});
+            let object = serde_json::json!({"type": "object"});
             map(
-                json!({"args": object, "arguments": object, "mode": {"enum": ["partial", "exact"]}, "ignore": ignore}),
+                serde_json::json!({"args": object, "arguments": object, "mode": {"enum": ["partial", "exact"]}, "ignore": ignore}),
                 &[],
             )
         }
         "trajectory:tool-sequence" => {
-            let step = json!({"anyOf": [text, map(json!({"type": {"const": "tool"}}), &[])]});
-            let steps = json!({"type": "array", "minItems": 1, "items": step});
-            json!({"anyOf": [steps, map(json!({"mode": {"enum": ["in_order", "exact"]}, "steps": steps}), &["steps"])]})
+            let step = serde_json::json!({"anyOf": [text, map(serde_json::json!({"type": {"const": "tool"}}), &[])]});
+            let steps = serde_json::json!({"type": "array", "minItems": 1, "items": step});
+            serde_json::json!({"anyOf": [steps, map(serde_json::json!({"mode": {"enum": ["in_order", "exact"]}, "steps": steps}), &["steps"])]})
         }
-        _ => map(json!({"type": {"const": "tool"}, "min": count, "max": count}), &["type"]),
+        _ => map(serde_json::json!({"type": {"const": "tool"}, "min": count, "max": count}), &["type"]),
     };
-    json!({"description": "as in promptfoo", "allOf": [body]})
+    serde_json::json!({"description": "as in promptfoo", "allOf": [body]})
 }
 
 /// The common keys beside the assertion's own.

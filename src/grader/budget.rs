@@ -1,10 +1,10 @@
 //! `budget`: limits on the figures of a trial. Limits are inclusive: only a value above the limit exceeds it.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
@@ -155,8 +155,9 @@ impl<T: Serialize> Serialize for Limit<T> {
     }
 }
 
+#[cfg(test)]
 impl<T: JsonSchema> JsonSchema for Limit<T> {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         format!("LimitOf{}", T::schema_name()).into()
     }
 
@@ -176,7 +177,8 @@ impl<T: JsonSchema> JsonSchema for Limit<T> {
 }
 
 /// The maximum that a trial may spend.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{cost-usd: 1}`")]
 pub struct Budget {
     /// Cost in US dollars.

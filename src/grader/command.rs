@@ -1,11 +1,11 @@
 //! `command`: runs a command in the workspace and checks how it ends.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,8 @@ use crate::yaml::shapes::{self, Shapes, deserialize_shapes};
 const TIMEOUT: Time = Time(Duration::from_secs(300));
 
 /// A command, and how it must end.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a map such as `{run: make test}`")]
 pub struct RunCommand {
     /// The command: a line for `sh -c`, or a list of a program and its arguments.
@@ -113,8 +114,9 @@ impl fmt::Display for Run {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for Run {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Run".into()
     }
 

@@ -1,7 +1,6 @@
 //! `diff`: checks which files the trial changed.
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
@@ -12,7 +11,8 @@ use crate::values::PathGlob;
 use crate::yaml::lists::filled;
 
 /// The files that must change, and the files that may change.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{created: [src/a.rs]}`")]
 pub struct Diff {
     /// Only files that match one of these globs may change. To allow no change, use `none: true`.

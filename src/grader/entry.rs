@@ -1,9 +1,9 @@
 //! Reads graders from a case: a map with one key, whose body also takes the keys that every grader takes.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::shared_keys::{SharedKeys, Split};
 use super::{Kind, aliases};
-use crate::yaml::shapes::{Shapes, deserialize_shapes, one_key};
+use crate::yaml::shapes::{Shapes, deserialize_shapes};
 use crate::yaml::wrong_part::WrongPart;
 
 /// A grader as written in a case.
@@ -319,8 +319,9 @@ impl Serialize for GraderEntry {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for GraderEntry {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Grader".into()
     }
 
@@ -328,7 +329,7 @@ impl JsonSchema for GraderEntry {
         let mut kinds: Vec<Value> = Vec::new();
         for (word, mut body) in Kind::schemas(generator) {
             add_properties(&mut body, &common_properties());
-            kinds.push(one_key(word, body.to_value()));
+            kinds.push(crate::yaml::shapes::one_key(word, body.to_value()));
         }
         let mut named = json_schema!({
             "type": "object",
@@ -337,12 +338,13 @@ impl JsonSchema for GraderEntry {
             "additionalProperties": false
         });
         add_properties(&mut named, &common_properties());
-        kinds.push(one_key(USE, serde_json::json!({"oneOf": [{"type": "string"}, named]})));
-        kinds.extend(aliases::WORDS.map(|word| one_key(word, aliases::schema(word))));
+        kinds.push(crate::yaml::shapes::one_key(USE, serde_json::json!({"oneOf": [{"type": "string"}, named]})));
+        kinds.extend(aliases::WORDS.map(|word| crate::yaml::shapes::one_key(word, aliases::schema(word))));
         json_schema!({"description": "a grader: a map of one key", "oneOf": kinds})
     }
 }
 
+#[cfg(test)]
 fn common_properties() -> Value {
     serde_json::json!({
         "name": {"type": "string", "minLength": 1, "description": "its name in reports"},
@@ -353,6 +355,7 @@ fn common_properties() -> Value {
 }
 
 /// Adds properties to the schema of an object.
+#[cfg(test)]
 pub(super) fn add_properties(schema: &mut Schema, more: &Value) {
     let object = schema.ensure_object();
     let properties = object.entry("properties").or_insert_with(|| serde_json::json!({}));

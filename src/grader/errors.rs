@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
@@ -20,7 +19,8 @@ use crate::yaml::lists::said;
 const KEPT: usize = 40;
 
 /// A bound on failed calls, and the calls that must follow them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{max: 0}`")]
 pub struct Errors {
     /// The maximum number of failed calls. Refused and cancelled calls did not fail.

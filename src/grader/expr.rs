@@ -1,13 +1,13 @@
 //! `expr`: evaluates an expression over a trial. It keeps only the data that the expression uses, which may be
 //! all calls.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Serialize, Serializer};
@@ -36,7 +36,8 @@ mod shape;
 const VARIABLES: [&str; 8] = ["calls", "messages", "output", "stop", "usage", "permissions", "files", "metrics"];
 
 /// An expression that gives true, false, or a share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a map such as `{cel: size(calls) > 0}`")]
 pub struct Expr {
     /// The expression, in CEL: true, false, or a number from 0 to 1.
@@ -84,8 +85,9 @@ impl Serialize for Cel {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for Cel {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Cel".into()
     }
 

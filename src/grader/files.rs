@@ -7,7 +7,6 @@ use std::path::{Component, Path, PathBuf};
 
 use async_trait::async_trait;
 use rustix::io::Errno;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
@@ -27,7 +26,8 @@ use crate::yaml::wrong_part::WrongPart;
 const LARGEST: u64 = 256 << 20;
 
 /// The files that the workspace must contain. Paths are relative to the workspace and stay inside it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{exists: [src/a.rs]}`")]
 pub struct Files {
     /// For each of these globs, a matching file or folder must exist.

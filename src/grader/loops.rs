@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
@@ -27,12 +26,13 @@ const LONGEST: usize = 4;
 const POINTED_AT: usize = 40;
 
 /// A bound on immediate repetitions of the same calls.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a map such as `{max: 3}`")]
 pub struct Loops {
     /// The maximum number of consecutive occurrences of a block of 1 to 4 calls, each of the same kind, name
     /// and input.
-    #[schemars(range(min = 1))]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub max: u64,
 }
 

@@ -1,7 +1,6 @@
 //! `model`: checks which model answered.
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer};
@@ -11,7 +10,8 @@ use crate::trace::{Body, Event, Lost, Usage};
 use crate::values::NameGlob;
 
 /// The model that must have answered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a map such as `{effective: claude-*}`")]
 pub struct ModelIs {
     /// A glob for the model that the agent reports; `*` matches anything.

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
@@ -31,7 +30,8 @@ use number::Number;
 use similarity::Similarity;
 
 /// Requirements on the final answer. Trailing white space is ignored.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{contains: done}`")]
 pub struct Output {
     /// A text that the answer must equal, or a list of which it must equal one.

@@ -4,7 +4,6 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rubric::patch;
@@ -32,7 +31,8 @@ use crate::yaml::wrong_part::WrongPart;
 const CHARACTERS: usize = 30_000;
 
 /// A comparison of the session with a reference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -64,7 +64,8 @@ pub struct Pairwise {
 pub const PAIR: &str = "pair";
 
 /// A reference. Exactly one key is required; it determines whether answers or sessions are compared.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{file: answer.md}`")]
 pub struct Reference {
     /// A text that the final answer is compared with.
@@ -79,7 +80,8 @@ pub struct Reference {
 }
 
 /// The grade of a tie.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Tie {
     /// A tie passes.

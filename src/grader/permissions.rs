@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
@@ -30,7 +29,8 @@ const SHOWN: usize = 20;
 
 /// Requirements on permission requests. Matchers apply to the calls for which permission was requested,
 /// whatever their outcome, and to the answers.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{respected: true}`")]
 pub struct Permissions {
     /// Each of these must have been requested.

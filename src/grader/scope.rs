@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
@@ -19,7 +18,8 @@ use crate::yaml::lists::filled;
 const KEPT: usize = 40;
 
 /// The files that may be touched. Paths in the workspace are relative to it, others are absolute.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{only: [src/**]}`")]
 pub struct Scope {
     /// Globs of files that may change. To allow no change, use `never: ["**"]`.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -24,7 +23,8 @@ const TIMEOUT: Time = Time(Duration::from_secs(300));
 const MOST: usize = 1000;
 
 /// A program that grades.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a map such as `{run: python3 grade.py}`")]
 pub struct Script {
     /// The program and its arguments. An argument that names a file beside the case is replaced by its path.

@@ -1,10 +1,10 @@
 //! `skills`: checks which skills the agent used, by the signs that the manifest of its harness names.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use async_trait::async_trait;
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -27,7 +27,8 @@ const POINTED_AT: usize = 40;
 const NAMED: usize = 40;
 
 /// The skills that the agent must and must not use.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{used: [pdf]}`")]
 pub struct Skills {
     /// Skills that must have been used.
@@ -71,8 +72,9 @@ impl Serialize for SkillName {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for SkillName {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "SkillName".into()
     }
 

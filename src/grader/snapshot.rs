@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CaseOf, Evidence, Findings, GraderSpec, Needs, Observer, text};
@@ -28,7 +27,8 @@ const LENGTH: usize = 400;
 const EVIDENCE: usize = 100;
 
 /// A comparison of the trial with the accepted snapshot of its case, harness and model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{min: 1}`")]
 pub struct Snapshot {
     /// The share of calls and other items that must match the snapshot. Default: all.
@@ -36,7 +36,7 @@ pub struct Snapshot {
     pub min: Option<Fraction>,
     /// The folder of the case's snapshots, and the case's settings. Set when the case is read.
     #[serde(skip)]
-    #[schemars(skip)]
+    #[cfg_attr(test, schemars(skip))]
     place: Option<Place>,
 }
 

@@ -1,7 +1,6 @@
 //! `stop`: checks how the session ended.
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
@@ -12,7 +11,8 @@ use crate::trace::{Body as EventBody, Event, StopReason};
 use crate::yaml::lists::OneOrList;
 
 /// The required end of the session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a map such as `{reason: [end_turn]}`")]
 pub struct StopIs {
     /// The stop reason, or a list of which one must apply.

@@ -1,8 +1,8 @@
 //! `tool-calls`: checks which calls the agent made, and which it must not make.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, MapAccess};
 use serde::{Deserialize, Serialize, Serializer};
@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use super::assign::{Want, assign};
 use super::checks::Checks;
-use super::entry::add_properties;
 use super::sequence::{Chain, Follow, MadeCall};
 use super::shared_keys::{SharedKeys, Split};
 use super::speakers::Span;
@@ -30,7 +29,8 @@ const SHOWN: usize = 8;
 const POINTED_AT: usize = 40;
 
 /// The required and forbidden tool calls.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -75,7 +75,8 @@ pub struct RequiredCall {
 }
 
 /// A number of calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Count {
     /// The minimum.
@@ -128,15 +129,16 @@ impl Serialize for RequiredCall {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for RequiredCall {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Wanted".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let count = generator.subschema_for::<Count>();
         let mut schema = Matcher::json_schema(generator);
-        add_properties(&mut schema, &serde_json::json!({"count": count}));
+        crate::grader::entry::add_properties(&mut schema, &serde_json::json!({"count": count}));
         schema
     }
 }

@@ -1,9 +1,9 @@
 //! `trajectory`: compares the tool calls of a trial with the expected ones, in one of several modes.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -30,7 +30,8 @@ const LABELS: usize = 200;
 const SHOWN: usize = 5;
 
 /// The expected tool calls, and how they are compared with those that were made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -59,7 +60,8 @@ fn main_agent() -> Speaker {
 }
 
 /// A mode of comparison.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// The calls equal the expected ones, position by position.
@@ -189,8 +191,9 @@ fn expected<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Item>, D::
     deserializer.deserialize_seq(List)
 }
 
+#[cfg(test)]
 impl JsonSchema for Item {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "ExpectedCall".into()
     }
 

@@ -1,5 +1,6 @@
 //! The exit codes of an agent's program, and their meanings according to its manifest.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,7 @@ impl Serialize for ExitCode {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for ExitCode {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "ExitCode".into()
@@ -82,6 +84,7 @@ impl Serialize for ExitMeaning {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for ExitMeaning {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "ExitMeaning".into()

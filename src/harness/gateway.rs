@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Home, Manifest, ModelVia};
@@ -12,7 +11,8 @@ use crate::secrets::looks_secret;
 use crate::values::Pattern;
 
 /// The settings that point an agent at a gateway on loopback.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GatewayRoute {
     /// The API that the agent speaks to the server.
@@ -53,7 +53,8 @@ pub struct GatewayRoute {
 }
 
 /// The comparison of the results of tools with a recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Results {
     /// Tool results are compared: if a tool result differs from the recorded one, the request is a miss.

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::yaml::shapes::{Shapes, deserialize_shapes};
 
 /// The home directory of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Home {
     /// `home: user`: the user's own home, which is reported as a warning in every result.
@@ -33,7 +33,8 @@ impl<'de> Shapes<'de> for Home {
 deserialize_shapes!(Home, deserialize_any);
 
 /// A home by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HomeName {
     /// The user's own home.
@@ -41,7 +42,8 @@ pub enum HomeName {
 }
 
 /// A private home.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PrivateHome {
     /// Files and folders copied from the user's home, if they exist.

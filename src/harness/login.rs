@@ -6,7 +6,6 @@ use std::fs::Metadata;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Home, Manifest};
@@ -14,7 +13,8 @@ use crate::secrets::looks_secret;
 use crate::values::Pattern;
 
 /// A method of ACP's `authenticate` that needs no person. It is called when the agent asks for a login.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Method {
     /// The id of the method in the agent's `authMethods`.
@@ -37,7 +37,8 @@ impl Method {
 }
 
 /// The verification of the variables, files and methods that a manifest names for the login.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Evidence {
     /// The methods of verification. An empty list means that the login was not verified.
@@ -63,7 +64,8 @@ impl Evidence {
 }
 
 /// A method of verifying the login entries of a manifest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum VerifiedBy {
     /// The agent was started, and its answers confirm the entries.
@@ -87,7 +89,8 @@ impl VerifiedBy {
 
 /// Variables whose names are in a file in the user's home, such as the `env_key` of Codex's configuration. They
 /// are passed on, and their values are redacted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NamedIn {
     /// The file, relative to the user's home.
@@ -144,7 +147,8 @@ pub fn is_variable(name: &str) -> bool {
 }
 
 /// The login methods of an agent and the availability of each.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Login {
     /// The environment variables that hold keys and tokens.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -164,7 +168,8 @@ pub struct Login {
 }
 
 /// An environment variable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Variable {
     /// The name of the variable.
     pub name: String,
@@ -176,7 +181,8 @@ pub struct Variable {
 }
 
 /// A file or a folder in the user's home.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct File {
     /// The path of the file, relative to the home.
     pub path: String,
@@ -185,7 +191,8 @@ pub struct File {
 }
 
 /// A method of the manifest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Offered {
     /// The id of the method.
     pub method: String,

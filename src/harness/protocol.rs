@@ -7,7 +7,8 @@ use crate::attachment::Kind;
 use crate::word::word;
 
 /// A protocol that this program speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr, EnumString)]
 #[strum(serialize_all = "kebab-case")]

@@ -1,6 +1,5 @@
 //! The routes by which a case's system prompt and its MCP servers reach an agent, in the agent's own form.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Manifest;
@@ -9,7 +8,8 @@ use crate::harness::Adapter;
 use crate::values::NameGlob;
 
 /// The route by which a system prompt reaches the agent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SystemPromptRoute {
     /// The method.
@@ -20,7 +20,8 @@ pub struct SystemPromptRoute {
 }
 
 /// A method of passing a system prompt.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SystemPromptVia {
     /// Before the first prompt, with a warning: the agent takes the text for the user's words.
@@ -33,7 +34,8 @@ pub enum SystemPromptVia {
 }
 
 /// The route by which the MCP servers of a case reach the agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ServersRoute {
     /// The method.
@@ -50,7 +52,8 @@ pub struct ServersRoute {
 }
 
 /// A method of passing MCP servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ServersVia {
     /// ACP: `session/new`.

@@ -1,13 +1,13 @@
 //! The `session-file` of a manifest: the form of the files in which an agent keeps its sessions, as written.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::stream::{Formula, Rule};
 use super::{Manifest, ToolKinds, UsageConvention};
 
 /// The files in which an agent keeps its sessions: one JSON object per line, or one JSON document with a list of lines.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SessionFile {
     /// An expression that is true for one of the first lines of this agent's session files, and for no line of
@@ -48,7 +48,8 @@ pub struct SessionFile {
 }
 
 /// The lines that show how a call ended, beside its result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CallEnds {
     /// The id of the call; null for a line that shows the end of none.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,7 +16,8 @@ mod sign;
 pub use sign::{OfSkill, Sign, Signs};
 
 /// The folders from which an agent reads skills, and the calls by which it uses one.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Skills {
     /// The folder of the skills of a project, relative to the workspace. Each skill is a folder in it.
@@ -39,7 +39,8 @@ pub struct Skills {
 }
 
 /// The line in which an agent lists what it loaded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Listing {
     /// The keys of the line with their texts, such as `{type: session.skills_loaded}`.
@@ -101,7 +102,8 @@ pub fn names_in(list: &Value) -> Option<Vec<String>> {
 }
 
 /// The files from which an agent reads its instructions.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Instructions {
     /// The instruction file of a project, relative to the workspace.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -13,7 +14,8 @@ use crate::yaml::shapes::{self, Shapes, deserialize_shapes};
 pub mod compile;
 
 /// A rule. The first rule whose `when` is true handles the line.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Rule {
     /// The name of the rule in notices and in `import --explain`. Default: its number.
@@ -51,7 +53,8 @@ fn is_false(flag: &bool) -> bool {
 }
 
 /// The input of a rule.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum On {
     /// A line that contains a JSON object, as `line`.
@@ -114,6 +117,7 @@ impl Serialize for Formula {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for Formula {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Formula".into()
@@ -161,6 +165,7 @@ impl Serialize for Events {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for Events {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Events".into()
@@ -184,7 +189,8 @@ macro_rules! events {
         }
     )*) => {
         /// An event that a rule emits. Exactly one event key is required.
-        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
         pub struct Emit {
             /// The condition under which the event is emitted.
@@ -230,7 +236,8 @@ macro_rules! events {
 
         $(
             $(#[$doc])*
-            #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+            #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+            #[cfg_attr(test, derive(schemars::JsonSchema))]
             #[serde(deny_unknown_fields, rename_all = "kebab-case")]
             pub struct $variant {
                 $(

@@ -1,7 +1,6 @@
 //! The kinds of an agent's tools, by their names.
 
-use std::borrow::Cow;
-
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::MapAccess;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -56,8 +55,9 @@ impl Serialize for ToolKinds {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for ToolKinds {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "ToolKinds".into()
     }
 

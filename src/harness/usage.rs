@@ -1,10 +1,10 @@
 //! The conventions of an agent's usage reports.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The conventions of an agent's usage reports.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct UsageConvention {
     /// The scope of the usage in the answer to a prompt: `turn`, `session`, or `call` for the last model call
@@ -31,7 +31,8 @@ pub struct UsageConvention {
 }
 
 /// Usage that an agent's reports leave out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftOut {
     /// All calls of the model except the last one before the report.
@@ -43,7 +44,8 @@ pub enum LeftOut {
 }
 
 /// The scope of the usage in an answer to a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum UsageOf {
     /// The usage of that prompt.

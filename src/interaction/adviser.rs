@@ -2,14 +2,14 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Decision, DefaultAnswer, Request};
 use crate::model_client::ModelName;
 
 /// The settings of the policy `llm`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Llm {
     /// The model: `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`. Default: EVALS_JUDGE.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Interaction;
@@ -27,7 +26,8 @@ pub struct NamedPolicy {
 }
 
 /// The file of a named policy.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]

@@ -1,6 +1,5 @@
 //! The criteria of a rubric, and the rule by which their verdicts are combined. Pure.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grade::judge_record::CriterionVerdict;
@@ -11,7 +10,8 @@ use crate::yaml::Step;
 use crate::yaml::wrong_part::WrongPart;
 
 /// A question of a rubric. The answer is yes or no, unless the criterion has `scale` or `number`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Criterion {
     /// The id of the criterion in answers, labels and reports.
@@ -42,7 +42,8 @@ fn is_one(weight: &f64) -> bool {
 }
 
 /// A scale of points from the worst to the best.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scale {
     /// The worst number of points.
@@ -57,7 +58,8 @@ pub struct Scale {
 }
 
 /// Bounds within which a number passes. At least one of the two is required.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Bounds {
     /// The minimum.
@@ -69,7 +71,8 @@ pub struct Bounds {
 }
 
 /// The rule by which a rubric passes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Aggregate {
     /// Every criterion passes or, if `min` is set, the mean reaches it.

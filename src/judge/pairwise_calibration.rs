@@ -1,7 +1,6 @@
 //! Calibration of judges that compare: their agreement with people about pairs, and the effect of the order of the
 //! sides.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::calibration::{Rate, wilson};
@@ -10,7 +9,8 @@ use crate::statistics::agreement;
 use crate::statistics::{Interval, LEVEL};
 
 /// The judges' outcomes for pairs with one label by people.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SaidOfPairs {
     /// The trace is better than the reference.
@@ -24,7 +24,8 @@ pub struct SaidOfPairs {
 }
 
 /// The outcomes of people and of judges about the same pairs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Pairs {
     /// Pairs that people label `better`.
@@ -45,7 +46,8 @@ pub struct Pairs {
 }
 
 /// Counts of each judge's outcomes in both orders.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Orders {
     /// Pairs with a known outcome in each order.

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{self, Answer};
@@ -25,7 +24,8 @@ use crate::yaml::wrong_part::WrongPart;
 const CHARACTERS: usize = 60_000;
 
 /// Criteria by which a judge model judges a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -51,7 +51,7 @@ pub struct Rubric {
     pub show: Vec<Show>,
     /// The maximum number of characters of the trace that are shown, from its beginning and its end.
     #[serde(default = "usual_characters")]
-    #[schemars(range(min = 2000))]
+    #[cfg_attr(test, schemars(range(min = 2000)))]
     pub characters: usize,
     /// If `true`, the rubric is ungraded without a calibration that reaches the floor.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

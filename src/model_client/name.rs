@@ -1,9 +1,9 @@
 //! Names of models: the API, and the name of the model in it.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use strum::{EnumString, IntoStaticStr};
@@ -78,8 +78,9 @@ impl Serialize for ModelName {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for ModelName {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "ModelName".into()
     }
 

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::compare::words::{percent, percent_interval};
@@ -14,7 +13,8 @@ use crate::statistics::rates::wilson;
 use crate::statistics::{Interval, LEVEL};
 
 /// The activation of a skill in a column.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Activation {
     /// The harness and the arm.
     pub column: ColumnId,
@@ -37,7 +37,8 @@ pub struct Activation {
 }
 
 /// A share with its 95 % interval (Wilson). Each trial counts, so the interval is too narrow if cases have several.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Share {
     /// The share.
     pub value: f64,

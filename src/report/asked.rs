@@ -1,7 +1,6 @@
 //! The usage of the models that the engine itself called: judge models, and models that answer for the policy
 //! `llm`. It is not part of the figures of agents.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::text::{money, plural};
@@ -9,7 +8,8 @@ use crate::grade::judge_record::AskedFigures;
 use crate::result::TrialResult;
 
 /// The usage of models that were called for one purpose, over the results of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PurposeUsage {
     /// Requests to models, including requests answered from the cache.
     pub requests: u64,
@@ -26,7 +26,8 @@ pub struct PurposeUsage {
 }
 
 /// The models that the engine called in a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AskedModels {
     /// Judge models, for graders. Absent if no grader called a model.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cells::Cell;
@@ -11,7 +10,8 @@ use crate::run::RunRecord;
 use crate::text::some_of;
 
 /// A case of a run, with the flags that follow from its trials.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseFlags {
     /// Id of the case.
     pub case: String,
@@ -22,7 +22,8 @@ pub struct CaseFlags {
 }
 
 /// A flag of a case, for readers of the figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Flag {
     /// A capability case that every planned trial of every harness and model passed, two or more of each: it no longer

@@ -4,7 +4,6 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::case::quarantine::Quarantine;
@@ -18,7 +17,8 @@ use crate::statistics::means::IntervalMethod;
 use crate::verdict::{PassTrials, Verdict};
 
 /// A cell (case × harness × arm) with the outcomes of its trials.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cell {
     /// Case, harness and arm.
     #[serde(flatten)]
@@ -51,7 +51,8 @@ impl Cell {
 }
 
 /// A column (harness × arm) with the outcomes of its cells. Cells in quarantine count for time, cost and tokens alone.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Column {
     /// Harness and arm.
     #[serde(flatten)]
@@ -82,7 +83,8 @@ pub struct Column {
 }
 
 /// The confidence interval of a score over cases like these: the case is the unit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScoreInterval {
     /// The lower end.
     pub low: f64,
@@ -95,7 +97,8 @@ pub struct ScoreInterval {
 }
 
 /// The number of trials by verdict.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tally {
     /// Trials that were planned and not skipped.
     pub trials: usize,
@@ -131,7 +134,8 @@ impl Tally {
 
 /// Time, cost and tokens of trials. Each sum is over the trials that reported the figure; the number of the other
 /// trials is stored beside it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figures {
     /// The median duration of the trials that were not errored, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cells::{self, Cell};
@@ -25,14 +24,16 @@ const DRAWN: usize = 40;
 const EXPLAINED: usize = 12;
 
 /// The history of all cells.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct History {
     /// The cells, by case, harness and arm.
     pub cells: Vec<CellHistory>,
 }
 
 /// The history of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CellHistory {
     /// Case, harness and arm.
     #[serde(flatten)]
@@ -42,7 +43,8 @@ pub struct CellHistory {
 }
 
 /// A cell in one run.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Point {
     /// The run.
     pub run: String,
@@ -75,7 +77,8 @@ pub struct Point {
 }
 
 /// A change between two runs after which figures do not compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Break {
     /// The case, its graders or its files.

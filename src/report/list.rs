@@ -22,7 +22,8 @@ pub enum ListForm {
 }
 
 /// A case in a list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseRow {
     /// The id of the case.
     pub id: String,
@@ -45,7 +46,8 @@ pub struct CaseRow {
 }
 
 /// A harness in a list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HarnessRow {
     /// The name of the harness.
     pub name: String,
@@ -76,7 +78,8 @@ pub struct HarnessRow {
 }
 
 /// A named grader or policy in a list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NamedRow {
     /// The name of the grader or policy.
     pub name: String,
@@ -88,7 +91,8 @@ pub struct NamedRow {
 }
 
 /// A run in a list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunRow {
     /// The id of the run.
     pub run: String,

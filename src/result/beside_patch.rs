@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The changes of a workspace besides `workspace.patch`. A rebuilt workspace gets the folders and the permission bits
 /// from here. Paths are relative to the workspace.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BesidePatch {
     /// New folders without files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

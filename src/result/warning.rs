@@ -4,7 +4,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use strum::IntoStaticStr;
@@ -15,7 +14,8 @@ use crate::values::Time;
 use crate::word::word;
 
 /// The reason why no cassette was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unrecorded {
     /// The service answered no request.
@@ -28,9 +28,10 @@ pub enum Unrecorded {
 ///
 /// In `result.json` each warning is an object `{code, …fields, text}`. Programs read `code` and the fields.
 /// `text` is made from them whenever a result is written, and is not read back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "code", rename_all = "snake_case")]
-#[schemars(transform = with_text)]
+#[cfg_attr(test, schemars(transform = with_text))]
 pub enum Warning {
     /// The agent used the user's own home.
     UserHome,
@@ -374,7 +375,7 @@ pub enum Warning {
     Text {
         /// The text.
         #[serde(skip_serializing, default)]
-        #[schemars(skip)]
+        #[cfg_attr(test, schemars(skip))]
         said: String,
     },
     /// A warning of a newer version, unchanged.
@@ -383,7 +384,8 @@ pub enum Warning {
 }
 
 /// The reason why it is unknown whether a limit was kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LimitGap {
     /// The agent did not report the value.
@@ -417,7 +419,8 @@ fn figure_of(key: &str, value: f64) -> String {
 }
 
 /// The action of an agent on a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum FileChange {
@@ -745,6 +748,7 @@ impl Warning {
 }
 
 /// Adds the key `text`, which every warning has when it is written, to the schema.
+#[cfg(test)]
 fn with_text(schema: &mut schemars::Schema) {
     for variant in schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(Value::Object(properties)) = variant.get_mut("properties") {

@@ -17,7 +17,8 @@ use crate::verdict::Verdict;
 use crate::whole_file::write_whole;
 
 /// A line of the journal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JournalLine {
     /// The time, in RFC 3339 and UTC.
     pub at: String,
@@ -72,7 +73,8 @@ impl JournalLine {
 }
 
 /// A line of the journal about `run.json`: the engine itself replaced it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanLine {
     /// The time, in RFC 3339 and UTC.
     pub at: String,
@@ -85,7 +87,8 @@ pub struct PlanLine {
 }
 
 /// An event about `run.json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanEvent {
     /// The engine replaced `run.json`.
@@ -121,7 +124,8 @@ impl Plan {
 }
 
 /// An event of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum JournalEvent {
     /// An attempt started.

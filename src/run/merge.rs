@@ -25,14 +25,16 @@ const NAMED: usize = 50;
 const MAY_DIFFER: [&str; 2] = ["jobs", "seed"];
 
 /// `merged.json`: the shards that a run was merged from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MergedFrom {
     /// The shards, by number.
     pub shards: Vec<MergedShard>,
 }
 
 /// A shard of a merged run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MergedShard {
     /// Id of the shard's run.
     pub run: String,

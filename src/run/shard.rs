@@ -10,7 +10,8 @@ use super::{CaseRecord, RunRecord};
 use crate::ids::TrialRecord;
 
 /// A part of a plan: number `k` of `n`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Shard {
     /// Number of the part, from 1.
     pub k: u32,

@@ -1,6 +1,5 @@
 //! The results of comparing the cells of a run with their accepted snapshots, for reports and programs.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
@@ -12,7 +11,8 @@ use crate::snapshot::settings::SnapshotText;
 use crate::word::word;
 
 /// The state of a cell compared with its snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum State {
@@ -29,7 +29,8 @@ pub enum State {
 word!(State);
 
 /// The comparison of a cell with its snapshot.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Compared {
     /// Id of the case.
     pub case: String,
@@ -77,7 +78,8 @@ fn is_zero(count: &u32) -> bool {
 }
 
 /// Trials with the same difference from the snapshot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Differing {
     /// The names of the trials in the run.
     pub trials: Vec<String>,

@@ -1,6 +1,5 @@
 //! Describes the differences of a shape from an accepted one: one entry for each call or item. Pure.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use similar::DiffOp;
 
@@ -9,7 +8,8 @@ use super::{Body, Call, Item, Range, Shape, align};
 use crate::difference;
 
 /// The kind of a difference: an item was added, removed or changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sign {
     /// Not in the accepted shape.
@@ -32,7 +32,8 @@ impl Sign {
 }
 
 /// A difference between a trial and an accepted shape.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Difference {
     /// The kind: the item was added, removed or changed.
     pub sign: Sign,
@@ -48,7 +49,8 @@ pub struct Difference {
 }
 
 /// A line of a difference.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DifferentLine {
     /// `+`, `-`, or a blank for a line in both.
     pub mark: char,

@@ -1,6 +1,5 @@
 //! Combines several trials of a cell: the set of accepted shapes, or their common core. Pure.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::diff::{FoundDifferences, Sign, differences};
@@ -61,7 +60,8 @@ pub struct AcceptedShape {
 }
 
 /// A method of combining several trials.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Several {
     /// The shape of each trial is accepted.

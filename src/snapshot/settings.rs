@@ -1,6 +1,5 @@
 //! A case's settings for its snapshots.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::set::Several;
@@ -18,7 +17,8 @@ pub struct SnapshotSettings {
 }
 
 /// The form in which a snapshot keeps texts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SnapshotText {
     /// Texts are not kept.
@@ -31,7 +31,8 @@ pub enum SnapshotText {
 }
 
 /// A replacement in the content of a snapshot.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Normalise {
     /// The regular expression to replace.

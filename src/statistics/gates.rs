@@ -1,13 +1,13 @@
 //! Non-inferiority tests: whether the new arm is not worse than the old one by more than a margin.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::distributions::normal_quantile;
 use super::rates::{clopper_pearson_lower, clopper_pearson_upper};
 
 /// The verdict of a gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateVerdict {
     /// The new arm is not worse by more than the margin.

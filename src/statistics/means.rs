@@ -224,7 +224,8 @@ pub fn macro_and_micro(trials: &[Vec<f64>]) -> Option<(f64, f64)> {
 }
 
 /// The method of an interval of a suite's score.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum IntervalMethod {
     /// Wilson's score interval on the number of cases.

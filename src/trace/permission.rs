@@ -1,13 +1,13 @@
 //! Permission requests of the agent, and their answers.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Location, ToolKind};
 
 /// A permission request of the agent.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PermissionRequest {
     /// The call that needs permission.
     pub call: String,
@@ -22,7 +22,8 @@ pub struct PermissionRequest {
 }
 
 /// The call's details in a permission request that differ from the announced call.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AskedCall {
     /// The kind of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +47,8 @@ impl AskedCall {
 }
 
 /// A possible answer to a permission request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PermissionOption {
     /// The agent's id of the option.
     pub option: String,
@@ -58,7 +60,8 @@ pub struct PermissionOption {
 }
 
 /// The outcome of a permission request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionOutcome {
     /// The call is allowed.
@@ -70,7 +73,8 @@ pub enum PermissionOutcome {
 }
 
 /// The answer to a permission request.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PermissionResponse {
     /// The call that needs permission.
     pub call: String,

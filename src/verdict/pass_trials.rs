@@ -1,8 +1,8 @@
 //! The number of a cell's trials that must pass: `all`, `any`, or a share such as `0.8`.
 
-use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -71,8 +71,9 @@ impl<'de> Deserialize<'de> for PassTrials {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for PassTrials {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "PassTrials".into()
     }
 

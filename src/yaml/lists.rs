@@ -1,15 +1,15 @@
 //! Reads lists and optional values: one value or several, and never an empty one by accident.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 
-use super::shapes::{not_empty, one_or_list};
+use super::shapes::not_empty;
 
 /// A single value, or a list of at least one.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,8 +70,9 @@ impl<T: Serialize> Serialize for OneOrList<T> {
     }
 }
 
+#[cfg(test)]
 impl<T: JsonSchema> JsonSchema for OneOrList<T> {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         format!("OneOrListOf{}", T::schema_name()).into()
     }
 
@@ -80,7 +81,7 @@ impl<T: JsonSchema> JsonSchema for OneOrList<T> {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        one_or_list::<T>(generator)
+        super::shapes::one_or_list::<T>(generator)
     }
 }
 

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserialize, Error, MapAccess, SeqAccess, Unexpected, Visitor};
-use serde_json::{Value, json};
 
 /// A value with a function for each shape in which it may be written. Any other shape is an error.
 pub trait Shapes<'de>: Sized {
@@ -85,14 +85,16 @@ pub fn filled_list<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(items: A) -> Res
 }
 
 /// Returns the schema of one value, or of a list of at least one.
+#[cfg(test)]
 pub fn one_or_list<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let one = generator.subschema_for::<T>();
     json_schema!({"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]})
 }
 
 /// Returns the schema of a map of one key.
-pub fn one_key(key: &str, value: Value) -> Value {
-    json!({"type": "object", "properties": {key: value}, "required": [key], "additionalProperties": false})
+#[cfg(test)]
+pub fn one_key(key: &str, value: serde_json::Value) -> serde_json::Value {
+    serde_json::json!({"type": "object", "properties": {key: value}, "required": [key], "additionalProperties": false})
 }
 
 /// Refuses an empty list.

@@ -29,13 +29,15 @@ pub fn sources() -> BTreeMap<String, String> {
 
 /// A source without its tests and comments.
 fn code(text: &str) -> String {
-    let own = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let own = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let lines = own.lines().filter(|line| !line.trim_start().starts_with("//"));
     lines.map(|line| format!("{line}\n")).collect()
 }
 
+/// The sources of the program, without `schema_source`, which is compiled for tests only.
 fn production() -> BTreeMap<String, String> {
-    let is_test = |name: &str| name.ends_with("tests.rs") || name.contains("/tests/");
+    let is_test =
+        |name: &str| name.ends_with("tests.rs") || name.contains("/tests/") || name.starts_with("schema_source");
     sources().into_iter().filter(|(name, _)| !is_test(name)).map(|(name, text)| (name, code(&text))).collect()
 }
 

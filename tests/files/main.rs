@@ -10,6 +10,5 @@ mod dependencies;
 mod house;
 mod links;
 mod load;
-mod published_schemas;
 mod reference;
 mod schemas;

@@ -1,8 +1,8 @@
 //! Conditions of a script's turns on the results of earlier tool calls. Pure.
 
-use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,8 @@ use crate::values::Pattern;
 use crate::word::word;
 
 /// A condition on the results of earlier calls. It holds if one result fits all of its keys.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct When {
     /// A pattern that is found in the text of the result.
@@ -28,7 +29,8 @@ pub struct When {
 }
 
 /// The status of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Status {
@@ -121,8 +123,9 @@ impl<'de> Deserialize<'de> for Of {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for Of {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Of".into()
     }
 

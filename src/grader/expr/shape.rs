@@ -5,14 +5,12 @@ use std::sync::{Arc, LazyLock};
 
 use cel::Program;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
-use schemars::schema_for;
 use serde_json::Value;
 use strum::VariantArray;
 
 use crate::expression::Wrong;
 use crate::grader::trial_json::LOWER_BOUNDS;
-use crate::result::Metrics;
-use crate::trace::Stop;
+use crate::schema;
 use crate::trace::usage::Measure;
 use crate::yaml::words;
 
@@ -79,10 +77,10 @@ static SHAPES: LazyLock<Vec<(&str, Shape)>> = LazyLock::new(|| {
         ("messages", list(message)),
         ("permissions", list(permission)),
         ("output", Text),
-        ("stop", of_schema("stop", schema_for!(Stop).as_value())),
+        ("stop", of_schema("stop", "trace", "Stop")),
         ("usage", record("usage", figures.chain([(LOWER_BOUNDS, texts())]))),
         ("files", record("files", [("created", texts()), ("changed", texts()), ("deleted", texts())])),
-        ("metrics", of_schema("metrics", schema_for!(Metrics).as_value())),
+        ("metrics", of_schema("metrics", "result", "Metrics")),
     ]
 });
 
@@ -91,8 +89,9 @@ fn record<'a>(name: &str, fields: impl IntoIterator<Item = (&'a str, Shape)>) ->
     Shape::Record(Arc::new(Record { name: name.to_owned(), fields }))
 }
 
-/// Returns the type that a JSON Schema describes, so that an expression knows each key of a published format.
-fn of_schema(name: &str, root: &Value) -> Shape {
+/// Returns the type that a definition in the schema of a kind of file describes, so that an expression knows each key of a
+/// published format.
+fn of_schema(name: &str, kind: &str, definition: &str) -> Shape {
     fn of(name: &str, schema: &Value, root: &Value) -> Shape {
         if let Some(reference) = schema["$ref"].as_str() {
             let pointed = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
@@ -122,7 +121,8 @@ fn of_schema(name: &str, root: &Value) -> Shape {
             _ => Any,
         }
     }
-    of(name, root, root)
+    let root = schema::schema(kind).unwrap_or_default();
+    of(name, &root["$defs"][definition], &root)
 }
 
 fn variable(name: &str) -> Shape {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess};
@@ -22,7 +23,7 @@ use crate::text::plural;
 use crate::trace::view;
 use crate::values::Pattern;
 use crate::yaml::lists::said;
-use crate::yaml::shapes::{Shapes, deserialize_shapes, filled_list, one_or_list};
+use crate::yaml::shapes::{Shapes, deserialize_shapes, filled_list};
 
 /// The maximum number of schema errors in a reason.
 const SHOWN: usize = 4;
@@ -30,7 +31,8 @@ const SHOWN: usize = 4;
 const LARGEST: u64 = 16 << 20;
 
 /// A check of the values at a path of the JSON in an answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct At {
     /// The path in JSONPath: `$.items[0].name`, `$..id`.
@@ -85,8 +87,9 @@ impl Serialize for Query {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for Query {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "JsonPath".into()
     }
 
@@ -118,8 +121,9 @@ impl<'de> Shapes<'de> for Paths {
 
 deserialize_shapes!(Paths, deserialize_any);
 
+#[cfg(test)]
 impl JsonSchema for Paths {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "JsonPaths".into()
     }
 
@@ -128,7 +132,7 @@ impl JsonSchema for Paths {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        one_or_list::<At>(generator)
+        crate::yaml::shapes::one_or_list::<At>(generator)
     }
 }
 
@@ -156,8 +160,9 @@ impl<'de> Shapes<'de> for Keeps {
 
 deserialize_shapes!(Keeps, deserialize_any);
 
+#[cfg(test)]
 impl JsonSchema for Keeps {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "JsonSchemaOrFile".into()
     }
 

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, json_schema};
+#[cfg(test)]
+use schemars::{Schema, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::spec::{self, Written};
+use super::spec::Written;
 use super::written_numbers;
 use crate::decimal::Decimal;
 use crate::grader::checks::Checks;
@@ -18,8 +19,9 @@ use crate::yaml::lists::said;
 const MOST: usize = 100_000;
 
 /// A number that the answer must contain.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-#[schemars(transform = or_a_number)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(transform = or_a_number))]
 pub struct Number {
     /// The expected number.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,7 +43,8 @@ pub struct Number {
 }
 
 /// Which number of an answer is checked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Which {
     /// The last number.
@@ -56,13 +59,14 @@ pub enum Which {
 }
 
 /// Makes the schema accept a number instead of the map.
+#[cfg(test)]
 fn or_a_number(schema: &mut Schema) {
     let mut map = std::mem::take(schema);
     let object = map.ensure_object();
     // All keys are optional, and no other key is known.
     object.remove("required");
     object.insert("additionalProperties".to_owned(), false.into());
-    *schema = json_schema!({"anyOf": [{"type": "number"}, {"type": "string", "pattern": spec::PATTERN}, map]});
+    *schema = json_schema!({"anyOf": [{"type": "number"}, {"type": "string", "pattern": super::spec::PATTERN}, map]});
 }
 
 #[derive(Default, Deserialize)]

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grader::checks::Checks;
@@ -15,7 +14,8 @@ use crate::yaml::lists::OneOrList;
 const LONGEST: usize = 20_000;
 
 /// A text that the answer must be similar to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Similarity {
     /// The text, or a list of which the most similar text counts.
@@ -29,7 +29,8 @@ pub struct Similarity {
 }
 
 /// The measure of similarity.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
     /// 1 minus the share of characters that must be changed (Levenshtein).

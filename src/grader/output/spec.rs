@@ -1,8 +1,8 @@
 //! A number as written in YAML, kept exactly even if it has more digits than a float.
 
-use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::decimal::Decimal;
 
 /// A regular expression for a number in a text.
+#[cfg(test)]
 pub const PATTERN: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$";
 
 /// A number, or a text with a number if it has more digits than YAML reads.
@@ -82,8 +83,9 @@ impl Serialize for Written {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for Written {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "WrittenNumber".into()
     }
 

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, MapAccess};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::grader::entry::add_properties;
 use crate::grader::shared_keys::{SharedKeys, Split};
 use crate::grader::{Subject, text};
 use crate::interaction::Answer;
@@ -181,6 +181,7 @@ impl Serialize for RequestMatcher {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for RequestMatcher {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "RequestMatcher".into()
@@ -199,7 +200,7 @@ impl JsonSchema for RequestMatcher {
                 if no policy was asked.", "allOf": [glob]},
             "rule": {"description": "The rule that decided: its name, or `rules[0]` by its place; `*` is anything.", "allOf": [glob]},
         });
-        add_properties(&mut schema, &keys);
+        crate::grader::entry::add_properties(&mut schema, &keys);
         schema
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, MapAccess};
 use serde::{Deserialize, Serialize, Serializer};
@@ -10,7 +11,6 @@ use serde_json::Value;
 use strum::IntoStaticStr;
 
 use super::spec::Takes;
-use crate::grader::entry::add_properties;
 use crate::grader::shared_keys::{SharedKeys, Split};
 use crate::grader::{Subject, text};
 use crate::judgement::Judgement;
@@ -43,7 +43,8 @@ pub struct EventKeys {
 }
 
 /// The types of events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum EventType {
@@ -317,8 +318,9 @@ impl Serialize for EventMatcher {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for EventMatcher {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "EventMatcher".into()
     }
 
@@ -335,7 +337,7 @@ impl JsonSchema for EventMatcher {
         );
         let role = with(serde_json::json!({"enum": ["user", "agent"]}), "who speaks in a message");
         let mut schema = Matcher::json_schema(generator);
-        add_properties(
+        crate::grader::entry::add_properties(
             &mut schema,
             &serde_json::json!({"event": event, "text": text, "outcome": outcome, "role": role}),
         );

@@ -1,7 +1,6 @@
 //! Rules as written in a case: reading, schema, validation, and description in words.
 
-use std::borrow::Cow;
-
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, SeqAccess};
@@ -13,7 +12,7 @@ use super::judge::Near;
 use crate::text::plural;
 use crate::values::{Fraction, Time};
 use crate::yaml::lists::{filled, said};
-use crate::yaml::shapes::{Shapes, deserialize_shapes, filled_list, one_key};
+use crate::yaml::shapes::{Shapes, deserialize_shapes, filled_list};
 
 /// Rules about the events of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -50,8 +49,9 @@ impl<'de> Shapes<'de> for Rules {
 
 deserialize_shapes!(Rules, deserialize_any);
 
+#[cfg(test)]
 impl JsonSchema for Rules {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Rules".into()
     }
 
@@ -76,7 +76,8 @@ impl JsonSchema for Rules {
 }
 
 /// The result of a rule whose premise never occurred.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Vacuous {
     /// The rule holds.
@@ -86,7 +87,8 @@ pub enum Vacuous {
 }
 
 /// A bound on the number of times an event happens.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Bounds {
     /// The event.
@@ -101,7 +103,8 @@ pub struct Bounds {
 }
 
 /// An event that must come first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Before {
     /// The event that must be in an earlier step.
@@ -114,7 +117,8 @@ pub struct Before {
 }
 
 /// An event that must follow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Follow {
     /// The event that `then` must follow, each time it happens.
@@ -127,7 +131,8 @@ pub struct Follow {
 }
 
 /// An event that must no longer happen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NeverAfter {
     /// The event that starts the rule, at its first occurrence.
@@ -137,7 +142,8 @@ pub struct NeverAfter {
 }
 
 /// An event that must follow soon.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Within {
     /// The event that `then` must follow, each time it happens.
@@ -166,7 +172,8 @@ impl Within {
 }
 
 /// An event that must not happen between two others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct AbsentBetween {
     /// The event at which a span begins: the last one before each `to`.
@@ -207,6 +214,7 @@ macro_rules! rules {
                 }
             }
 
+            #[cfg(test)]
             fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
                 vec![$(($word, generator.subschema_for::<$body>())),*]
             }
@@ -278,13 +286,16 @@ impl Shapes<'_> for RuleWord {
 
 deserialize_shapes!(RuleWord, deserialize_identifier);
 
+#[cfg(test)]
 impl JsonSchema for Rule {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Rule".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let rules = Rule::schemas(generator).into_iter().map(|(word, body)| one_key(word, body.to_value()));
+        let rules = Rule::schemas(generator)
+            .into_iter()
+            .map(|(word, body)| crate::yaml::shapes::one_key(word, body.to_value()));
         let rules: Vec<serde_json::Value> = rules.collect();
         json_schema!({"description": "a rule: a map of one key", "oneOf": rules})
     }

@@ -1,8 +1,8 @@
 //! A sign that a skill was used: a matcher of calls, with the placeholder `{skill}` for the skill's name.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess};
@@ -328,12 +328,13 @@ impl Serialize for Sign {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for Sign {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         Matcher::schema_name()
     }
 
-    fn schema_id() -> Cow<'static, str> {
+    fn schema_id() -> std::borrow::Cow<'static, str> {
         Matcher::schema_id()
     }
 

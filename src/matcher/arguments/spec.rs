@@ -1,13 +1,14 @@
 //! `match-args` as written in a case: reading, writing and schema.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+#[cfg(test)]
 use strum::VariantNames;
 
 use super::{MatchArgs, Mode, REST, TOOLS, ValueRule, from_word};
@@ -143,8 +144,9 @@ impl Serialize for MatchArgs {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for MatchArgs {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "MatchArgs".into()
     }
 
