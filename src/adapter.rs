@@ -48,7 +48,7 @@ impl Adapter {
 pub fn skills_listed(manifest: &Manifest, line: &Value) -> Option<Vec<String>> {
     let by_manifest = || manifest.skills.as_ref()?.listed.as_ref()?.names(line);
     by_manifest().or_else(|| match manifest.adapter {
-        Adapter::ClaudeCodeStream | Adapter::ClaudeCodeControl => claude_stream::skills_listed(line),
+        Adapter::ClaudeCodeStream | Adapter::ClaudeCodeControl => claude_stream::listed::skills_listed(line),
         Adapter::Acp | Adapter::JsonStream | Adapter::OutputOnly | Adapter::Replay => None,
     })
 }
@@ -63,7 +63,7 @@ pub fn lists_skills(manifest: &Manifest) -> bool {
 /// manifest.
 pub fn servers_listed(manifest: &Manifest, line: &Value) -> Option<Vec<Server>> {
     let by_manifest = || manifest.mcp_servers.as_ref()?.listed.as_ref()?.servers(line);
-    by_manifest().or_else(|| if is_claude(manifest) { claude_stream::servers_listed(line) } else { None })
+    by_manifest().or_else(|| if is_claude(manifest) { claude_stream::listed::servers_listed(line) } else { None })
 }
 
 /// Returns true if the agents of a harness list their MCP servers.
@@ -73,7 +73,7 @@ pub fn lists_servers(manifest: &Manifest) -> bool {
 
 /// Returns the plugins that a line of the agent lists, without those that are part of the agent.
 pub fn plugins_listed(manifest: &Manifest, line: &Value) -> Vec<Plugin> {
-    if is_claude(manifest) { claude_stream::plugins_listed(line) } else { Vec::new() }
+    if is_claude(manifest) { claude_stream::listed::plugins_listed(line) } else { Vec::new() }
 }
 
 fn is_claude(manifest: &Manifest) -> bool {

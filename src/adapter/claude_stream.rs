@@ -12,60 +12,38 @@ use serde_json::Value;
 use super::{EndReport, Translate};
 use crate::adapter::sub_agents::SubAgents;
 use crate::adapter::surrogates;
-use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
-use crate::adapter::unknown_block::{may_be_of_call, may_hold, names_a_call};
-use crate::harness::{Manifest, Plugin, Server, is_unattended};
-use crate::text::{first_bytes, plural};
+use crate::harness::{Manifest, is_unattended};
 use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::hashes::Hashes;
 use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, Voice, is_empty};
-use crate::trace::usage::Measure;
-use crate::trace::{Agent, CallStatus, Exit, Role, StopReason, ToolKind, UsageScope};
+use crate::trace::{Agent, CallStatus, Exit, Role, ToolKind};
 use crate::values::{NameGlob, Pattern};
 use crate::wire::{EngineLine, WireLine};
 
+mod background;
 pub(crate) mod control;
+mod ending;
 mod lenient;
 mod lines;
+pub(crate) mod listed;
 pub(crate) mod on_disk;
 pub(crate) mod outcome;
 mod partial;
 mod pieces;
 mod repeated;
 pub(crate) mod tools;
+mod unknown;
 
+use background::Tasks;
 use control::Requests;
 use lenient::Stated;
 pub(crate) use lines::Line;
 use lines::{Block, Message};
-use outcome::Turn;
 use partial::{Streamed, Whole};
 use repeated::Repeated;
 use tools::{BUILT_IN, Kinds};
+use unknown::{foreign, has_calls, lost_text, malformed, shows_other_call, unknown_block};
 
-/// The keys of the lines.
-const KEYS: torn::Keys = torn::Keys {
-    of_message: &["type"],
-    of_piece: &[
-        "message",
-        "content",
-        "tool_use",
-        "tool_use_id",
-        "tool_use_result",
-        "tool_result",
-        "parent_tool_use_id",
-        "input",
-        "name",
-        "id",
-        "is_error",
-        "subtype",
-        "session_id",
-        "sessionId",
-        "uuid",
-        "parentUuid",
-        "request_id",
-    ],
-};
 /// Types of lines that are known and contain no event.
 const SILENT_TYPES: [&str; 8] = [
     "control_response",
@@ -95,8 +73,6 @@ const SILENT_SUBTYPES: [&str; 12] = [
 /// Subtypes of `system` lines that are reported to the trace's readers in a notice.
 const TOLD_SUBTYPES: [&str; 5] =
     ["api_error", "compact_boundary", "microcompact_boundary", "model_refusal_no_fallback", "model_refusal_fallback"];
-/// The types of tasks in the background that are sub-agents.
-const TASKS_OF_SUB_AGENTS: [&str; 4] = ["local_agent", "remote_agent", "in_process_teammate", "local_workflow"];
 /// The beginnings of texts that the program writes in the user's name.
 const PROGRAM_WRITES: [&str; 9] = [
     INTERRUPTED,
@@ -109,12 +85,6 @@ const PROGRAM_WRITES: [&str; 9] = [
     "<bash-stderr>",
     "<user-memory-input>",
 ];
-/// The code of the notice about a call that went on in the background and failed after its result.
-const TASK_FAILED: &str = "task_failed";
-/// The tools that give the output of a task in the background.
-const ASKS_FOR_TASKS: [&str; 3] = ["AgentOutputTool", "BashOutput", "TaskOutput"];
-/// The maximum number of tasks whose calls are remembered.
-const MAX_TASKS: usize = 10_000;
 const INTERRUPTED: &str = "[Request interrupted by user";
 
 /// A translator of Claude Code's lines.
@@ -135,10 +105,7 @@ pub struct Translator {
     /// Hashes of the user's known prompts, so that an echo does not count as another prompt.
     prompts: HashSet<u64>,
     model_answered: bool,
-    /// The calls that started tasks in the background, by the tasks' IDs.
-    tasks: HashMap<String, String>,
-    /// The calls of tasks that failed.
-    failed_tasks: HashSet<String>,
+    tasks: Tasks,
     /// True if a call that searches or fetches was shown.
     has_searched: bool,
     turn: TurnSoFar,
@@ -185,8 +152,7 @@ impl Translator {
             denied: HashSet::new(),
             prompts: HashSet::new(),
             model_answered: false,
-            tasks: HashMap::new(),
-            failed_tasks: HashSet::new(),
+            tasks: Tasks::default(),
             has_searched: false,
             turn: TurnSoFar::default(),
             answer: EndReport::None,
@@ -453,19 +419,8 @@ impl Translator {
             if told.agent_id.get().is_some() || told.tool_uses.0.is_some() {
                 self.sub_agents.reported(id, told.tool_uses.0);
             }
-            let asks = recorder.open_call(id).and_then(|(call, _)| call.name.clone());
-            let asks = asks.is_some_and(|name| ASKS_FOR_TASKS.contains(&name.as_str()));
-            let task = told.task.0.as_ref();
-            let status = task.map_or(told.status.get(), |task| task.status.get());
-            if asks && status == Some("failed") && said.outcome == ReportedStatus::Ok {
-                let task = task.map_or(told.shell_id.get(), |task| task.task_id.get()).map(str::to_owned);
-                match task.as_ref().is_some_and(|task| self.tasks.contains_key(task)) {
-                    true => self.task_failed(task.as_deref(), None, recorder),
-                    false => {
-                        let text = format!("by the call {id}, a command in the background failed");
-                        recorder.contradicted(TASK_FAILED, text);
-                    }
-                }
+            if said.outcome == ReportedStatus::Ok {
+                self.tasks.output(id, told, recorder);
             }
         }
         let was_not_run = said.outcome == ReportedStatus::Failed && tools::was_not_run(id, line);
@@ -523,29 +478,10 @@ impl Translator {
 
     /// Takes news of a task in the background, which may be a sub-agent.
     fn task(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
-        if let (Some(task), Some(id)) = (line.task_id.get(), line.tool_use_id.get())
-            && self.tasks.len() < MAX_TASKS
-        {
-            self.tasks.insert(task.to_owned(), id.to_owned());
-        }
-        let patched = line.patch.0.as_ref().and_then(|patch| patch.status.get());
-        if line.status.get().or(patched) == Some("failed") {
-            self.task_failed(line.task_id.get(), line.tool_use_id.get(), recorder);
-        }
+        self.tasks.news(line, recorder);
         let Some(id) = line.tool_use_id.get() else { return };
-        let is_sub_agent =
-            !line.subagent_type.or_empty().is_empty() || TASKS_OF_SUB_AGENTS.contains(&line.task_type.or_empty());
-        if is_sub_agent || self.sub_agents.is_started(id) {
+        if background::is_sub_agent(line) || self.sub_agents.is_started(id) {
             self.sub_agents.reported(id, line.usage.0.as_ref().and_then(|usage| usage.tool_uses.0));
-        }
-    }
-
-    /// Takes the news that a task in the background failed, once. A call that is still open has its result to come.
-    fn task_failed(&mut self, task: Option<&str>, call: Option<&str>, recorder: &mut Recorder) {
-        let known = task.and_then(|task| self.tasks.get(task)).cloned();
-        let Some(call) = call.map(str::to_owned).or(known) else { return };
-        if recorder.ended_as(&call) == Some(CallStatus::Ok) && self.failed_tasks.insert(call.clone()) {
-            recorder.contradicted(TASK_FAILED, format!("the call {call} went on in the background and failed there"));
         }
     }
 
@@ -556,83 +492,6 @@ impl Translator {
         if is_unattended(&self.unattended_modes, mode) {
             recorder.is_unattended(mode, changed);
         }
-    }
-
-    fn result(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
-        if line.parent().is_some() {
-            return recorder.notice("sub_agent_result", "a result line of a sub-agent, which does not end the turn");
-        }
-        self.settle_all(recorder);
-        self.settle_repeated(recorder);
-        if line.permission_denials.is_odd {
-            recorder.lost("unknown_call", "the list of denied calls cannot be read");
-        }
-        for denial in &line.permission_denials.list {
-            let Some((denial, id)) = denial.0.as_ref().and_then(|it| Some((it, it.tool_use_id.get()?))) else {
-                recorder.lost("unknown_call", "a denied call without an id");
-                continue;
-            };
-            self.denied.insert(hash(id));
-            match denial.tool_name.get() {
-                // The denial is all that the agent shows of the attempt.
-                Some(name) if !recorder.was_announced(id) => {
-                    self.call(&None, None, id, name, denial.tool_input.clone(), recorder);
-                }
-                _ => self.refuse(id, recorder),
-            }
-        }
-        let turn = std::mem::take(&mut self.turn);
-        let said = recorder.answer().into_owned();
-        let answer = outcome::answer(
-            line,
-            &Turn {
-                interrupted: turn.interrupted,
-                api_error: turn.api_error.as_deref(),
-                error_word: turn.error_word.as_deref(),
-                said: &said,
-                by_program: turn.by_program.as_deref(),
-                by_model: turn.by_model,
-                stop_reason: turn.stop_reason.as_deref(),
-                error_text: &self.error_text,
-            },
-        );
-        // If the message itself did not arrive, its last block is in the `result` line.
-        let lost = said.is_empty() && !turn.synthetic;
-        if lost && matches!(answer, EndReport::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. }) {
-            let part = Continuation::Of(self.fresh_part());
-            let structured = line.structured_output.as_ref().filter(|value| !value.is_null()).map(Value::to_string);
-            let answer = line.result.get().filter(|text| !text.is_empty()).or(structured.as_deref());
-            recorder.say(Voice::Agent, None, answer.unwrap_or_default(), part);
-        } else if matches!(answer, EndReport::Ended { reason: StopReason::EndTurn, .. }) {
-            let by_program = turn.by_program.as_deref().is_some_and(|text| !is_another(line.result.or_empty(), text));
-            if !by_program && is_another(line.result.or_empty(), &said) {
-                let text = first_bytes(line.result.or_empty(), 200);
-                recorder.notice(
-                    "answer_differs",
-                    format!("the end of the turn gives another answer than its messages: {text}"),
-                );
-            }
-        }
-        let served = outcome::served(line);
-        if served > 0 && !std::mem::replace(&mut self.has_searched, true) {
-            let text = format!("the service carried out {}, and no call shows one", plural(served, "web request"));
-            recorder.did_unseen("unseen_search", text);
-        }
-        let unreadable = outcome::unreadable_models(line);
-        if unreadable > 0 {
-            let text = format!("the usage of {} is not an object and is left out", plural(unreadable as u64, "model"));
-            recorder.notice("usage_invalid", text);
-        }
-        for mut usage in outcome::usages(line) {
-            // The figures of a turn leave out sub-agents; the figures by model include them.
-            let has_sub_agents = self.sub_agents.any() || recorder.usage_total().went_by().sub_agent_spoke();
-            if usage.scope == UsageScope::Turn && has_sub_agents {
-                usage.at_least(Measure::TOKENS);
-            }
-            recorder.usage(usage, false);
-        }
-        recorder.end_turn(matches!(answer, EndReport::Ended { reason: StopReason::Cancelled, .. }));
-        self.answer = answer;
     }
 
     /// Begins a turn with a prompt of the user.
@@ -738,76 +597,6 @@ impl Translate for Translator {
     }
 }
 
-/// Returns true if a line of an unknown type may be about a call that the trace does not show.
-fn shows_other_call(text: &str, recorder: &Recorder) -> bool {
-    serde_json::from_str(text).is_ok_and(|line| may_be_of_call(&line) && !names_a_call(&line, recorder))
-}
-
-/// Returns true if a block of the line's message, of whatever type, may be a call or a result.
-fn has_calls(line: &Line<'_>) -> bool {
-    line.message.0.as_ref().is_some_and(Message::has_calls)
-}
-
-/// Records a line of another session. An action in another session is an action in this trial, too.
-fn foreign(line: &Line<'_>, text: &str, recorder: &mut Recorder) {
-    let told = format!("a line of another session, {}: {text}", line.session_id.or_empty());
-    let event = line.event.0.as_ref();
-    match event {
-        _ if has_calls(line) => recorder.did_unseen("foreign_session", told),
-        Some(event) if event.content_block.0.as_ref().is_some_and(Block::may_be_of_a_call) => {
-            recorder.did_unseen("foreign_session", told);
-        }
-        // The line with the whole message follows.
-        Some(_) => {}
-        None => recorder.notice("foreign_session", told),
-    }
-}
-
-/// Records a line that is no message, with its value if it is JSON. It is lost if it may hold a message.
-fn malformed(value: Option<&Value>, text: &str, recorder: &mut Recorder) {
-    let is_lost = match value {
-        Some(value) => may_hold_message_within(value, &KEYS),
-        None => may_hold_message(text, &KEYS),
-    };
-    match is_lost {
-        true => recorder.lost("malformed_line", text),
-        false => recorder.notice("malformed_line", text),
-    }
-}
-
-/// Returns true if the final text of a turn is another one than that of its messages.
-fn is_another(result: &str, said: &str) -> bool {
-    // Blocks are joined in several ways.
-    let without_spaces = |text: &str| text.split_whitespace().collect::<String>();
-    let (said, result) = (without_spaces(said), without_spaces(result));
-    !result.is_empty() && !said.is_empty() && !said.contains(result.trim_end_matches('…'))
-}
-
-/// Records a block of text whose text cannot be read.
-fn lost_text(line: &str, recorder: &mut Recorder) {
-    recorder.lost("unknown_block", format!("a text that is no string: {line}"));
-}
-
-/// Returns true if a block of this type in a line may hold text or a call.
-fn may_hold_anything(kind: &str, line: &str) -> bool {
-    let Ok(line) = surrogates::parse(line) else { return true };
-    let blocks = line.pointer("/message/content").and_then(Value::as_array);
-    let of_kind = |block: &&Value| block.get("type").and_then(Value::as_str).unwrap_or_default() == kind;
-    blocks.into_iter().flatten().filter(of_kind).any(may_hold)
-}
-
-/// Records a content block of an unknown type. It is lost if it may hold text or a call.
-fn unknown_block(block: &Block<'_>, text: &str, recorder: &mut Recorder) {
-    let told = match block.kind.or_empty() {
-        "" => format!("a content block without a type: {text}"),
-        kind => format!("a content block of the type `{kind}`: {text}"),
-    };
-    match block.may_be_of_a_call() || may_hold_anything(block.kind.or_empty(), text) {
-        true => recorder.lost("unknown_block", told),
-        false => recorder.notice("unknown_block", told),
-    }
-}
-
 /// Returns all texts of a message.
 fn texts(message: &Message<'_>) -> String {
     let texts: Vec<&str> = message.content.0.iter().filter_map(|block| block.text.get()).collect();
@@ -819,29 +608,4 @@ fn hash(what: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
     hasher.finish()
-}
-
-/// Returns the names of the skills that the `init` line of a session lists.
-pub(super) fn skills_listed(line: &Value) -> Option<Vec<String>> {
-    is_init(line).then(|| crate::harness::names_in(line.get("skills")?)).flatten()
-}
-
-/// Returns the MCP servers that the `init` line of a session lists.
-pub(super) fn servers_listed(line: &Value) -> Option<Vec<Server>> {
-    is_init(line).then(|| crate::harness::servers_in(line.get("mcp_servers")?)).flatten()
-}
-
-/// Returns the plugins that the `init` line of a session lists and that are not part of the program.
-pub(super) fn plugins_listed(line: &Value) -> Vec<Plugin> {
-    let listed = line.get("plugins").and_then(Value::as_array).filter(|_| is_init(line));
-    let plugins = listed.into_iter().flatten().filter_map(|entry| {
-        let text = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
-        Some(Plugin { name: text("name")?, path: text("path").filter(|path| path != "builtin")? })
-    });
-    plugins.collect()
-}
-
-fn is_init(line: &Value) -> bool {
-    let is = |key: &str, word: &str| line.get(key).and_then(Value::as_str) == Some(word);
-    is("type", "system") && is("subtype", "init")
 }

@@ -1,0 +1,100 @@
+//! The end of a turn: what a `result` line adds to the trace.
+
+use serde_json::Value;
+
+use super::lines::Line;
+use super::outcome::{self, Turn};
+use super::{Translator, hash};
+use crate::adapter::EndReport;
+use crate::text::{first_bytes, plural};
+use crate::trace::recorder::{Continuation, Recorder, Voice};
+use crate::trace::usage::Measure;
+use crate::trace::{StopReason, UsageScope};
+
+impl Translator {
+    /// Takes a `result` line, which ends the turn unless a sub-agent wrote it.
+    pub(super) fn result(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
+        if line.parent().is_some() {
+            return recorder.notice("sub_agent_result", "a result line of a sub-agent, which does not end the turn");
+        }
+        self.settle_all(recorder);
+        self.settle_repeated(recorder);
+        if line.permission_denials.is_odd {
+            recorder.lost("unknown_call", "the list of denied calls cannot be read");
+        }
+        for denial in &line.permission_denials.list {
+            let Some((denial, id)) = denial.0.as_ref().and_then(|it| Some((it, it.tool_use_id.get()?))) else {
+                recorder.lost("unknown_call", "a denied call without an id");
+                continue;
+            };
+            self.denied.insert(hash(id));
+            match denial.tool_name.get() {
+                // The denial is all that the agent shows of the attempt.
+                Some(name) if !recorder.was_announced(id) => {
+                    self.call(&None, None, id, name, denial.tool_input.clone(), recorder);
+                }
+                _ => self.refuse(id, recorder),
+            }
+        }
+        let turn = std::mem::take(&mut self.turn);
+        let said = recorder.answer().into_owned();
+        let answer = outcome::answer(
+            line,
+            &Turn {
+                interrupted: turn.interrupted,
+                api_error: turn.api_error.as_deref(),
+                error_word: turn.error_word.as_deref(),
+                said: &said,
+                by_program: turn.by_program.as_deref(),
+                by_model: turn.by_model,
+                stop_reason: turn.stop_reason.as_deref(),
+                error_text: &self.error_text,
+            },
+        );
+        // If the message itself did not arrive, its last block is in the `result` line.
+        let lost = said.is_empty() && !turn.synthetic;
+        if lost && matches!(answer, EndReport::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. }) {
+            let part = Continuation::Of(self.fresh_part());
+            let structured = line.structured_output.as_ref().filter(|value| !value.is_null()).map(Value::to_string);
+            let answer = line.result.get().filter(|text| !text.is_empty()).or(structured.as_deref());
+            recorder.say(Voice::Agent, None, answer.unwrap_or_default(), part);
+        } else if matches!(answer, EndReport::Ended { reason: StopReason::EndTurn, .. }) {
+            let by_program = turn.by_program.as_deref().is_some_and(|text| !is_another(line.result.or_empty(), text));
+            if !by_program && is_another(line.result.or_empty(), &said) {
+                let text = first_bytes(line.result.or_empty(), 200);
+                recorder.notice(
+                    "answer_differs",
+                    format!("the end of the turn gives another answer than its messages: {text}"),
+                );
+            }
+        }
+        let served = outcome::served(line);
+        if served > 0 && !std::mem::replace(&mut self.has_searched, true) {
+            let text = format!("the service carried out {}, and no call shows one", plural(served, "web request"));
+            recorder.did_unseen("unseen_search", text);
+        }
+        let unreadable = outcome::unreadable_models(line);
+        if unreadable > 0 {
+            let text = format!("the usage of {} is not an object and is left out", plural(unreadable as u64, "model"));
+            recorder.notice("usage_invalid", text);
+        }
+        for mut usage in outcome::usages(line) {
+            // The figures of a turn leave out sub-agents; the figures by model include them.
+            let has_sub_agents = self.sub_agents.any() || recorder.usage_total().went_by().sub_agent_spoke();
+            if usage.scope == UsageScope::Turn && has_sub_agents {
+                usage.at_least(Measure::TOKENS);
+            }
+            recorder.usage(usage, false);
+        }
+        recorder.end_turn(matches!(answer, EndReport::Ended { reason: StopReason::Cancelled, .. }));
+        self.answer = answer;
+    }
+}
+
+/// Returns true if the final text of a turn is another one than that of its messages.
+fn is_another(result: &str, said: &str) -> bool {
+    // Blocks are joined in several ways.
+    let without_spaces = |text: &str| text.split_whitespace().collect::<String>();
+    let (said, result) = (without_spaces(said), without_spaces(result));
+    !result.is_empty() && !said.is_empty() && !said.contains(result.trim_end_matches('…'))
+}

@@ -1,0 +1,95 @@
+//! Lines and blocks that cannot be read or belong to another session: whether they may hide what the agent did.
+
+use serde_json::Value;
+
+use super::lines::{Block, Line, Message};
+use crate::adapter::surrogates;
+use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
+use crate::adapter::unknown_block::{may_be_of_call, may_hold, names_a_call};
+use crate::trace::recorder::Recorder;
+
+/// The keys of the lines.
+const KEYS: torn::Keys = torn::Keys {
+    of_message: &["type"],
+    of_piece: &[
+        "message",
+        "content",
+        "tool_use",
+        "tool_use_id",
+        "tool_use_result",
+        "tool_result",
+        "parent_tool_use_id",
+        "input",
+        "name",
+        "id",
+        "is_error",
+        "subtype",
+        "session_id",
+        "sessionId",
+        "uuid",
+        "parentUuid",
+        "request_id",
+    ],
+};
+
+/// Returns true if a line of an unknown type may be about a call that the trace does not show.
+pub(super) fn shows_other_call(text: &str, recorder: &Recorder) -> bool {
+    serde_json::from_str(text).is_ok_and(|line| may_be_of_call(&line) && !names_a_call(&line, recorder))
+}
+
+/// Returns true if a block of the line's message, of whatever type, may be a call or a result.
+pub(super) fn has_calls(line: &Line<'_>) -> bool {
+    line.message.0.as_ref().is_some_and(Message::has_calls)
+}
+
+/// Records a line of another session. An action in another session is an action in this trial, too.
+pub(super) fn foreign(line: &Line<'_>, text: &str, recorder: &mut Recorder) {
+    let told = format!("a line of another session, {}: {text}", line.session_id.or_empty());
+    let event = line.event.0.as_ref();
+    match event {
+        _ if has_calls(line) => recorder.did_unseen("foreign_session", told),
+        Some(event) if event.content_block.0.as_ref().is_some_and(Block::may_be_of_a_call) => {
+            recorder.did_unseen("foreign_session", told);
+        }
+        // The line with the whole message follows.
+        Some(_) => {}
+        None => recorder.notice("foreign_session", told),
+    }
+}
+
+/// Records a line that is no message, with its value if it is JSON. It is lost if it may hold a message.
+pub(super) fn malformed(value: Option<&Value>, text: &str, recorder: &mut Recorder) {
+    let is_lost = match value {
+        Some(value) => may_hold_message_within(value, &KEYS),
+        None => may_hold_message(text, &KEYS),
+    };
+    match is_lost {
+        true => recorder.lost("malformed_line", text),
+        false => recorder.notice("malformed_line", text),
+    }
+}
+
+/// Records a block of text whose text cannot be read.
+pub(super) fn lost_text(line: &str, recorder: &mut Recorder) {
+    recorder.lost("unknown_block", format!("a text that is no string: {line}"));
+}
+
+/// Returns true if a block of this type in a line may hold text or a call.
+fn may_hold_anything(kind: &str, line: &str) -> bool {
+    let Ok(line) = surrogates::parse(line) else { return true };
+    let blocks = line.pointer("/message/content").and_then(Value::as_array);
+    let of_kind = |block: &&Value| block.get("type").and_then(Value::as_str).unwrap_or_default() == kind;
+    blocks.into_iter().flatten().filter(of_kind).any(may_hold)
+}
+
+/// Records a content block of an unknown type. It is lost if it may hold text or a call.
+pub(super) fn unknown_block(block: &Block<'_>, text: &str, recorder: &mut Recorder) {
+    let told = match block.kind.or_empty() {
+        "" => format!("a content block without a type: {text}"),
+        kind => format!("a content block of the type `{kind}`: {text}"),
+    };
+    match block.may_be_of_a_call() || may_hold_anything(block.kind.or_empty(), text) {
+        true => recorder.lost("unknown_block", told),
+        false => recorder.notice("unknown_block", told),
+    }
+}
