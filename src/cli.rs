@@ -209,6 +209,19 @@ fn not_written(error: &io::Error) -> CliError {
     CliError::of_the_engine(format!("could not write to standard output: {error}"))
 }
 
+/// Prints help, the version, or what is wrong with the arguments, and returns the exit code: 0, or 2 for arguments that are
+/// wrong.
+fn explain(explained: &clap::Error) -> ExitCode {
+    match explained.print() {
+        Err(error) if !explained.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe => {
+            let error = not_written(&error);
+            error.print();
+            ExitCode::from(error.code())
+        }
+        _ => ExitCode::from(u8::try_from(explained.exit_code()).unwrap_or(2)),
+    }
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     descriptors::close_on_exec();
@@ -217,11 +230,13 @@ pub fn main() -> ExitCode {
     }
     // If a shell asks for the names that could come next, this prints them and ends the program.
     clap_complete::CompleteEnv::with_factory(<Evals as clap::CommandFactory>::command).var(complete::ASKS).complete();
-    // clap itself exits with 2 for invalid arguments, and with 0 for help.
     let command = arguments::with_numbers(<Evals as clap::CommandFactory>::command());
     let parsed = arguments::parsed(command, std::env::args_os());
     let parsed = parsed.and_then(|matches| Evals::from_arg_matches(&matches));
-    let command = parsed.unwrap_or_else(|error| arguments::explained(error).exit()).command;
+    let command = match parsed {
+        Ok(parsed) => parsed.command,
+        Err(error) => return explain(&arguments::explained(error)),
+    };
     if !matches!(command, Command::DemoAgent(_)) {
         // Without this handler, the system would end the program when a file becomes too large.
         let _ = file_size::survive_limit();

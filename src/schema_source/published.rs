@@ -19,7 +19,7 @@ const REFERS: [(&str, &[&str]); 6] = [
     ("record", &["harness"]),
 ];
 
-/// With `EVALS_DOCS=write` in the environment, the files are written anew.
+/// Compares the files with the types. Writes them first if `EVALS_DOCS=write` is in the environment.
 #[test]
 fn the_schemas_in_the_docs_describe_the_types() {
     let write = std::env::var("EVALS_DOCS").is_ok_and(|value| value == "write");

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use super::amount::Amount;
+use super::calls::MODEL_CHANGED;
 use super::{Body, Event, Role, Usage, UsageScope};
 use crate::rounding;
 use crate::word::word;
@@ -167,6 +168,7 @@ impl UsageTotal {
     pub fn event(&mut self, event: &Event) {
         match &event.body {
             Body::Usage(usage) => return self.add(usage),
+            Body::Notice { code, .. } if code == MODEL_CHANGED && self.went_by.work() > 0 => self.by_model.changed(),
             Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
                 for sums in [&mut self.turns, &mut self.calls] {
                     sums.next_turn(self.went_by.prompts());

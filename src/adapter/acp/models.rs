@@ -9,6 +9,7 @@ use super::{Translator, text_at};
 use crate::adapter::EndReport;
 use crate::models;
 use crate::text::some_of;
+use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::recorder::Recorder;
 
 /// The maximum number of kept names of models and of options.
@@ -134,8 +135,11 @@ impl Translator {
         if model.is_empty() || model.starts_with('<') || self.model.ran.as_deref() == Some(model) {
             return;
         }
-        self.model.ran = Some(model.to_owned());
+        let before = self.model.ran.replace(model.to_owned());
         self.tell_model(recorder);
+        if let Some(before) = before {
+            recorder.notice(MODEL_CHANGED, format!("the model changed from {before} to {model}"));
+        }
     }
 
     /// Reads the model from the agent's additions to the protocol, or from its usage.

@@ -25,6 +25,8 @@ pub(super) struct ByModel {
     of_session: bool,
     /// True if the last report of the session has tokens of several models and no cost.
     is_mixed: bool,
+    /// True if another model went on after the agent had begun its work.
+    has_changed: bool,
 }
 
 impl ByModel {
@@ -43,11 +45,16 @@ impl ByModel {
         sums.entry(usage.model.clone()).or_default().sum(usage);
     }
 
+    /// Takes the news that another model goes on. A report that names no model may then be about either.
+    pub(super) fn changed(&mut self) {
+        self.has_changed = true;
+    }
+
     /// Returns the tokens by model. `effective` is the model of reports that name none.
     pub(super) fn spent(&self, effective: Option<&str>) -> Spent {
         let named = |name: &Option<String>| name.clone().or_else(|| effective.map(str::to_owned));
         let names: BTreeSet<Option<String>> = self.names.iter().map(named).collect();
-        if self.is_mixed {
+        if self.is_mixed || (self.has_changed && self.names.contains(&None)) {
             return Spent::Mixed;
         }
         if names.len() <= 1 {

@@ -194,3 +194,22 @@ fn tokens_beside_a_later_higher_cost_are_lower_bounds() {
     assert_eq!(total(&[&first, &session(r#""cost_usd":9"#)]).tokens(), Some(AtLeast(150)));
     assert_eq!(total(&[&first, &session(r#""cost_usd":0.501"#)]).tokens(), Some(Exact(150)));
 }
+
+#[test]
+fn reports_without_a_name_on_both_sides_of_a_change_of_the_model_have_no_price() {
+    let changed = r#"{"type":"notice","code":"model_changed","text":"the model changed from a to b"}"#;
+    let (call, turn) = (usage("call", PARTS), turn(PARTS));
+    let named = |model: &str| usage("call", &format!(r#"{PARTS},"model":"{model}""#));
+    for events in [
+        &[PROMPT, SPEECH, &*call, changed, SPEECH, &*call][..],
+        &[PROMPT, SPEECH, changed, SPEECH, &*turn],
+        &[PROMPT, SPEECH, &*named("a"), changed, SPEECH, &*call],
+    ] {
+        assert_eq!(total(events).spent_by_models(Some("b")), Spent::Mixed, "{events:?}");
+    }
+    // No work was done with the model that was named first, or each report has a name.
+    let before = total(&[PROMPT, changed, SPEECH, &*call]);
+    assert_eq!(before.spent_by_models(Some("b")), Spent::One(Some("b".to_owned())));
+    let each = total(&[PROMPT, SPEECH, &*named("a"), changed, SPEECH, &*named("b")]);
+    assert!(matches!(each.spent_by_models(Some("b")), Spent::Each(parts) if parts.len() == 2));
+}

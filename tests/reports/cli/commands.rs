@@ -247,7 +247,8 @@ fn a_trace_that_cannot_be_written_says_where_it_should_have_gone() {
     let project = Project::new();
     project.case("a", "", PASS);
     project.write("session.txt", "done\n");
-    for command in [&["import", "--adapter", "output-only", "session.txt"][..], &["list", "harnesses"], &["check"]] {
+    let import = &["import", "--adapter", "output-only", "session.txt"];
+    for command in [&import[..], &["list", "harnesses"], &["check"], &["--help"], &["run", "--help"], &["--version"]] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
         let Ok(full) = full else { return not_run(MACHINE, "there is no /dev/full") };
         let ran = project.command(command).stdout(full).output().unwrap();
