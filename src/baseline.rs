@@ -11,7 +11,7 @@ use crate::compare::side::{Arm, CaseFacts, MadeWith, Side, model_of_column};
 use crate::fold::CaseTrials;
 use crate::ids::column_name;
 use crate::run::user_file::write_named;
-use crate::run::{RunError, RunRecord};
+use crate::run::{PriceRecord, RunError, RunRecord};
 
 /// The version of the file format that this program writes. Files of a higher version are refused.
 pub const VERSION: u32 = 1;
@@ -40,6 +40,9 @@ pub struct Baseline {
     /// The number of times the scores were evaluated while the run was in progress (`--trials auto`). Absent: once.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub looks: u32,
+    /// The price table of that run. Absent in baselines of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<PriceRecord>,
     /// The cases, by id.
     pub cases: BTreeMap<String, CaseFacts>,
     /// The arms.
@@ -106,6 +109,7 @@ impl Baseline {
             graded: side.graded,
             origins: side.origins.clone(),
             looks: side.looks,
+            prices: side.prices.clone(),
             cases: side.cases.iter().filter(|(id, _)| kept(id)).map(|(id, it)| (id.clone(), facts(it))).collect(),
             arms,
         }
@@ -126,6 +130,7 @@ impl Baseline {
             column: arm.model.clone(),
             cases: arm.cases.clone(),
             made: arm.made.clone(),
+            aside: BTreeMap::new(),
             skipped: BTreeSet::new(),
             told: None,
         };
@@ -141,6 +146,7 @@ impl Baseline {
             origins: self.origins.clone(),
             interleaved: false,
             quarantined: BTreeMap::new(),
+            prices: self.prices.clone(),
             looks: self.looks,
         }
     }
@@ -207,6 +213,9 @@ impl Baseline {
         }
         if !is_one(&self.looks) {
             let _ = writeln!(text, "  \"looks\": {},", self.looks);
+        }
+        if let Some(prices) = &self.prices {
+            let _ = writeln!(text, "  \"prices\": {},", serde_json::to_string(prices)?);
         }
         let _ = writeln!(text, "  \"cases\": {{{}\n  }},", lines(&self.cases, "    ")?);
         text.push_str("  \"arms\": [");

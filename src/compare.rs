@@ -458,7 +458,7 @@ fn pair(
         could_be_significant: effect.could_be_significant,
         power: power::power_of(cases, effect, options.margin, level),
         doubts,
-        cases: cases::rows(cases),
+        cases: cases::rows(cases, (old.made.mixed, new.made.mixed)),
         slices: cases::slices(cases, level, options.margin),
         behaviour: behaviour::behaviour(cases, old, new, words),
         unpaired: joined.unpaired,

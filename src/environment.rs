@@ -20,7 +20,7 @@ use crate::secrets::urls::UrlSecret;
 use crate::secrets::{Masker, looks_secret};
 use crate::workspace::git_source::{GitRepository, GitSource};
 
-/// The values for the placeholders in commands, which only a trial has.
+/// The values of a trial for the placeholders in commands.
 #[derive(Debug, Clone, Default)]
 pub struct Placeholders {
     /// The first prompt.

@@ -71,6 +71,13 @@ fn sum_of(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.into_iter().chain(other).reduce(|one, other| one + other)
 }
 
+/// Returns the mean score of a case if each of its `unknown` trials without a score had the score 1. Returns `None` if the case
+/// has no trial.
+pub fn at_best(score: Option<f64>, scored: usize, unknown: usize) -> Option<f64> {
+    let sum = score.unwrap_or_default() * scored as f64 + unknown as f64;
+    (scored + unknown > 0).then(|| sum / (scored + unknown) as f64)
+}
+
 /// The largest plausible number of trials of a case.
 const MOST_TRIALS: u64 = 1_000_000;
 
@@ -164,6 +171,12 @@ impl CaseTrials {
         let all = self.scores.len() as f64 + self.errored as f64;
         // The sum of no scores is -0.
         (all > 0.0).then(|| self.scores.iter().sum::<f64>() / all + 0.0)
+    }
+
+    /// Returns the mean score if every trial whose outcome is unknown had the score 1. Returns `None` if no trial was
+    /// planned.
+    pub fn score_at_best(&self) -> Option<f64> {
+        at_best(self.score(), self.scores.len(), self.unknown() as usize)
     }
 
     /// Returns the verdict on the cell, from the number of trials that must pass. Trials that were errored,

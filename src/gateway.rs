@@ -126,7 +126,7 @@ pub struct Call {
     pub kind: Cow<'static, str>,
     /// The tool's name.
     pub tool: String,
-    /// The group of the name.
+    /// The group (namespace) that the tool belongs to. Absent if the tool is in no group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The input: an object, or a text if the tool takes one.

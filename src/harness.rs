@@ -113,8 +113,9 @@ pub struct Manifest {
     /// line: a regular expression whose first group is the command. `(?s)^(.+)$` takes the whole title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_title: Option<Pattern>,
-    /// The form of the titles by which calls are announced without a name, if such a title is the tool's name: a regular
-    /// expression whose first group is the name. Default: a title is a name only if `tool-kinds` lists it.
+    /// For an agent that announces calls with a title and without a name: a regular expression that matches those
+    /// titles that are tool names. Its first group is the name. Default: a title is a name only if `tool-kinds`
+    /// lists it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name_title: Option<Pattern>,
     /// The conventions of the agent's usage reports.

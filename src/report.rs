@@ -40,6 +40,7 @@ pub mod json;
 pub mod junit;
 pub mod list;
 pub mod mine;
+pub mod mixed;
 pub mod notes;
 pub mod page;
 pub mod parity;

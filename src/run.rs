@@ -172,13 +172,17 @@ pub struct PriceRecord {
     pub date: String,
     /// Digest (BLAKE3) of the table's text.
     pub digest: String,
+    /// True if the table changed between trials: some may have been priced before the change and others after it
+    /// (`--changed`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
 }
 
 impl PriceRecord {
     /// Returns the current price table.
     pub fn now() -> Self {
         let table = crate::price::table();
-        Self { date: table.date.to_string(), digest: table.digest.clone() }
+        Self { date: table.date.to_string(), digest: table.digest.clone(), mixed: false }
     }
 }
 

@@ -26,7 +26,7 @@ use crate::run::folder::RunFolder;
 use crate::run::journal::{Journal, JournalEvent, JournalLine};
 use crate::run::{RunError, RunOptions, RunRecord, read_json};
 use crate::trace::ErrorCategory;
-use crate::trial::{self, Attempt, Engine, OfArms, Outcome, SkillOfArm, TrialError};
+use crate::trial::{self, Attempt, Engine, OfArms, Outcome, SkillOfArm, TrialError, previous_attempts};
 use crate::values::Time;
 use crate::verdict::Verdict;
 
@@ -293,9 +293,12 @@ fn spent_before(run: &Run<'_>, plan: &RunRecord) -> Result<Spent, RunError> {
         for folder in std::iter::once(folder).chain(earlier) {
             match read_json::<TrialResult>(&folder.join("result.json")) {
                 Ok(result) => spent.add(&result),
-                // The engine was killed during the attempt, or the result is damaged. Without a line from its agent,
-                // nothing can have been spent.
-                Err(_) => spent.unknown += usize::from(folder.join("wire.jsonl").exists()),
+                Err(_) => {
+                    let known = plan.harnesses.iter().find(|known| known.name == trial.harness);
+                    let cost = previous_attempts::of_interrupted(&folder, known.map(|known| &known.manifest));
+                    spent.usd += cost.0.unwrap_or(0.0);
+                    spent.unknown += usize::from(cost.1);
+                }
             }
         }
     }
@@ -626,7 +629,7 @@ const RETRIED: [ErrorCategory; 6] = [
 struct Budget<'a> {
     spent: Spent,
     failed: bool,
-    /// The cases in quarantine, whose failures end nothing.
+    /// The cases in quarantine. Their failures do not end a run with `--fail-fast`.
     aside: HashSet<String>,
     options: &'a RunOptions,
     begun: Instant,

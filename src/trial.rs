@@ -37,7 +37,7 @@ pub mod command;
 mod finish;
 mod followed_links;
 mod sandboxing;
-mod previous_attempts;
+pub mod previous_attempts;
 pub mod ending;
 pub mod agent_as_model;
 mod inputs;

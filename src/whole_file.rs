@@ -191,7 +191,7 @@ pub fn sync_folder(folder: &Path) -> Result<(), FileError> {
     File::open(folder).and_then(|file| file.sync_all()).map_err(FileError::io("sync", folder))
 }
 
-/// The maximum length in bytes; a longer name ends in a digest.
+/// The maximum length of a folder name in bytes. A longer name is cut and ends in a digest.
 const LONGEST: usize = 200;
 
 /// Returns the folder name of a harness or a model: characters other than letters, digits, `.`, `_` and `-` are

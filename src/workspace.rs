@@ -14,6 +14,7 @@ pub mod beyond_patch;
 pub mod openat;
 pub mod change;
 pub mod git;
+mod git_index;
 pub mod git_source;
 pub mod hidden;
 pub mod make_ready;

@@ -27,7 +27,7 @@ const BEFORE: [&str; 20] = [
 ];
 /// Words between those and the name.
 const BETWEEN: [&str; 6] = ["mut", "async", "fn", "function", "class", "unsafe"];
-/// The names of files that every project has.
+/// Common names of files, without extension. A prompt that contains one of them does not reveal the solution.
 const USUAL: [&str; 12] =
     ["__init__", "__main__", "index", "init", "lib", "main", "mod", "package", "setup", "test", "utils", "util"];
 /// Short words that a prompt has without meaning a function of this name.

@@ -84,7 +84,7 @@ pub enum Outcome {
     Noticed {
         /// The graders.
         by: BTreeSet<String>,
-        /// True if no test ran.
+        /// True if one of these graders runs tests and no test ran, for example because the build failed.
         no_test_ran: bool,
     },
     /// The mutant passed: no grader noticed it.

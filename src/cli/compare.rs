@@ -158,6 +158,7 @@ pub fn of_report(report: &Report) -> Compared {
         None if new.arms.len() < 2 => return Compared::Nothing,
         None => None,
     };
+    leave_quarantined_out(old.as_mut(), &mut new);
     let seed = record.options.seed.unwrap_or(SEED);
     let options = Options { margin: MARGIN, errors_fail: false, seed, gates: GateRequest::default() };
     let made: Result<(Vec<ArmPair<'_>>, Unmatched), CliError> = match &mut old {
@@ -199,13 +200,18 @@ impl Sides {
     /// Removes the cases that are in quarantine on the new side from both sides. A quarantine on the old side alone has
     /// no effect, because it does not excuse the new side.
     fn without_quarantined(mut old: Option<Side>, mut new: Side, record: RunRecord) -> Self {
-        let aside = new.quarantined.clone();
-        new.set_aside(&aside);
-        if let Some(old) = &mut old {
-            old.quarantined.clear();
-            old.set_aside(&aside);
-        }
+        leave_quarantined_out(old.as_mut(), &mut new);
         Self { old, new, record }
+    }
+}
+
+/// Takes the results of the cases that are in quarantine on the new side out of both sides.
+fn leave_quarantined_out(old: Option<&mut Side>, new: &mut Side) {
+    let aside = new.quarantined.clone();
+    new.set_aside(&aside);
+    if let Some(old) = old {
+        old.quarantined.clear();
+        old.set_aside(&aside);
     }
 }
 

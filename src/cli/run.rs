@@ -116,8 +116,8 @@ pub struct RunArgs {
     /// Maximum number of retries of errored trials; overrides those of the cases
     #[arg(long, value_name = "N")]
     retries: Option<u32>,
-    /// Let the exit code depend only on whether every harness and model scores at least this and loses no
-    /// critical case
+    /// Let the exit code depend on whether every harness and model scores at least this and loses no critical
+    /// case, instead of on the verdicts of the cases; a snapshot that differs still gives 1
     #[arg(long, value_name = "SCORE")]
     fail_under: Option<Fraction>,
     /// Start no more trials after this cost in US dollars

@@ -1,5 +1,6 @@
 //! `evals snapshot`: compares a run, or stored traces, with accepted snapshots; accepts or rejects differences.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -10,12 +11,13 @@ use super::beside_cases::refuse_elsewhere;
 use super::grade::{stored_run, stored_traces};
 use super::output::{self, Content};
 use super::{CliError, RunsFolder, complete, engine, terminal};
+use crate::report::notes::in_quarantine;
 use crate::report::text::harmless;
 use crate::report::{page, snapshots};
 use crate::run::folder::{self, RunFolder};
 use crate::run::read_json;
 use crate::snapshot::compare::{Compared, State, name};
-use crate::values::NameGlob;
+use crate::values::{Day, NameGlob};
 use crate::whole_file::write_whole;
 
 mod trials;
@@ -103,6 +105,8 @@ struct Meant {
     unreferenced: Vec<Unreferenced>,
     /// The cases that the user named.
     named: Vec<PathBuf>,
+    /// The cases in quarantine, each with a note. Their differences change no exit code.
+    aside: BTreeMap<String, String>,
 }
 
 pub fn run(args: &SnapshotArgs) -> Result<u8, CliError> {
@@ -149,7 +153,11 @@ fn in_traces(chosen: &Chosen) -> Result<Meant, CliError> {
     let case = stored_traces::case(&chosen.cases)?;
     let private = engine::temporary()?;
     let placed = trials::of_traces(&chosen.stored, &case, chosen.harness.as_deref(), private.path())?;
-    Ok(Meant { placed, run: None, notes: Vec::new(), unreferenced: Vec::new(), named: chosen.cases.clone() })
+    let quarantine = case.quarantine.as_ref().filter(|quarantine| quarantine.until >= Day::today());
+    let aside = quarantine.map(|quarantine| (case.id.clone(), in_quarantine(&case.id, quarantine)));
+    let (notes, unreferenced) = (Vec::new(), Vec::new());
+    let aside = aside.into_iter().collect();
+    Ok(Meant { placed, run: None, notes, unreferenced, named: chosen.cases.clone(), aside })
 }
 
 fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
@@ -166,7 +174,8 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
     let cases = stored_run::cases(&chosen.cases, &record)?;
     let (placed, notes) = trials::of_run(&run, &record, &cases, true)?;
     let unreferenced = unreferenced::of_run(&record, &cases, &placed);
-    Ok(Meant { placed, run: Some(run), notes, unreferenced, named: chosen.cases.clone() })
+    let aside = record.in_quarantine().map(|(case, it)| (case.id.clone(), in_quarantine(&case.id, it))).collect();
+    Ok(Meant { placed, run: Some(run), notes, unreferenced, named: chosen.cases.clone(), aside })
 }
 
 fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
@@ -174,31 +183,34 @@ fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
     let all = compared(&meant)?;
     // Unreadable snapshots are an error of the command, even if others only differ.
     let unread = unreadable(&meant);
-    let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all));
+    let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all, &meant.aside));
+    let aside = meant.aside.iter().filter(|(case, _)| all.iter().any(|it| it.case == **case));
+    let notes: Vec<&String> = meant.notes.iter().chain(aside.map(|(_, note)| note)).collect();
     let mut out = output::stdout(Content::json(format == ComparisonFormat::Json));
     if format == ComparisonFormat::Json {
         #[derive(Serialize)]
         struct Document<'a> {
             snapshots: &'a [Compared],
             unreferenced: &'a [Unreferenced],
-            notes: &'a [String],
+            notes: &'a [&'a String],
             exit_code: u8,
         }
-        let document =
-            Document { snapshots: &all, unreferenced: &meant.unreferenced, notes: &meant.notes, exit_code: code };
+        let document = Document { snapshots: &all, unreferenced: &meant.unreferenced, notes: &notes, exit_code: code };
         serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
         writeln!(out)?;
         return unread.map(|()| code);
     }
     let look = terminal::stdout_look();
     for one in all.iter().filter(|it| it.state != State::Same || it.note.is_some()) {
-        page::terminal::entry(&snapshots::in_full(one), &look, &mut out)?;
+        let mut entry = snapshots::in_full(one);
+        entry.about.extend(meant.aside.contains_key(&one.case).then(|| snapshots::ASIDE.to_owned()));
+        page::terminal::entry(&entry, &look, &mut out)?;
         writeln!(out)?;
     }
     for one in &meant.unreferenced {
         writeln!(out, "unreferenced  {}", harmless(&format!("{}: {}", one.file, one.why)))?;
     }
-    for note in &meant.notes {
+    for note in &notes {
         writeln!(out, "note: {note}")?;
     }
     writeln!(out, "{}", snapshots::counts(&all, meant.unreferenced.len()))?;
@@ -227,11 +239,13 @@ fn same_cell(one: &Compared, other: &Compared) -> bool {
     (&one.case, &one.harness, one.arm()) == (&other.case, &other.harness, other.arm())
 }
 
-/// Returns 1 if a snapshot differs, else 3 if a trial could not be compared or there was none, else 0.
-fn exit_code(all: &[Compared]) -> u8 {
+/// Returns 1 if a snapshot differs, else 3 if a trial could not be compared or there was none, else 0. Cases in quarantine
+/// do not count.
+fn exit_code(all: &[Compared], aside: &BTreeMap<String, String>) -> u8 {
+    let counted: Vec<&Compared> = all.iter().filter(|it| !aside.contains_key(&it.case)).collect();
     match () {
-        () if all.iter().any(|it| it.differs) => 1,
-        () if all.is_empty() || all.iter().any(|it| it.trials == 0 || it.passed_over > 0) => 3,
+        () if counted.iter().any(|it| it.differs) => 1,
+        () if counted.is_empty() || counted.iter().any(|it| it.trials == 0 || it.passed_over > 0) => 3,
         () => 0,
     }
 }

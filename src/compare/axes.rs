@@ -32,7 +32,8 @@ pub struct AxisEffect {
     pub cases: usize,
 }
 
-/// Returns the effects of the axes of a run's experiment. Arms that differ in this axis alone are paired, case by case.
+/// Returns the effects of the axes of a run's experiment. For each axis, the arms that differ only in this axis are
+/// paired, case by case.
 pub fn of(side: &Side, record: &RunRecord) -> Vec<AxisEffect> {
     let mut effects = Vec::new();
     for axis in record.experiment.iter().flat_map(|experiment| &experiment.axes) {

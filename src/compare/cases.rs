@@ -68,8 +68,9 @@ pub enum Flag {
 
 word!(Flag);
 
-/// Returns the cases, the largest loss first.
-pub fn rows(cases: &[Paired<'_>]) -> Vec<CaseRow> {
+/// Returns the cases, the largest loss first. `mixed` is true for an old or new arm that changed between its trials: passes
+/// and fails of different versions do not make a case flaky.
+pub fn rows(cases: &[Paired<'_>], mixed: (bool, bool)) -> Vec<CaseRow> {
     let p: Vec<Option<f64>> = cases.iter().map(|case| fisher(case.old, case.new)).collect();
     let known: Vec<f64> = p.iter().copied().flatten().collect();
     let mut adjusted = several::benjamini_hochberg(&known).into_iter();
@@ -84,7 +85,7 @@ pub fn rows(cases: &[Paired<'_>]) -> Vec<CaseRow> {
             p,
             p_adjusted,
             critical: case.facts.critical,
-            flags: flags(case, p_adjusted),
+            flags: flags(case, p_adjusted, mixed),
         });
     }
     rows.sort_by(|a, b| a.delta.total_cmp(&b.delta).then_with(|| a.case.cmp(&b.case)));
@@ -104,7 +105,7 @@ fn fisher(old: &CaseTrials, new: &CaseTrials) -> Option<f64> {
     tables::fisher(new.passed, n_new, old.passed, n_old).map(|it| it.two_sided)
 }
 
-fn flags(case: &Paired<'_>, p_adjusted: Option<f64>) -> Vec<Flag> {
+fn flags(case: &Paired<'_>, p_adjusted: Option<f64>, mixed: (bool, bool)) -> Vec<Flag> {
     let verdict = |trials: &CaseTrials| trials.verdict_of_judged(case.facts.pass);
     let (before, now, delta) = (verdict(case.old), verdict(case.new), case.delta());
     let beyond_chance = p_adjusted.is_some_and(|p| p <= FALSE_FINDS);
@@ -116,8 +117,8 @@ fn flags(case: &Paired<'_>, p_adjusted: Option<f64>) -> Vec<Flag> {
     if delta > 0.0 && (beyond_chance || turned(Verdict::Fail, Verdict::Pass)) {
         flags.push(Flag::Fixed);
     }
-    let mixed = |trials: &CaseTrials| trials.passed > 0 && trials.failed > 0;
-    if mixed(case.old) || mixed(case.new) {
+    let both = |trials: &CaseTrials| trials.passed > 0 && trials.failed > 0;
+    if both(case.old) && !mixed.0 || both(case.new) && !mixed.1 {
         flags.push(Flag::Flaky);
     }
     let (passed, failed) = (case.old.passed + case.new.passed, case.old.failed + case.new.failed);

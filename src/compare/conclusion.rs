@@ -40,8 +40,13 @@ pub fn of(pair: &Pair, margin: f64) -> Conclusion {
         plural(pair.cases_compared, "case")
     );
     let took = [("cost", pair.cost), ("tokens", pair.tokens), ("time", pair.duration)];
-    let took: Vec<String> =
-        took.iter().filter_map(|(what, it)| Some(format!("{} × the {what}", times(it.as_ref()?)))).collect();
+    let took: Vec<String> = took
+        .iter()
+        .filter_map(|(what, it)| {
+            let ratio = it.as_ref()?;
+            Some(format!("{} × the {what}{}", times(ratio), over(ratio, pair.cases_compared)))
+        })
+        .collect();
     if !took.is_empty() {
         let note = pair.note_on_retries().filter(|_| pair.cost.is_some()).map(|note| format!(" ({note})"));
         text.push_str(&format!("; it takes {}{}", took.join(", "), note.unwrap_or_default()));
@@ -77,4 +82,9 @@ pub fn not_compared(pair: &NotCompared) -> Conclusion {
 
 fn times(ratio: &Ratio) -> String {
     format!("{:.2}", ratio.ratio)
+}
+
+/// Returns the text for the number of cases that a ratio is based on, if it is not all of the compared ones.
+fn over(ratio: &Ratio, compared: usize) -> String {
+    if ratio.cases < compared { format!(" (over {} of {compared} cases)", ratio.cases) } else { String::new() }
 }

@@ -27,6 +27,7 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     found.extend([old.1, new.1].into_iter().flat_map(of_loaded));
     found.extend(of_models(old.1, new.1));
     found.extend([old.1, new.1].into_iter().flat_map(of_trials));
+    found.extend(of_prices(old, new));
     found.extend(of_numbers(joined));
     found.extend(unknown_versions(old.1, new.1));
     found
@@ -70,7 +71,7 @@ pub enum About {
     Judges,
     /// The times of one side include the start of the agent's program, and those of the other do not.
     Times,
-    /// Costs come from a price table.
+    /// Costs come from a price table, or the sides have different ones.
     Prices,
     /// The runs were made by different versions of the program.
     Version,
@@ -339,6 +340,36 @@ fn of_trials(arm: &Arm) -> Vec<Doubt> {
         let text = format!("{}: the cost of {priced} of {all} trials comes from a price table", arm.name);
         found.push(Doubt::new(About::Prices, text));
     }
+    found
+}
+
+/// Returns caveats about costs from different price tables: between the trials of an arm, and between the sides if both have
+/// costs from a table.
+fn of_prices(old: (&Side, &Arm), new: (&Side, &Arm)) -> Vec<Doubt> {
+    let is_priced = |arm: &Arm| arm.cases.values().any(|case| case.priced > 0);
+    let is_mixed = |side: &Side| side.prices.as_ref().is_some_and(|prices| prices.mixed);
+    let mut found = Vec::new();
+    for (side, arm) in [old, new] {
+        if is_mixed(side) && is_priced(arm) {
+            let text = format!("{}: the price table changed between its trials, so costs do not compare", arm.name);
+            found.push(Doubt::new(About::Prices, text));
+        }
+    }
+    let is_one_run = old.0.run == new.0.run && !old.0.baseline;
+    if is_one_run || !is_priced(old.1) || !is_priced(new.1) {
+        return found;
+    }
+    let text = match (&old.0.prices, &new.0.prices) {
+        (Some(before), Some(now)) if before.digest == now.digest => return found,
+        (Some(before), Some(now)) if before.date == now.date => {
+            format!("the price tables differ, so costs do not compare: both are of {}", now.date)
+        }
+        (Some(before), Some(now)) => {
+            format!("the price tables differ, so costs do not compare: of {} before, of {} now", before.date, now.date)
+        }
+        _ => "it is unknown whether the costs of both sides come from the same price table".to_owned(),
+    };
+    found.push(Doubt::new(About::Prices, text));
     found
 }
 

@@ -1,6 +1,8 @@
 //! Gates of a comparison: a margin, a minimum score, a maximum cost, no lost critical case, and minimum shares
 //! of completed trials and compared cases.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::effect::Effect;
@@ -14,7 +16,8 @@ use crate::judgement::tolerance;
 use crate::reason_text::money;
 use crate::rounding::{percent, percent_beside, points_figure};
 use crate::statistics::gates::GateVerdict;
-use crate::text::plural;
+use crate::statistics::means::mean;
+use crate::text::{plural, some_of};
 use crate::verdict::Verdict;
 
 mod asked;
@@ -218,14 +221,31 @@ pub fn of_arm(asked: &GateRequest, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
     let mut gates = Vec::new();
     let name = arm.name.clone();
     if let Some(least) = asked.fail_under {
-        gates.push(of_score(least, name.clone(), row.score, arm.cases.values().any(|case| case.scores.is_empty())));
+        let at_best: Vec<f64> = arm.cases.values().filter_map(CaseTrials::score_at_best).collect();
+        let open = arm.cases.values().any(|case| case.scores.is_empty());
+        gates.push(of_score(least, name.clone(), (row.score, mean(&at_best)), open));
     }
     if let Some(most) = asked.max_cost {
-        let cost = arm.cases.values().map(|case: &CaseTrials| case.cost).fold(KnownSum::default(), KnownSum::and);
+        let cost_of = |cases: &BTreeMap<String, CaseTrials>| {
+            cases.values().map(|case: &CaseTrials| case.cost).fold(KnownSum::default(), KnownSum::and)
+        };
+        let cost = cost_of(&arm.cases);
         let spent = money(cost.sum);
+        // A case in quarantine fails no gate; but what it cost was spent, so the gate does not pass without it.
+        let with_aside = cost.and(cost_of(&arm.aside)).sum;
+        let aside = some_of(arm.aside.keys(), SHOWN);
         let (verdict, text) = match (tolerance::exceeds(cost.sum, most), cost.untold) {
             (true, _) => (GateVerdict::Fail, format!("costs ${spent}, and ${most} is allowed")),
-            (false, 0) => (GateVerdict::Pass, format!("costs ${spent} of ${most}")),
+            (false, 0) if tolerance::exceeds(with_aside, most) => {
+                let with_aside = money(with_aside);
+                let text =
+                    format!("costs ${spent} of ${most}, but ${with_aside} with the cases in quarantine: {aside}");
+                (GateVerdict::Inconclusive, text)
+            }
+            (false, 0) if aside.is_empty() => (GateVerdict::Pass, format!("costs ${spent} of ${most}")),
+            (false, 0) => {
+                (GateVerdict::Pass, format!("costs ${spent} of ${most}; without cases in quarantine: {aside}"))
+            }
             (false, untold) => {
                 let others = if cost.told > 0 { format!("; the others cost ${spent}") } else { String::new() };
                 let text = format!("the cost of {} is unknown{others}", plural(untold, "trial"));
@@ -247,12 +267,21 @@ pub fn of_arm(asked: &GateRequest, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
     gates
 }
 
-/// Checks whether the score reaches the minimum. If a case has no score, the score of the suite is unknown.
-pub fn of_score(least: f64, arm: String, score: Option<f64>, open: bool) -> Gate {
+/// Checks whether the score reaches the minimum. `at_best` is the score if every trial without a score had 1: a lower score
+/// fails only if that one is too low as well. If a case has no score, the score of the suite is unknown.
+pub fn of_score(least: f64, arm: String, (score, at_best): (Option<f64>, Option<f64>), open: bool) -> Gate {
+    // Sums have rounding errors: a score of 0.8 over five cases must reach 0.8.
+    let reaches = |score: &f64| tolerance::reaches(*score, least);
     let (verdict, text) = match score {
-        // Sums have rounding errors: a score of 0.8 over five cases must reach 0.8.
-        Some(score) if !tolerance::reaches(score, least) => {
-            (GateVerdict::Fail, format!("scores {}, below {}", percent_beside(score, least), percent(least)))
+        Some(score) if !reaches(&score) => {
+            let scores = format!("scores {}, below {}", percent_beside(score, least), percent(least));
+            match at_best.filter(reaches) {
+                Some(best) => {
+                    let text = format!("{scores}; trials without a score could raise it to {}", percent(best));
+                    (GateVerdict::Inconclusive, text)
+                }
+                None => (GateVerdict::Fail, scores),
+            }
         }
         Some(score) if open => (
             GateVerdict::Inconclusive,

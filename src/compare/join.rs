@@ -66,7 +66,7 @@ pub enum Reason {
     OtherLimits,
     /// The interaction policies differ.
     OtherInteraction,
-    /// A person answered.
+    /// A person answered the permission requests of a side.
     Manual,
     /// The case is in quarantine.
     Quarantined,

@@ -22,7 +22,7 @@ const DRAWS: usize = 2_000;
 pub struct SelfCheck {
     /// The name of the arm.
     pub arm: String,
-    /// The number of cases with a verdict in both halves.
+    /// The number of cases with a verdict in both halves. Cases in quarantine are not counted.
     pub cases: usize,
     /// The cases whose verdict differs between the halves.
     pub flipped: Vec<String>,
@@ -83,7 +83,8 @@ impl Halves {
 fn compared(halves: &Halves, run: &RunRecord) -> SelfCheck {
     let (mut flipped, mut noisy, mut pooled) = (Vec::new(), Vec::new(), Vec::new());
     for (id, halves) in &halves.cases {
-        let Some(case) = run.case(id) else { continue };
+        // A case in quarantine is in no gate.
+        let Some(case) = run.case(id).filter(|_| run.quarantine(id).is_none()) else { continue };
         let verdicts = halves.each_ref().map(|half| half.trials.verdict_of_judged(case.pass));
         let outcomes = halves.each_ref().map(|half| half.outcomes.clone());
         if outcomes.iter().any(Vec::is_empty) {

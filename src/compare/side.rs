@@ -10,7 +10,7 @@ use crate::fold::CaseTrials;
 use crate::grade::GradeRecord;
 use crate::ids::{column_name, without_copy};
 use crate::result::{TrialResult, Warning};
-use crate::run::{CaseRecord, RunRecord};
+use crate::run::{CaseRecord, PriceRecord, RunRecord};
 use crate::trace::ToolKind;
 use crate::verdict::{PassTrials, Verdict};
 
@@ -65,6 +65,8 @@ pub struct Side {
     pub interleaved: bool,
     /// The cases that were in quarantine when the run began, with the reason as text.
     pub quarantined: BTreeMap<String, String>,
+    /// The price table. `None` for runs and baselines of older versions.
+    pub prices: Option<PriceRecord>,
 }
 
 /// The properties of a case that decide whether it can be compared.
@@ -112,6 +114,8 @@ pub struct Arm {
     pub column: String,
     /// The results of the arm by case.
     pub cases: BTreeMap<String, CaseTrials>,
+    /// The results of the cases that were taken out because they are in quarantine.
+    pub aside: BTreeMap<String, CaseTrials>,
     /// The model asked for. `None` if none was, and for a variant of a baseline, which does not keep it.
     pub model: Option<String>,
     /// Cases that the arm skipped.
@@ -240,7 +244,15 @@ impl Side {
     pub fn set_aside(&mut self, others: &BTreeMap<String, String>) {
         self.quarantined.extend(others.iter().map(|(id, why)| (id.clone(), why.clone())));
         for arm in &mut self.arms {
-            arm.cases.retain(|id, _| !self.quarantined.contains_key(id));
+            let is_aside = |(id, _): &(String, CaseTrials)| self.quarantined.contains_key(id);
+            let (aside, cases): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                std::mem::take(&mut arm.cases).into_iter().partition(is_aside);
+            arm.cases = cases;
+            arm.aside.extend(aside);
+            if let Some(told) = &mut arm.told {
+                told.seen.retain(|id, _| !self.quarantined.contains_key(id));
+                told.kinds.retain(|id, _| !self.quarantined.contains_key(id));
+            }
             arm.skipped.retain(|id| !self.quarantined.contains_key(id));
         }
     }
@@ -274,6 +286,7 @@ impl Side {
             origins: Vec::new(),
             interleaved: record.experiment.is_some() || record.options.aa,
             quarantined: quarantined(record),
+            prices: record.prices.clone(),
             looks: record.options.looks.as_ref().map_or(1, |looks| looks.len() as u32),
         };
         for trial in &record.trials {

@@ -10,7 +10,7 @@ use crate::statistics::{Interval, attempts, figures};
 /// The minimum number of trials for a meaningful 95th percentile.
 const ENOUGH_FOR_P95: usize = 60;
 
-/// An arm of a comparison, over all its own cases.
+/// An arm of a comparison, over all its own cases but those in quarantine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArmSummary {

@@ -28,6 +28,10 @@ pub(super) fn export(report: &Report) -> Result<Exported, String> {
         let Some(number) = cases.iter().position(|id| *id == result.case).map(|at| at + 1) else { continue };
         let expectations: Vec<Value> =
             result.grades.iter().filter(|grade| !grade.diagnostic).flat_map(expectations).collect();
+        if report.run.quarantine(&result.case).is_some() {
+            exported.notes.push(format!("{} is in quarantine and left out", result.id()));
+            continue;
+        }
         if result.score.is_none() || expectations.is_empty() {
             let verdict = result.verdict.word();
             exported.notes.push(format!("{} is {verdict} and left out: it is neither a pass nor a fail", result.id()));
@@ -39,7 +43,7 @@ pub(super) fn export(report: &Report) -> Result<Exported, String> {
         exported.files.push((folder.join("timing.json"), run.timing()));
         runs.push(run);
     }
-    for (at, id) in cases.iter().enumerate() {
+    for (at, id) in cases.iter().enumerate().filter(|(_, id)| report.run.quarantine(id).is_none()) {
         let metadata = json!({"eval_id": at + 1, "eval_name": id});
         exported.files.push((PathBuf::from(format!("eval-{}/eval_metadata.json", at + 1)), metadata));
     }
@@ -203,14 +207,18 @@ fn benchmark(report: &Report, runs: &[Run<'_>], left_out: &[String]) -> Value {
     let path = run.arms.iter().find_map(|arm| arm.sources.keys().next());
     let models: BTreeSet<&str> =
         report.results.whole().iter().filter_map(|result| result.model.effective.as_deref()).collect();
-    let trials = report.results.whole().iter().map(|result| result.trial).max().unwrap_or(0);
+    let is_counted = |case: &str| run.quarantine(case).is_none();
+    let counted = report.results.whole().iter().filter(|result| is_counted(&result.case));
+    let trials = counted.map(|result| result.trial).max().unwrap_or(0);
+    let numbers = (1..).zip(&run.cases).filter(|(_, case)| is_counted(&case.id)).map(|(number, _)| number);
+    let numbers: Vec<usize> = numbers.collect();
     let mut metadata = Map::new();
     put(&mut metadata, "skill_name", skill);
     put(&mut metadata, "skill_path", path.map(|path| json!(path)));
     let model = models.into_iter().collect::<Vec<_>>().join(", ");
     put(&mut metadata, "executor_model", Some(json!(model)).filter(|_| !model.is_empty()));
     put(&mut metadata, "timestamp", Some(json!(run.started)));
-    put(&mut metadata, "evals_run", Some(json!((1..=run.cases.len()).collect::<Vec<_>>())));
+    put(&mut metadata, "evals_run", Some(json!(numbers)));
     put(&mut metadata, "runs_per_configuration", Some(json!(trials)));
     let notes: Vec<&String> = report.notes.iter().chain(left_out).collect();
     json!({

@@ -154,7 +154,7 @@ impl Exchange {
     }
 }
 
-/// Returns a path whose query has no key.
+/// Returns the path with the secret values of its query redacted.
 pub fn without_key(path: &str) -> String {
     let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
     let parts = query.split('&').map(|part| match part.split_once('=') {

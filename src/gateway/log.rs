@@ -78,7 +78,7 @@ pub struct Logged {
     pub kept: u64,
     /// The reason why the file is not complete, if it could not be written.
     pub error: Option<io::Error>,
-    /// The sums.
+    /// The sums over all exchanges.
     pub totals: Totals,
 }
 

@@ -1,4 +1,4 @@
-//! The purpose of a request, determined by its method and path.
+//! The purpose of a request, determined by its method, path and headers.
 
 use axum::http::{HeaderMap, Method};
 

@@ -46,7 +46,8 @@ pub enum Route {
     Record(PathBuf),
     /// The recording in this file.
     Replay(PathBuf),
-    /// The recording in this file. Requests that it does not contain are sent to the service.
+    /// The recording in this file. Requests that it does not contain are sent to the service, and the answers are added
+    /// to the file.
     Auto(PathBuf),
 }
 

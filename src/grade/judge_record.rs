@@ -17,7 +17,7 @@ pub struct JudgeRecord {
     /// The answers of each judge.
     #[serde(default)]
     pub judges: Vec<OneJudge>,
-    /// The combined findings.
+    /// The combined finding of all judges for each criterion.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<CriterionFinding>,
     /// The share of pairs of judges that gave the same answer. Absent with one judge.

@@ -42,7 +42,7 @@ pub struct Files {
     /// A regular expression, or a list of them, that must match each file; unanchored.
     #[serde(deserialize_with = "filled_map", skip_serializing_if = "BTreeMap::is_empty")]
     pub matches: BTreeMap<String, OneOrList<Pattern>>,
-    /// A file beside the case that each file must equal, byte for byte.
+    /// The file that each file must equal, byte for byte, relative to the file in which the grader is written.
     #[serde(deserialize_with = "filled_map", skip_serializing_if = "BTreeMap::is_empty")]
     pub equals: BTreeMap<String, PathBuf>,
 }

@@ -21,7 +21,7 @@ pub struct Library(BTreeMap<String, NamedGrader>);
 /// The file of a named grader.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedGrader {
-    /// The origin, for messages: a path, or the word for built-in.
+    /// The origin, for messages: the path of the file, or `built in`.
     pub origin: String,
     /// The folder that paths in the grader are relative to. Absent for a built-in grader.
     pub folder: Option<PathBuf>,

@@ -18,6 +18,7 @@ use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::said;
 use crate::yaml::wrong_part::WrongPart;
 
+mod fences;
 mod json;
 mod keywords;
 mod number;

@@ -66,7 +66,7 @@ fn main_agent() -> Speaker {
 pub enum Mode {
     /// The calls equal the expected ones, position by position.
     Exact,
-    /// The steps equal the expected ones, one by one, each with exactly its calls.
+    /// The steps equal the expected steps in number and order, and each step has exactly its expected calls.
     Strict,
     /// The expected calls were made in this order; others may come between.
     #[default]
@@ -75,7 +75,7 @@ pub enum Mode {
     AnyOrder,
     /// Equivalent to `any-order`.
     Superset,
-    /// Each call that was made is a different expected one.
+    /// Each call that was made matches a different expected call.
     Subset,
     /// `superset` and `subset` together: the same calls, in any order.
     Unordered,

@@ -24,7 +24,7 @@ pub struct Policy {
     interaction: Interaction,
     answers: Vec<QuestionAnswer>,
     counters: Counters,
-    /// The person who answers `manual`, and the trial's name for the person.
+    /// The person who answers for the policy `manual`, and the name of the trial that is shown to the person.
     person: Option<(Arc<dyn Person>, String)>,
     /// The model caller for `llm`.
     adviser: Option<Arc<dyn Adviser>>,

@@ -20,7 +20,7 @@ const MAX_ANSWER: usize = 16 << 20;
 #[derive(Debug)]
 pub(super) struct Http {
     time: Duration,
-    /// A client for each proxy, because making one reads all certificates of the machine.
+    /// The clients by their proxy. They are kept because making a client reads all certificates of the machine.
     clients: Mutex<HashMap<Option<String>, reqwest::Client>>,
 }
 

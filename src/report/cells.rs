@@ -6,8 +6,9 @@ use std::hash::Hash;
 
 use serde::Serialize;
 
+use super::mixed;
 use crate::case::quarantine::Quarantine;
-use crate::fold::{CaseTrials, Scores};
+use crate::fold::{self, CaseTrials, Scores};
 use crate::ids::{CellId, ColumnId, TrialRecord};
 use crate::result::TrialResult;
 use crate::run::RunRecord;
@@ -29,6 +30,10 @@ pub struct Cell {
     /// The quarantine in which the case was when the run began: the cell does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quarantine: Option<Quarantine>,
+    /// True if the case, the harness or the arm changed between the trials of the run (`--changed`), so that the trials may
+    /// be of different versions. Absent otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
     /// The number of its trials by verdict.
     #[serde(flatten)]
     pub tally: Tally,
@@ -44,9 +49,16 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Returns true if the trials both passed and failed.
+    /// Returns true if the trials both passed and failed, and were trials of the same thing.
     pub fn flaky(&self) -> bool {
-        self.tally.passed > 0 && self.tally.failed > 0
+        self.tally.passed > 0 && self.tally.failed > 0 && !self.mixed
+    }
+
+    /// Returns the mean score if every trial whose outcome is unknown had the score 1. Returns `None` if no trial was
+    /// planned.
+    pub fn score_at_best(&self) -> Option<f64> {
+        let Tally { ungraded, errored, not_run, .. } = self.tally;
+        fold::at_best(self.score, self.tally.completed(), ungraded + errored + not_run)
     }
 }
 
@@ -241,6 +253,11 @@ impl CellFolds {
         folds
     }
 
+    /// Returns true if a case is in quarantine.
+    pub(super) fn is_aside(&self, case: &str) -> bool {
+        self.aside.contains(case)
+    }
+
     /// Adds a result, and returns the places of its cell and of its column.
     pub(super) fn add(&mut self, result: &TrialResult) -> (usize, usize) {
         let TrialResult { case, harness, arm, .. } = result;
@@ -259,7 +276,7 @@ impl CellFolds {
         let quarantine = |case: &str| if aside.contains(case) { run.quarantine(case).cloned() } else { None };
         let rows = self.cells.all.iter().map(|(id, trials)| {
             let rule = rules.get(&*id.case).copied().unwrap_or_default();
-            Cell { quarantine: quarantine(&id.case), ..cell(id, trials, rule) }
+            Cell { quarantine: quarantine(&id.case), mixed: mixed::is_mixed(run, id), ..cell(id, trials, rule) }
         });
         let rows: Vec<Cell> = rows.collect();
         let columns = self.columns.all.iter().map(|(id, all)| {
@@ -280,6 +297,7 @@ fn cell(id: &CellId, trials: &CaseTrials, rule: PassTrials) -> Cell {
         id: id.clone(),
         verdict: (trials.not_run == 0 || !open).then_some(verdict),
         quarantine: None,
+        mixed: false,
         tally: Tally::of(trials),
         score: trials.score(),
         score_with_errors: trials.score_with_errors(),

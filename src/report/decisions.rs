@@ -3,7 +3,8 @@
 use super::cells::Cell;
 use super::text::plural;
 use super::{Report, commands, problems, snapshots};
-use crate::compare::gate::{self, Gate};
+use crate::case::quarantine::Quarantine;
+use crate::compare::gate::{self, Gate, Kind};
 use crate::ids::ColumnId;
 use crate::snapshot::compare::Compared;
 use crate::statistics::gates::GateVerdict;
@@ -24,6 +25,8 @@ pub struct Decision {
     pub verdict: GateVerdict,
     /// True if the decision affects the exit code. If there are gates, cells do not.
     pub decides: bool,
+    /// The quarantine of the case, as text: the decision is shown and affects nothing. `None` if the case is in none.
+    pub quarantine: Option<String>,
     /// The outcome and its subject, on one line.
     pub title: String,
     /// The outcome and the reason, on one line.
@@ -79,6 +82,7 @@ impl Decision {
             name: name.to_owned(),
             verdict,
             decides: true,
+            quarantine: None,
             line: title.clone(),
             title,
             detail: String::new(),
@@ -100,11 +104,16 @@ pub fn of(report: &Report) -> Vec<Decision> {
 
 fn of_gate(gate: &Gate) -> Decision {
     let title = format!("gate {}: {}", gate.verdict.word(), gate.arm);
+    // A column has two gates of its own, and servers know a test case by its name.
+    let name = match gate.kind {
+        Kind::Completed => format!("{}: completed trials", gate.arm),
+        _ => gate.arm.clone(),
+    };
     Decision {
         column: gate.column.clone(),
         line: gate.line(),
         detail: format!("{} {}", gate.arm, gate.text),
-        ..Decision::new(About::Gate, &gate.arm, gate.verdict, title)
+        ..Decision::new(About::Gate, &name, gate.verdict, title)
     }
 }
 
@@ -116,10 +125,12 @@ fn of_snapshot(report: &Report, compared: &Compared) -> Option<Decision> {
         false => return None,
     };
     let run = commands::run_word(&report.run, &report.folder);
+    let quarantine = report.run.quarantine(&compared.case);
     Some(Decision {
         case: Some(compared.case.clone()),
         column: Some(snapshots::cell(compared).column()),
-        decides: !in_quarantine(report, Some(&compared.case)),
+        decides: quarantine.is_none(),
+        quarantine: quarantine.map(told),
         detail: snapshots::lines(compared).join("\n"),
         file: Some(compared.file.clone()),
         command: Some(format!("evals snapshot review {run}")),
@@ -145,11 +156,17 @@ fn of_cell(report: &Report, cell: &Cell) -> Vec<Decision> {
             case: Some(cell.id.case.clone()),
             column: Some(cell.id.column()),
             decides: report.gates.is_empty() && cell.quarantine.is_none(),
+            quarantine: cell.quarantine.as_ref().map(told),
             line: problems::counts(cell),
             ..Decision::new(about, &cell.id.case, verdict, format!("{word}: {}", cell.id))
         }
     };
     std::iter::once((About::Cell, verdict)).chain(rest).map(decision).collect()
+}
+
+/// Returns the quarantine of a case as text.
+pub fn told(quarantine: &Quarantine) -> String {
+    format!("in quarantine until {}: {}", quarantine.until, quarantine.why)
 }
 
 fn in_quarantine(report: &Report, case: Option<&str>) -> bool {

@@ -8,11 +8,13 @@ use crate::compare::gate::{self, Gate, Kind};
 use crate::ids::CellId;
 use crate::run::RunRecord;
 use crate::statistics::gates::GateVerdict;
+use crate::statistics::means::mean;
 use crate::text::some_of;
 use crate::values::Fraction;
 use crate::verdict::Verdict;
 
-/// Returns the gates of a run: the score of each column, and the critical cases that are lost or may be lost.
+/// Returns the gates of a run with `--fail-under`: the score of each column, each column with too few completed trials,
+/// and the critical cases that are lost or may be lost. Without `--fail-under`, and with `--aa`, there are none.
 pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> {
     // An arm that is compared with itself is neither good nor bad.
     let Some(least) = run.options.fail_under.filter(|_| !run.options.aa).map(Fraction::get) else { return Vec::new() };
@@ -20,11 +22,12 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
     let (aside, cells): (Vec<&Cell>, Vec<&Cell>) = cells.iter().partition(|cell| cell.quarantine.is_some());
     let aside: Vec<&CellId> = aside.into_iter().map(|cell| &cell.id).collect();
     for column in columns {
-        let mut cells =
-            cells.iter().filter(|cell| cell.id.harness == column.id.harness && cell.id.arm == column.id.arm);
-        let open = cells.any(|cell| cell.score.is_none() && cell.verdict != Some(Verdict::Skipped));
+        let here = |cell: &&&Cell| cell.id.harness == column.id.harness && cell.id.arm == column.id.arm;
+        let mut here = cells.iter().filter(here);
+        let at_best: Vec<f64> = here.clone().filter_map(|cell| cell.score_at_best()).collect();
+        let open = here.any(|cell| cell.score.is_none() && cell.verdict != Some(Verdict::Skipped));
         let open = open || column.tally.not_run > 0;
-        let mut score = gate::of_score(least, column.id.to_string(), column.score, open);
+        let mut score = gate::of_score(least, column.id.to_string(), (column.score, mean(&at_best)), open);
         let aside: Vec<&str> = aside.iter().filter(|id| id.column() == column.id).map(|id| &*id.case).collect();
         if !aside.is_empty() {
             score.text.push_str(&format!("; without cases in quarantine: {}", some_of(&aside, 5)));

@@ -83,7 +83,9 @@ impl Gathered {
         if let Some(halves) = &mut self.halves {
             halves.add(result);
         }
-        self.activation.add(result);
+        if !self.cells.is_aside(&result.case) {
+            self.activation.add(result);
+        }
         self.note_facts.add(self.trials.len(), result);
         if self.models.len() <= column {
             self.models.resize_with(column + 1, ColumnModels::default);

@@ -43,7 +43,8 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         groups.entry((About::Cell, level)).or_default().push(AnnotationSubject::Cell(problem));
     }
     for decision in report.decisions.iter().filter(|it| it.verdict != GateVerdict::Pass && !it.about.is_in_cell()) {
-        let level = if decision.verdict == GateVerdict::Fail { "error" } else { "warning" };
+        let is_error = decision.verdict == GateVerdict::Fail && decision.quarantine.is_none();
+        let level = if is_error { "error" } else { "warning" };
         groups.entry((decision.about, level)).or_default().push(AnnotationSubject::Decision(decision));
     }
     let mut rooms = BTreeMap::from([("error", SHOWN), ("warning", SHOWN)]);
@@ -91,8 +92,9 @@ fn decided(report: &Report, level: &str, decision: &Decision, out: &mut dyn Writ
     let place = place.map(|file| format!("file={},line=1,", command_property(&file))).unwrap_or_default();
     let title = one_line(&decision.title, 200, &LOOK);
     let command = decision.command.as_ref().map(|command| format!("\n{command}")).unwrap_or_default();
+    let aside = decision.quarantine.as_ref().map(|quarantine| format!("{quarantine}\n")).unwrap_or_default();
     let detail = if decision.detail.is_empty() { &decision.line } else { &decision.detail };
-    let message = harmless(&format!("{}{command}", bounded(detail, MESSAGE)));
+    let message = harmless(&format!("{aside}{}{command}", bounded(detail, MESSAGE)));
     writeln!(out, "::{level} {place}title={}::{}", command_property(&title), command_data(&message))
 }
 

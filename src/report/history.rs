@@ -11,7 +11,7 @@ use super::grid;
 use super::list::ListForm;
 use super::page::Table;
 use super::text::{Look, one_line, plural};
-use super::{figures, text};
+use super::{figures, mixed, text};
 use crate::ids::{CellId, TrialRecord, column_name, trials_by_case};
 use crate::result::TrialResult;
 use crate::run::{CaseRecord, RunRecord};
@@ -109,6 +109,8 @@ impl Break {
 /// The inputs on which a cell's figures depend in a run.
 #[derive(Debug, Clone, Default)]
 struct MadeBy {
+    /// The changes between the trials of the run: figures of different versions compare with none.
+    mixed: BTreeSet<Break>,
     case: String,
     /// The digest of the agent's inputs, and the limits and the policy.
     played: Option<String>,
@@ -123,13 +125,14 @@ impl MadeBy {
     fn breaks(&self, before: &Self) -> Vec<Break> {
         let agent = !self.agents.is_empty() && !before.agents.is_empty() && self.agents != before.agents;
         let known = |now: &Option<String>, before: &Option<String>| now.is_some() && before.is_some() && now != before;
-        let is_case = self.case != before.case;
+        let mixed = |it: Break| self.mixed.contains(&it) || before.mixed.contains(&it);
+        let is_case = self.case != before.case || mixed(Break::Case);
         let differs = [
             (Break::Case, is_case),
             (Break::Inputs, !is_case && known(&self.played, &before.played)),
-            (Break::Agent, agent || self.variant != before.variant),
+            (Break::Agent, agent || self.variant != before.variant || mixed(Break::Agent)),
             (Break::Grader, differs_in_part(&self.judged_by, &before.judged_by)),
-            (Break::Prices, known(&self.prices, &before.prices)),
+            (Break::Prices, known(&self.prices, &before.prices) || mixed(Break::Prices)),
         ];
         differs.into_iter().filter(|(_, differs)| *differs).map(|(it, _)| it).collect()
     }
@@ -193,18 +196,26 @@ impl Collector {
 
     fn add_cell(&mut self, run: &RunRecord, cell: &Cell, of_case: &[&TrialRecord], agents: BTreeSet<String>) {
         let case = run.case(&cell.id.case);
+        let arm = run.arms.iter().find(|arm| arm.name == cell.id.arm);
+        let mixed = [
+            (Break::Case, case.is_some_and(|case| case.mixed)),
+            (Break::Agent, arm.is_some_and(|arm| arm.mixed)),
+            (Break::Prices, mixed::has_mixed_prices(run)),
+        ];
         let made = MadeBy {
+            mixed: mixed.into_iter().filter(|(_, holds)| *holds).map(|(it, _)| it).collect(),
             case: case.map(|case| case.digest.clone()).unwrap_or_default(),
             played: case.and_then(|case| case.played.clone()),
             judged_by: case.map(|case| judged_by(case, of_case, &cell.id)).unwrap_or_default(),
             agents,
-            variant: run.arms.iter().find(|arm| arm.name == cell.id.arm).map(|arm| arm.digest.clone()),
+            variant: arm.map(|arm| arm.digest.clone()),
             prices: run.prices.as_ref().map(|prices| prices.digest.clone()),
         };
         let key = (cell.id.case.clone(), cell.id.harness.clone(), cell.id.arm.clone());
         let new = || (CellHistory { id: cell.id.clone(), points: Vec::new() }, made.clone());
         let (history, before) = self.cells.entry(key).or_insert_with(new);
-        let breaks = made.breaks(before);
+        // The first run has none before it.
+        let breaks = if history.points.is_empty() { Vec::new() } else { made.breaks(before) };
         *before = made.or(before);
         history.points.push(Point {
             run: run.run.clone(),

@@ -12,10 +12,10 @@ use std::time::Duration;
 use quick_junit::{FlakyOrRerun, NonSuccessKind, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
 use super::cells::{Cell, Column};
-use super::decisions::{About, Decision};
+use super::decisions::{self, About, Decision};
 use super::escape::{LOOK, xml};
 use super::text::one_line;
-use super::{Report, figures, problems, stored};
+use super::{Report, figures, mixed, problems, stored};
 use crate::result::{TrialResult, Warning};
 use crate::rounding;
 use crate::statistics::gates::GateVerdict;
@@ -85,6 +85,9 @@ fn describe(suite: &mut TestSuite, report: &Report, column: &Column) {
     }
     add("harness", column.id.harness.clone());
     add(if report.run.experiment.is_some() { "arm" } else { "model" }, column.id.arm.clone());
+    if let Some(names) = mixed::told(run) {
+        add("changed-during-run", names);
+    }
     let [_, cost, tokens] = figures::taken(&column.figures, &LOOK);
     let score = |score: Option<f64>| score.map(|_| figures::score(score, &LOOK));
     let known = [
@@ -138,9 +141,20 @@ fn test_case(report: &Report, column: &Column, cell: &Cell, trials: &[&TrialResu
 /// that were not run.
 fn beside(column: &Column, decision: &Decision) -> TestCase {
     let kind = if decision.verdict == GateVerdict::Fail { NonSuccessKind::Failure } else { NonSuccessKind::Error };
-    let (what, mut status) = (decision.about.word(), TestCaseStatus::non_success(kind));
-    status.set_type(what.replace(' ', "_")).set_message(line(&decision.line));
-    if !decision.line.ends_with(&decision.detail) {
+    let what = decision.about.word();
+    let mut status = match &decision.quarantine {
+        Some(quarantine) => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_type("quarantine").set_message(line(&format!("{quarantine}; {}", decision.line)));
+            status
+        }
+        None => {
+            let mut status = TestCaseStatus::non_success(kind);
+            status.set_type(what.replace(' ', "_")).set_message(line(&decision.line));
+            status
+        }
+    };
+    if decision.quarantine.is_none() && !decision.line.ends_with(&decision.detail) {
         status.set_description(xml(&decision.detail, DESCRIPTION));
     }
     let mut case = TestCase::new(line(&format!("{} ({what})", decision.name)), status);
@@ -157,7 +171,7 @@ fn status<'a>(cell: &Cell, trials: &[&'a TrialResult]) -> (TestCaseStatus, Optio
     if let Some(quarantine) = cell.quarantine.as_ref().filter(|_| cell.verdict != Some(Verdict::Skipped)) {
         let word = cell.verdict.map_or("not run", Verdict::word);
         let mut status = TestCaseStatus::skipped();
-        let message = format!("in quarantine until {}: {}; {word}", quarantine.until, quarantine.why);
+        let message = format!("{}; {word}", decisions::told(quarantine));
         status.set_type("quarantine").set_message(line(&message));
         return (status, None);
     }

@@ -48,7 +48,8 @@ pub fn page(mined: &Mined) -> Page {
     Page { blocks, everything: "`--format json`".to_owned(), ..Page::default() }
 }
 
-/// Returns a description of the parts of the fix that the tests of a case do not check, if known.
+/// Returns the reservations about a mined case, or `None`: a commit message that says nothing about the task, and parts
+/// of the fix that the tests do not check.
 pub fn reserve(looked: &Looked) -> Option<String> {
     let thin = looked.thin.then(|| "its message says nothing about the task: write the prompt".to_owned());
     let reasons: Vec<String> = thin.into_iter().chain(unnoticed(looked)).collect();

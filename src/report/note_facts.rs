@@ -34,7 +34,7 @@ pub struct NoteFacts {
     pub first_unjudged: Option<String>,
     /// Models of judges without a calibration on which a score depends.
     pub uncalibrated: BTreeSet<String>,
-    /// Trials whose stored results are not the ones that were judged.
+    /// Trials whose stored results were changed after they were graded.
     pub not_as_judged: usize,
     /// The error of the first of them.
     pub first_not_as_judged: Option<String>,

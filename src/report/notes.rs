@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use super::cells::Tally;
 use super::escape::LOOK;
 use super::gathered::TrialInBrief;
-use super::text::{one_line, plural};
-use super::{Report, case_flags, commands, note_facts};
+use super::text::{money, one_line, plural};
+use super::{Report, case_flags, commands, mixed, note_facts};
 use crate::adapter;
+use crate::case::quarantine::Quarantine;
 use crate::harness::Manifest;
 use crate::sandbox::Kind;
 use crate::text::some_of;
@@ -52,10 +53,11 @@ pub fn of(report: &Report) -> Vec<String> {
     if again > 0 {
         notes.push(format!("flaky: {} passed that had failed before", plural(again, "trial")));
     }
+    notes.extend(changed_between(report));
     for (case, quarantine) in report.run.in_quarantine() {
-        let (until, why) = (quarantine.until, one_line(&quarantine.why, 200, &LOOK));
-        notes.push(format!("in quarantine until {until}, not counted: {} ({why})", case.id));
+        notes.push(in_quarantine(&case.id, quarantine));
     }
+    notes.extend(taken_in_quarantine(report));
     notes.extend(tried_again(report));
     notes.extend(case_flags::notes(&report.cases));
     notes.extend(looked_at(report));
@@ -100,6 +102,36 @@ pub fn of(report: &Report) -> Vec<String> {
     notes
 }
 
+/// Returns the note on a case in quarantine.
+pub fn in_quarantine(case: &str, quarantine: &Quarantine) -> String {
+    let (until, why) = (quarantine.until, one_line(&quarantine.why, 200, &LOOK));
+    format!("in quarantine until {until}, not counted: {case} ({why})")
+}
+
+/// Returns a note on cases, harnesses, arms and prices that changed between the trials of the run: its trials may be of
+/// different versions.
+fn changed_between(report: &Report) -> Option<String> {
+    let names = one_line(&mixed::told(&report.run)?, 400, &LOOK);
+    Some(format!("changed in the middle of the run (--changed), so its trials do not compare with each other: {names}"))
+}
+
+/// Returns a note on the figures of columns that include trials in quarantine, although scores do not.
+fn taken_in_quarantine(report: &Report) -> Option<String> {
+    let aside = report.cells.iter().filter(|cell| cell.quarantine.is_some());
+    let figures = || aside.clone().map(|cell| &cell.figures);
+    let spent = figures().filter_map(|it| it.cost_usd).reduce(|one, other| one + other);
+    let bound = if figures().any(|it| it.cost_unknown > 0) { "≥" } else { "" };
+    let included = [
+        spent.map(|spent| format!("cost ({bound}{} in all columns)", money(spent))),
+        figures().any(|it| it.tokens.is_some()).then(|| "tokens".to_owned()),
+        figures().any(|it| it.median_duration_ms.is_some()).then(|| "median time".to_owned()),
+    ];
+    let included: Vec<String> = included.into_iter().flatten().collect();
+    (!included.is_empty()).then(|| {
+        format!("these figures of a column include its cases in quarantine, unlike its score: {}", included.join(", "))
+    })
+}
+
 /// Returns the limits that a resumed run has again. If one of them ended the run, it would start nothing, or end as early.
 fn limits_again(report: &Report) -> String {
     let options = &report.run.options;
@@ -115,8 +147,8 @@ fn limits_again(report: &Report) -> String {
     }
 }
 
-/// Returns a note on the planned trials that no score includes, with the reasons. Trials in quarantine have their own
-/// note, and so have trials that were not run.
+/// Returns a note on the planned trials that have no score, with the reasons, if at least one of them is errored or
+/// ungraded. Trials in quarantine are not counted: they have their own note.
 fn without_score(report: &Report) -> Option<String> {
     let sum = |of: fn(&Tally) -> usize| report.columns.iter().map(|column| of(&column.tally)).sum::<usize>();
     let (planned, completed) = (sum(|it| it.trials), sum(Tally::completed));
@@ -261,10 +293,6 @@ fn of_experiment(report: &Report) -> Vec<String> {
             "not verified: which instruction files were loaded in {}, which did not run behind the gateway (--gateway)",
             plural(unseen, "trial")
         ));
-    }
-    let mixed: Vec<&str> = run.arms.iter().filter(|arm| arm.mixed).map(|arm| arm.name.as_str()).collect();
-    if !mixed.is_empty() {
-        notes.push(format!("changed in the middle of the run: {}", some_of(mixed, 5)));
     }
     notes
 }

@@ -94,7 +94,10 @@ fn listed(report: &Report, problems: &[CellProblem<'_>], look: &Look) -> io::Res
         let room = look.columns().saturating_sub(10 + width_of(&of) + 2);
         let reason = reason.filter(|_| room >= LEAST_REASON).map(|reason| one_line(&reason, room, look));
         let of = std::iter::once(of).chain(reason).collect::<Vec<_>>().join("  ");
-        lines.push((meaning, problem.kind.short().to_uppercase(), of));
+        // Trials of different versions show no flaky cell.
+        let is_mixed = problem.kind == ProblemKind::Flaky && cell.mixed;
+        let word = if is_mixed { "mixed" } else { problem.kind.short() };
+        lines.push((meaning, word.to_uppercase(), of));
     }
     if more > 0 {
         lines.push((Meaning::Quiet, String::new(), format!("and {more} more")));

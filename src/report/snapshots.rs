@@ -13,10 +13,20 @@ const MOST: usize = 30;
 /// The maximum number of lines of a difference.
 const LINES: usize = 60;
 
+/// The mark of a cell whose case is in quarantine.
+pub const ASIDE: &str = "in quarantine";
+
 /// Returns the differences of a report's cells from their accepted snapshots.
 pub fn block(report: &Report) -> Block {
     let shown = report.snapshots.iter().filter(|it| it.differs || it.accepted || it.shows_nothing);
-    let entries: Vec<Entry> = shown.map(short).collect();
+    let of_cell = |compared: &Compared| {
+        let mut entry = short(compared);
+        if report.run.quarantine(&compared.case).is_some() {
+            entry.about.push(ASIDE.to_owned());
+        }
+        entry
+    };
+    let entries: Vec<Entry> = shown.map(of_cell).collect();
     let differing = report.snapshots.iter().filter(|it| it.differs).count();
     let accepted = report.snapshots.iter().filter(|it| it.accepted).count();
     let title = match differing {

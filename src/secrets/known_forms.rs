@@ -8,7 +8,10 @@ use regex::{Captures, Regex};
 
 use super::fields;
 
-/// The forms of secrets, with the names that take their place.
+/// The beginning of a form: the beginning of a word, or an escape of JSON, whose last character looks like one of the word.
+const BEGIN: &str = r"(?<escape>\b|\\[bfnrt]|\\u[0-9A-Fa-f]{4})";
+
+/// The forms of secrets, with the names that take their place. A leading `\b` is [`BEGIN`], and the group `kept` stays.
 const FORMS: [(&str, &str); 23] = [
     ("anthropic-key", r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
     ("openai-key", r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
@@ -22,7 +25,7 @@ const FORMS: [(&str, &str); 23] = [
     ("stripe-key", r"\b(?:[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{16,})"),
     ("pypi-token", r"\bpypi-AgE[A-Za-z0-9_-]{16,}"),
     ("sendgrid-key", r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    ("azure-key", r"(?i)\b((?:Account|SharedAccess)Key=)[A-Za-z0-9+/]{16,}={0,2}"),
+    ("azure-key", r"\b(?<kept>(?i:(?:Account|SharedAccess)Key=))[A-Za-z0-9+/]{16,}={0,2}"),
     ("telegram-token", r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{32,}"),
     ("age-key", r"\bAGE-SECRET-KEY-1[A-Z0-9]{40,}"),
     ("doppler-token", r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{20,}"),
@@ -32,10 +35,10 @@ const FORMS: [(&str, &str); 23] = [
     ),
     ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-\x22]{16,}-----END [A-Z ]*PRIVATE KEY-----"),
-    ("password-in-url", r"\b([a-z][a-z0-9+.-]*://[^\s/:@\x22\x27,;{}\\]{0,64}):[^\s/\[\x22\x27,;{}\\]+@"),
+    ("password-in-url", r"\b(?<kept>[a-z][a-z0-9+.-]*://[^\s/:@\x22\x27,;{}\\]{0,64}):[^\s/\[\x22\x27,;{}\\]+@"),
     (
         "authorization",
-        r"(?i)(\bauthorization\\?[\x22\x27]?\s*[:=,]\s*\\?[\x22\x27]?(?:basic|bearer|token|digest)\s+)[A-Za-z0-9+/=._~-]{4,}",
+        r"\b(?<kept>(?i:authorization\\?[\x22\x27]?\s*[:=,]\s*\\?[\x22\x27]?(?:basic|bearer|token|digest)\s+))[A-Za-z0-9+/=._~-]{4,}",
     ),
     (
         "password-in-command",
@@ -43,13 +46,18 @@ const FORMS: [(&str, &str); 23] = [
     ),
     (
         "secret-variable",
-        r"\b([A-Z][A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|ACCESS_KEY)[A-Z0-9_]*=\\?[\x22\x27]?)[^\s\x22\x27\\$;&|()\[\]{}<>]{6,}",
+        r"\b(?<kept>[A-Z][A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|ACCESS_KEY)[A-Z0-9_]*=\\?[\x22\x27]?)[^\s\x22\x27\\$;&|()\[\]{}<>]{6,}",
     ),
 ];
 
 #[expect(clippy::unwrap_used, reason = "the patterns are constants, and tests compile each of them")]
 static COMPILED: LazyLock<Vec<(&'static str, Regex)>> =
-    LazyLock::new(|| FORMS.iter().map(|(name, form)| (*name, Regex::new(form).unwrap())).collect());
+    LazyLock::new(|| FORMS.iter().map(|(name, form)| (*name, Regex::new(&begun(form)).unwrap())).collect());
+
+/// Returns a form with [`BEGIN`] in the place of its leading `\b`.
+fn begun(form: &str) -> String {
+    form.strip_prefix(r"\b").map_or_else(|| form.to_owned(), |rest| format!("{BEGIN}{rest}"))
+}
 
 /// Returns the text with every secret of a known form masked.
 pub fn mask(text: &str) -> Cow<'_, str> {
@@ -62,7 +70,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
         if *name == "openai-key" {
             let replaced = form.replace_all(&masked, |found: &Captures<'_>| {
                 let is_key = found[0].chars().any(|c| c.is_ascii_digit());
-                if is_key { "[redacted:openai-key]".to_owned() } else { found[0].to_owned() }
+                if is_key { format!("{}[redacted:openai-key]", &found["escape"]) } else { found[0].to_owned() }
             });
             masked = Cow::Owned(replaced.into_owned());
             continue;
@@ -75,17 +83,18 @@ pub fn mask(text: &str) -> Cow<'_, str> {
         }
         if *name == "secret-variable" {
             let replaced = form.replace_all(&masked, |found: &Captures<'_>| {
-                let value = &found[0][found[1].len()..];
+                let kept = format!("{}{}", &found["escape"], &found["kept"]);
+                let value = found[0].get(kept.len()..).unwrap_or_default();
                 let is_number = value.chars().all(|c| c.is_ascii_digit());
-                if is_number { found[0].to_owned() } else { format!("{}[redacted:secret-variable]", &found[1]) }
+                if is_number { found[0].to_owned() } else { format!("{kept}[redacted:secret-variable]") }
             });
             masked = Cow::Owned(replaced.into_owned());
             continue;
         }
         let mark = match *name {
-            "password-in-url" => format!("${{1}}:[redacted:{name}]@"),
-            "authorization" | "azure-key" => format!("${{1}}[redacted:{name}]"),
-            _ => format!("[redacted:{name}]"),
+            "password-in-url" => format!("${{escape}}${{kept}}:[redacted:{name}]@"),
+            "authorization" | "azure-key" => format!("${{escape}}${{kept}}[redacted:{name}]"),
+            _ => format!("${{escape}}[redacted:{name}]"),
         };
         masked = Cow::Owned(form.replace_all(&masked, mark.as_str()).into_owned());
     }
@@ -178,5 +187,28 @@ mod tests {
             assert_eq!(mask(text), masked);
         }
         assert!(matches!(mask("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_secret_behind_an_escape_of_json_is_masked() {
+        for (secret, name) in [
+            ("ghp_abcdefghijklmnopqrstuvwxyz012345", "github-token"),
+            ("AKIAABCDEFGHIJKLMNOP", "aws-key"),
+            ("sk-ant-api03-abcdefghijklmnop_1", "anthropic-key"),
+            ("sk-proj-abcdefghijklmnopqrst1", "openai-key"),
+            ("123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw", "telegram-token"),
+        ] {
+            for escape in [r"\n", r"\t", r"\r", r"\\n", r"\u000a", "\n", r"\u0022"] {
+                let text = format!(r#"{{"text":"the token is{escape}{secret}"}}"#);
+                let masked = format!(r#"{{"text":"the token is{escape}[redacted:{name}]"}}"#);
+                assert_eq!(mask(&text), masked);
+            }
+        }
+        let variable = |value: &str| format!(r#"{{"t":"a\nMY_API_KEY={value} run"}}"#);
+        assert_eq!(mask(&variable("abcdef1")), variable("[redacted:secret-variable]"));
+        let url = |password: &str| format!(r#"{{"t":"a\npostgres://ada:{password}@db"}}"#);
+        assert_eq!(mask(&url("hunter22")), url("[redacted:password-in-url]"));
+        let header = |token: &str| format!(r#"{{"t":"a\nAuthorization: Bearer {token}"}}"#);
+        assert_eq!(mask(&header("abcdef")), header("[redacted:authorization]"));
     }
 }

@@ -128,7 +128,7 @@ struct OpenText {
     speaker: Speaker,
     /// The ID of the last part.
     part: Option<String>,
-    /// The answer before this text, if the text continues the part with which it ended.
+    /// The final answer before this text, if this text continues the last part of that answer. Else empty.
     before: String,
 }
 
@@ -369,7 +369,8 @@ impl Recorder {
         }
     }
 
-    /// Returns true if an open call first had another kind, which the present one does not include.
+    /// Returns true if an open call first had another kind than now, and the change was not a refinement, such as from
+    /// `other` to any kind, or from `edit` to `delete` or `move`.
     pub fn had_other_kind(&self, id: &str) -> bool {
         self.open.get(id).is_some_and(OpenCall::had_other_kind)
     }

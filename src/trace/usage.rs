@@ -138,7 +138,7 @@ struct Sums {
     tokens: [Sum<u64>; 6],
     /// The largest figure of a single report.
     largest: [u64; 6],
-    /// The sum of all tokens of each report.
+    /// The sum of all tokens over all reports: of each report its total, or its parts if it has no total.
     all: Sum<u64>,
     cost: Sum<f64>,
     /// The largest cost of a single report.

@@ -183,7 +183,7 @@ fn changes(one: &Value, other: &Value, at: String, found: &mut Vec<String>) {
 
 /// The keys of a result that name the trial, and those that hold no free text.
 const IDENTITY: [&str; 5] = ["case", "harness", "arm", "verdict", "files"];
-/// The keys whose values are words of the engine.
+/// The keys whose values are fixed words of the engine, which are not redacted.
 const WORDS: [&str; 7] = ["requested", "grader", "outcome", "category", "code", "source", "kind"];
 
 fn mask_texts(value: &mut Value, is_stop: bool, masker: &Masker) {
@@ -198,7 +198,7 @@ fn mask_texts(value: &mut Value, is_stop: bool, masker: &Masker) {
 }
 
 pub(super) fn write_result(attempt: &Attempt, result: &mut TrialResult) -> Result<PartFile, FileError> {
-    result.earlier_attempts = previous_attempts::sum(&attempt.folder, attempt.attempt);
+    result.earlier_attempts = previous_attempts::sum(&attempt.folder, attempt.attempt, &attempt.manifest);
     write_part(&attempt.folder.join("result.json"), |out| {
         serde_json::to_writer_pretty(&mut *out, result)?;
         out.write_all(b"\n")

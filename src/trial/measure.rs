@@ -59,7 +59,12 @@ pub(super) async fn measure(
 /// Returns a warning if a file was written later than [`LATE`] after the agent's answer.
 fn worked_on(change: &Change, workspace: &Path, answered: SystemTime) -> Option<Warning> {
     let written = |path: &str| workspace.join(path).symlink_metadata().ok()?.modified().ok();
-    let later = |path: &str| written(path)?.duration_since(answered).ok().filter(|later| *later > LATE);
+    // Programs can set the time of a file. A time that is yet to come shows nothing.
+    let now = SystemTime::now();
+    let later = |path: &str| {
+        let written = written(path).filter(|time| *time <= now)?;
+        written.duration_since(answered).ok().filter(|later| *later > LATE)
+    };
     let (later, path) = change.all().filter_map(|(path, _)| Some((later(path)?, path))).max()?;
     let ms = u64::try_from(later.as_millis()).unwrap_or(u64::MAX);
     Some(Warning::WorkedOn { path: path.to_owned(), ms })

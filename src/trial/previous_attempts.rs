@@ -1,13 +1,17 @@
 //! Sums up the earlier attempts of a trial: they count in no score, but they were paid for.
 
+use std::io::BufReader;
 use std::path::Path;
 
+use crate::adapter;
+use crate::harness::Manifest;
+use crate::regular;
 use crate::result::{EarlierAttempts, TrialResult};
 use crate::run::read_json;
 
 /// Returns the sum of the attempts before this one, or `None` if there are none. Other folders beside them are
-/// ignored.
-pub(super) fn sum(trial: &Path, attempt: u32) -> Option<EarlierAttempts> {
+/// ignored. `manifest` is that of the harness.
+pub(super) fn sum(trial: &Path, attempt: u32, manifest: &Manifest) -> Option<EarlierAttempts> {
     let mut sum = EarlierAttempts::default();
     let folders = (1..attempt).map(|number| trial.join("attempts").join(number.to_string()));
     for attempt in folders.filter(|folder| folder.is_dir()) {
@@ -20,9 +24,11 @@ pub(super) fn sum(trial: &Path, attempt: u32) -> Option<EarlierAttempts> {
                 }
                 None => sum.cost_unknown += u32::from(result.agent_ran()),
             },
-            // The engine was killed during the attempt. Without a line from its agent, nothing can have been
-            // spent.
-            Err(_) => sum.cost_unknown += u32::from(attempt.join("wire.jsonl").exists()),
+            Err(_) => {
+                let (known, is_unknown) = of_interrupted(&attempt, Some(manifest));
+                sum.cost_usd = known.map(|cost| sum.cost_usd.unwrap_or(0.0) + cost).or(sum.cost_usd);
+                sum.cost_unknown += u32::from(is_unknown);
+            }
         }
     }
     if sum.cost_usd.is_some_and(|cost| !cost.is_finite()) {
@@ -31,4 +37,20 @@ pub(super) fn sum(trial: &Path, attempt: u32) -> Option<EarlierAttempts> {
         sum.cost_unknown += 1;
     }
     (sum.count > 0).then_some(sum)
+}
+
+/// Returns the cost that an attempt without a result had reported in US dollars, and true if it may have cost more. The
+/// engine was interrupted or killed during the attempt, or the result is damaged. Without a line from its agent, nothing can
+/// have been spent.
+pub fn of_interrupted(attempt: &Path, manifest: Option<&Manifest>) -> (Option<f64>, bool) {
+    let wire = attempt.join("wire.jsonl");
+    let mut known = None;
+    if let (Some(manifest), Ok(file)) = (manifest, regular::open_own(&wire)) {
+        // The last line may be cut, which ends the reading.
+        let _ = adapter::import_watched(manifest.adapter, manifest, true, BufReader::new(file), |_, _, translation| {
+            known = translation.recorder().usage_total().cost_usd().map(crate::trace::amount::Amount::value);
+            Ok(())
+        });
+    }
+    (known, wire.exists())
 }

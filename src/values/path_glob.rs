@@ -122,6 +122,10 @@ impl FromStr for PathGlob {
     fn from_str(text: &str) -> Result<Self, String> {
         let clean = text.strip_prefix("./").unwrap_or(text);
         let wrong = |why: String| format!("`{text}` is not a glob: {why}");
+        if clean.starts_with('!') {
+            let why = "it would exclude nothing, because no glob excludes; write `\\!` for a name that begins with `!`";
+            return Err(wrong(why.to_owned()));
+        }
         // Paths are compared without `.` and empty parts.
         let mut clean = clean.to_owned();
         while let Some((at, part)) = ["/./", "//"].iter().find_map(|part| Some((clean.find(part)?, part))) {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::beyond_patch::{BeyondPatch, USUAL_MODES};
+use super::git_index;
 use super::openat::open_file;
 use super::walk::{Descend, Unread, walk};
 
@@ -52,10 +53,15 @@ pub struct Tree {
 /// The rules for files that are left out of a [`Tree`]. `.git` always is.
 pub struct Ignore {
     rules: Gitignore,
+    /// The files that a rule covers and that the repository of the original tracks: to git, they are not ignored.
+    tracked: BTreeSet<PathBuf>,
+    /// The folders of these files.
+    folders: BTreeSet<PathBuf>,
 }
 
 impl Ignore {
-    /// Reads the rules of the `.gitignore` files in the original folder, and adds globs of the same form.
+    /// Reads the rules of the `.gitignore` files in the original folder, and adds globs of the same form. The former do not
+    /// apply to files that the repository in the folder tracks.
     ///
     /// # Errors
     /// Returns an error if a `.gitignore` exists and cannot be read, or a glob is none: the rules are unknown.
@@ -98,16 +104,38 @@ impl Ignore {
                 }
             }
         }
+        let mut of_case = GitignoreBuilder::new(original);
         for glob in globs {
             let wrong = |error| io::Error::other(format!("`workspace.ignore`: {error}"));
             builder.add_line(None, glob).map_err(wrong)?;
+            of_case.add_line(None, glob).map_err(wrong)?;
         }
         let wrong = |error| io::Error::other(format!("the rules of `.gitignore` and `workspace.ignore`: {error}"));
-        Ok(Self { rules: builder.build().map_err(wrong)? })
+        let (rules, of_case) = (builder.build().map_err(wrong)?, of_case.build().map_err(wrong)?);
+        let is_covered = |rules: &Gitignore, path: &Path| rules.matched_path_or_any_parents(path, false).is_ignore();
+        let tracked: BTreeSet<PathBuf> = git_index::tracked(original)
+            .into_iter()
+            .filter(|path| is_covered(&rules, path) && !is_covered(&of_case, path))
+            .collect();
+        let folders = tracked.iter().flat_map(|path| path.ancestors().skip(1)).map(Path::to_owned).collect();
+        Ok(Self { rules, tracked, folders })
     }
 
     fn covers(&self, path: &Path, is_folder: bool) -> bool {
-        path.file_name().is_some_and(|name| name == ".git") || self.rules.matched(path, is_folder).is_ignore()
+        if path.file_name().is_some_and(|name| name == ".git") {
+            return true;
+        }
+        let tracked = if is_folder { &self.folders } else { &self.tracked };
+        if tracked.contains(path) {
+            return false;
+        }
+        // Below an ignored folder that is entered for a tracked file, everything else is ignored.
+        let is_entered = path.parent().is_some_and(|folder| self.folders.contains(folder));
+        let matched = match is_entered {
+            true => self.rules.matched_path_or_any_parents(path, is_folder),
+            false => self.rules.matched(path, is_folder),
+        };
+        matched.is_ignore()
     }
 }
 
@@ -283,6 +311,32 @@ mod tests {
         }
         let error = Ignore::of(root.path(), &["x[z-a]".to_owned()]).err().unwrap();
         assert!(error.to_string().contains("`workspace.ignore`: "), "{error}");
+    }
+
+    #[test]
+    fn a_tracked_file_is_not_ignored_and_its_neighbours_are() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            fs::create_dir_all(root.path().join(path).parent().unwrap()).unwrap();
+            fs::write(root.path().join(path), text).unwrap();
+        };
+        write(".gitignore", "dist/\n*.log\n");
+        for path in ["dist/index.js", "dist/new.js", "dist/sub/deep.js", "kept.log", "other.log", "out/a"] {
+            write(path, "");
+        }
+        for words in [&["init", "-q", "."][..], &["add", "--force", "dist/index.js", "kept.log", "out/a"]] {
+            let ran = std::process::Command::new("git").args(words).current_dir(root.path()).status().unwrap();
+            assert!(ran.success(), "{words:?}");
+        }
+        let ignore = Ignore::of(root.path(), &[]).unwrap();
+        let tree = Tree::read(root.path(), &ignore).unwrap();
+        let names: Vec<&str> = tree.entries.keys().filter_map(|path| path.to_str()).collect();
+        assert_eq!(names, [".gitignore", "dist/index.js", "kept.log", "out/a"]);
+        let ignored: Vec<&str> = tree.ignored.keys().filter_map(|path| path.to_str()).collect();
+        assert_eq!(ignored, ["dist/new.js", "dist/sub", "other.log"]);
+        // What the case ignores is ignored, tracked or not.
+        let ignore = Ignore::of(root.path(), &["dist".to_owned()]).unwrap();
+        assert!(ignore.covers(Path::new("dist"), true) && !ignore.covers(Path::new("kept.log"), false));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The other commands, and what everything says to wrong input, through the door that a user uses.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod changed;
 mod commands;
 mod convert;
 mod converted;
@@ -15,6 +16,7 @@ mod newcomer;
 mod older_run;
 mod outputs;
 mod places;
+mod quarantine;
 mod reports;
 mod terminal;
 mod wrong_input;

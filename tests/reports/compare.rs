@@ -6,6 +6,7 @@ mod commands;
 mod evidence;
 mod few;
 mod gates;
+mod prices;
 mod refused;
 mod rounding;
 mod simulation;

@@ -79,8 +79,11 @@ pub struct FromSessionArgs {
 pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
     let env = own_environment::texts();
     let redactor = Redactor::new(Masker::of_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &[]));
-    let redactor = if args.redact { redactor.with_persons(env.get("HOME").cloned()) } else { redactor };
-    draft_of(args, &redactor).map_err(|error| {
+    let values = |names: &[&str]| names.iter().filter_map(|name| env.get(*name)).map(String::as_str).collect();
+    let (homes, names): (Vec<&str>, Vec<&str>) =
+        (values(&["HOME", "USERPROFILE"]), values(&["USER", "LOGNAME", "USERNAME"]));
+    let mut redactor = if args.redact { redactor.with_persons(&homes, &names) } else { redactor };
+    draft_of(args, &mut redactor).map_err(|error| {
         let text = error.text();
         let masked = redactor.text(&text);
         // A snippet of a file may show what the message does not.
@@ -88,8 +91,9 @@ pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
     })
 }
 
-fn draft_of(args: &FromSessionArgs, redactor: &Redactor) -> Result<u8, CliError> {
+fn draft_of(args: &FromSessionArgs, redactor: &mut Redactor) -> Result<u8, CliError> {
     let (mut header, events) = imported(args, redactor)?;
+    let redactor = &*redactor;
     if header.cwd.is_none() {
         // Some agents do not keep the folder of a session.
         header.cwd = args.repo.as_ref().and_then(|repo| Some(repo.canonicalize().ok()?.to_string_lossy().into_owned()));
@@ -174,7 +178,7 @@ fn draft_of(args: &FromSessionArgs, redactor: &Redactor) -> Result<u8, CliError>
 }
 
 /// Imports the session as `evals import` does.
-fn imported(args: &FromSessionArgs, redactor: &Redactor) -> Result<(Header, Vec<Event>), CliError> {
+fn imported(args: &FromSessionArgs, redactor: &mut Redactor) -> Result<(Header, Vec<Event>), CliError> {
     // The trace is not masked as the case is, so it does not reach the disk.
     let memory = Memory::default();
     let (file, harness, branch) = (args.file.clone(), args.harness.clone(), args.branch.clone());
@@ -183,6 +187,7 @@ fn imported(args: &FromSessionArgs, redactor: &Redactor) -> Result<(Header, Vec<
     let failed = |error: jsonl::ReadError| CliError::unreadable(format!("{}: {error}", args.file.display()));
     let mut reader = jsonl::Reader::new(trace.as_slice()).map_err(failed)?;
     let header = reader.header().clone();
+    redactor.learn(header.cwd.as_deref().unwrap_or_default());
     let mut events = Vec::new();
     while let Some(event) = reader.next_event().map_err(failed)? {
         if let Body::Notice { code, text, .. } = &event.body

@@ -59,12 +59,13 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         let (mut no_source, doubt) = sources.get(&trial.case).cloned().unwrap_or_default();
         if let Some(arm) = arm {
             let known = source.arms.iter().find(|known| known.name == arm.name);
-            let changed = known.is_some_and(|known| known.digest != arm.digest);
+            let changed = known.is_some_and(|known| known.mixed || known.digest != arm.digest);
             // What is laid is needed where the workspace is made anew.
             if let Some(why) = lost.as_ref().filter(|_| arm.lays_files()) {
                 no_source = no_source.or_else(|| Some(format!("it was not kept, and {why}")));
             } else if changed && lost.is_none() {
-                no_source = no_source.or_else(|| Some(format!("the variant `{}` has changed since", arm.name)));
+                no_source =
+                    no_source.or_else(|| Some(format!("the variant `{}` has changed since the trial", arm.name)));
             }
         }
         let left = left(&at, trial, &origins, (no_source, doubt))?;
@@ -274,6 +275,11 @@ fn left(
 /// Checks the source that a case names now.
 fn of_source(known: &CaseRecord, case: &Case) -> Result<Doubts, CliError> {
     let unreadable = |error| CliError::unreadable(format!("a file of case `{}` cannot be read: {error}", case.id));
+    if known.mixed {
+        // The digest is that of the later trials.
+        let why = "it was not kept, and the case changed during the run, so its source may have been another one";
+        return Ok((Some(why.to_owned()), None));
+    }
     match &known.workspace {
         Some(digest) if *digest != case.workspace_digest().map_err(unreadable)? => {
             return Ok((

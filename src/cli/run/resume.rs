@@ -29,7 +29,7 @@ use crate::verdict::Verdict;
 pub enum Changed {
     /// Keep finished trials, and continue with the changed files
     Keep,
-    /// Run the trials of changed cases and manifests again
+    /// Run the trials of changed cases and manifests again; after a change of prices, those with computed costs
     Rerun,
 }
 
@@ -84,7 +84,8 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     }
     let mut redo: HashSet<TrialId> = HashSet::new();
     let prices = PriceRecord::now();
-    let other_prices = record.prices.as_ref().is_some_and(|known| *known != prices);
+    // As with cases, the user is asked again as long as trials were priced by different tables.
+    let other_prices = record.prices.as_ref().is_some_and(|known| known.mixed || known.digest != prices.digest);
     match (changed.is_empty() && !other_prices, args.changed) {
         (true, _) | (false, Some(Changed::Keep)) => {}
         (false, Some(Changed::Rerun)) => {
@@ -124,6 +125,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     };
     let again = states.iter().filter(|(_, state)| wanted.is_some() && state.finished == wanted);
     redo.extend(again.map(|(key, _)| key.clone()));
+    let mut was_priced = false;
     for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
         // A result that cannot be read is reported when it is needed.
@@ -132,8 +134,18 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
         if result.is_not_as_judged() && wanted == Some(Verdict::Errored) {
             redo.insert(trial.id());
         }
+        if result.metrics.cost_source.is_some() {
+            was_priced = true;
+            if other_prices && args.changed == Some(Changed::Rerun) {
+                redo.insert(trial.id());
+            }
+        }
     }
-    record.prices = record.prices.map(|_| prices);
+    let is_waiting = |id: &TrialId| redo.contains(id) || !states.get(id).is_some_and(TrialState::is_done);
+    let mut planned = record.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id);
+    if other_prices && planned.any(|id| is_waiting(&id)) {
+        record.prices = Some(PriceRecord { mixed: was_priced, ..prices });
+    }
     let chosen = same_judges(&run, &record, now, &redo)?;
     record.options.judges = chosen;
     record.options.env.extend(args.env.iter().cloned());
@@ -248,6 +260,7 @@ fn failed_again(
     // The rerun uses the current files, even if the user chose to keep what had changed.
     renew(&mut derived, (inputs, arms), interaction, &|_| true)?;
     derived.trials.clone_from(&trials);
+    derived.prices = derived.prices.map(|_| PriceRecord::now());
     record_judged_by(&mut derived, &inputs.cases, args.snapshot)?;
     super::record::begin(&mut derived);
     // A minimum score for the whole run does not apply to its failed trials.
@@ -327,7 +340,7 @@ fn renew(
     Ok(())
 }
 
-/// Clears the mixed marks if all trials of changed cases and harnesses were run again.
+/// Clears the mixed marks if all trials of changed cases, harnesses, arms and price tables were run again.
 ///
 /// # Errors
 /// Returns an error if `run.json` cannot be written.
@@ -336,13 +349,15 @@ pub(super) fn settle(args: &RunArgs, prepared: &mut Prepared, ran: &RunOutcome) 
     let record = &mut prepared.record;
     let mixed = record.cases.iter().any(|case| case.mixed)
         || record.harnesses.iter().any(|it| it.mixed)
-        || record.arms.iter().any(|arm| arm.mixed);
+        || record.arms.iter().any(|arm| arm.mixed)
+        || record.prices.as_ref().is_some_and(|prices| prices.mixed);
     if args.changed != Some(Changed::Rerun) || !all || !mixed {
         return Ok(());
     }
     record.cases.iter_mut().for_each(|case| case.mixed = false);
     record.harnesses.iter_mut().for_each(|harness| harness.mixed = false);
     record.arms.iter_mut().for_each(|arm| arm.mixed = false);
+    record.prices.iter_mut().for_each(|prices| prices.mixed = false);
     Ok(prepared.folder.write_record(record)?)
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use serde_json_path::JsonPath;
 
-use super::keywords;
+use super::{fences, keywords};
 use crate::grader::checks::Checks;
 use crate::grader::files::shown_file;
 use crate::grader::text;
@@ -188,7 +188,7 @@ pub struct Answer {
 }
 
 /// Returns the JSON that an answer is, or that its last fenced block of JSON contains. A block that says `json` is one even if
-/// it cannot be read; a block that says nothing is one if it can be read.
+/// it cannot be read. If no block says so, a block that says nothing is one if it can be read.
 pub fn in_answer(output: &str) -> Result<Answer, String> {
     let read = |text: &str| {
         let value = serde_json::from_str(text)?;
@@ -198,17 +198,14 @@ pub fn in_answer(output: &str) -> Result<Answer, String> {
         Ok(answer) => return Ok(answer),
         Err(error) => error,
     };
-    let blocks: Vec<&str> = output.split("```").skip(1).step_by(2).collect();
-    let last = blocks.iter().rev().find_map(|block| {
-        let (word, body) = block.split_once('\n')?;
-        let answer = read(body.trim());
-        match word.trim() {
-            "" => answer.ok().map(Ok),
-            "json" | "JSON" | "jsonc" => {
-                Some(answer.map_err(|error| format!("the last block of JSON is broken ({error})")))
-            }
-            _ => None,
-        }
+    let blocks = fences::blocks(output);
+    let of_json =
+        blocks.iter().rev().find(|block| block.is_json()).map(|block| {
+            read(block.text.trim()).map_err(|error| format!("the last block of JSON is broken ({error})"))
+        });
+    let last = of_json.or_else(|| {
+        let plain = blocks.iter().rev().filter(|block| block.word().is_empty());
+        plain.filter_map(|block| read(block.text.trim()).ok()).next().map(Ok)
     });
     last.unwrap_or_else(|| Err(format!("the output is not JSON ({error})")))
 }

@@ -6,9 +6,13 @@ use crate::yaml::words::nearest;
 
 /// Returns what is wrong with the keywords of a schema, or of one within it.
 pub fn wrong(schema: &Value) -> Option<String> {
-    let checks = |key: &str| CHECKS.contains(&key) || OF_SCHEMAS.contains(&key) || OF_NAMES.contains(&key);
+    let checks = |key: &str| match key {
+        "format" => schema.get(key).and_then(Value::as_str).is_none_or(|format| FORMATS.contains(&format)),
+        key => CHECKS.contains(&key) || OF_SCHEMAS.contains(&key) || OF_NAMES.contains(&key),
+    };
     let keys: Vec<&String> = schema.as_object().into_iter().flat_map(|map| map.keys()).collect();
-    if let Some(wrong) = misspelt(schema) {
+    let draft = schema.get("$schema").and_then(Value::as_str).and_then(draft);
+    if let Some(wrong) = misspelt(schema).or_else(|| too_new(schema, draft?)) {
         return Some(wrong);
     }
     if keys.is_empty() || keys.iter().any(|key| checks(key)) {
@@ -25,8 +29,65 @@ fn misspelt(schema: &Value) -> Option<String> {
         Some(format!("JSON Schema has no keyword `{key}`, so it checks nothing; did you mean `{near}`?"))
     };
     let mut unknown = schema.as_object().into_iter().flat_map(|map| map.keys()).filter(|key| !is_known(key));
-    unknown.find_map(near).or_else(|| schemas(schema).into_iter().find_map(misspelt))
+    let of_format = || misspelt_format(schema.get("format")?.as_str()?);
+    unknown.find_map(near).or_else(of_format).or_else(|| schemas(schema).into_iter().find_map(misspelt))
 }
+
+/// Returns what is wrong with a format that is written like a known one. Any other unknown format is a comment, such as the
+/// `int32` of OpenAPI.
+fn misspelt_format(format: &str) -> Option<String> {
+    if FORMATS.contains(&format) {
+        return None;
+    }
+    let near = nearest(format, &FORMATS).filter(|near| format.len().abs_diff(near.len()) <= 2)?;
+    Some(format!("JSON Schema has no format `{format}`, so it checks nothing; did you mean `{near}`?"))
+}
+
+/// Returns the draft that a `$schema` names, if it is one that lacks a known keyword.
+fn draft(uri: &str) -> Option<Draft> {
+    let drafts = [("draft-04", Draft::Four), ("draft-06", Draft::Six), ("draft-07", Draft::Seven)];
+    let drafts = drafts.into_iter().chain([("2019-09", Draft::Of2019)]);
+    drafts.into_iter().find(|(part, _)| uri.contains(part)).map(|(_, draft)| draft)
+}
+
+/// The drafts of JSON Schema, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Draft {
+    Four,
+    Six,
+    Seven,
+    Of2019,
+    Of2020,
+}
+
+/// Returns a keyword that the draft of the schema does not have.
+fn too_new(schema: &Value, draft: Draft) -> Option<String> {
+    let keys = schema.as_object().into_iter().flat_map(|map| map.keys());
+    let is_newer = |key: &&String| SINCE.iter().any(|(since, words)| *since > draft && words.contains(&key.as_str()));
+    let told = |key: &String| {
+        format!("the draft that its `$schema` names has no keyword `{key}`, so it checks nothing; name a newer draft")
+    };
+    keys.into_iter().find(is_newer).map(told).or_else(|| schemas(schema).into_iter().find_map(|it| too_new(it, draft)))
+}
+
+/// The keywords that a draft added.
+const SINCE: [(Draft, &[&str]); 4] = [
+    (Draft::Six, &["const", "contains", "propertyNames"]),
+    (Draft::Seven, &["if", "then", "else"]),
+    (
+        Draft::Of2019,
+        &[
+            "dependentRequired",
+            "dependentSchemas",
+            "unevaluatedItems",
+            "unevaluatedProperties",
+            "minContains",
+            "maxContains",
+            "$recursiveRef",
+        ],
+    ),
+    (Draft::Of2020, &["prefixItems", "$dynamicRef"]),
+];
 
 /// Returns the schemas directly within a schema.
 fn schemas(schema: &Value) -> Vec<&Value> {
@@ -79,6 +140,29 @@ const CHECKS: [&str; 25] = [
     "$recursiveRef",
 ];
 
+/// The formats that are checked.
+const FORMATS: [&str; 19] = [
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "idn-email",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "regex",
+    "relative-json-pointer",
+    "time",
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "uuid",
+];
+
 /// Keywords with a schema, or with a list of schemas.
 const OF_SCHEMAS: [&str; 16] = [
     "items",
@@ -124,6 +208,8 @@ mod tests {
 
     use super::*;
 
+    const SEVEN: &str = "http://json-schema.org/draft-07/schema#";
+
     #[test]
     fn a_misspelt_keyword_and_a_schema_without_any_are_wrong() {
         for (schema, part) in [
@@ -133,6 +219,10 @@ mod tests {
             (json!({"anyOf": [{"type": "string"}, {"patern": "x"}]}), "did you mean `pattern`"),
             (json!({"title": "t", "description": "d"}), "none of its keys checks anything: `title`, `description`"),
             (json!({"foo": 1}), "none of its keys"),
+            (json!({"format": "something"}), "none of its keys"),
+            (json!({"properties": {"at": {"format": "datetime"}}}), "did you mean `date-time`"),
+            (json!({"$schema": SEVEN, "dependentRequired": {"a": ["b"]}}), "no keyword `dependentRequired`"),
+            (json!({"$schema": SEVEN, "properties": {"l": {"prefixItems": [true]}}}), "no keyword `prefixItems`"),
         ] {
             let told = wrong(&schema).unwrap_or_default();
             assert!(told.contains(part), "{schema}: {told}");
@@ -142,6 +232,10 @@ mod tests {
             json!({"$ref": "#/$defs/a", "$defs": {"a": {"const": 1}}}),
             json!({"type": "string", "x-note": 1, "$comment": "c", "examples": ["a"], "markdownText": "m"}),
             json!({"enum": [{"typ": 1}]}),
+            json!({"type": "integer", "format": "int32"}),
+            json!({"format": "uuid"}),
+            json!({"$schema": SEVEN, "if": {"const": 1}, "then": {"minimum": 1}}),
+            json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "prefixItems": [{"const": 1}]}),
             json!(true),
         ] {
             assert_eq!(wrong(&schema), None, "{schema}");

@@ -16,7 +16,7 @@ pub fn only(text: &str) -> Option<Decimal> {
 
 /// Returns the numbers in a text: digits with a sign, a point, an exponent and separators between thousands.
 /// Versions, dates, powers and other words that contain digits are not numbers, and neither is text that could
-/// be one number or two, such as `0,5`.
+/// be one number or two, such as `0,5` and `3,14`.
 pub fn all(text: &str) -> Vec<Decimal> {
     let text = plain(text);
     let (mut found, mut at) = (Vec::new(), 0);
@@ -167,15 +167,25 @@ fn not_a_number(text: &str, start: usize, end: usize, grouped: bool) -> Option<u
     if number.contains('.') && !grouped && rest.strip_prefix(',').is_some_and(digit) && !rest.starts_with(", ") {
         return Some(word_end(".,"));
     }
-    // `0,5` is one half to some readers, and two numbers to others.
-    if number == "0" && rest.strip_prefix(',').is_some_and(digit) {
-        return Some(word_end(",."));
+    // `0,5` is one half to some readers, and two numbers to others. So is `3,14`, and `1,2,3` is a list.
+    if let Some(behind) = rest.strip_prefix(',').filter(|behind| plain_digits && digit(behind)) {
+        let goes_on = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_list = goes_on.strip_prefix(',').is_some_and(digit) || is_part_of_list(text, start);
+        if number == "0" || !is_list {
+            return Some(word_end(",."));
+        }
     }
     // 2026-11-22, 22/11/2026 and 12:30:15.
     let joint = rest.chars().next().filter(|c| plain_digits && "-/:".contains(*c))?;
     let second = rest.get(1..).filter(|rest| digit(rest))?;
     let third = second.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(joint)?;
     digit(third).then(|| word_end("-/:.+"))
+}
+
+/// Returns true if a digit and a comma stand before a position.
+fn is_part_of_list(text: &str, start: usize) -> bool {
+    let before = text.get(..start).and_then(|before| before.strip_suffix(','));
+    before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -190,7 +200,7 @@ mod tests {
     fn numbers_are_found_as_people_write_them() {
         for (text, numbers) in [
             ("a 1, b -2.5 and 3e2", &["1", "-2.5", "300"][..]),
-            ("1,234,567 of 12,34", &["1234567", "12", "34"]),
+            ("1,234,567 of 12, 34", &["1234567", "12", "34"]),
             ("It is 42.", &["42"]),
             ("$3.50, 50%, (7), .5", &["3.5", "50", "7", "0.5"]),
             ("utf8 x_2 v1.2.3", &[]),
@@ -201,7 +211,8 @@ mod tests {
             ("\u{ff14}\u{ff12} and \u{ff11}\u{ff0c}\u{ff12}\u{ff13}\u{ff14}\u{ff0e}\u{ff15}", &["42", "1234.5"]),
             ("1\u{202f}234\u{202f}567, 1'234'567, 1_000_000", &["1234567", "1234567", "1000000"]),
             ("1 234", &["1", "234"]),
-            ("1,23,456 and 1,2345", &["1", "23", "456", "1", "2345"]),
+            ("1,23,456 and 1,2345, 5", &["1", "23", "456", "5"]),
+            ("[1,2,3] and 10,20,30,40", &["1", "2", "3", "10", "20", "30", "40"]),
             ("1,234.5 and 1,234,", &["1234.5", "1234"]),
             ("1e6 1E+6 1.5e-3", &["1000000", "1000000", "0.0015"]),
             ("42px, 5x, 3rd and 0x", &["42", "5", "3", "0"]),
@@ -223,6 +234,9 @@ mod tests {
             "1.5x10^6",
             "1.5·10^-6",
             "0,123",
+            "3,14",
+            "12,5",
+            "-1,5",
             "-0,5",
             "1.2.3",
             "v1.2.3-rc1",

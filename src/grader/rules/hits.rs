@@ -42,7 +42,7 @@ pub struct Hit {
     pub place: EventPlace,
     /// `seq` of the event.
     pub seq: u64,
-    /// The time.
+    /// The time since the beginning of the session, in milliseconds.
     pub at_ms: u64,
     /// The speaker, and the part of the trace that the event takes up.
     pub span: Span,

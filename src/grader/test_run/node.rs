@@ -46,7 +46,7 @@ pub fn read(text: &str) -> Report {
         }
         let mut chars = trimmed.chars();
         let symbol = chars.next().unwrap_or_default();
-        let rest = without_time(chars.as_str().trim());
+        let rest = without_time(without_retries(chars.as_str().trim()));
         if !"▶✔✓√✖✕✗×﹣○↓".contains(symbol) || is_file(rest) {
             continue;
         }
@@ -211,6 +211,18 @@ fn unreadable_total(line: &str) -> Option<String> {
         return counted(line, &OF_OTHERS).or_else(|| in_all.then(|| unreadable(line)));
     }
     unreadable_before(line, &["passing", "failing", "pending"])
+}
+
+/// Returns the line of a test of vitest without its end: `adds 6ms (retry x1) (repeat x2)`.
+fn without_retries(text: &str) -> &str {
+    let is_count = |text: &str| {
+        let count = text.strip_prefix("retry x").or_else(|| text.strip_prefix("repeat x"));
+        count.is_some_and(|count| whole(count).is_some())
+    };
+    match text.rsplit_once(" (") {
+        Some((name, end)) if end.strip_suffix(')').is_some_and(is_count) => without_retries(name),
+        _ => text,
+    }
 }
 
 /// Returns the name in `name (1.25ms)`, without the time.

@@ -14,7 +14,7 @@ pub fn read(text: &str) -> Report {
     let mut plans = Plans::default();
     // The indentation of the details of a test, which may contain anything.
     let mut details: Option<usize> = None;
-    let mut failed = 0;
+    let (mut failed, mut totals) = (0, NodeTotals::default());
     let mut is_tap = false;
     for line in text.lines() {
         let indent = line.len() - line.trim_start_matches(' ').len();
@@ -25,6 +25,7 @@ pub fn read(text: &str) -> Report {
             continue;
         }
         details = (trimmed == "---" && indent > 0).then_some(indent);
+        totals.line(line);
         if trimmed.starts_with("TAP version") {
             is_tap = true;
             plans.end(depth);
@@ -89,15 +90,78 @@ pub fn read(text: &str) -> Report {
     }
     report.doubts.extend(plans.plan_alone);
     report.problems.extend(plans.problem_of_subtests);
+    report.problems.extend(totals.problem(plans.points));
     if failed > 0 {
         report.contradiction(|| format!("{failed} failed by its totals, but no failed test was reported"));
     }
     report
 }
 
+/// The totals that `node --test` writes at the end of a report: `# tests 2`, `# suites 0`, `# pass 1` and so on.
+#[derive(Default)]
+struct NodeTotals {
+    /// The counts of the block that is being read, which begins with `# tests`.
+    open: Option<Block>,
+    tests: u64,
+    cancelled: u64,
+    /// The first block whose tests are more than those of known outcome, as written.
+    missing: Option<(u64, u64)>,
+}
+
+/// The counts of one block.
+#[derive(Default)]
+struct Block {
+    tests: u64,
+    known: u64,
+    cancelled: u64,
+    lines: u64,
+}
+
+impl NodeTotals {
+    /// Takes a line. A test may print a line that looks like one of a block, but not a whole block.
+    fn line(&mut self, line: &str) {
+        let total = line.strip_prefix("# ").and_then(|rest| rest.split_once(' '));
+        match (total.and_then(|(word, count)| Some((word, whole(count)?))), &mut self.open) {
+            (Some(("tests", tests)), _) => self.open = Some(Block { tests, ..Block::default() }),
+            (Some((word @ ("suites" | "pass" | "fail" | "cancelled" | "skipped" | "todo"), count)), Some(block)) => {
+                block.lines += 1;
+                block.known = block.known.saturating_add(if word == "suites" { 0 } else { count });
+                block.cancelled = block.cancelled.saturating_add(if word == "cancelled" { count } else { 0 });
+                if block.lines == 6 {
+                    self.end();
+                }
+            }
+            _ => self.open = None,
+        }
+    }
+
+    /// Adds a whole block. A run may have several.
+    fn end(&mut self) {
+        let Some(Block { tests, known, cancelled, .. }) = self.open.take() else { return };
+        self.tests = self.tests.saturating_add(tests);
+        self.cancelled = self.cancelled.saturating_add(cancelled);
+        if known < tests {
+            self.missing.get_or_insert((tests, known));
+        }
+    }
+
+    /// Returns what the totals say and the report does not show. `points` is the number of lines of tests and suites.
+    fn problem(&self, points: u64) -> Option<String> {
+        if let Some((tests, known)) = self.missing {
+            return Some(format!("the runner counted {tests} tests, but the outcome of {known}"));
+        }
+        if self.tests > points {
+            return Some(format!("the runner counted {} tests, but {points} were reported", self.tests));
+        }
+        (self.cancelled > 0).then(|| format!("{} were cancelled by its totals", self.cancelled))
+    }
+}
+
 /// The plans of the tests at each depth, and the tests that they plan.
 #[derive(Default)]
 struct Plans {
+    /// The number of lines of tests, at any depth.
+    points: u64,
     open: Vec<Document>,
     problem: Option<String>,
     problem_of_subtests: Option<String>,
@@ -138,6 +202,7 @@ impl Plans {
     /// Counts a test. `is_file` is true for a file of Node in which no test ran: up to version 20, Node numbers such a
     /// file among the files and not among the tests, so its number is that of an earlier test.
     fn point(&mut self, depth: usize, number: Option<u64>, is_file: bool) {
+        self.points += 1;
         let document = self.at(depth);
         // The first test of another program.
         if number == Some(1) && document.planned == Some(document.seen) {

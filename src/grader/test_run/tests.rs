@@ -65,11 +65,18 @@ fn a_skipped_test_whose_clean_up_failed_did_not_pass() {
     assert_eq!(counts(&report("junit", &of("<skipped/><failure/>"))), (1, 0, 1), "a test that is still to be done");
 }
 
+/// Output of vitest 4.1 with retried and repeated tests.
+const RETRIED: &str = " ✓ a.test.mjs > math > adds 6ms (retry x1)\n ✓ a.test.mjs > math > div 1ms (repeat x2)\n \
+    ✓ a.test.mjs > math > both 1ms (retry x1) (repeat x2)\n\n Test Files  1 passed (1)\n      Tests  3 passed (3)\n";
+
 #[test]
 fn each_test_has_its_names() {
     use Status::{Failed, Passed, Skipped};
     for (text, name, expected) in [
         (runner!("cargo.txt"), "tests::panics", vec![Passed]),
+        (RETRIED, "a.test.mjs > math > adds", vec![Passed]),
+        (RETRIED, "a.test.mjs > math > div", vec![Passed]),
+        (RETRIED, "a.test.mjs > math > both", vec![Passed]),
         (runner!("cargo-nocapture.txt"), "tests::bad", vec![Failed]),
         (runner!("cargo-nocapture.txt"), "tests::panics - should panic", vec![Passed]),
         (runner!("cargo-nocapture.txt"), "tests::prints", vec![Passed]),
@@ -432,6 +439,20 @@ fn a_report_that_contradicts_itself_does_not_pass() {
     let binaries = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n\n\
          running 1 test\ntest b ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
     assert!(!scored(grade("run: x", binaries, 0)).0);
+    // The block of totals that `node --test` writes behind its TAP.
+    let block = |tests: u32, cancelled: u32| {
+        format!(
+            "TAP version 13\n# Subtest: a\nok 1 - a\n1..1\n# tests {tests}\n# suites 0\n# pass 1\n# fail 0\n\
+             # cancelled {cancelled}\n# skipped 0\n# todo 0\n# duration_ms 5\n"
+        )
+    };
+    for format in ["auto", "node", "tap"] {
+        let grader = format!("{{run: x, format: {format}}}");
+        for (tests, cancelled) in [(2, 1), (2, 0)] {
+            assert!(!scored(grade(&grader, &block(tests, cancelled), 0)).0, "{format} {tests} {cancelled}");
+        }
+        assert!(scored(grade(&grader, &block(1, 0), 0)).0, "{format}");
+    }
     let listed = "{run: x, fail-to-pass: [a]}";
     for text in ["ok 1 - a\n", "  ✓ a (1 ms)\nTest Suites: 1 failed, 2 total\nTests:       1 passed, 1 total\n"] {
         assert!(!scored(grade(listed, text, 0)).0, "{text}");

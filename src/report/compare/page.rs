@@ -8,6 +8,7 @@ use crate::compare::behaviour::{Behaviour, Parting};
 use crate::compare::cases::{CaseRow, Flag};
 use crate::compare::coverage::{RestsOn, Trials};
 use crate::compare::effect::{Method, Verdict};
+use crate::compare::join::Reason;
 use crate::compare::summary::ArmSummary;
 use crate::compare::{Comparison, Gates, Pair, gate};
 use crate::report::page::{Block, Meaning, Page, Table};
@@ -276,6 +277,14 @@ fn arms(comparison: &Comparison) -> Block {
         lines.push(
             "a row covers all cases of its arm, but a difference covers only the cases that could be compared, so the \
              rows may differ by another amount"
+                .to_owned(),
+        );
+    }
+    let mut unpaired = comparison.pairs.iter().flat_map(|pair| &pair.unpaired);
+    if unpaired.any(|case| case.reason == Reason::Quarantined) {
+        lines.push(
+            "a row leaves out the cases in quarantine, also their cost, tokens and time, which the report of the run \
+             includes"
                 .to_owned(),
         );
     }

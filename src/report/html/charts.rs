@@ -123,8 +123,12 @@ fn scores(report: &Report) -> Option<String> {
 /// Draws cost against score, and the line of the columns that no other column beats in both.
 fn cost_and_score(report: &Report) -> Option<String> {
     let known = |column: &Column| {
-        let exact = column.figures.cost_unknown == 0 && column.tally.completed() > 0;
-        Some((column.figures.cost_usd.filter(|_| exact)? / column.tally.trials.max(1) as f64, column.score?))
+        // The cost of a column includes cases in quarantine, and its score does not.
+        let counted = report.cells.iter().filter(|cell| cell.quarantine.is_none() && cell.id.column() == column.id);
+        let counted: Vec<_> = counted.map(|cell| cell.figures).collect();
+        let exact = counted.iter().all(|figures| figures.cost_unknown == 0) && column.tally.completed() > 0;
+        let cost = counted.iter().filter_map(|figures| figures.cost_usd).reduce(|one, other| one + other);
+        Some((cost.filter(|_| exact)? / column.tally.trials.max(1) as f64, column.score?))
     };
     let points: Vec<(f64, f64, &Column)> =
         shown(report).iter().filter_map(|column| known(column).map(|(cost, score)| (cost, score, column))).collect();
@@ -246,7 +250,8 @@ fn attempts(report: &Report) -> Option<String> {
         let cells = report
             .cells
             .iter()
-            .filter(|cell| cell.id == CellId::new(&cell.id.case, &column.id.harness, &column.id.arm));
+            .filter(|cell| cell.id == CellId::new(&cell.id.case, &column.id.harness, &column.id.arm))
+            .filter(|cell| cell.quarantine.is_none());
         let tried: Vec<(u64, u64)> = cells
             .map(|cell| ((cell.tally.passed + cell.tally.failed) as u64, cell.tally.passed as u64))
             .filter(|(trials, _)| *trials > 0)

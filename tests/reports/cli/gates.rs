@@ -49,6 +49,45 @@ fn a_critical_case_whose_verdict_is_open_leaves_the_gate_open() {
 }
 
 #[test]
+fn trials_without_a_score_leave_a_low_score_open_and_each_gate_is_a_test_case_of_its_own() {
+    let project = Project::new();
+    for id in ["a", "b", "c", "d"] {
+        project.case(id, "graders: [{output: {equals: fine}}]", "");
+    }
+    // The first trial passes, the second fails, and the others crash.
+    let flag = project.path("count").display().to_string();
+    let line =
+        format!("echo x >> {flag}; n=$(wc -l < {flag}); [ $n -gt 2 ] && exit 1; [ $n -eq 1 ] && echo fine || echo bad");
+    project.harness("counts", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']"));
+    let open = "gate inconclusive: counts scores 50.0 %, below 60.0 %; trials without a score could raise it to 75.0 %";
+    project.evals(&["run", "--harness", "counts", "--jobs", "1", "--fail-under", "0.6"]).exits(3).says(open);
+    let junit = again(&project, "junit");
+    let xml = roxmltree::Document::parse(&junit).unwrap();
+    let cases = xml.descendants().filter(|node| node.has_tag_name("testcase"));
+    let names: Vec<_> = cases.map(|case| (case.attribute("classname"), case.attribute("name"))).collect();
+    let mut once = names.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), names.len(), "{names:?}");
+    for name in ["counts (gate)", "counts: completed trials (gate)"] {
+        assert!(names.contains(&(Some("counts"), Some(name))), "{names:?}");
+    }
+    // Not even 75 % are enough.
+    let resumed = project.evals(&["run", "--resume", "latest", "--fail-under", "0.8"]).exits(1);
+    resumed.says("gate fail: counts scores 50.0 %");
+}
+
+#[test]
+fn a_snapshot_that_differs_is_1_beside_a_gate_that_passes() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: one}]");
+    project.evals(&["run", "--snapshot", "update"]).exits(0);
+    project.case("a", "", "steps: [{write: {path: x, text: y}}, {say: two}]");
+    project.evals(&["run", "--fail-under", "0.5"]).exits(1).says("gate pass").says("1 snapshot differs");
+    project.evals(&["run", "--help"]).exits(0).says("a snapshot that differs still gives 1");
+}
+
+#[test]
 fn a_stored_run_has_the_gates_that_it_was_asked_for() {
     let project = Project::new();
     project.case("a", "", PASS);

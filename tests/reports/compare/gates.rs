@@ -115,6 +115,28 @@ fn a_score_and_a_cost_can_be_demanded() {
 }
 
 #[test]
+fn a_low_score_fails_only_if_trials_without_a_score_could_not_raise_it() {
+    let project = Project::new();
+    of_cases("old", &[(10, "p")]).write(&project, 0);
+    // 50 % of the two judged cases, and 90 % if the others had passed.
+    of_cases("new", &[(1, "p"), (1, "f"), (8, "r")]).write(&project, 0);
+    let score = |args: &[&str], code: i32| gate(&project, args, code)["gates"][0].clone();
+    let open = score(&["--fail-under", "0.6"], 3);
+    let text = "scores 50.0 %, below 60.0 %; trials without a score could raise it to 90.0 %";
+    assert_eq!((&open["kind"], &open["verdict"]), (&"fail-under".into(), &"inconclusive".into()));
+    assert_eq!(open["text"], text);
+    assert_eq!(score(&["--fail-under", "0.95"], 1)["verdict"], "fail");
+    // The same holds for trials of a case that has a score.
+    of_cases("new", &[(10, "fu")]).write(&project, 0);
+    assert_eq!(score(&["--fail-under", "0.5"], 3)["verdict"], "inconclusive");
+    assert_eq!(score(&["--fail-under", "0.51"], 1)["verdict"], "fail");
+    // A crash that counts as a failure is known.
+    of_cases("new", &[(1, "p"), (9, "c")]).write(&project, 0);
+    assert_eq!(score(&["--fail-under", "0.5"], 3)["verdict"], "inconclusive");
+    assert_eq!(score(&["--fail-under", "0.5", "--errors", "fail"], 1)["verdict"], "fail");
+}
+
+#[test]
 fn a_run_has_the_gate_of_its_score() {
     let project = Project::new();
     let steps = "steps: [{say: done}]\n";

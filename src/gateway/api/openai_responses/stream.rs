@@ -255,7 +255,7 @@ impl Joiner for Events {
     }
 }
 
-/// Puts a part at its place in a list of an item, or after the last if the place is beyond it.
+/// Replaces the part at position `at` of a list of an item. If there is no such position, appends the part.
 fn put(item: &mut Value, list: &str, at: Option<u64>, part: Value) {
     if let Some(place) = part_of(item, list, at) {
         *place = part;

@@ -1,0 +1,124 @@
+//! Reads the index of a git repository: the files that it tracks, whatever `.gitignore` says of them.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::regular;
+
+/// The length of the fixed part of an entry, with an object name of 20 bytes.
+const FIXED: usize = 62;
+/// The flag of an entry that has two more bytes of flags.
+const EXTENDED: u16 = 0x4000;
+/// The type bits of a mode, and those of a regular file and of a link.
+const TYPE: u32 = 0o170_000;
+const FILE: u32 = 0o100_000;
+const LINK: u32 = 0o120_000;
+
+/// Returns the tracked files and links of the repository in a folder, relative to the folder. Returns none if the folder
+/// has no repository of its own, or one with an index that cannot be read.
+pub(super) fn tracked(folder: &Path) -> BTreeSet<PathBuf> {
+    regular::read(&folder.join(".git/index")).ok().and_then(|index| paths(&index)).unwrap_or_default()
+}
+
+/// Returns the paths of the files and links in an index of the versions 2 to 4, or `None` if it is not one.
+/// Source: Documentation/gitformat-index of git.
+fn paths(index: &[u8]) -> Option<BTreeSet<PathBuf>> {
+    let version = u32_at(index, 4)?;
+    if !index.starts_with(b"DIRC") || !(2..=4).contains(&version) {
+        return None;
+    }
+    let (mut found, mut name) = (BTreeSet::new(), Vec::new());
+    let mut at = 12;
+    for _ in 0..u32_at(index, 8)? {
+        let mode = u32_at(index, at + 24)?;
+        let flags = u16::from_be_bytes(index.get(at + FIXED - 2..at + FIXED)?.try_into().ok()?);
+        let mut begin = at + FIXED + if flags & EXTENDED == 0 { 0 } else { 2 };
+        if version == 4 {
+            let (cut, length) = offset(index.get(begin..)?)?;
+            begin += length;
+            name.truncate(name.len().checked_sub(cut)?);
+        } else {
+            name.clear();
+        }
+        let rest = index.get(begin..)?;
+        let length = rest.iter().position(|byte| *byte == 0)?;
+        name.extend_from_slice(&rest[..length]);
+        let end = begin + length;
+        // Before version 4, an entry is padded with one to eight zeros to a multiple of eight bytes.
+        at = if version == 4 { end + 1 } else { at + ((end - at) / 8 + 1) * 8 };
+        let path = Path::new(OsStr::from_bytes(&name));
+        if name.is_empty() || path.is_absolute() {
+            return None;
+        }
+        if matches!(mode & TYPE, FILE | LINK) {
+            found.insert(path.to_owned());
+        }
+    }
+    Some(found)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes)
+}
+
+/// Reads a number as in a pack's offsets: seven bits a byte, and one more for each further byte. Returns it with the number
+/// of its bytes.
+fn offset(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut value: usize = 0;
+    for (at, byte) in bytes.iter().enumerate().take(8) {
+        value = (value << 7) | usize::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some((value, at + 1));
+        }
+        value += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn the_tracked_files_are_those_that_git_lists() {
+        let root = tempfile::tempdir().unwrap();
+        let git = |words: &[&str]| {
+            let ran = Command::new("git").args(words).current_dir(root.path()).output().unwrap();
+            assert!(ran.status.success(), "{words:?}: {}", String::from_utf8_lossy(&ran.stderr));
+            ran.stdout
+        };
+        git(&["init", "-q", "."]);
+        assert_eq!(tracked(root.path()), BTreeSet::new());
+        let long = format!("deep/{}", "n".repeat(200));
+        for name in ["a", "ab", "abcdefgh", "dist/index.js", "dist/index.css", "sp ace/ä", "z", &long] {
+            let path = root.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, name).unwrap();
+        }
+        std::os::unix::fs::symlink("a", root.path().join("link")).unwrap();
+        fs::write(root.path().join(".gitignore"), "dist/\n").unwrap();
+        git(&["add", "--force", "."]);
+        let listed = String::from_utf8(git(&["ls-files", "-z"])).unwrap();
+        let listed: BTreeSet<PathBuf> = listed.split_terminator('\0').map(PathBuf::from).collect();
+        assert_eq!(listed.len(), 10);
+        for version in ["2", "3", "4"] {
+            git(&["update-index", "--index-version", version]);
+            assert_eq!(tracked(root.path()), listed, "version {version}");
+            // An entry of a file that will be added has more flags.
+            fs::write(root.path().join("later"), "").unwrap();
+            git(&["add", "--intent-to-add", "later"]);
+            assert_eq!(tracked(root.path()).len(), 11, "version {version}");
+            git(&["rm", "-q", "--cached", "later"]);
+        }
+        let index = fs::read(root.path().join(".git/index")).unwrap();
+        for length in 0..index.len() {
+            let _ = paths(&index[..length]);
+        }
+        assert_eq!(paths(b"DIRC\0\0\0\x09\0\0\0\x01"), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! Costs that do not compare: other price tables, and ratios that rest on a part of the cases.
+
+use serde_json::{Value, json};
+
+use super::stored::{Stored, of_cases};
+use crate::project::Project;
+
+fn priced(name: &str, prices: &Value) -> Stored {
+    let run = of_cases(name, &[(8, "pp")]).results(|it| it["metrics"]["cost_source"] = "priced".into());
+    if prices.is_null() { run } else { run.with("prices", prices.clone()) }
+}
+
+/// Returns the caveats about prices that are not about one side alone.
+fn doubts(project: &Project, args: &[&str]) -> Vec<String> {
+    let found = project.evals(&[&["compare", "--format", "json"][..], args].concat()).json();
+    let doubts = found["pairs"][0]["doubts"].as_array().unwrap().clone();
+    let of_prices =
+        doubts.iter().filter(|doubt| doubt["about"] == "prices").map(|doubt| doubt["text"].as_str().unwrap());
+    of_prices.filter(|text| !text.contains("trials comes from a price table")).map(str::to_owned).collect()
+}
+
+#[test]
+fn two_price_tables_are_flagged_in_runs_and_baselines() {
+    let project = Project::new();
+    let table = |date: &str, digest: &str| json!({"date": date, "digest": digest});
+    priced("old", &table("2026-01-01", "d1")).write(&project, 0);
+    priced("same", &table("2026-01-01", "d1")).write(&project, 0);
+    priced("dearer", &table("2026-06-01", "d2")).write(&project, 0);
+    priced("edited", &table("2026-01-01", "d3")).write(&project, 0);
+    priced("older", &Value::Null).write(&project, 0);
+    let differ = "the price tables differ, so costs do not compare: of 2026-01-01 before, of 2026-06-01 now";
+    let unknown = "it is unknown whether the costs of both sides come from the same price table";
+    assert_eq!(doubts(&project, &["old", "same"]), Vec::<String>::new());
+    assert_eq!(doubts(&project, &["old", "dearer"]), [differ]);
+    let both = "the price tables differ, so costs do not compare: both are of 2026-01-01";
+    assert_eq!(doubts(&project, &["old", "edited"]), [both]);
+    assert_eq!(doubts(&project, &["older", "dearer"]), [unknown]);
+    project.evals(&["compare", "old", "dearer"]).says("valid, but:").says(differ);
+    // The agents of one side told their costs themselves, so there is one table.
+    of_cases("told", &[(8, "pp")]).with("prices", table("2026-01-01", "d1")).write(&project, 0);
+    assert_eq!(doubts(&project, &["told", "dearer"]), Vec::<String>::new());
+    // A baseline keeps its table; one of an older version has none.
+    project.evals(&["baseline", "set", "old", "--file", "base.json"]).exits(0);
+    assert_eq!(doubts(&project, &["same", "--baseline", "base.json"]), Vec::<String>::new());
+    assert_eq!(doubts(&project, &["dearer", "--baseline", "base.json"]), [differ]);
+    let mut base: Value = serde_json::from_str(&project.read("base.json")).unwrap();
+    assert_eq!(base["prices"], table("2026-01-01", "d1"));
+    base.as_object_mut().unwrap().remove("prices");
+    project.write("base.json", &base.to_string());
+    assert_eq!(doubts(&project, &["dearer", "--baseline", "base.json"]), [unknown]);
+}
+
+#[test]
+fn the_conclusion_of_an_experiment_says_on_how_many_cases_a_ratio_rests() {
+    let project = Project::new();
+    let mut run = Stored::new("x");
+    for number in 0..10 {
+        let id = format!("c{number}");
+        run = run.case(&id, "old", "p").case(&id, "new", "p");
+    }
+    let untold = |it: &mut Value| {
+        if it["arm"] == "new" && it["case"] != "c0" {
+            it["metrics"].as_object_mut().unwrap().remove("cost_usd");
+        }
+    };
+    run.with("experiment", json!({"baseline": "old", "vary": ["env"]})).results(untold).write(&project, 0);
+    let found = project.evals(&["compare", "x", "--format", "json"]).json();
+    let text = found["conclusions"][0]["text"].as_str().unwrap();
+    assert!(text.contains("1.00 × the cost (over 1 of 10 cases)"), "{text}");
+    assert_eq!(text.matches("(over 1 of").count(), 1, "the time is known of all cases: {text}");
+}
