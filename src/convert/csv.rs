@@ -17,7 +17,7 @@ pub struct Row {
 /// Returns the rows below the header.
 ///
 /// # Errors
-/// Returns an error if a quote is not closed, a name occurs twice, or a row has more cells than the header.
+/// Returns an error if a quote is not closed, the header has a name twice, or a row has more cells than the header.
 pub fn rows(path: &Path, text: &str) -> Result<Vec<Row>, YamlError> {
     let mut records = records(path, text)?.into_iter();
     let Some((_, header)) = records.next() else { return Ok(Vec::new()) };

@@ -213,15 +213,12 @@ fn grader(target: Target, targets: &[String], choices: usize) -> Result<Value, R
         Target::Contains => any(Check::Contains),
         Target::ContainsAnyCase => any(Check::ContainsAnyCase),
         Target::Ends => {
-            let texts: Vec<String> = targets.iter().map(|text| regex::escape(text.trim())).collect();
-            json!({"output": {"regex": format!(r"(?i)(?:\A|[^\w.])(?:{})[\s.!?*`]*\z", texts.join("|"))}})
+            let texts: Option<Vec<String>> = targets.iter().map(|text| end(text).map(regex::escape)).collect();
+            let texts = texts.ok_or(("target", "it is punctuation only, which every answer ends with".to_owned()))?;
+            json!({"output": {"regex": format!(r"(?i)(?:\A|[^\w.])(?:{})[{PUNCTUATION}]*\s*\z", texts.join("|"))}})
         }
         Target::Number => {
-            let number = one()?.replace(',', "");
-            let is_number = number.parse::<f64>().is_ok_and(f64::is_finite);
-            if !is_number {
-                return Err(("target", "the target is not a number".to_owned()));
-            }
+            let number = plain_number(one()?).ok_or(("target", "the target is not a number".to_owned()))?;
             json!({"output": {"number": {"equals": number}}})
         }
         Target::Choice => {
@@ -238,6 +235,34 @@ fn grader(target: Target, targets: &[String], choices: usize) -> Result<Value, R
             json!({"rubric": {"show": ["closing"], "criteria": [{"id": "target", "ask": ask}]}})
         }
     })
+}
+
+/// White space and punctuation of ASCII, as members of a class: the source ignores them around a text.
+const PUNCTUATION: &str = r"\t-\r \x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e";
+
+/// Returns the part of a target with which an answer has to end, or `None` if there is none. The sign and the point of a number
+/// stay: 5 is no answer for -5.
+fn end(target: &str) -> Option<&str> {
+    let is_around = |c: char| c.is_whitespace() || c.is_ascii_punctuation();
+    let core = target.trim_matches(is_around);
+    if core.is_empty() {
+        return None;
+    }
+    let ends = target.trim_end_matches(is_around);
+    let before = ends.strip_suffix(core).unwrap_or_default();
+    let is_number = core.starts_with(|c: char| c.is_ascii_digit());
+    let rest = if is_number { before.trim_end_matches(['+', '-', '.']) } else { before };
+    ends.get(rest.len()..)
+}
+
+/// Returns the digits of a target that is a number, without what the source ignores in one: signs of currencies, commas,
+/// formatting, and punctuation around it.
+fn plain_number(target: &str) -> Option<String> {
+    let kept: String = target.chars().filter(|c| !"$€£,*_\\".contains(*c)).collect();
+    let is_around = |c: char| "!?:;()[]{}'\"`".contains(c);
+    let kept = kept.trim_start_matches(is_around).trim_end_matches(|c: char| c == '.' || is_around(c));
+    let is_number = kept.parse::<f64>().is_ok_and(f64::is_finite);
+    is_number.then(|| kept.to_owned())
 }
 
 /// Adds the files of a sample to the workspace: a text, or the path of a file beside the dataset.

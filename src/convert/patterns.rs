@@ -19,6 +19,8 @@ enum Language {
 enum Reader {
     /// A grader, or an expression of a case.
     Grader,
+    /// A grader of a text in which `\r\n` may be a line end. The source reads it as a line feed.
+    AnyLineEnds,
     /// The module `re` of Python, in a program that a grader starts.
     PythonProgram,
 }
@@ -48,6 +50,26 @@ pub fn from_python(source: &str, flags: &str) -> Result<String, String> {
     translated(source, flags, Language::Python, Reader::Grader)
 }
 
+/// Returns the equivalent of a regular expression of Python for a grader of files or output that Python reads as text: there,
+/// `\r\n` is a line feed. The pattern never takes `\r\n` for two characters.
+///
+/// # Errors
+/// Returns the reason if there is no equivalent.
+pub fn from_python_for_text(source: &str, flags: &str) -> Result<String, String> {
+    translated(source, flags, Language::Python, Reader::AnyLineEnds)
+}
+
+/// Returns a pattern that matches a text whose line feeds may be `\r\n`.
+pub fn with_any_line_ends(text: &str) -> String {
+    text.split('\n').map(regex::escape).collect::<Vec<String>>().join(LINE_END)
+}
+
+/// A line end.
+const LINE_END: &str = r"(?:\r?\n)";
+
+/// A pattern without a match: a text that Python reads has no carriage return.
+const NOTHING: &str = r"[^\s\S]";
+
 fn javascript(flags: &str) -> Language {
     if flags.contains('u') { Language::JavaScriptUnicode } else { Language::JavaScript }
 }
@@ -71,11 +93,16 @@ fn translated(source: &str, flags: &str, language: Language, reader: Reader) -> 
     if let Some(part) = other_meaning(source, language) {
         return Err(format!("`{part}` means something else here than in the source, or is wrong in the source"));
     }
+    // Then `.` matches no carriage return, and `$` matches before one.
+    if reader == Reader::AnyLineEnds && source.contains(['.', '^', '$']) {
+        kept.push('R');
+    }
     let written = |reader: Reader| -> Result<String, String> {
-        let meant = with_meaning(source, language, kept.contains('m'), reader)?;
+        let meant = with_meaning(source, language, &kept, reader)?;
         Ok(if kept.is_empty() { meant } else { format!("(?{kept}){meant}") })
     };
-    match written(Reader::Grader)?.parse::<Pattern>() {
+    let checked = if reader == Reader::PythonProgram { Reader::Grader } else { reader };
+    match written(checked)?.parse::<Pattern>() {
         Ok(_) => written(reader),
         Err(_) => Err("the pattern uses what regular expressions here do not have, such as lookaround".to_owned()),
     }
@@ -94,12 +121,14 @@ const WORD: &str = "0-9A-Za-z_";
 /// things. In JavaScript,
 /// digits, letters and their boundaries are those of ASCII, and white space is another set. In Python, `$` also matches before
 /// a line feed at the end.
-fn with_meaning(source: &str, language: Language, is_multiline: bool, reader: Reader) -> Result<String, String> {
+fn with_meaning(source: &str, language: Language, flags: &str, reader: Reader) -> Result<String, String> {
     let is_python = language == Language::Python;
     let is_for_python = reader == Reader::PythonProgram;
+    let has_any_line_ends = reader == Reader::AnyLineEnds;
     let whole = source.strip_prefix("(?").and_then(|rest| rest.split_once(')')).map(|(flags, _)| flags);
     let whole = whole.filter(|flags| flags.chars().all(|c| c.is_ascii_lowercase()));
-    let is_multiline = is_multiline || whole.is_some_and(|flags| flags.contains('m'));
+    let has_flag = |flag: char| flags.contains(flag) || whole.is_some_and(|flags| flags.contains(flag));
+    let (is_multiline, is_dotall) = (has_flag('m'), has_flag('s'));
     let flags_of_groups = |flag: char| {
         source.match_indices("(?").any(|(at, _)| {
             let rest = source.get(at + 2..).unwrap_or_default();
@@ -117,6 +146,9 @@ fn with_meaning(source: &str, language: Language, is_multiline: bool, reader: Re
                     (_, Some((set, true))) => out.push_str(&format!("[^{set}]")),
                     (_, Some((set, false))) => out.push_str(&format!("[{set}]")),
                     ('b', _) if !is_python => out.push_str(if is_for_python { r"(?a:\b)" } else { r"(?-u:\b)" }),
+                    ('n', _) if has_any_line_ends => out.push_str(LINE_END),
+                    ('r', _) if has_any_line_ends => out.push_str(NOTHING),
+                    ('s' | 'D' | 'W', _) if has_any_line_ends => out.push_str(&or_line_end(&format!(r"\{escaped}"))),
                     ('B', _) if !is_python => return Err(r"`\B` has no equivalent".to_owned()),
                     _ if is_for_python && has_braces(escaped, &mut chars) => {
                         return Err(format!(r"`\{escaped}{{` has no equivalent in Python"));
@@ -131,6 +163,9 @@ fn with_meaning(source: &str, language: Language, is_multiline: bool, reader: Re
                 }
                 class.write(&mut out, reader);
             }
+            '.' if has_any_line_ends && is_dotall => out.push_str(&or_line_end(r"\s\S")),
+            '\n' if has_any_line_ends => out.push_str(LINE_END),
+            '\r' if has_any_line_ends => out.push_str(NOTHING),
             '$' if is_python && !is_multiline => {
                 if flags_of_groups('m') {
                     return Err("`$` beside flags of a part of the pattern has no equivalent".to_owned());
@@ -138,7 +173,8 @@ fn with_meaning(source: &str, language: Language, is_multiline: bool, reader: Re
                 if chars.peek().is_some_and(|next| !matches!(next, ')' | '|')) {
                     return Err("`$` before the end of the pattern has no equivalent".to_owned());
                 }
-                out.push_str(r"(?:\n?\z)");
+                let end = if has_any_line_ends { LINE_END } else { r"\n" };
+                out.push_str(&format!(r"(?:{end}?\z)"));
             }
             '$' if is_for_python && !is_multiline => out.push_str(r"\Z"),
             // A group with a name.
@@ -221,11 +257,32 @@ impl Class {
         class
     }
 
+    /// Returns true if a line feed is one of the members.
+    fn names_line_feed(&self) -> bool {
+        let mut chars = self.members.chars();
+        let mut is_member = false;
+        while let Some(c) = chars.next() {
+            is_member |= match c {
+                '\\' => chars.next().is_some_and(|escaped| "nsDW".contains(escaped)),
+                other => other == '\n',
+            };
+        }
+        is_member
+    }
+
     fn write(&self, out: &mut String, reader: Reader) {
         let Self { is_negated, members, without, .. } = self;
         let not = if *is_negated { "^" } else { "" };
+        if reader == Reader::AnyLineEnds && (*is_negated || self.names_line_feed()) {
+            let whole = format!("{not}{members}");
+            out.push_str(&match *is_negated == self.names_line_feed() {
+                true => format!(r"[[{whole}]--[\r]]"),
+                false => or_line_end(&whole),
+            });
+            return;
+        }
         let others: Vec<String> = without.iter().map(|set| format!("[^{set}]")).collect();
-        if reader == Reader::Grader || others.is_empty() {
+        if reader != Reader::PythonProgram || others.is_empty() {
             out.push_str(&format!("[{not}{members}{}]", others.concat()));
             return;
         }
@@ -239,6 +296,11 @@ impl Class {
             out.push_str(&format!("(?:{})", any.join("|")));
         }
     }
+}
+
+/// Returns a pattern of one of these members of a class, among which is the line feed. It may be written as `\r\n`.
+fn or_line_end(members: &str) -> String {
+    format!(r"(?:\r?\n|[[{members}]--[\r\n]])")
 }
 
 /// Returns characters within a class that are plain in JavaScript and an operator here.
@@ -474,6 +536,43 @@ mod tests {
         for source in ["a$b", "(?m:a$)", r"a$\n"] {
             assert!(from_python(source, "").is_err(), "{source}");
         }
+    }
+
+    #[test]
+    fn line_ends_of_any_kind_are_line_feeds_for_a_text_of_python() {
+        let is_match = |source: &str, flags: &str, text: &str| {
+            let pattern: Pattern = from_python_for_text(source, flags).unwrap().parse().unwrap();
+            pattern.is_match(text)
+        };
+        for (source, flags, matches, others) in [
+            ("TODO$", "m", "TODO\nb", "TODO b"),
+            ("^b", "m", "a\nb", "ab"),
+            ("b$", "", "a\nb\n", "b\n\n"),
+            (r"a\nb", "", "a\nb", "a\n\nb"),
+            (r"a\r?\nb", "", "a\nb", "a b"),
+            ("a\nb", "", "a\nb", "ab"),
+            (r"a\sb", "", "a\nb", "a\n\nb"),
+            (r"a\W{2}b", "", "a\n b", "a\nb"),
+            ("a.b", "", "axb", "a\nb"),
+            ("a.", "", "ab", "a\n"),
+            (r"a[^\n]", "", "ab", "a\n"),
+            (r"a[^-\n]", "", "ab", "a\n"),
+            ("a.b", "s", "a\nb", "a\n\nb"),
+            ("a..b", "s", "a\n\nb", "a\nb"),
+            (r"\n\s*\n", "", "a\n \nb", "a\nb"),
+            (r"\s{2}", "", "a\n\nb", "a\nb"),
+            (r"a[^x]b", "", "a\nb", "a\n\nb"),
+            (r"a[\s\S]{2}b", "", "a\n\nb", "a\nb"),
+        ] {
+            for line_end in ["\n", "\r\n"] {
+                let (matches, others) = (matches.replace('\n', line_end), others.replace('\n', line_end));
+                assert!(is_match(source, flags, &matches), "{source}: {matches:?}");
+                assert!(!is_match(source, flags, &others), "{source}: {others:?}");
+            }
+        }
+        assert!(!is_match(r"a\r\nb", "", "a\r\nb"));
+        assert_eq!(with_any_line_ends("a.b\nc"), r"a\.b(?:\r?\n)c");
+        assert_eq!(from_python_for_text("[a-z]+", "").as_deref(), Ok("[a-z]+"));
     }
 
     #[test]

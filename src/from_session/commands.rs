@@ -49,7 +49,7 @@ pub enum Purpose {
 /// A command that can be a grader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// The command line, for the folder of the workspace.
+    /// The command line, to be run in the workspace. It begins with `cd FOLDER &&` if `folder` is not empty.
     pub line: String,
     /// The folder in which it runs, relative to the workspace; empty for the workspace itself.
     pub folder: String,

@@ -695,6 +695,22 @@ fn secrets_are_masked_always_and_persons_with_redact() {
 }
 
 #[test]
+fn known_users_and_their_home_folders_are_masked_with_redact() {
+    let (mut project, _) = project();
+    project.env("USERPROFILE", r"D:\Profiles\Grace Hopper");
+    project.env("USER", "hopper");
+    let prompt = r#"Open /Users/Ada Lovelace/proj/a.txt and /mnt/c/Users/Ada Lovelace/b for Ada Lovelace, D:\Profiles\Grace Hopper\c, tar lists home/ada/t, "mail": "ada\u0040example.org", ask hopper"#;
+    project.write("session.jsonl", &made(prompt, &[], "/Users/Ada Lovelace/proj"));
+    let ran = project.evals(&["case", "from-session", "session.jsonl", "--redact"]).exits(0);
+    let (name, text) = case(&project);
+    for person in ["Lovelace", "Hopper", "hopper", "home/ada", "u0040"] {
+        let is_shown = [&name, &text, &ran.out, &ran.err].iter().any(|shown| shown.contains(person));
+        assert!(!is_shown, "{person}: {name}\n{text}\n{}\n{}", ran.out, ran.err);
+    }
+    assert!(text.contains("Open a.txt and /mnt/c~/b for [redacted:user]"), "{text}");
+}
+
+#[test]
 fn a_session_without_a_prompt_is_refused() {
     let (project, _) = project();
     project.write("session.jsonl", &made("", &[], "/w"));

@@ -79,9 +79,9 @@ pub struct FromSessionArgs {
 pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
     let env = own_environment::texts();
     let redactor = Redactor::new(Masker::of_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &[]));
-    let values = |names: &[&str]| names.iter().filter_map(|name| env.get(*name)).map(String::as_str).collect();
-    let (homes, names): (Vec<&str>, Vec<&str>) =
-        (values(&["HOME", "USERPROFILE"]), values(&["USER", "LOGNAME", "USERNAME"]));
+    let values =
+        |names: &[&str]| -> Vec<&str> { names.iter().filter_map(|name| env.get(*name)).map(String::as_str).collect() };
+    let (homes, names) = (values(&["HOME", "USERPROFILE"]), values(&["USER", "LOGNAME", "USERNAME"]));
     let mut redactor = if args.redact { redactor.with_persons(&homes, &names) } else { redactor };
     draft_of(args, &mut redactor).map_err(|error| {
         let text = error.text();
@@ -93,11 +93,12 @@ pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
 
 fn draft_of(args: &FromSessionArgs, redactor: &mut Redactor) -> Result<u8, CliError> {
     let (mut header, events) = imported(args, redactor)?;
-    let redactor = &*redactor;
     if header.cwd.is_none() {
         // Some agents do not keep the folder of a session.
         header.cwd = args.repo.as_ref().and_then(|repo| Some(repo.canonicalize().ok()?.to_string_lossy().into_owned()));
+        redactor.learn(header.cwd.as_deref().unwrap_or_default());
     }
+    let redactor = &*redactor;
     let observed = Observed::of(&header, &events);
     if !observed.prompts.iter().any(|prompt| !prompt.trim().is_empty()) {
         return Err(CliError::unreadable(format!(

@@ -14,6 +14,9 @@ const QUOTED: &str = "weaker: the source also searches each command without its 
 /// Checks the files of a glob, as the source does.
 const FILES: &str = include_str!("files.py");
 
+/// The reason why a text with a carriage return has no equivalent.
+const RETURN: &str = "the source reads each line end as a line feed, so it never finds a carriage return";
+
 /// The share of a criterion that is enough, if it names none.
 const ENOUGH: f64 = 0.9;
 
@@ -134,8 +137,17 @@ pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, R
             exact(vec![("budget", json!({"tool-calls": most as u64})), ("tool-calls", json!({"min": 1}))])
         }
         "classification_match" => {
-            let (path, label) = (reader.plain_path()?, regex::escape(reader.text("expected_label")?.trim()));
-            let flag = if reader.flag("case_sensitive")?.unwrap_or(false) { "" } else { "(?i)" };
+            let (path, label) = (reader.plain_path()?, reader.text("expected_label")?.trim().to_owned());
+            let is_sensitive = reader.flag("case_sensitive")?.unwrap_or(false);
+            let is_label = |allowed: &String| match is_sensitive {
+                true => *allowed == label,
+                false => allowed.to_lowercase() == label.to_lowercase(),
+            };
+            if !reader.texts("allowed_labels")?.iter().any(is_label) {
+                let why = "it is not one of `allowed_labels`, so no label in the file passes in the source";
+                return Err(refused("expected_label", why));
+            }
+            let (flag, label) = (if is_sensitive { "" } else { "(?i)" }, regex::escape(&label));
             exact(vec![("files", json!({"matches": {path: format!("{flag}\\A\\s*{label}\\s*\\z")}}))])
         }
         _ => reader.judge(),
@@ -193,7 +205,7 @@ impl Reader<'_> {
         let path = self.path()?;
         let is_glob = is_glob(&path);
         let (written, flags) = regex(item)?;
-        match python(&written, flags) {
+        match letters(flags).and_then(|letters| patterns::from_python_for_text(&written, &letters)) {
             Ok(pattern) if must_match && !is_glob => {
                 graders.push(("files", json!({"matches": {path: pattern}})));
                 Ok(())
@@ -227,7 +239,9 @@ impl Reader<'_> {
 
     /// Returns the graders of a file's content.
     fn file(&self) -> Result<TranslatedCriterion, Refused> {
-        let (includes, excludes) = (self.texts("includes")?, self.texts("excludes")?);
+        let (mut includes, excludes) = (self.texts("includes")?, self.texts("excludes")?);
+        // Each file contains an empty text.
+        includes.retain(|text| !text.is_empty());
         let path = self.path()?;
         let is_glob = is_glob(&path);
         let mut graders = Vec::new();
@@ -235,7 +249,20 @@ impl Reader<'_> {
             if is_glob {
                 self.add_program(&mut graders, &path, "contains", &includes)?;
             } else {
-                graders.push(("files", json!({"contains": {path.clone(): includes}})));
+                if includes.iter().any(|text| text.contains('\r')) {
+                    return Err(refused("includes", RETURN));
+                }
+                let (long, plain): (Vec<String>, Vec<String>) =
+                    includes.iter().cloned().partition(|text| text.contains('\n'));
+                let mut body = Map::new();
+                if !plain.is_empty() {
+                    body.insert("contains".to_owned(), json!({path.clone(): plain}));
+                }
+                if !long.is_empty() {
+                    let long: Vec<String> = long.iter().map(|text| patterns::with_any_line_ends(text)).collect();
+                    body.insert("matches".to_owned(), json!({path.clone(): long}));
+                }
+                graders.push(("files", Value::Object(body)));
             }
         }
         if !excludes.is_empty() {
@@ -275,13 +302,26 @@ impl Reader<'_> {
         }
         let how = typed::text(self.keys.get("stdout_match"), "stdout_match")?.unwrap_or("exact");
         if let Some(expected) = typed::word(self.keys.get("expected_stdout"), "expected_stdout")? {
-            let (key, value) = match how {
-                "exact" => ("stdout-regex", format!("\\A\\s*{}\\s*\\z", regex::escape(expected.trim()))),
-                "contains" => ("stdout-contains", expected),
-                "regex" => ("stdout-regex", python(&expected, 0).map_err(|why| refused("expected_stdout", why))?),
+            // The source compares both sides without the white space around them.
+            let text = expected.trim();
+            if how != "regex" && text.contains('\r') {
+                return Err(refused("expected_stdout", RETURN));
+            }
+            let check = match how {
+                "exact" => Some(("stdout-regex", format!("\\A\\s*{}\\s*\\z", patterns::with_any_line_ends(text)))),
+                // Each output contains an empty text.
+                "contains" if text.is_empty() => None,
+                "contains" if text.contains('\n') => Some(("stdout-regex", patterns::with_any_line_ends(text))),
+                "contains" => Some(("stdout-contains", text.to_owned())),
+                "regex" => {
+                    let pattern = patterns::from_python_for_text(&expected, "");
+                    Some(("stdout-regex", pattern.map_err(|why| refused("expected_stdout", why))?))
+                }
                 other => return Err(refused("stdout_match", format!("`{other}` is not known"))),
             };
-            map.insert(key.to_owned(), json!(value));
+            if let Some((key, value)) = check {
+                map.insert(key.to_owned(), json!(value));
+            }
         }
         Ok(("command", body))
     }

@@ -235,7 +235,9 @@ impl Making<'_> {
             }
         }
         if kind == "contains-json" {
-            note(case, "", "JSON is found only if it is the whole answer, or a fenced block".to_owned());
+            let message =
+                "JSON is found only if it is the whole answer, or a fenced block; with a schema, it must be one object";
+            note(case, "", message.to_owned());
         }
         let metric = keys.and_then(|keys| keys.get("metric")).and_then(Value::as_str);
         let metric = metric.and_then(|metric| template::fill(metric, self.context.vars).ok()).map(|(name, _)| name);
@@ -497,23 +499,22 @@ fn json_answer(
         return Err(("type", "its grader has several checks, and the test a threshold".to_owned()));
     }
     let mut body = Map::new();
-    match schema {
-        None => drop(body.insert("json-path".to_owned(), json!({"path": "$"}))),
-        Some(Value::Object(mut schema)) => {
-            if let Some(key) = schema::unknown(&schema) {
-                let why = format!("the source refuses the schema, because its keyword `{key}` is not known");
-                return Err(("value", why));
+    let schema = match schema {
+        None if is_whole => None,
+        None => Some(schema::any_object()),
+        Some(Value::Object(schema)) => {
+            let mut schema = schema::translated(&schema).map_err(|why| ("value", why))?;
+            if !is_whole {
+                schema::accept_objects_only(&mut schema);
             }
-            // The source reads schemas by this draft, in which `items` may be a list.
-            schema.entry("$schema").or_insert_with(|| json!("http://json-schema.org/draft-07/schema#"));
-            if schema.len() == 1 {
-                body.insert("json-path".to_owned(), json!({"path": "$"}));
-            } else {
-                body.insert("json-schema".to_owned(), Value::Object(schema));
-            }
+            Some(schema).filter(|schema| !schema::accepts_everything(schema))
         }
         Some(_) => return Err(("value", "the schema is no map".to_owned())),
-    }
+    };
+    match schema {
+        None => body.insert("json-path".to_owned(), json!({"path": "$"})),
+        Some(schema) => body.insert("json-schema".to_owned(), Value::Object(schema)),
+    };
     if is_whole {
         body.insert("not-regex".to_owned(), json!(FENCE));
     }

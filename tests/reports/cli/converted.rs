@@ -63,7 +63,7 @@ fn promptfoo_assertions_pass_and_fail_as_in_the_source() {
         ("[{type: word-count, value: {min: 2, max: 3}}]", "say: a b", "say: a b c d"),
         ("[{type: word-count, value: 1}]", "say: a", "say: a b"),
         ("[{type: is-json}]", "say: '[1]'", "say: \"see:\\n```json\\n[1]\\n```\""),
-        ("[{type: contains-json}]", "say: \"see:\\n```json\\n[1]\\n```\"", "say: none"),
+        ("[{type: contains-json}]", "say: \"see:\\n```json\\n{}\\n```\"", "say: none"),
         ("[{type: is-json, value: {type: array, items: [{type: number}]}}]", "say: '[1]'", "say: '[\"a\"]'"),
         ("[{type: is-json, value: {type: string, format: email}}]", "say: '\"a@b.ch\"'", "say: '\"a\"'"),
         ("[{type: assert-set, threshold: 1, weight: 0, assert: [{type: contains, value: a}]}]", "say: a", "say: b"),
@@ -96,6 +96,73 @@ fn promptfoo_assertions_pass_and_fail_as_in_the_source() {
         let project = promptfoo(asserts, "");
         convert(&project, "promptfoo", "pf", &[]).exits(0);
         decides(&project, "pf/one", good, bad);
+    }
+}
+
+#[test]
+fn json_of_promptfoo_passes_and_fails_as_in_the_source() {
+    let rows = [
+        ("{type: is-json, value: {properties: {a: {format: uuid}}}}", r#"{"a": "nope"}"#, "fail"),
+        (
+            "{type: is-json, value: {properties: {a: {format: uuid}}}}",
+            r#"{"a": "550e8400-e29b-41d4-a716-446655440000"}"#,
+            "pass",
+        ),
+        ("{type: is-json, value: {properties: {a: {format: duration}}}}", r#"{"a": "P1DT"}"#, "fail"),
+        ("{type: is-json, value: {properties: {a: {format: url}}}}", r#"{"a": "example"}"#, "fail"),
+        ("{type: is-json, value: {properties: {a: {format: email}}}}", r#"{"a": "ada@localhost"}"#, "fail"),
+        ("{type: is-json, value: {properties: {a: {type: number, format: int32}}}}", r#"{"a": 1.5}"#, "fail"),
+        ("{type: is-json, value: {properties: {a: {type: number, format: int32}}}}", r#"{"a": 3000000000}"#, "fail"),
+        ("{type: is-json, value: {properties: {a: {format: byte, minLength: 2}}}}", r#"{"a": "***"}"#, "fail"),
+        (
+            "{type: is-json, value: {properties: {a: {format: iso-date-time}}}}",
+            r#"{"a": "2023-02-29 12:00:00"}"#,
+            "fail",
+        ),
+        ("{type: is-json, value: {properties: {a: {type: string, nullable: true}}}}", r#"{"a": null}"#, "pass"),
+        (
+            "{type: is-json, value: {properties: {a: {$ref: '#/$defs/s', minLength: 5}}, $defs: {s: {type: string}}}}",
+            r#"{"a": "x"}"#,
+            "fail",
+        ),
+        (
+            "{type: is-json, value: {properties: {a: {$ref: '#/$defs/s', minLength: 5}}, $defs: {s: {type: string}}}}",
+            r#"{"a": 5}"#,
+            "fail",
+        ),
+        (
+            "{type: is-json, value: {properties: {a: {contentEncoding: base64, type: string}}}}",
+            r#"{"a": "***"}"#,
+            "pass",
+        ),
+        ("{type: is-json, value: {title: t}}", "5", "pass"),
+        ("{type: contains-json}", r#""I cannot do that""#, "fail"),
+        ("{type: contains-json}", "42", "fail"),
+        ("{type: contains-json}", "null", "fail"),
+        ("{type: contains-json}", "[]", "fail"),
+        ("{type: contains-json}", r#"[{"a": 1}]"#, "pass"),
+        ("{type: contains-json, value: {type: array}}", "[1]", "fail"),
+        ("{type: contains-json, value: {required: [b]}}", r#"[{"a": 1}]"#, "fail"),
+        ("{type: contains-json, value: {required: [a]}}", r#"{"a": 1}"#, "pass"),
+    ];
+    let mut config = "prompts: [q]\nproviders: [echo]\ntests:\n".to_owned();
+    for (at, (assert, _, _)) in rows.iter().enumerate() {
+        config += &format!("  - {{description: row-{at}, assert: [{assert}]}}\n");
+    }
+    let project = Project::with(&[("pf/promptfooconfig.yaml", config.as_str())]);
+    convert(&project, "promptfoo", "pf", &[]).exits(0);
+    project.evals(&["check", "out/cases"]).exits(0);
+    for (at, (_, answer, _)) in rows.iter().enumerate() {
+        project.write(&format!("out/cases/pf/row-{at}.demo.yaml"), &format!("steps: [say: '{answer}']\n"));
+    }
+    let run = project.evals(&["run", "out/cases", "--reporter", "json"]).json();
+    let verdict = |at: usize| {
+        let results = run["results"].as_array().unwrap().iter();
+        let mut of_row = results.filter(|result| result["case"].as_str().unwrap().ends_with(&format!("row-{at}")));
+        of_row.next().unwrap()["verdict"].as_str().unwrap()
+    };
+    for (at, (assert, answer, expected)) in rows.iter().enumerate() {
+        assert_eq!(verdict(at), *expected, "{assert}: {answer}");
     }
 }
 
@@ -275,6 +342,8 @@ fn patterns_of_promptfoo_that_mean_something_else_here_are_refused_with_their_li
     // The source fails for a schema with an unknown keyword.
     let project = promptfoo("[{type: is-json, value: {type: object, properties: {a: {requierd: [b]}}}}]", "");
     convert(&project, "promptfoo", "pf", &[]).exits(2).says("its keyword `requierd` is not known");
+    let project = promptfoo("[{type: is-json, value: {items: {format: iri}}}]", "");
+    convert(&project, "promptfoo", "pf", &[]).exits(2).says("its format `iri` is not known");
     // Code that loads another file cannot be copied alone.
     let project = promptfoo("[{type: javascript, value: 'file://a.js'}]", "");
     project.write("pf/a.js", "const h = require('./h');\nmodule.exports = () => h;\n");
@@ -671,6 +740,25 @@ fn samples_of_inspect_are_compared_as_the_user_chooses() {
         convert(&project, "inspect", "data.jsonl", &["--target", target]).exits(0);
         decides(&project, "data/sample-1", good, bad);
     }
+}
+
+#[test]
+fn punctuation_around_an_answer_of_inspect_does_not_count() {
+    for (target, text, good, bad) in [
+        ("ends", "Paris", r#"say: 'The answer is "Paris"'"#, r#"say: '"Paris" or "Rome"'"#),
+        ("ends", "B", "say: 'So it is (B)'", "say: 'So it is (A)'"),
+        ("ends", "5", r"say: 'so \boxed{5}'", r"say: 'so \boxed{15}'"),
+        ("ends", "Paris.", "say: 'Paris,'", "say: 'Paris, Rome'"),
+        ("ends", "-5", "say: 'it is -5;'", "say: 'it is 5;'"),
+        ("number", "($1,000.)", "say: it is 1000", "say: it is 100"),
+    ] {
+        let row = format!("{{\"input\": \"q\", \"target\": \"{text}\"}}");
+        let project = Project::with(&[("data.jsonl", row.as_str())]);
+        convert(&project, "inspect", "data.jsonl", &["--target", target]).exits(0);
+        decides(&project, "data/sample-1", good, bad);
+    }
+    let project = Project::with(&[("data.jsonl", r#"{"input": "q", "target": "..."}"#)]);
+    convert(&project, "inspect", "data.jsonl", &["--target", "ends"]).exits(2).says("it is punctuation only");
 }
 
 #[test]

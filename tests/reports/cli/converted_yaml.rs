@@ -265,6 +265,38 @@ fn criteria_of_coder_eval_pass_and_fail_as_in_the_source() {
 }
 
 #[test]
+fn line_ends_and_white_space_around_a_text_of_coder_eval_do_not_count() {
+    let write = |text: &str| format!("{{write: {{path: a.txt, text: \"{text}\"}}}}");
+    let contains = r#"{type: run_command, command: cat a.txt, expected_stdout: "total: 6\n", stdout_match: contains}"#;
+    let lines = r#"{type: run_command, command: cat a.txt, expected_stdout: "a\nb", stdout_match: contains}"#;
+    for (criteria, good, bad) in [
+        (contains, write(r"total: 6 (of 3 numbers)\n"), write(r"total: 5\n")),
+        (lines, write(r"xa\r\nb\r\n"), write(r"ab\r\n")),
+        (r#"{type: file_contains, path: a.txt, includes: ["a\nb", c]}"#, write(r"a\r\nbc"), write(r"abc")),
+        (
+            "{type: file_matches_regex, path: a.txt, pattern: 'TODO$', flags: 8}",
+            write(r"TODO\r\n\r\n"),
+            write(r"TODO x\r\n"),
+        ),
+        (r"{type: file_matches_regex, path: a.txt, pattern: 'a\n\nb'}", write(r"a\r\n\r\nb"), write(r"a\r\nb")),
+    ] {
+        let project = coder_eval(&format!("[{criteria}]"), "");
+        convert(&project, "coder-eval", "tasks", &[]).exits(0);
+        decides(&project, "tasks/sum-up", &good, &bad);
+    }
+    for (criterion, said) in [
+        (
+            "{type: classification_match, path: a.txt, expected_label: urgent, allowed_labels: [high, low]}",
+            "it is not one of `allowed_labels`",
+        ),
+        (r#"{type: file_contains, path: a.txt, includes: ["a\r\nb"]}"#, "it never finds a carriage return"),
+    ] {
+        let project = coder_eval(&format!("[{{type: file_exists, path: a.txt}}, {criterion}]"), "");
+        convert(&project, "coder-eval", "tasks", &[]).exits(0).says(said);
+    }
+}
+
+#[test]
 fn a_call_without_a_command_leaves_what_it_could_change_ungraded() {
     let case = |criteria: &str| {
         let project = coder_eval(&format!("[{criteria}]"), "");
