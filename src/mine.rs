@@ -54,14 +54,14 @@ use judgement::{Judged, depends, only_renames, sample};
 use laboratory::{Laboratory, NotTried, Runs, Subject};
 use left_out::judged;
 use repository::{Repository, RepositoryError};
-use runner::{Given, Recipe, Tree, recipes};
+use runner::{Given, Recipe, Runner, TestFiles, Tree, recipes};
 use sound::Sound;
 use write::{Draft, Place};
 
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]
@@ -366,7 +366,9 @@ fn recipes_of(change: &Change, settings: &Settings) -> Vec<Recipe> {
     let changed: Vec<&str> = change.changed_tests.iter().chain(&change.removed_tests).map(String::as_str).collect();
     let bare = Tree::default();
     let before = if change.before.files.is_empty() { &bare } else { &change.before };
-    recipes(&change.after, before, &changed, &settings.given)
+    let guarded = protection::guarded(change);
+    let tests = TestFiles { changed: &changed, guarded: &guarded };
+    recipes(&change.after, before, &tests, &settings.given)
 }
 
 fn looked(
@@ -467,6 +469,11 @@ impl Miner<'_> {
         }
         if change.patch.is_empty() {
             change.patch = change.with_more.take().unwrap_or_default();
+        }
+        if recipes_of(&change, self.settings).first().is_some_and(|recipe| recipe.runner == Runner::Cargo)
+            && left_out::has_only_tests_within_crates(&change)
+        {
+            return dropped(&Dropped::TestsInCode { files: change.changed_tests.clone() }, Judged::default());
         }
         let mut tried = self.try_recipes(commit, parent, &change).await?;
         let decides =
@@ -689,7 +696,6 @@ impl Miner<'_> {
         interface.retain(|name| !is_word_of(&prompt, name));
         let interface = change::unknown_words(self.repository, parent, interface).await?;
         prompt = prompt::with_interface(&prompt, &interface);
-        prompt = prompt::with_modules(&prompt, &prompt::test_modules(&change.changed_tests, &patch));
         let is_thin = !is_rewritten && prompt::is_thin(&sources);
         if is_thin {
             remarks.push("The message says nothing about the task; write the prompt.".to_owned());
@@ -717,7 +723,7 @@ impl Miner<'_> {
         }
         remarks.extend(left_out::remark(judged));
         let patched = hunks::files(&change.patch);
-        let mut protect = protection::globs(change, &patched);
+        let mut protect = protection::globs(change, &patched, recipe.runner);
         if let Some(command) = &self.settings.given.test {
             protect.extend(protection::named(command, &change.before, &patched));
         }

@@ -11,6 +11,8 @@ use super::role::{self, Role, Roles};
 use super::runner::{Tree, describes_the_project};
 use crate::audit::leaks::hashes;
 
+mod test_data;
+
 /// The maximum number of hidden files. If a repository has more tests, only the changed ones are hidden.
 const MOST_HIDDEN: usize = 2000;
 /// The maximum number of bytes of hidden files. If a repository has more, only the changed tests are hidden.
@@ -35,7 +37,7 @@ pub struct Change {
     pub changed_tests: Vec<String>,
     /// The tests that the commit deletes.
     pub removed_tests: Vec<String>,
-    /// The tests of the commit that are hidden from the agent.
+    /// The tests of the commit that are hidden from the agent, with the data that only tests read.
     pub hidden: Vec<String>,
     /// The patch of the code: neither tests nor documentation.
     pub patch: Vec<u8>,
@@ -60,9 +62,10 @@ struct Entry {
 pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Result<Change, RepositoryError> {
     let (entries, entries_before) = (list(repository, &commit.id).await?, list(repository, parent).await?);
     let roles = roles(repository, &entries, &entries_before).await?;
+    let data = test_data::find(repository, commit, &entries, &roles).await?;
     let of_role = |wanted: &[Role]| -> Vec<String> {
         let files = commit.files.iter().map(|file| file.path.clone());
-        files.filter(|path| wanted.contains(&roles.of(path))).collect()
+        files.filter(|path| wanted.contains(&roles.of(path)) && !data.contains(path)).collect()
     };
     let tests = of_role(&[Role::Test]);
     // The names of tests of Rust do not show their files, but what the files define does.
@@ -79,11 +82,12 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
     let is_test = |path: &str, entry: &Entry| roles.of(path) == Role::Test && entry.mode != "160000" && is_utf8(path);
     let all = || entries.iter().filter(|(path, entry)| is_test(path, entry));
     let is_small = all().count() <= MOST_HIDDEN && all().map(|(_, entry)| entry.size).sum::<u64>() <= LARGEST_HIDDEN;
-    let hidden = match is_small {
+    let mut hidden: Vec<String> = match is_small {
         // The agent could change the other tests too.
         true => all().map(|(path, _)| path.clone()).collect(),
         false => changed_tests.clone(),
     };
+    hidden.extend(data.iter().filter(|path| is_utf8(path)).cloned());
     let patch = diff(repository, parent, &commit.id, &of_role(&[Role::Code])).await?;
     let more = of_role(&[Role::Code, Role::Dependencies, Role::Data]);
     let all_of_it = diff(repository, parent, &commit.id, &more).await?;

@@ -13,7 +13,7 @@ use super::runner::{Recipe, Runner, Tree};
 pub(super) fn judged(runs: &Runs, change: &Change, recipe: &Recipe, flaky: &BTreeSet<String>) -> Judged {
     let mut judged = judge(&runs.before, &runs.after).without(flaky);
     judged.left_out = runs.left_out.iter().cloned().collect();
-    leave_out(&mut judged, change, recipe);
+    leave_out(&mut judged, change, recipe.runner);
     leave_out_unguarded(&mut judged, change, recipe.runner, recipe.run.contains("cargo test"));
     judged
 }
@@ -79,15 +79,21 @@ fn starts<'a>(text: &'a str, marks: &[&'static str]) -> impl Iterator<Item = &'a
     ends.into_iter().rev().filter_map(move |end| text.get(..end))
 }
 
-/// Leaves out tests that are in files which an agent may change: it could change the tests as well, so they guard nothing.
-/// `--test` may name cargo, too.
+/// Leaves out tests that are in files which an agent may change, or declare: it could change the tests as well, so they guard
+/// nothing. `--test` may name cargo, too.
 fn leave_out_unguarded(judged: &mut Judged, change: &Change, runner: Runner, is_cargo: bool) {
     let patched = hunks::files(&change.patch);
-    let of_rust = |path: &&String| path.ends_with(".rs") && change.roles.of(path) == Role::Test;
-    let texts: Vec<(&String, &String)> = change.after.texts.iter().filter(|(path, _)| of_rust(path)).collect();
-    let is_guarded = |test: &String| match is_cargo {
-        true => is_hidden_test_of_rust(test, &texts),
-        false => guard(runner, test, change, &patched) != Guard::None,
+    let is_of_rust = |path: &str| {
+        change.roles.of(path) == Role::Test && is_of_test_target(path, &change.after) && path.ends_with(".rs")
+    };
+    let texts: Vec<(&String, &String)> = change.after.texts.iter().filter(|(path, _)| is_of_rust(path)).collect();
+    let is_guarded = |test: &String| match (runner, is_cargo) {
+        // The name begins with the file of the target.
+        (Runner::Cargo, _) => {
+            test.split_once("::").is_some_and(|(path, _)| change.after.has(path) && change.roles.of(path) == Role::Test)
+        }
+        (_, true) => is_hidden_test_of_rust(test, &texts),
+        (_, false) => guard(runner, test, change, &patched) != Guard::None,
     };
     let mut unguarded: Vec<String> = Vec::new();
     for list in [&mut judged.fail_to_pass, &mut judged.pass_to_pass] {
@@ -97,9 +103,32 @@ fn leave_out_unguarded(judged: &mut Judged, change: &Change, runner: Runner, is_
     judged.unguarded = unguarded;
 }
 
+/// Returns true if a file of Rust is a part of a target for tests, such as `tests/add.rs`. A file of tests in the sources is
+/// a part of a library or a program, whose code declares it and decides what its macros are.
+pub(super) fn is_of_test_target(path: &str, tree: &Tree) -> bool {
+    let mut folders = path.match_indices('/').rev().filter_map(|(at, _)| path.get(..at));
+    let package = folders.find(|folder| tree.has(&format!("{folder}/Cargo.toml")));
+    let inside = package.and_then(|folder| path.strip_prefix(folder)?.strip_prefix('/')).unwrap_or(path);
+    inside.starts_with("tests/")
+}
+
+/// Returns true if no file of tests of a commit is a part of a target for tests, and all that it changes are of Rust. Its
+/// tests then guard nothing.
+pub(super) fn has_only_tests_within_crates(change: &Change) -> bool {
+    let Change { after, changed_tests, .. } = change;
+    let is_target = |path: &String| path.ends_with(".rs") && is_of_test_target(path, after);
+    let has_other = after.text("Cargo.toml").is_some_and(|text| text.contains("[[test]]"));
+    let is_of_rust = !changed_tests.is_empty() && changed_tests.iter().all(|path| path.ends_with(".rs"));
+    is_of_rust && !has_other && !after.files.iter().any(is_target)
+}
+
 /// Returns true if a test of Rust is defined in a hidden file. Its name has the modules and the function, but not the file:
 /// `sum::tests::adds`, and `adds::case_1` of a macro.
 fn is_hidden_test_of_rust(test: &str, texts: &[(&String, &String)]) -> bool {
+    // A test in a comment of the code.
+    if test.contains(" (line ") {
+        return false;
+    }
     let name = test.split(' ').next().unwrap_or(test);
     // A test program with a harness of its own names its tests as it likes. Code has no such program.
     if !name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == ':') {
@@ -124,11 +153,9 @@ fn is_hidden_test_of_rust(test: &str, texts: &[(&String, &String)]) -> bool {
 fn is_module_of(path: &str, text: &str, module: &str) -> bool {
     let place = path.strip_suffix("/mod.rs").or_else(|| path.strip_suffix(".rs")).unwrap_or(path);
     let name = place.rsplit('/').next().unwrap_or(place);
-    // `#[path = "sum_test.rs"] mod tests;`
-    let has_other_name = role::is_in_sources(path) && (name.ends_with("_test") || name.ends_with("_tests"));
     // `tests/tests.rs` is a program, and its tests have no module.
     let is_file = name == module && place != "tests/tests";
-    is_file || has_other_name || text.contains(&format!("mod {module} ")) || text.contains(&format!("mod {module}{{"))
+    is_file || text.contains(&format!("mod {module} ")) || text.contains(&format!("mod {module}{{"))
 }
 
 fn has_word(text: &str, word: &str) -> bool {
@@ -143,8 +170,11 @@ fn has_word(text: &str, word: &str) -> bool {
 /// Returns the remark about tests that were left out because an agent may change them.
 pub(super) fn remark(judged: &Judged) -> Option<String> {
     let some = crate::text::some_of(judged.unguarded.iter().map(|name| format!("`{name}`")), 5);
-    (!judged.unguarded.is_empty())
-        .then(|| format!("Tests in files of code are left out, because an agent may change these files: {some}"))
+    (!judged.unguarded.is_empty()).then(|| {
+        format!(
+            "Tests in files of code, or declared there, are left out, because an agent may change these files: {some}"
+        )
+    })
 }
 
 /// Returns true if a test is in this file, as far as its name shows.
@@ -166,28 +196,11 @@ fn is_in_file(runner: Runner, test: &str, path: &str) -> bool {
     }
 }
 
-/// Leaves out tests that another correct patch cannot pass: tests that the patch itself adds beside the code, and tests
-/// whose names depend on the lines of the code.
-fn leave_out(judged: &mut Judged, change: &Change, recipe: &Recipe) {
+/// Leaves out tests that another correct patch cannot pass: tests that the patch itself adds beside the code.
+fn leave_out(judged: &mut Judged, change: &Change, runner: Runner) {
     let mut patched = hunks::files(&change.patch);
     patched.retain(|path| !change.hidden.contains(path));
-    judged.fail_to_pass.retain(|test| !patched.iter().any(|path| is_in_file(recipe.runner, test, path)));
-    if recipe.runner != Runner::Cargo {
-        return;
-    }
-    let patch = String::from_utf8_lossy(&change.patch);
-    let added: Vec<&str> = patch.lines().filter_map(|line| line.strip_prefix('+')).collect();
-    let defines = |line: &str, name: &str| line.contains(&format!("fn {name}("));
-    let is_inline = |test: &str| {
-        let name = test.rsplit("::").next().unwrap_or(test).split(' ').next().unwrap_or(test);
-        let is_hidden = change.test_texts.iter().any(|(_, text)| defines(text, name));
-        !is_hidden && added.iter().any(|line| defines(line, name))
-    };
-    // Tests in comments are named after their line.
-    let is_placed = |test: &str| test.contains(" (line ");
-    judged.fail_to_pass.retain(|test| !is_inline(test) && !is_placed(test));
-    judged.pass_to_pass.retain(|test| !is_placed(test));
-    judged.flaky.retain(|test| !is_placed(test));
+    judged.fail_to_pass.retain(|test| !patched.iter().any(|path| is_in_file(runner, test, path)));
 }
 
 #[cfg(test)]
@@ -265,6 +278,28 @@ mod tests {
     }
 
     #[test]
+    fn a_target_for_tests_is_in_the_folder_of_its_package() {
+        let files = ["Cargo.toml", "src/tests.rs", "crates/app/Cargo.toml", "crates/app/tests/a.rs"];
+        let mut change = change(&files.map(|path| (path, "")));
+        for (path, is) in [
+            ("tests/a.rs", true),
+            ("tests/a/main.rs", true),
+            ("src/tests.rs", false),
+            ("src/tests/a.rs", false),
+            ("crates/app/tests/a.rs", true),
+            ("crates/app/src/tests/a.rs", false),
+        ] {
+            assert_eq!(is_of_test_target(path, &change.after), is, "{path}");
+        }
+        change.changed_tests = vec!["src/tests.rs".to_owned()];
+        assert!(!has_only_tests_within_crates(&change));
+        change.after.files.remove("crates/app/tests/a.rs");
+        assert!(has_only_tests_within_crates(&change));
+        change.changed_tests.push("tests/data.json".to_owned());
+        assert!(!has_only_tests_within_crates(&change));
+    }
+
+    #[test]
     fn tests_of_rust_in_files_of_code_are_left_out() {
         let change = change(&[
             ("src/lib.rs", "#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() {}\n}\n"),
@@ -279,16 +314,32 @@ mod tests {
         let roles = role::Roles::of_trees(&[&change.after]);
         let change = Change { roles, ..change };
         let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
-        let guarded =
-            ["adds", "deep::takes", "halves", "sum::more::sums_more", "sum::tests::sums", "table::case_1", "ui/a.rs"];
-        let inline = ["tests::adds", "tests::takes", "value::tests::half"];
+        let guarded = ["adds", "deep::takes", "halves", "table::case_1", "ui/a.rs"];
+        // Code declares the modules of the sources, hidden ones too.
+        let inline = [
+            "src/lib.rs - add (line 3)",
+            "sum::more::sums_more",
+            "sum::tests::sums",
+            "tests::adds",
+            "tests::takes",
+            "value::tests::half",
+        ];
         let passing = all(&[&guarded[..], &inline].concat());
         let mut judged = Judged { fail_to_pass: all(&["tests::new"]), pass_to_pass: passing, ..Judged::default() };
-        leave_out_unguarded(&mut judged, &change, Runner::Cargo, true);
+        leave_out_unguarded(&mut judged, &change, Runner::Given, true);
         assert_eq!((judged.fail_to_pass.len(), &judged.pass_to_pass), (0, &all(&guarded)));
-        assert_eq!(judged.unguarded, all(&["tests::adds", "tests::new", "tests::takes", "value::tests::half"]));
+        let mut left: Vec<String> = all(&inline);
+        left.insert(4, "tests::new".to_owned());
+        assert_eq!(judged.unguarded, left);
         let said = remark(&judged).unwrap();
-        assert!(said.starts_with("Tests in files of code are left out") && said.contains(": `tests::adds`"), "{said}");
+        let start =
+            "Tests in files of code, or declared there, are left out, because an agent may change these files: `src/";
+        assert!(said.starts_with(start), "{said}");
+        // The names of the own runner have the file of the target.
+        let passing = all(&["tests/all.rs::tests::adds", "src/sum.rs::adds", "tests/none.rs::adds"]);
+        let mut judged = Judged { pass_to_pass: passing, ..Judged::default() };
+        leave_out_unguarded(&mut judged, &change, Runner::Cargo, true);
+        assert_eq!(judged.pass_to_pass, all(&["tests/all.rs::tests::adds"]));
         assert_eq!(remark(&Judged::default()), None);
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::role::declaring;
 use crate::audit::definitions;
 use crate::audit::leaks::hashes;
 
@@ -226,38 +225,6 @@ pub fn with_interface(prompt: &str, names: &BTreeSet<String>) -> String {
     format!("{}\n\nThe tests use {}.\n", prompt.trim_end(), names.join(", "))
 }
 
-/// Returns a prompt with the files of tests that are modules of the code, which each solution has to declare.
-pub fn with_modules(prompt: &str, modules: &[(String, String)]) -> String {
-    if modules.is_empty() {
-        return prompt.to_owned();
-    }
-    let modules: Vec<String> =
-        modules.iter().map(|(file, name)| format!("`{file}` (declare `#[cfg(test)] mod {name};`)")).collect();
-    format!("{}\n\nThese modules hold tests: {}.\n", prompt.trim_end(), modules.join(", "))
-}
-
-/// Returns the files of tests that a patch declares as modules of Rust, and the names of the modules.
-pub fn test_modules(changed_tests: &[String], patch: &str) -> Vec<(String, String)> {
-    let mut file = "";
-    let mut declared: Vec<(&str, &str)> = Vec::new();
-    for line in patch.lines() {
-        if let Some(path) = line.strip_prefix("+++ b/") {
-            file = path;
-        } else if let Some(added) = line.strip_prefix('+') {
-            let words = added.split_once("mod ").and_then(|(_, rest)| rest.split_once(';'));
-            declared.extend(words.map(|(name, _)| (file, name.trim())));
-        }
-    }
-    let module = |path: &String| {
-        let place = path.strip_suffix("/mod.rs").or_else(|| path.strip_suffix(".rs"))?;
-        let name = place.rsplit('/').next()?;
-        let is_declared =
-            declared.iter().any(|(file, module)| *module == name && declaring(place).iter().any(|it| it == file));
-        is_declared.then(|| (path.clone(), name.to_owned()))
-    };
-    changed_tests.iter().filter_map(module).collect()
-}
-
 /// Returns the statements of tests that import names: `import` and `from` of Python and JavaScript, `use` of Rust, and
 /// `require` of Node, with their further lines.
 pub fn imports(text: &str) -> String {
@@ -378,20 +345,6 @@ mod tests {
             "Do it.\n\nThe tests use `_one`.\n"
         );
         assert_eq!(with_interface("Do it.\n", &BTreeSet::new()), "Do it.\n");
-    }
-
-    #[test]
-    fn modules_of_tests_that_only_the_patch_declares_are_told() {
-        let patch = "+++ b/src/a/mod.rs\n+#[cfg(test)]\n+mod tests;\n+mod tests_of_b {\n+++ b/src/lib.rs\n mod kept;\n+#[cfg(test)] mod deep;\n";
-        let tests =
-            ["src/a/tests.rs", "src/b/tests.rs", "src/kept.rs", "src/deep/mod.rs", "tests/deep.rs"].map(str::to_owned);
-        let found = test_modules(&tests, patch);
-        assert_eq!(
-            with_modules("Do it.\n", &found),
-            "Do it.\n\nThese modules hold tests: `src/a/tests.rs` (declare `#[cfg(test)] mod tests;`), `src/deep/mod.rs` \
-             (declare `#[cfg(test)] mod deep;`).\n"
-        );
-        assert_eq!(with_modules("Do it.\n", &[]), "Do it.\n");
     }
 
     #[test]

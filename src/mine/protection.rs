@@ -1,7 +1,7 @@
 //! The files that decide about tests besides the hidden ones: test files that an agent adds, and settings of runners.
 //! They are protected in a mined case, so that they are removed or restored before the tests run. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::Change;
 use super::judgement::Judged;
@@ -16,6 +16,8 @@ mod setup_files;
 struct Language {
     /// The endings of its tests.
     endings: &'static [&'static str],
+    /// Its test runners.
+    runners: &'static [Runner],
     /// Globs of files that runners take for tests. A module of code that an agent may add must not match: for Rust,
     /// `src/parser/tests.rs` is a part of the crate.
     tests: &'static [&'static str],
@@ -23,12 +25,19 @@ struct Language {
     settings: &'static [&'static str],
 }
 
+/// The maximum number of bytes of the paths in a command: a line for `sh -c` has a limit.
+const LONGEST_LIST: usize = 50_000;
 /// The endings of the tests of Node.
-const NODE: [&str; 7] = [".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts"];
+const NODE: [&str; 8] = [".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts", ".cts"];
+/// The test runners of Node.
+const OF_NODE: [Runner; 5] = [Runner::Node, Runner::Npm, Runner::Mocha, Runner::Jest, Runner::Vitest];
+/// The test runners of Python.
+const OF_PYTHON: [Runner; 2] = [Runner::Pytest, Runner::Unittest];
 
 const LANGUAGES: [Language; 6] = [
     Language {
         endings: &[".py"],
+        runners: &OF_PYTHON,
         tests: &["**/{test,tests}/**", "**/test_*.py", "**/*_{test,tests}.py", "**/{test,tests,conftest}.py"],
         // pytest loads the plug-ins that the metadata of any package on its path names. Python itself runs the other files
         // when it starts, if their folder is on its path: a module, compiled or not, or a package. A name without wildcards
@@ -57,11 +66,12 @@ const LANGUAGES: [Language; 6] = [
     },
     Language {
         endings: &NODE,
+        runners: &OF_NODE,
         tests: &[
             "**/{test,tests,__tests__}/**",
             "**/*{.,-,_}{test,tests,spec}.{js,cjs,mjs,jsx,ts,cts,mts,tsx}",
-            "**/{test,tests}.{js,cjs,mjs,ts}",
-            "**/test-*.{js,cjs,mjs,ts}",
+            "**/{test,tests}.{js,cjs,mjs,ts,cts,mts}",
+            "**/test-*.{js,cjs,mjs,ts,cts,mts}",
         ],
         settings: &[
             "**/node_modules/**",
@@ -76,6 +86,7 @@ const LANGUAGES: [Language; 6] = [
     },
     Language {
         endings: &[".rs"],
+        runners: &[Runner::Cargo],
         tests: &["tests/**", "crates/*/tests/**"],
         // Cargo.toml can name another file for a test, the toolchain's file another cargo, and build.rs runs before the tests
         // are compiled.
@@ -83,11 +94,13 @@ const LANGUAGES: [Language; 6] = [
     },
     Language {
         endings: &[".go"],
+        runners: &[Runner::Go],
         tests: &["**/*_test.go", "**/testdata/**"],
         settings: &["**/go.{mod,sum}", "go.{work,work.sum}", "**/vendor/**"],
     },
     Language {
         endings: &[".java", ".kt", ".groovy", ".scala"],
+        runners: &[Runner::Maven, Runner::Gradle],
         tests: &["**/src/test/**"],
         settings: &[
             "**/pom.xml",
@@ -101,42 +114,119 @@ const LANGUAGES: [Language; 6] = [
     },
     Language {
         endings: &[".t", ".bats", ".sh"],
+        runners: &[],
         tests: &["**/{t,test,tests}/**", "**/*.bats"],
         // The options of `prove`.
         settings: &["**/.proverc"],
     },
 ];
 
+impl Language {
+    /// Returns the globs for tests. A glob that also matches code is restricted to the top folder or dropped.
+    fn tests_beside(&self, code: &[&String]) -> Vec<String> {
+        let at_top = |glob: &&'static str| glob.strip_prefix("**/").filter(|glob| spares(glob, code));
+        let apart = self.tests.iter().filter_map(|glob| if spares(glob, code) { Some(*glob) } else { at_top(glob) });
+        apart.map(str::to_owned).collect()
+    }
+}
+
 /// Returns the globs for a case. A glob for tests that also matches code is restricted to the top folder or dropped. A glob
 /// for settings is dropped if the patch changes a file that it matches, because an agent may have to change that file. For
-/// Node, the files that its settings load before the tests are added, unless the patch changes them.
-pub fn globs(change: &Change, patched: &[String]) -> Vec<String> {
-    let Change { before, after, roles, changed_tests, .. } = change;
-    let is_changed = |endings: &[&str]| changed_tests.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));
-    let is_code = |path: &&String| matches!(roles.of(path), Role::Code | Role::Dependencies);
-    let code: Vec<&String> = before.files.iter().chain(&after.files).filter(is_code).collect();
-    let patched: Vec<&String> = patched.iter().collect();
-    let spares = |text: &str, files: &[&String]| {
-        text.parse::<PathGlob>().is_ok_and(|glob| !files.iter().any(|path| glob.is_match(path)))
-    };
+/// Node, the files that its settings load before the tests are added, unless the patch changes them. For Python, so are the
+/// files that would be imported in place of hidden tests.
+pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String> {
+    let is_changed =
+        |endings: &[&str]| change.changed_tests.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));
+    // A commit may change only the data of its tests.
+    let is_used = |endings: &[&str], runners: &[Runner]| is_changed(endings) || runners.contains(&runner);
+    let code = code_of(change);
+    let all_patched: Vec<&String> = patched.iter().collect();
     let of_language = |language: &Language| {
-        let at_top = |glob: &&'static str| glob.strip_prefix("**/").filter(|glob| spares(glob, &code));
-        let tests =
-            language.tests.iter().filter_map(|glob| if spares(glob, &code) { Some(*glob) } else { at_top(glob) });
-        let settings = language.settings.iter().copied().filter(|glob| spares(glob, &patched));
-        tests.chain(settings).map(str::to_owned).collect::<Vec<_>>()
+        let settings = language.settings.iter().copied().filter(|glob| spares(glob, &all_patched));
+        let mut found = language.tests_beside(&code);
+        found.extend(settings.map(str::to_owned));
+        found
     };
-    let mut found: Vec<String> =
-        LANGUAGES.iter().filter(|language| is_changed(language.endings)).flat_map(of_language).collect();
-    if is_changed(&NODE) {
-        let loaded = setup_files::loaded(before).into_iter().filter(|path| !patched.contains(&path));
+    let used = LANGUAGES.iter().filter(|language| is_used(language.endings, language.runners));
+    let mut found: Vec<String> = used.flat_map(of_language).collect();
+    if is_used(&NODE, &OF_NODE) {
+        let loaded = setup_files::loaded(&change.before).into_iter().filter(|path| !patched.contains(path));
         found.extend(loaded.filter(|path| is_plain(path)));
+    }
+    if is_used(&[".py"], &OF_PYTHON) {
+        let more = shadows(&change.hidden, &found, &code);
+        found.extend(more);
+    }
+    found
+}
+
+/// Returns globs of the files that tests of Python may be in. Each case of the commit hides or protects these files.
+pub fn guarded(change: &Change) -> Vec<String> {
+    let code = code_of(change);
+    let of_python = LANGUAGES.iter().filter(|language| language.runners.contains(&Runner::Pytest));
+    let mut found: Vec<String> = of_python.flat_map(|language| language.tests_beside(&code)).collect();
+    let known = parsed(&found);
+    let is_new = |path: &&String| !known.iter().any(|glob| glob.is_match(path));
+    let hidden = change.hidden.iter().filter(|path| path.ends_with(".py") && is_plain(path)).filter(is_new);
+    let mut bytes = 0;
+    let is_short = |path: &&String| {
+        bytes += path.len();
+        bytes <= LONGEST_LIST
+    };
+    let more: Vec<String> = hidden.take_while(is_short).cloned().collect();
+    found.extend(more);
+    found
+}
+
+/// Returns the files of code before and after a commit.
+fn code_of(change: &Change) -> Vec<&String> {
+    let is_code = |path: &&String| matches!(change.roles.of(path), Role::Code | Role::Dependencies);
+    change.before.files.iter().chain(&change.after.files).filter(is_code).collect()
+}
+
+/// Returns true if a glob matches none of the files.
+fn spares(glob: &str, files: &[&String]) -> bool {
+    glob.parse::<PathGlob>().is_ok_and(|glob| !files.iter().any(|path| glob.is_match(path)))
+}
+
+fn parsed(globs: &[String]) -> Vec<PathGlob> {
+    globs.iter().filter_map(|glob| glob.parse().ok()).collect()
+}
+
+/// Returns globs of what Python imports in place of tests, unless known globs have them: a package or a compiled module of
+/// the same name in the same folder.
+fn shadows(tests: &[String], known: &[String], code: &[&String]) -> Vec<String> {
+    let known = parsed(known);
+    let is_known = |path: &str| known.iter().any(|glob| glob.is_match(path));
+    let own: BTreeSet<&String> = tests.iter().collect();
+    let code: Vec<&String> = code.iter().copied().filter(|path| !own.contains(path)).collect();
+    let mut folders: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let is_plain = |path: &&String| is_plain(path) && !path.contains(',');
+    for place in tests.iter().filter(is_plain).filter_map(|path| path.strip_suffix(".py")) {
+        if !is_known(&format!("{place}/__init__.py")) || !is_known(&format!("{place}.so")) {
+            let (folder, name) = place.rsplit_once('/').unwrap_or(("", place));
+            folders.entry(folder).or_default().insert(name);
+        }
+    }
+    let mut found = Vec::new();
+    for (folder, names) in folders {
+        let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        for end in ["/**", ".*"] {
+            let is_apart = |name: &&&str| spares(&format!("{folder}{name}{end}"), &code);
+            let apart: Vec<&str> = names.iter().filter(is_apart).copied().collect();
+            match apart.as_slice() {
+                [] => {}
+                [name] => found.push(format!("{folder}{name}{end}")),
+                several => found.push(format!("{folder}{{{}}}{end}", several.join(","))),
+            }
+        }
     }
     found
 }
 
 /// Returns the files with tests that only the names of their tests show, such as `checks/add.sh`: they are not hidden, so
-/// they are restored before the tests run. A file of code that holds tests too is none.
+/// they are restored before the tests run. A file of code that holds tests too is none. For Python, globs of what would be
+/// imported in place of these files follow.
 pub fn of_tests(runner: Runner, judged: &Judged, change: &Change, patched: &[String]) -> Vec<String> {
     let tests = judged.fail_to_pass.iter().chain(&judged.pass_to_pass);
     let found: BTreeSet<String> = tests
@@ -145,7 +235,10 @@ pub fn of_tests(runner: Runner, judged: &Judged, change: &Change, patched: &[Str
             Guard::Hidden | Guard::None => None,
         })
         .collect();
-    found.into_iter().collect()
+    let mut found: Vec<String> = found.into_iter().collect();
+    let more = shadows(&found, &[], &code_of(change));
+    found.extend(more);
+    found
 }
 
 /// Returns true if a path, as a glob, matches the path alone.
@@ -220,7 +313,7 @@ mod tests {
     #[test]
     fn the_files_of_a_language_and_its_folders_are_protected() {
         let tree = tree(&["calc.py", "tests/test_calc.py", "pytest.ini"]);
-        let found = globs(&change(&tree, "tests/test_calc.py"), &[]);
+        let found = globs(&change(&tree, "tests/test_calc.py"), &[], Runner::Given);
         let is_protected = |path: &str| found.iter().any(|glob| glob.parse::<PathGlob>().unwrap().is_match(path));
         for path in [
             "test_aaa.py",
@@ -250,10 +343,53 @@ mod tests {
     }
 
     #[test]
+    fn what_python_imports_in_place_of_a_hidden_test_is_protected() {
+        let tree = tree(&["calc.py", "checks/deep.py", "checks/deep.json", "checks/deep/code.py", "test_calc.py"]);
+        let hidden = ["checks/deep.py", "conftest.py", "test_calc.py", "tests/test_a.py"].map(str::to_owned);
+        let change = Change { hidden: hidden.to_vec(), ..change(&tree, "test_calc.py") };
+        let found = globs(&change, &[], Runner::Pytest);
+        assert!(found.contains(&"{conftest,test_calc}/**".to_owned()), "{found:?}");
+        let is_protected = |path: &str| parsed(&found).iter().any(|glob| glob.is_match(path));
+        for path in
+            ["test_calc/__init__.py", "test_calc.so", "test_calc.cpython-311-x86_64-linux-gnu.so", "conftest.pyc"]
+        {
+            assert!(is_protected(path), "{path}: {found:?}");
+        }
+        // Code of the repository, and code that only begins with the same name.
+        for path in ["checks/deep/code.py", "checks/deep.json", "test_calculator/a.py"] {
+            assert!(!is_protected(path), "{path}: {found:?}");
+        }
+        assert_eq!(guarded(&change).last().map(String::as_str), Some("checks/deep.py"));
+        let checks = Judged { pass_to_pass: vec!["checks/b.py::test_b".to_owned()], ..Judged::default() };
+        let tree = self::tree(&["checks/b.py", "tests/a.py"]);
+        let found = of_tests(Runner::Pytest, &checks, &self::change(&tree, "tests/a.py"), &[]);
+        assert_eq!(found, ["checks/b.py", "checks/b/**", "checks/b.*"]);
+    }
+
+    #[test]
+    fn a_commit_that_changes_only_data_of_tests_has_the_protection_of_its_runner() {
+        let tree = tree(&["calc.py", "tests/data.json", "tests/test_calc.py"]);
+        let found = globs(&change(&tree, "tests/data.json"), &[], Runner::Pytest);
+        assert!(found.contains(&"**/{test,tests,conftest}.py".to_owned()), "{found:?}");
+        assert!(globs(&change(&tree, "tests/data.json"), &[], Runner::Given).is_empty());
+    }
+
+    #[test]
+    fn each_file_that_node_takes_for_a_test_is_protected() {
+        let found = globs(&change(&tree(&["lib/calc.js"]), "test/calc.test.js"), &[], Runner::Node);
+        let is_protected = |path: &str| parsed(&found).iter().any(|glob| glob.is_match(path));
+        for name in ["test-a", "test", "a.test", "a-test", "a_test", "test/a"] {
+            for end in ["js", "cjs", "mjs", "ts", "cts", "mts"] {
+                assert!(is_protected(&format!("zz/{name}.{end}")), "{name}.{end}");
+            }
+        }
+    }
+
+    #[test]
     fn code_is_not_protected() {
         // An agent may add a module of tests to a crate.
         let rust = tree(&["src/lib.rs", "tests/all.rs"]);
-        let found = globs(&change(&rust, "tests/all.rs"), &[]);
+        let found = globs(&change(&rust, "tests/all.rs"), &[], Runner::Given);
         let is_protected = |path: &str| found.iter().any(|glob| glob.parse::<PathGlob>().unwrap().is_match(path));
         assert!(is_protected("tests/more.rs") && is_protected(".cargo/config.toml"));
         for path in ["Cargo.toml", "crates/a/Cargo.toml", "rust-toolchain", "rust-toolchain.toml", "build.rs"] {
@@ -261,7 +397,7 @@ mod tests {
         }
         assert!(!is_protected("src/tests.rs") && !is_protected("src/tests/mod.rs"));
         // A glob that applies to code of the repository is left out.
-        let of = |files: &[&str]| globs(&change(&tree(files), "a.test.js"), &[]);
+        let of = |files: &[&str]| globs(&change(&tree(files), "a.test.js"), &[], Runner::Given);
         let has = |globs: &[String], path: &str| globs.iter().any(|it| it.parse::<PathGlob>().unwrap().is_match(path));
         assert!(has(&of(&["index.js"]), "test-runner.js") && !has(&of(&["test-runner.js"]), "test-runner.js"));
         // Below the sources, a folder `test` may hold code. The one at the top is protected.
@@ -271,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_folder_of_perl_tests_is_protected() {
-        let found = globs(&change(&tree(&["lib/a.pm", "t/a.t"]), "t/a.t"), &[]);
+        let found = globs(&change(&tree(&["lib/a.pm", "t/a.t"]), "t/a.t"), &[], Runner::Given);
         let has = |path: &str| found.iter().any(|it| it.parse::<PathGlob>().unwrap().is_match(path));
         assert!(has("t/b.t") && has("t/lib/helper.pm") && has(".proverc") && !has("lib/a.pm"), "{found:?}");
     }
@@ -282,8 +418,10 @@ mod tests {
         let package = r#"{"scripts": {"test": "node --import ./support/setup.js --test"}}"#;
         tree.texts.insert("package.json".to_owned(), package.to_owned());
         let change = change(&tree, "test/a.test.js");
-        assert!(globs(&change, &["lib/calc.js".to_owned()]).contains(&"support/setup.js".to_owned()));
-        assert!(!globs(&change, &["support/setup.js".to_owned()]).contains(&"support/setup.js".to_owned()));
+        let has = |patched: &str| {
+            globs(&change, &[patched.to_owned()], Runner::Given).contains(&"support/setup.js".to_owned())
+        };
+        assert!(has("lib/calc.js") && !has("support/setup.js"));
     }
 
     #[test]
@@ -302,7 +440,7 @@ mod tests {
         let tree = tree(&["jest.config.js", "package.json", "a.test.js"]);
         let found = |patched: &[&str]| {
             let patched: Vec<String> = patched.iter().map(|path| (*path).to_owned()).collect();
-            globs(&change(&tree, "a.test.js"), &patched)
+            globs(&change(&tree, "a.test.js"), &patched, Runner::Given)
         };
         let has = |globs: &[String], path: &str| globs.iter().any(|it| it.parse::<PathGlob>().unwrap().is_match(path));
         for path in ["jest.config.js", "package.json", "sub/package.json", ".npmrc", "node_modules/.bin/jest"] {

@@ -23,8 +23,18 @@ pub enum Role {
 }
 
 /// Folders of tests, anywhere in a path.
-const TEST_FOLDERS: [&str; 9] =
-    ["tests", "__tests__", "__test__", "__mocks__", "__snapshots__", "testdata", "test-data", "e2e", "fixtures"];
+const TEST_FOLDERS: [&str; 10] = [
+    "tests",
+    "__tests__",
+    "__test__",
+    "__fixtures__",
+    "__mocks__",
+    "__snapshots__",
+    "testdata",
+    "test-data",
+    "e2e",
+    "fixtures",
+];
 /// Folders of tests, unless they are within the sources: there, code may have these names, too.
 const AMBIGUOUS: [&str; 3] = ["test", "spec", "specs"];
 /// Folders of sources.
@@ -50,6 +60,11 @@ const OTHER_FOLDERS: [&str; 12] = [
 const EXAMPLES: [&str; 2] = ["example", "examples"];
 /// Extensions of documentation that programs also read as data.
 const DATA: [&str; 3] = ["txt", "html", "svg"];
+/// Extensions of files that are neither compiled nor run.
+const OF_DATA: [&str; 26] = [
+    "bin", "csv", "dat", "expected", "gif", "golden", "gz", "html", "in", "ini", "jpg", "json", "jsonl", "ndjson",
+    "out", "pdf", "png", "svg", "toml", "tsv", "txt", "wav", "xml", "yaml", "yml", "zip",
+];
 /// Extensions of documentation.
 const TEXTS: [&str; 8] = ["md", "rst", "txt", "adoc", "markdown", "1", "html", "svg"];
 /// Names of files that are neither code nor a test, in lower case, without extension.
@@ -111,7 +126,8 @@ impl Sight {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
         let (stem, extension) = split(name);
-        if parts.iter().any(|part| TEST_FOLDERS.contains(part)) {
+        // Snapshots of insta, jest and vitest.
+        if parts.iter().any(|part| TEST_FOLDERS.contains(part)) || extension == "snap" {
             return Sight::Known(Role::Test);
         }
         let in_perl = perl(path);
@@ -194,6 +210,12 @@ fn other(path: &str) -> Role {
         || OTHER_NAMES.contains(&plain.as_str())
         || (name.starts_with('.') && folder.is_empty());
     if is_other { Role::Other } else { Role::Code }
+}
+
+/// Returns true if a file is data by its extension.
+pub(super) fn is_data(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    OF_DATA.contains(&split(name).1)
 }
 
 /// Splits the name of a file from its extension.
@@ -308,7 +330,7 @@ fn defines_tests(text: &str, extension: &str) -> bool {
     ];
     let starts: &[&str] = match extension {
         "py" => &["def test_", "async def test_", "def test("],
-        "js" | "ts" | "mjs" | "cjs" | "tsx" | "jsx" | "mts" => &NODE,
+        "js" | "ts" | "mjs" | "cjs" | "tsx" | "jsx" | "mts" | "cts" => &NODE,
         "java" | "kt" | "groovy" | "scala" => &["@Test", "@ParameterizedTest"],
         _ => &[],
     };
@@ -316,7 +338,7 @@ fn defines_tests(text: &str, extension: &str) -> bool {
 }
 
 /// Returns the files of Rust that may declare the module of a file or folder.
-pub(super) fn declaring(place: &str) -> Vec<String> {
+fn declaring(place: &str) -> Vec<String> {
     let (folder, _) = place.rsplit_once('/').unwrap_or(("", place));
     let mut files: Vec<String> =
         ["lib.rs", "main.rs", "mod.rs"].iter().map(|name| format!("{folder}/{name}")).collect();
@@ -375,6 +397,8 @@ mod tests {
             ("test/fixtures/a.bin", Role::Test),
             ("test/helper.js", Role::Test),
             ("packages/a/test/helper.js", Role::Test),
+            ("lib/__fixtures__/a.json", Role::Test),
+            ("src/snapshots/calc__all.snap", Role::Test),
             ("test/src/helper.js", Role::Test),
             ("test/test.js", Role::Test),
             ("packages/a/test.js", Role::Test),

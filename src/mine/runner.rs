@@ -199,27 +199,35 @@ pub struct Given {
     pub setup: Vec<String>,
 }
 
-/// Returns the recipes of one language for a commit, its parent and the tests that it changes.
-type Detect = fn(&Tree, &Tree, &[&str]) -> Vec<Recipe>;
+/// The test files of a commit.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TestFiles<'a> {
+    /// The paths of the tests that the commit changes.
+    pub changed: &'a [&'a str],
+    /// Globs of the files of Python that tests may be in: they are hidden or protected.
+    pub guarded: &'a [String],
+}
+
+/// Returns the recipes of one language for a commit, its parent and its test files.
+type Detect = fn(&Tree, &Tree, &TestFiles<'_>) -> Vec<Recipe>;
 
 /// The endings of each language's files, and its recipes.
 const LANGUAGES: [(&[&str], Detect); 5] = [
     (&[".rs"], cargo::recipes),
     (&[".py"], python::recipes),
-    (&[".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts"], node::recipes),
+    (&[".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts", ".cts"], node::recipes),
     (&[".go"], go::recipes),
     (&[".java", ".kt", ".groovy", ".scala"], jvm::recipes),
 ];
 
-/// Returns the recipes for a commit, the most faithful one first. `parent` is the state in which the set-up runs, and
-/// `changed` are the paths of the tests that the commit changes.
-pub fn recipes(tree: &Tree, parent: &Tree, changed: &[&str], given: &Given) -> Vec<Recipe> {
+/// Returns the recipes for a commit, the most faithful one first. `parent` is the state in which the set-up runs.
+pub fn recipes(tree: &Tree, parent: &Tree, tests: &TestFiles<'_>, given: &Given) -> Vec<Recipe> {
     // A repository may have several languages: the changed tests decide.
-    let is_changed = |endings: &[&str]| changed.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));
+    let is_changed = |endings: &[&str]| tests.changed.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));
     let own = LANGUAGES.iter().filter(|(endings, _)| is_changed(endings));
     let mut all: Vec<Recipe> = own
         .chain(&LANGUAGES)
-        .map(|(_, detect)| detect(tree, parent, changed))
+        .map(|(_, detect)| detect(tree, parent, tests))
         .find(|found| !found.is_empty())
         .unwrap_or_default();
     if let Some(test) = &given.test {
@@ -262,6 +270,10 @@ mod tests {
             files: files.iter().map(|(path, _)| (*path).to_owned()).collect(),
             texts: files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
         }
+    }
+
+    fn changing<'a>(changed: &'a [&'a str]) -> TestFiles<'a> {
+        TestFiles { changed, guarded: &[] }
     }
 
     #[test]
@@ -329,36 +341,37 @@ mod tests {
             ),
         ] {
             let tree = tree(&files);
-            let found = recipes(&tree, &tree, &[changed], &Given::default());
+            let found = recipes(&tree, &tree, &changing(&[changed]), &Given::default());
             let first = found.first().unwrap_or_else(|| panic!("{files:?}"));
             assert_eq!(first.runner, runner, "{files:?}");
             assert!(first.run.contains(run), "{}", first.run);
         }
         let none = tree(&[("a.c", ""), ("test/a.c", "")]);
-        assert!(recipes(&none, &none, &["test/a.c"], &Given::default()).is_empty());
+        assert!(recipes(&none, &none, &changing(&["test/a.c"]), &Given::default()).is_empty());
     }
 
     #[test]
     fn the_changed_tests_decide_between_languages() {
         let tree = tree(&[("Cargo.toml", "[package]\n"), ("setup.py", ""), ("tests/test_a.py", "import pytest")]);
-        assert_eq!(recipes(&tree, &tree, &["tests/test_a.py"], &Given::default())[0].runner, Runner::Pytest);
-        assert_eq!(recipes(&tree, &tree, &["tests/a.rs"], &Given::default())[0].runner, Runner::Cargo);
+        for (path, runner) in [("tests/test_a.py", Runner::Pytest), ("tests/a.rs", Runner::Cargo)] {
+            assert_eq!(recipes(&tree, &tree, &changing(&[path]), &Given::default())[0].runner, runner);
+        }
     }
 
     #[test]
     fn what_the_user_says_replaces_what_was_detected() {
         let tree = tree(&[("Cargo.toml", "[package]\n"), ("tests/a.rs", "")]);
         let given = Given { test: Some("make check".to_owned()), setup: Vec::new() };
-        let found = recipes(&tree, &tree, &["tests/a.rs"], &given);
+        let found = recipes(&tree, &tree, &changing(&["tests/a.rs"]), &given);
         assert_eq!((found.len(), found[0].run.as_str(), found[0].setup.is_empty()), (1, "make check", false));
         let given = Given { test: None, setup: vec!["true".to_owned()] };
-        assert_eq!(recipes(&tree, &tree, &["tests/a.rs"], &given)[0].setup, [Step::each("true")]);
+        assert_eq!(recipes(&tree, &tree, &changing(&["tests/a.rs"]), &given)[0].setup, [Step::each("true")]);
     }
 
     #[test]
     fn deleted_tests_are_not_run() {
         let tree = tree(&[("Cargo.toml", "[package]\n")]);
-        let recipe = &recipes(&tree, &tree, &["tests/a.rs"], &Given::default())[0];
+        let recipe = &recipes(&tree, &tree, &changing(&["tests/a.rs"]), &Given::default())[0];
         let body = recipe.grader(&["tests/it's old.rs".to_owned()], "10m");
         assert!(body["run"].as_str().unwrap().starts_with("rm -f -- 'tests/it'\\''s old.rs' && "), "{body:?}");
     }

@@ -511,6 +511,136 @@ fn another_correct_patch_passes_and_a_wrong_one_fails() {
 }
 
 #[test]
+#[ignore = "slow: mines two histories"]
+fn code_that_puts_other_tests_in_place_of_hidden_ones_fails() {
+    let class = "import unittest\n\n\nclass Add(unittest.TestCase):\n    def test_add(self):\n        pass\n";
+    let shadow = format!("{class}\n\n__file__ = __file__.replace('/__init__.py', '.py')\n");
+    let compiled = format!(
+        "import importlib._bootstrap_external as b\nimport importlib.util\nimport os\n\nos.makedirs('__pycache__', exist_ok=True)\n\
+         code = compile({class:?}, 'test_add.py', 'exec')\nwith open(importlib.util.cache_from_source('test_add.py'), 'wb') as \
+         out:\n    out.write(b._code_to_hash_pyc(code, bytes(8), False))\n"
+    );
+    let traced = "\n\nimport functools\n\n\ndef traced(test):\n    @functools.wraps(test)\n    def run(*all):\n        return \
+                  test(*all)\n    return run\n";
+    let (base, fixed) = (format!("{BASE}{traced}"), format!("{FIXED}{traced}"));
+    let of_class = "    T = type('Add', (unittest.TestCase,), {'test_add': lambda self: None, '__module__': \
+                    'calc.tests.test_add'})\n";
+    let loads = format!(
+        "{base}\n\ndef load_tests(loader, tests, pattern):\n    import unittest\n{of_class}    from calc.tests import \
+         test_double\n    return unittest.TestSuite([loader.loadTestsFromTestCase(T), \
+         loader.loadTestsFromModule(test_double)])\n"
+    );
+    let replaces = format!(
+        "{base}\n\nimport os\nimport sys\nimport types\nimport unittest\n\nif True:\n{of_class}\nfake = \
+         types.ModuleType('calc.tests.test_add')\nfake.Add = T\nfake.__file__ = os.path.join(os.path.dirname(__file__), \
+         'tests', 'test_add.py')\nsys.modules['calc.tests.test_add'] = fake\n"
+    );
+    // A test that the code's own decorator wraps is a test of its file.
+    let decorated = TEST_ADD
+        .replace("import add", "import add, traced")
+        .replace("    def test_add", "    @traced\n    def test_add");
+    let right = |path: &str, text: &str| (vec![(path.to_owned(), text.to_owned())], 0);
+    let wrong = |path: &str, text: &str| (vec![(path.to_owned(), text.to_owned())], 1);
+    for (code, folder, before, after, test, agents) in [
+        (
+            "calc.py",
+            "",
+            BASE,
+            FIXED,
+            TEST_ADD,
+            vec![
+                right("calc.py", FIXED),
+                wrong("test_add/__init__.py", &shadow),
+                // Started by the agent below.
+                wrong("forge.py", &compiled),
+            ],
+        ),
+        (
+            "calc/__init__.py",
+            "calc/tests/",
+            base.as_str(),
+            fixed.as_str(),
+            decorated.as_str(),
+            vec![
+                right("calc/__init__.py", &fixed),
+                wrong("calc/__init__.py", &loads),
+                wrong("calc/__init__.py", &replaces),
+            ],
+        ),
+    ] {
+        let project = Project::new();
+        let mut history = History::new(&project, "repo");
+        let in_folder = |name: &str| format!("{folder}{name}");
+        let mut begin = vec![
+            (code.to_owned(), before),
+            (in_folder("test_double.py"), TEST_DOUBLE),
+            (".gitignore".to_owned(), "__pycache__/\n"),
+        ];
+        if !folder.is_empty() {
+            begin.push((in_folder("__init__.py"), ""));
+        }
+        let begin: Vec<(&str, Option<&str>)> = begin.iter().map(|(path, text)| (path.as_str(), Some(*text))).collect();
+        history.commit("Begin", &begin);
+        history.commit("Fix the sum", &[(code, Some(after)), (&in_folder("test_add.py"), Some(test))]);
+        let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+        let fix = of(&mined, "Fix the sum");
+        assert_eq!(fix["fail_to_pass"].as_array().unwrap().len(), 1, "{mined:#}");
+        assert_eq!(fix["pass_to_pass"].as_array().unwrap().len(), 1, "{mined:#}");
+        let script = fix["case"].as_str().unwrap().replace(".yaml", ".demo.yaml");
+        for (files, exit) in agents {
+            let starts = |path: &str| if path == "forge.py" { "- run: {command: python3 forge.py}\n" } else { "" };
+            let step = |(path, text): &(String, String)| {
+                format!("- write: {{path: {path}, text: {text:?}}}\n{}", starts(path))
+            };
+            project.write(&script, &format!("steps:\n{}", files.iter().map(step).collect::<String>()));
+            let ran = project.evals(&["run", "cases"]);
+            assert_eq!(ran.code, exit, "{files:?}\n{}{}", ran.out, ran.err);
+        }
+    }
+}
+
+#[test]
+#[ignore = "slow: mines a history"]
+fn data_that_only_tests_read_is_hidden_with_them() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let test = |name: &str, golden: &str| {
+        format!(
+            "import json\nimport os\nimport unittest\nimport calc\n\n\nclass {name}(unittest.TestCase):\n    def test_golden(self):\n        \
+             with open(os.path.join('golden', '{golden}' + '.json')) as file:\n            all = json.load(file)\n        \
+             self.assertEqual(getattr(calc, all['call'])(*all['in']), all['out'])\n"
+        )
+    };
+    let double = "{\"call\": \"double\", \"in\": [2], \"out\": 4}\n";
+    let sum = "{\"call\": \"add\", \"in\": [1, 2], \"out\": 3}\n";
+    history.commit(
+        "Begin",
+        &[
+            ("calc.py", Some(BASE)),
+            ("golden/double.json", Some(double)),
+            ("tests/test_double.py", Some(&test("Double", "double"))),
+        ],
+    );
+    history.commit(
+        "Fix the sum of two numbers",
+        &[("calc.py", Some(FIXED)), ("golden/sum.json", Some(sum)), ("tests/test_sum.py", Some(&test("Sum", "sum")))],
+    );
+    let mined = mine(&project, &["--repeat", "1"]).exits(0).json();
+    let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
+    assert!(!project.read(&case.replace(".yaml", ".patch")).contains("golden"));
+    let hidden = case.replace(".yaml", ".hidden");
+    for file in ["sum.json", "double.json"] {
+        assert!(project.path(&format!("{hidden}/golden/{file}")).is_file(), "{file}");
+    }
+    let put = |path: &str, text: &str| format!("- write: {{path: {path}, text: {text:?}}}\n");
+    let own = sum.replace("3}", "-1}");
+    for (steps, code) in [(put("calc.py", FIXED), 0), (put("golden/sum.json", &own), 1)] {
+        project.write(&case.replace(".yaml", ".demo.yaml"), &format!("steps:\n{steps}"));
+        project.evals(&["run", "cases"]).exits(code);
+    }
+}
+
+#[test]
 fn a_filter_that_the_repository_configures_is_not_run() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -663,9 +793,15 @@ fn a_commit_whose_tests_are_inside_code_says_so() {
     let test = "\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn is_two() {\n        assert_eq!(super::value(), 2);\n    }\n}\n";
     history.commit("Begin", &[("Cargo.toml", Some("[package]\n")), ("src/lib.rs", Some(&code(1)))]);
     history.commit("Return two", &[("src/lib.rs", Some(&format!("{}{test}", code(2))))]);
+    // The code declares the file of tests, so it decides what its tests are.
+    let declared = format!("{}\n#[cfg(test)]\nmod tests;\n", code(3));
+    let test = "#[test]\nfn is_three() {\n    assert_eq!(super::value(), 3);\n}\n";
+    history.commit("Return three", &[("src/lib.rs", Some(&declared)), ("src/tests.rs", Some(test))]);
     let mined = mine(&project, &["--repeat", "1"]).exits(3).json();
-    let reason = of(&mined, "Return two")["reason"].as_str().unwrap();
-    assert_eq!(reason, "no tests: tests only inside src/lib.rs, which an agent may change");
+    for (subject, file) in [("Return two", "src/lib.rs"), ("Return three", "src/tests.rs")] {
+        let reason = of(&mined, subject)["reason"].as_str().unwrap();
+        assert_eq!(reason, format!("no tests: tests only inside {file}, which an agent may change"));
+    }
 }
 
 #[test]
@@ -721,6 +857,7 @@ fn a_folder_that_the_fix_and_its_tests_create_keeps_the_fix() {
             ("src/sum.rs", None),
             ("src/sum/mod.rs", Some("pub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n\n#[cfg(test)]\nmod tests;\n")),
             ("src/sum/tests.rs", Some(tests)),
+            ("tests/sum.rs", Some("#[test]\nfn adds() {\n    assert_eq!(calc::sum::add(1, 2), 3);\n}\n")),
         ],
     );
     let tests = "use super::*;\n\n#[test]\nfn takes() {\n    assert_eq!(take(3, 2), 1);\n}\n";
@@ -730,15 +867,14 @@ fn a_folder_that_the_fix_and_its_tests_create_keeps_the_fix() {
             ("src/lib.rs", Some("pub mod less;\npub mod sum;\n\npub fn one() -> i32 {\n    1\n}\n")),
             ("src/less.rs", Some("pub fn take(a: i32, b: i32) -> i32 {\n    a - b\n}\n\n#[cfg(test)]\nmod tests;\n")),
             ("src/less/tests.rs", Some(tests)),
+            ("tests/less.rs", Some("#[test]\nfn takes() {\n    assert_eq!(calc::less::take(3, 2), 1);\n}\n")),
         ],
     );
     let mined = mine(&project, &["--repeat", "1"]).exits(0).json();
     let fix = of(&mined, "Fix the sum of two numbers");
-    assert_eq!(fix["fail_to_pass"], serde_json::json!(["sum::tests::adds"]), "{mined:#}");
-    let text = project.read(fix["case"].as_str().unwrap());
-    assert!(text.contains("`src/sum/tests.rs` (declare `#[cfg(test)] mod tests;`)"), "{text}");
+    assert_eq!(fix["fail_to_pass"], serde_json::json!(["tests/sum.rs::adds"]), "{mined:#}");
     let fix = of(&mined, "Take one number from another");
-    assert_eq!(fix["fail_to_pass"], serde_json::json!(["less::tests::takes"]), "{mined:#}");
+    assert!(fix["fail_to_pass"].as_array().unwrap().contains(&"tests/less.rs::takes".into()), "{mined:#}");
     // The other form of the file is a solution, too.
     let other = "pub fn take(a: i32, b: i32) -> i32 {\n    a - b\n}\n\n#[cfg(test)]\nmod tests;\n";
     let script = format!(

@@ -1,34 +1,56 @@
 //! `cargo test`.
 
-use super::{RESULTS_ALONE, Recipe, Runner, Step, Tree, quoted};
+use super::{RESULTS_ALONE, Recipe, Runner, Step, TestFiles, Tree, quoted};
 use crate::grader::test_run::Format;
 
 /// Makes the toolchains of rustup available in a private home. `~USER` is the home of the account, whatever `HOME` is.
 const TOOLCHAINS: &str = r#"rustup="$(eval echo "~$(id -un)")/.rustup"; [ ! -d "$rustup" ] || [ -e "$HOME/.rustup" ] || ln -s "$rustup" "$HOME/.rustup""#;
 
+/// The file with cargo's description of the programs that it built.
+const TARGETS: &str = "${TMPDIR:-/tmp}/targets.json";
+
 /// Runs a test program, and prints the outcomes that its harness wrote to a file, as TAP. Results that the code under
 /// test prints are not in the file. A program without Rust's own harness may refuse the option; it names no tests then.
-const LOGGED: &str = r#"log=$(mktemp) && "$@" --logfile "$log" 3>&-; code=$?
+///
+/// A test is named after the file of its target, so that no other program can report it. The tests within a library or a
+/// program are not run: the author of the code decides what these tests are. The plan counts the tests that the harness
+/// began with, so that a program that the code under test ended early is incomplete.
+const LOGGED: &str = r#"file=$(grep -F "/${1##*/}\"" "$MINED_TARGETS" | sed -n 's/.*"kind":\["test"\].*"src_path":"\([^"]*\)".*/\1/p' | head -n 1)
+[ -n "$file" ] || exit 0
+file=${file#"$MINED_ROOT/"}
+log=$(mktemp) && out=$(mktemp) && "$@" --logfile "$log" >"$out" 3>&-; code=$?
+cat "$out"
 if [ -s "$log" ] || [ $code = 0 ]; then
-points=$(sed -n 's/^ok /ok - /p; s/^failed /not ok - /p; s/^ignored \(.*\)/ok - \1 # SKIP/p' "$log")
-[ -z "$points" ] || printf '%s\n1..%s\n' "$points" "$(printf '%s\n' "$points" | wc -l)" >&3
+all=$(sed -n 's/^running \([0-9][0-9]*\) tests\{0,1\}$/\1/p' "$out" | head -n 1)
+lost=$((${all:-0} - $(wc -l <"$log")))
+[ $lost -gt 0 ] || lost=0
+while read -r word name; do case $word in
+ok) printf 'ok - %s::%s\n' "$file" "$name";;
+failed) printf 'not ok - %s::%s\n' "$file" "$name";;
+ignored) printf 'ok - %s::%s # SKIP\n' "$file" "$name";;
+esac; done <"$log" >"$out"
+all=$(($(wc -l <"$out") + lost))
+[ $all = 0 ] || { cat "$out"; echo "1..$all"; } >&3
 else "$@" 3>&-; code=$?; fi
-rm -f "$log"; exit $code"#;
+rm -f "$log" "$out"; exit $code"#;
 
 /// Returns the recipes for a repository with a `Cargo.toml`.
-pub(super) fn recipes(tree: &Tree, _parent: &Tree, _changed: &[&str]) -> Vec<Recipe> {
+pub(super) fn recipes(tree: &Tree, _parent: &Tree, _tests: &TestFiles<'_>) -> Vec<Recipe> {
     let Some(manifest) = tree.text("Cargo.toml") else { return Vec::new() };
     let members = if manifest.contains("[workspace]") { " --workspace" } else { "" };
     // A text of TOML has the escapes of JSON.
     let runner = format!("target.\"cfg(all())\".runner = {}", serde_json::json!(["sh", "-c", LOGGED, "evals"]));
+    let cargo = format!(
+        r#"CARGO_TARGET_DIR="${{TMPDIR:-/tmp}}/target" CARGO_PROFILE_DEV_DEBUG=0 cargo test --offline --no-fail-fast --tests{members}"#
+    );
     vec![Recipe {
         runner: Runner::Cargo,
         setup: vec![Step::once(TOOLCHAINS), Step::each("cargo fetch")],
         // Outside the workspace, where the agent could leave a build that cargo takes for its own. Each trial builds
         // everything, so nothing is built that only a debugger needs. Tests in comments are left out: their names
-        // depend on their lines.
+        // depend on their lines. The first command writes which programs are targets for tests.
         run: format!(
-            r#"CARGO_TARGET_DIR="${{TMPDIR:-/tmp}}/target" CARGO_PROFILE_DEV_DEBUG=0 cargo test --offline --no-fail-fast --tests{members} --config {} {RESULTS_ALONE}"#,
+            r#"{cargo} --no-run --message-format json-render-diagnostics >"{TARGETS}" && MINED_ROOT="$(pwd -P)" MINED_TARGETS="{TARGETS}" {cargo} --config {} {RESULTS_ALONE}"#,
             quoted(&runner)
         ),
         format: Format::Tap,
@@ -38,4 +60,47 @@ pub(super) fn recipes(tree: &Tree, _parent: &Tree, _changed: &[&str]) -> Vec<Rec
         // cargo itself knows which parts of a build are out of date.
         key: "cargo".to_owned(),
     }]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use super::*;
+
+    /// Runs a program, as cargo does, and returns what the grader reads.
+    fn logged(kind: &str, program: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("calc-0123");
+        let described = format!(
+            "{{\"target\":{{\"kind\":[\"{kind}\"],\"src_path\":\"/w/tests/calc.rs\"}},\"executable\":\"{}\"}}\n",
+            path.display()
+        );
+        let targets = folder.path().join("targets.json");
+        fs::write(&targets, described).unwrap();
+        // The shell writes the program: a file that another thread of this process still has open cannot be started.
+        let line = r#"printf '#!/bin/sh\n%s\n' "$TEXT" >"$PROGRAM" && chmod +x "$PROGRAM" && { sh -c "$LOGGED" evals "$PROGRAM"; } 3>&1 >&2"#;
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).env("LOGGED", LOGGED).env("PROGRAM", &path).env("TEXT", program);
+        let done = command.env("MINED_TARGETS", &targets).env("MINED_ROOT", "/w").output().unwrap();
+        String::from_utf8(done.stdout).unwrap()
+    }
+
+    #[test]
+    fn a_test_is_named_after_its_target_and_a_program_that_ends_early_is_incomplete() {
+        let whole =
+            "echo; echo running 3 tests; printf 'ok adds\\nfailed deep::takes\\nignored slow\\n' >\"$2\"; exit 1";
+        assert_eq!(
+            logged("test", whole),
+            "ok - tests/calc.rs::adds\nnot ok - tests/calc.rs::deep::takes\nok - tests/calc.rs::slow # SKIP\n1..3\n"
+        );
+        // Tests within a library are not run.
+        assert_eq!(logged("lib", whole), "");
+        let early = "echo; echo running 2 tests; echo running 1 test; echo 'ok adds' >\"$2\"";
+        assert_eq!(logged("test", early), "ok - tests/calc.rs::adds\n1..2\n");
+        assert_eq!(logged("test", "echo running 2 tests"), "1..2\n");
+        // A program without a harness names no test.
+        assert_eq!(logged("test", "echo ok"), "");
+    }
 }

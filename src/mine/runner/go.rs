@@ -1,10 +1,10 @@
 //! `go test`.
 
-use super::{Recipe, Runner, Step, Tree};
+use super::{Recipe, Runner, Step, TestFiles, Tree};
 use crate::grader::test_run::Format;
 
 /// Returns the recipes for a repository with a `go.mod`.
-pub(super) fn recipes(tree: &Tree, _parent: &Tree, _changed: &[&str]) -> Vec<Recipe> {
+pub(super) fn recipes(tree: &Tree, _parent: &Tree, _tests: &TestFiles<'_>) -> Vec<Recipe> {
     if !tree.has("go.mod") {
         return Vec::new();
     }

@@ -1,6 +1,6 @@
 //! Maven and Gradle, by the JUnit reports that both write.
 
-use super::{Recipe, Runner, Step, Tree};
+use super::{Recipe, Runner, Step, TestFiles, Tree};
 use crate::grader::test_run::Format;
 
 /// Removes earlier builds, because Maven uses a compiled class that is newer than its source. The plugin that does the
@@ -8,7 +8,7 @@ use crate::grader::test_run::Format;
 const CLEAN: &str = r"find . -name pom.xml -execdir rm -rf target \;";
 
 /// Returns the recipes for a repository with a `pom.xml` or a `build.gradle`.
-pub(super) fn recipes(tree: &Tree, parent: &Tree, _changed: &[&str]) -> Vec<Recipe> {
+pub(super) fn recipes(tree: &Tree, parent: &Tree, _tests: &TestFiles<'_>) -> Vec<Recipe> {
     let recipe = |runner, setup: String, run: String, report: &str, program: &str| Recipe {
         runner,
         setup: vec![Step::each(setup)],

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{REPORT, RESULTS_ALONE, Recipe, Runner, Step, Tree, quoted};
+use super::{REPORT, RESULTS_ALONE, Recipe, Runner, Step, TestFiles, Tree, quoted};
 use crate::grader::test_run::Format;
 
 /// The keys of `package.json` with packages to install.
@@ -11,7 +11,7 @@ const KINDS: [&str; 3] = ["dependencies", "devDependencies", "optionalDependenci
 const OPTIONS: &str = "--no-audit --no-fund --ignore-scripts";
 
 /// Returns the recipes for a repository with a `package.json`.
-pub(super) fn recipes(tree: &Tree, parent: &Tree, _changed: &[&str]) -> Vec<Recipe> {
+pub(super) fn recipes(tree: &Tree, parent: &Tree, _tests: &TestFiles<'_>) -> Vec<Recipe> {
     let read = |tree: &Tree| -> Option<Value> { serde_json::from_str(tree.text("package.json")?).ok() };
     let Some(package) = read(tree) else { return Vec::new() };
     let script = package.pointer("/scripts/test").and_then(Value::as_str).unwrap_or_default();

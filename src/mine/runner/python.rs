@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{RESULTS_ALONE, Recipe, Runner, Step, Tree, quoted};
+use super::{RESULTS_ALONE, Recipe, Runner, Step, TestFiles, Tree, quoted};
 use crate::grader::test_run::Format;
 
 mod reporter;
@@ -31,9 +31,9 @@ const SETTINGS: [&str; 7] =
 const PIP: &str = r#""$HOME/.venv/bin/pip" install -q --disable-pip-version-check"#;
 
 /// Returns the recipes for a repository with Python tests.
-pub(super) fn recipes(tree: &Tree, parent: &Tree, changed: &[&str]) -> Vec<Recipe> {
+pub(super) fn recipes(tree: &Tree, parent: &Tree, tests: &TestFiles<'_>) -> Vec<Recipe> {
     let has_project = ["setup.py", "pyproject.toml", "setup.cfg"].iter().any(|file| tree.has(file));
-    if !has_project && !changed.iter().any(|path| path.ends_with(".py")) {
+    if !has_project && !tests.changed.iter().any(|path| path.ends_with(".py")) {
         return Vec::new();
     }
     let describes = |name: &str| tree.texts.iter().any(|(_, text)| text.contains(name));
@@ -55,7 +55,7 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, changed: &[&str]) -> Vec<Recip
         };
         format!(
             "{variable}{program} -IBc {} {arguments} {RESULTS_ALONE}",
-            quoted(&reporter::program(name, path, is_sealed))
+            quoted(&reporter::program(name, path, is_sealed, tests.guarded))
         )
     };
     let recipe = |setup: Vec<Step>, run: String, key: String| Recipe {
@@ -315,6 +315,8 @@ fn name_of(package: &str) -> &str {
 mod tests {
     use super::*;
 
+    const TESTS: TestFiles<'static> = TestFiles { changed: &["tests/test_a.py"], guarded: &[] };
+
     fn tree(file: &str, text: &str) -> Tree {
         Tree { files: [file.to_owned()].into(), texts: [(file.to_owned(), text.to_owned())].into() }
     }
@@ -377,7 +379,7 @@ mod tests {
         let run = |text: &str| {
             let mut tree = tree("pytest.ini", text);
             tree.files.insert("tests/test_a.py".to_owned());
-            recipes(&tree, &tree, &["tests/test_a.py"])[0].run.clone()
+            recipes(&tree, &tree, &TESTS)[0].run.clone()
         };
         assert!(run("[pytest]\n").contains("if found and True:"));
         assert!(run("[pytest]\naddopts = -p helper\n").contains("if found and False:"));
@@ -388,7 +390,7 @@ mod tests {
         let mut tree = tree("tests/requirements.txt", "pytest==5.0\n");
         tree.files.extend(["setup.py".to_owned()]);
         tree.texts.insert("setup.py".to_owned(), "setup()".to_owned());
-        let found = recipes(&tree, &tree, &["tests/test_a.py"]);
+        let found = recipes(&tree, &tree, &TESTS);
         let lines: Vec<&str> = found.iter().map(|recipe| recipe.setup[1].line.as_str()).collect();
         assert!(lines[0].ends_with(" pytest==5.0") && lines[1].ends_with(" pytest"), "{lines:?}");
         assert!(found[2].run.starts_with("PYTHONPATH=. \"$HOME/.venv/bin/python\" -IBc "), "{}", found[2].run);

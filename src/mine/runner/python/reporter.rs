@@ -2,7 +2,12 @@
 
 /// The beginning of the program. The runner is imported before the workspace can be: with `-m`, or with the workspace in
 /// `PYTHONPATH`, a file named like the runner or a module of its own would be imported in its place.
+///
+/// A test counts only if its function, without decorators that set `__wrapped__`, is in a guarded file, in the file that the
+/// test is named after, or in an installed package that has a function of this name. Otherwise code under test could put
+/// its own tests in place of the hidden ones. Compiled modules are not read, because they need not fit their sources.
 const BEGIN: &str = r#"import os, sys, types, RUNNER
+import functools, re
 from xml.sax.saxutils import quoteattr
 OWN = ("unittest.case", "unittest.loader", "unittest.main", "unittest.result", "unittest.runner", "unittest.suite", "_pytest.outcomes", "_pytest.python", "_pytest.python_api", "_pytest.raises", "_pytest.reports", "_pytest.runner")
 def is_own(name):
@@ -15,9 +20,15 @@ def codes():
 def report(all):
     if any(now.get(key) is not code for key, code in before.items()):
         sys.exit("the code under test replaced functions of the test runner: %s" % [key for key in before if now.get(key) is not before[key]])
+    if sys.pycache_prefix != os.devnull:
+        sys.exit("the code under test changed where compiled modules are read")
+    if strange:
+        print("not counted, because their functions are in no file of tests:", *sorted(strange)[:9], file=sys.stderr)
     with os.fdopen(3, "w", errors="replace") as out:
         out.write("<testsuite>")
         for name, words in all.items():
+            if name in strange:
+                continue
             word = "failure" if "failed" in words else "skipped" if "skipped" in words else "" if "passed" in words else "skipped"
             out.write("<testcase name=%s>%s</testcase>\n" % (quoteattr(name), word and "<%s/>" % word))
         out.write("</testsuite>\n")
@@ -28,6 +39,40 @@ def refuse(modules):
     found = [module.__file__ for module in modules if is_here(module)]
     if found and IS_SEALED:
         sys.exit("modules of the workspace were loaded before the tests, and the commit has no such plug-ins: %s" % found)
+sys.pycache_prefix = os.devnull
+top = os.path.realpath(os.getcwd())
+is_test_file = re.compile(GUARDED_FORM).fullmatch
+test_files = set(GUARDED_FILES)
+strange = set()
+def real(path):
+    return os.path.realpath(os.path.join(top, str(path)))
+def is_guarded(file, own):
+    path = os.path.relpath(file, top)
+    return file == own or path in test_files or (not path.startswith("..") and bool(is_test_file(path)))
+def counts(it, name, own):
+    for _ in range(99):
+        if isinstance(it, functools.partial):
+            it = it.func
+        elif getattr(it, "__wrapped__", None) is not None:
+            it = it.__wrapped__
+        elif isinstance(it, types.MethodType):
+            it = it.__func__
+        else:
+            break
+    code = getattr(it, "__code__", None)
+    if not isinstance(code, types.CodeType):
+        return False
+    file = real(code.co_filename)
+    is_installed = not file.startswith(top + os.sep) and bool({"site-packages", "dist-packages"} & set(file.split(os.sep)))
+    return is_guarded(file, own) or (is_installed and code.co_name == name)
+def counts_doctest(it, own):
+    file = real(it.filename or "")
+    if not is_guarded(file, own) or not os.path.isfile(file):
+        return False
+    with open(file, encoding="utf-8", errors="replace") as opened:
+        text = opened.read()
+    lines = [line.strip() for example in it.examples for line in example.source.splitlines()]
+    return bool(lines) and all(line in text for line in lines)
 refuse([sys.modules.get("sitecustomize"), sys.modules.get("usercustomize")])
 before = codes()
 places = [PATH]
@@ -37,7 +82,8 @@ seen = {}
 
 /// pytest loads its plug-ins while the workspace comes last, so that a package of the workspace replaces none that is
 /// installed. Plug-ins of the workspace are refused if the commit has none. This hook runs before the `conftest.py` files
-/// are loaded. pytest-cov imports `coverage` only later.
+/// are loaded. pytest-cov imports `coverage` only later. The tests run in this process, without the workers of pytest-xdist,
+/// because the functions of the tests are seen only here.
 const PYTEST: &str = r#"class Plugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self, early_config):
@@ -47,6 +93,22 @@ const PYTEST: &str = r#"class Plugin:
         if "pytest_cov" in sys.modules:
             import coverage
         sys.path[:] = places + [it for it in sys.path if it not in places]
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config):
+        if hasattr(config.option, "dist"):
+            config.option.dist, config.option.tx, config.option.numprocesses = "no", [], None
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item):
+        own = real(getattr(item, "path", None) or item.fspath)
+        if isinstance(item, pytest.Function):
+            is_of_tests = counts(item.obj, getattr(item, "originalname", None) or item.name.split("[")[0], own)
+        elif hasattr(item, "dtest"):
+            is_of_tests = counts_doctest(item.dtest, own)
+        else:
+            is_of_tests = True
+        if not is_of_tests:
+            strange.add(item.nodeid)
+        yield
     def pytest_runtest_logreport(self, report):
         if report.outcome != "passed" or report.when == "call":
             seen.setdefault(report.nodeid, set()).add(report.outcome)
@@ -59,8 +121,26 @@ report(seen)
 sys.exit(code)"#;
 
 const UNITTEST: &str = r#"sys.path[:] = places + [it for it in sys.path if it not in places]
+start = os.path.join(top, sys.argv[sys.argv.index("-s") + 1]) if "-s" in sys.argv else top
+def own_of(name):
+    parts = name.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        for end in os.sep + "__init__.py", ".py":
+            file = os.path.join(start, *parts[:count]) + end
+            if os.path.isfile(file):
+                return real(file)
+def is_of_tests(test):
+    own, kind = own_of(test.id()), type(test)
+    if kind.__module__ == "doctest" and kind in vars(sys.modules["doctest"]).values():
+        return counts_doctest(test._dt_test, own)
+    if isinstance(test, unittest.FunctionTestCase):
+        return counts(test._testFunc, test.id(), own)
+    name = getattr(test, "_testMethodName", "")
+    return counts(getattr(test, name, None), name, own)
 class Result(unittest.TextTestResult):
     def addSuccess(self, test):
+        if not is_of_tests(test):
+            strange.add(test.id())
         seen.setdefault(test.id(), set()).add("passed")
         super().addSuccess(test)
 unittest.TextTestRunner.resultclass = Result
@@ -75,8 +155,8 @@ sys.exit(not result.wasSuccessful())"#;
 
 /// Returns the program for a runner, `pytest` or `unittest`. `path` has the folders of the workspace that modules are
 /// imported from, besides the working directory. With `is_sealed`, the program ends if Python itself or pytest loaded a
-/// module of the workspace before the tests.
-pub(super) fn program(runner: &str, path: &[&str], is_sealed: bool) -> String {
+/// module of the workspace before the tests. `guarded` has globs of the files that tests may be in.
+pub(super) fn program(runner: &str, path: &[&str], is_sealed: bool, guarded: &[String]) -> String {
     let more: String = path.iter().filter(|it| **it != ".").map(|it| format!(", os.path.abspath(\"{it}\")")).collect();
     let (modules, rest) = match runner {
         // The functions of unittest are compared for pytest, too.
@@ -87,5 +167,52 @@ pub(super) fn program(runner: &str, path: &[&str], is_sealed: bool) -> String {
         .replace("RUNNER", modules)
         .replace("PATH", &format!("os.getcwd(){more}"))
         .replace("IS_SEALED", if is_sealed { "True" } else { "False" });
+    // A text and a list of texts of JSON are those of Python. The paths come last: they may have any text.
+    let (forms, files): (Vec<&String>, Vec<&String>) = guarded.iter().partition(|glob| glob.contains(['*', '{']));
+    let forms: Vec<String> = forms.into_iter().map(|glob| form(glob)).collect();
+    let begin = begin
+        .replace("GUARDED_FORM", &serde_json::json!(forms.join("|")).to_string())
+        .replace("GUARDED_FILES", &serde_json::json!(files).to_string());
     format!("{begin}{rest}")
+}
+
+/// Returns the regular expression of a glob of plain names, stars and braces, as Python reads it.
+fn form(glob: &str) -> String {
+    let mut found = String::new();
+    let mut rest = glob;
+    while let Some(c) = rest.chars().next() {
+        let (taken, part) = match c {
+            _ if rest.starts_with("**/") => (3, "(?:.*/)?".to_owned()),
+            _ if rest.starts_with("**") => (2, ".+".to_owned()),
+            '*' => (1, "[^/]*".to_owned()),
+            '{' => (1, "(?:".to_owned()),
+            ',' => (1, "|".to_owned()),
+            '}' => (1, ")".to_owned()),
+            '.' => (1, "[.]".to_owned()),
+            other => (other.len_utf8(), other.to_string()),
+        };
+        found.push_str(&part);
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guarded_files_are_a_form_and_a_list_of_python() {
+        for (glob, expected) in [
+            ("**/{test,tests}/**", "(?:.*/)?(?:test|tests)/.+"),
+            ("**/test_*.py", "(?:.*/)?test_[^/]*[.]py"),
+            ("{test,conftest}.py", "(?:test|conftest)[.]py"),
+        ] {
+            assert_eq!(form(glob), expected, "{glob}");
+        }
+        let guarded = ["tests/**", "**/test_*.py", "e2e/PATH it's.py"].map(str::to_owned);
+        let program = program("unittest", &["src", "."], true, &guarded);
+        assert!(program.contains("re.compile(\"tests/.+|(?:.*/)?test_[^/]*[.]py\")"), "{program}");
+        assert!(program.contains("test_files = set([\"e2e/PATH it's.py\"])"), "{program}");
+    }
 }
