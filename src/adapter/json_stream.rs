@@ -272,6 +272,8 @@ impl Translator {
         let made = match event.kind {
             Kind::Message | Kind::Thought if values.says_nothing() => Made::Nothing,
             Kind::Header | Kind::Message | Kind::Thought | Kind::Plan | Kind::Usage | Kind::Stop => Made::Other,
+            // A notice that reports no loss may be about another part of a line that lists calls.
+            Kind::Notice if !values.has("lost") => Made::Other,
             Kind::ToolCall | Kind::ToolResult | Kind::Denied => Made::OfCall,
             Kind::PermissionRequest | Kind::PermissionResponse | Kind::Notice => Made::OfCall,
         };
@@ -349,7 +351,7 @@ enum Made {
     Nothing,
     /// Only events that are not about a call, such as a text.
     Other,
-    /// An event about a call, or what the author of the manifest, or a notice, says of it.
+    /// An event about a call, a notice that reports a loss, or what the author of the manifest says of the line.
     OfCall,
 }
 

@@ -28,6 +28,8 @@ const OPENING: usize = 200;
 /// The difference in milliseconds below which the times of lines are not compared, because agents write simultaneous
 /// events in any order.
 const JITTER: i64 = 1000;
+/// The code of the notices about a tree of lines that is broken.
+const TREE: &str = "session_tree";
 /// The code of the notice about a file of a sub-agent that is not read.
 const LEFT_OUT: &str = "sub_agent_left_out";
 /// The beginning of the name of the file of a sub-agent that summarises a session for a compaction.
@@ -132,6 +134,8 @@ pub struct Survey {
     start: Option<i64>,
     /// The number of lines that are left out because of their id, although they say something else.
     differing: usize,
+    /// The text of the notice about lines that the file lacks.
+    missing: Option<String>,
     is_complete: bool,
     is_sub_agent: bool,
 }
@@ -221,17 +225,15 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
         let text = format!("{} left out: the user went back to an earlier message", plural(chosen.rewound, "line"));
         notices.push(("rewound", text));
     }
-    if let Some(first) = chosen.unknown_parents.first() {
-        let text = format!(
-            "{} before which the file lacks a line, the first in line {first}; the line before it in the file was \
-             taken",
-            plural(chosen.unknown_parents.len(), "line")
-        );
-        notices.push(("session_tree", text));
-    }
+    let missing = chosen.unknown_parents.first().map(|first| {
+        let lines = plural(chosen.unknown_parents.len(), "line");
+        format!(
+            "{lines} before which the file lacks a line, the first in line {first}: the file is not the whole session"
+        )
+    });
     if chosen.is_circular {
         let text = "the lines name each other in a circle; all are read, in the order of the file";
-        notices.push(("session_tree", text.to_owned()));
+        notices.push((TREE, text.to_owned()));
     }
     if early > 0 {
         let text = format!("{} with a time before the line above; the later time was taken", plural(early, "line"));
@@ -239,7 +241,18 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
     }
     let is_complete = chosen.left_out == 0 && chosen.rewound == 0;
     let differing = chosen.differing;
-    Ok(Survey { lines: planned, notices, messages, ends, started, start, differing, is_complete, is_sub_agent })
+    Ok(Survey {
+        lines: planned,
+        notices,
+        messages,
+        ends,
+        started,
+        start,
+        differing,
+        missing,
+        is_complete,
+        is_sub_agent,
+    })
 }
 
 /// The session of a sub-agent in a file of its own.
@@ -319,6 +332,10 @@ pub fn translated<R: BufRead>(
         let lines = plural(differing, "line");
         let text = format!("{lines} with an id that occurred before, but with other content, are left out");
         translation.recorder().lost("repeated_line", text);
+    }
+    let of_agents = sub_agents.iter().filter_map(|agent| agent.survey.missing.clone());
+    for text in survey.missing.into_iter().chain(of_agents) {
+        translation.recorder().lost(TREE, text);
     }
     let of_agents = sub_agents.iter().flat_map(|agent| agent.survey.notices.clone());
     for (code, text) in survey.notices.into_iter().chain(of_agents) {

@@ -462,6 +462,23 @@ impl Recorder {
         self.text = Some(OpenText { slot, speaker, part, before });
     }
 
+    /// Removes the end of a text that the agent takes back. Returns false if the text is not open any more or does not end
+    /// so: then it stays. `part` is the part to which the end belongs.
+    pub fn take_back(&mut self, voice: Voice, parent: Option<&String>, part: &str, end: &str) -> bool {
+        let is_open = |open: &OpenText| {
+            open.speaker.voice == voice && open.speaker.parent.as_ref() == parent && open.part.as_deref() == Some(part)
+        };
+        let Some(slot) = self.text.as_ref().filter(|open| is_open(open)).map(|open| open.slot) else { return false };
+        let kept = match self.body(slot) {
+            Some(Body::Message(message)) => &mut message.text,
+            Some(Body::Thought { text }) => text,
+            _ => return false,
+        };
+        let Some(length) = kept.strip_suffix(end).map(str::len) else { return false };
+        kept.truncate(length);
+        true
+    }
+
     /// Begins a turn at the user's prompt, and returns true if it is a further one. The pieces of one prompt begin only one
     /// turn.
     fn begin_turn(&mut self) -> bool {

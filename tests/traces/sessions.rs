@@ -46,6 +46,11 @@ fn codes(lines: &[Value]) -> Vec<&str> {
     of(lines, "notice").iter().map(|notice| notice["code"].as_str().unwrap()).collect()
 }
 
+/// The notices that report a loss, and what they lose.
+fn losses(lines: &[Value]) -> Vec<(&str, &str)> {
+    of(lines, "notice").iter().filter_map(|it| Some((it["code"].as_str()?, it["lost"].as_str()?))).collect()
+}
+
 const REAL: [&str; 11] = [
     "claude-code/resumed.jsonl",
     "claude-code/subagent.jsonl",
@@ -520,14 +525,112 @@ fn a_tree_that_is_broken_loses_no_line() {
     let circle = line("a", "b", "user", "Look.") + &line("b", "a", "assistant", "Done.");
     let trace = lines(imported(circle.as_bytes(), &[]));
     assert_eq!((of(&trace, "message").len(), codes(&trace)), (2, vec!["session_tree"]));
+    assert_eq!(losses(&trace), [("", ""); 0], "no line is missing");
     let gap = line("a", "", "user", "Look.") + &line("c", "b", "assistant", "Done.");
     let trace = lines(imported(gap.as_bytes(), &[]));
-    assert_eq!((of(&trace, "message").len(), codes(&trace)), (2, vec!["session_tree"]));
+    assert_eq!((of(&trace, "message").len(), losses(&trace)), (2, vec![("session_tree", "line")]));
     // Without times the trace says so.
     let untimed = circle.replace("\"2026-01-02T03:04:05Z\"", "\"yesterday\"");
     let trace = lines(imported(untimed.as_bytes(), &[]));
     assert_eq!(trace[0]["timed"], false);
     assert!(trace[1..].iter().all(|event| event["at_ms"] == 0));
+}
+
+#[test]
+fn a_line_that_the_file_lacks_is_lost() {
+    let bash = |id: &str, command: &str| calls(id, "Bash", json!({"command": command}));
+    let session = [
+        asks("u", None, 0, "Look."),
+        says("a", "u", 1, "m1", bash("t1", "ls"), Some("tool_use"), 1),
+        results("b", "a", 2, "t1", "x"),
+        says("c", "b", 3, "m2", bash("t2", "rm -rf x"), Some("tool_use"), 1),
+        results("d", "c", 4, "t2", ""),
+        says("e", "d", 5, "m3", text("Done."), Some("end_turn"), 1),
+    ];
+    let without = |from: usize, to: usize| [&session[..from], &session[to..]].concat().concat();
+    assert_eq!(losses(&lines(imported(session.concat().as_bytes(), &[]))), [("", ""); 0]);
+    for (from, to) in [(3, 5), (4, 5), (0, 1), (0, 3)] {
+        let trace = lines(imported(without(from, to).as_bytes(), &[]));
+        assert!(losses(&trace).contains(&("session_tree", "line")), "{from} {to}: {trace:?}");
+    }
+    // No grader passes because a call or tokens are absent.
+    let project = Project::new();
+    project.write("session.jsonl", &without(3, 5));
+    project.write(
+        "case.yaml",
+        "prompt: Look.\ngraders:\n  - tool-calls: {forbid: [{kind: execute, command: rm}]}\n  - budget: {tool-calls: 1}\n",
+    );
+    project.evals(&["import", "session.jsonl", "-o", "trace.jsonl"]).exits(0);
+    let graded = project.evals(&["grade", "trace.jsonl", "--case", "case.yaml", "--format", "json"]).exits(3);
+    let graded: Value = serde_json::from_str(&graded.out).unwrap();
+    let grades = graded["results"][0]["grades"].as_array().unwrap();
+    assert!(grades.len() == 2 && grades.iter().all(|grade| grade["outcome"] == "ungraded"), "{graded:#}");
+    // The same in the file of a sub-agent, and in the tree of another agent.
+    let side = |line: String| line.replace("\"isSidechain\":false", "\"isSidechain\":true");
+    let project = Project::new();
+    project
+        .write("s.jsonl", &with_sub_agent(&json!({"status": "completed", "agentId": "one", "totalToolUseCount": 0})));
+    project.write(
+        "s/subagents/agent-one.jsonl",
+        &(side(asks("x", None, 1, "Count them.")) + &side(results("z", "y", 2, "c1", "a b c"))),
+    );
+    let trace = lines(project.evals(&["import", "s.jsonl"]));
+    assert!(losses(&trace).contains(&("session_tree", "line")), "{trace:?}");
+    let mut pi = lines_of("pi/resumed.jsonl");
+    pi.remove(pi.len() / 2);
+    let trace = lines(imported(text_of(&pi).as_bytes(), &[]));
+    assert!(losses(&trace).contains(&("session_tree", "line")), "{trace:?}");
+}
+
+#[test]
+fn a_session_that_goes_on_after_a_compaction_shows_what_was_before_it_or_loses_it() {
+    let boundary = |before: Option<&str>| {
+        let more =
+            json!({"subtype": "compact_boundary", "content": "Conversation compacted", "logicalParentUuid": before});
+        claude("k", None, 3, "system", Value::Null, more)
+    };
+    let summary = json!({"role": "user", "content": "This session is being continued from a previous conversation"});
+    let summary =
+        |parent: Option<&str>| claude("l", parent, 4, "user", summary.clone(), json!({"isCompactSummary": true}));
+    let before = asks("u", None, 0, "Look.")
+        + &says("a", "u", 1, "m1", calls("t1", "Bash", json!({"command": "rm -rf x"})), Some("tool_use"), 3)
+        + &results("b", "a", 2, "t1", "");
+    let done = says("c", "l", 5, "m2", text("Done."), Some("end_turn"), 3);
+    let after = summary(Some("k")) + &done;
+    for named in [None, Some("b")] {
+        let session = before.clone() + &boundary(named) + &after;
+        let trace = lines(imported(session.as_bytes(), &[]));
+        assert_eq!((of(&trace, "tool_call").len(), losses(&trace)), (1, vec![]), "{named:?}");
+        assert_eq!(codes(&trace), ["compact_boundary", "compact_summary", "usage_incomplete"], "{named:?}");
+        // The program's own totals include the summary.
+        let totals = json!({"type": "cost-state", "sessionId": "s", "totalCostUSD": 0.5, "modelUsage": {"m": {"inputTokens": 90, "outputTokens": 90}}});
+        let trace = lines(imported((session + &format!("{totals}\n")).as_bytes(), &[]));
+        assert_eq!(codes(&trace), ["compact_boundary", "compact_summary"], "{named:?}");
+    }
+    // Another file holds what was before.
+    for session in [boundary(None) + &after, boundary(Some("elsewhere")) + &after, summary(None) + &done] {
+        let trace = lines(imported(session.as_bytes(), &[]));
+        assert_eq!(losses(&trace), [("session_tree", "line")], "{session}");
+    }
+}
+
+#[test]
+fn a_call_that_the_service_of_the_model_carried_out_is_not_open() {
+    let search = json!({"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "q"}});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "s1", "content": []});
+    for (blocks, reason, ends) in [
+        (json!([search, found, text("Done.")]), Some("end_turn"), "end_turn"),
+        (json!([text("Done."), search, found]), Some("end_turn"), "end_turn"),
+        (json!([search, found, text("Done.")]), None, "end_turn"),
+        // The model is to speak.
+        (json!([text("I look."), search, found]), None, "crashed"),
+        (json!([search, text("I look.")]), Some("end_turn"), "crashed"),
+    ] {
+        let message = json!({"id": "m1", "role": "assistant", "model": "m", "content": blocks, "stop_reason": reason});
+        let session = asks("u", None, 0, "Look.") + &claude("a", Some("u"), 1, "assistant", message, json!({}));
+        let trace = lines(imported(session.as_bytes(), &[]));
+        assert_eq!(trace.last().unwrap()["reason"], ends, "{blocks} {reason:?}");
+    }
 }
 
 #[test]
@@ -682,6 +785,53 @@ fn a_result_of_codex_that_another_line_contradicts_is_no_success() {
 }
 
 #[test]
+fn a_command_of_codex_that_goes_on_has_the_outcome_that_a_later_call_shows() {
+    let line =
+        |kind: &str, payload: Value| json!({"timestamp": "2026-11-23T19:17:13.400Z", "type": kind, "payload": payload});
+    let call = |id: &str, name: &str, arguments: Value| {
+        let arguments = arguments.to_string();
+        line("response_item", json!({"type": "function_call", "name": name, "arguments": arguments, "call_id": id}))
+    };
+    let output = |id: &str, end: &str| {
+        let output = format!("Chunk ID: x\nWall time: 9.0 seconds\n{end}\nOutput:\nof {id}");
+        line("response_item", json!({"type": "function_call_output", "call_id": id, "output": output}))
+    };
+    let begin = vec![
+        line("session_meta", json!({"id": "s", "cwd": "/w", "cli_version": "0.169.0"})),
+        call("c1", "exec_command", json!({"cmd": "cargo test"})),
+        output("c1", "Process running with session ID 5"),
+    ];
+    let poll = |id: &str, session: u32, end: &str| {
+        vec![call(id, "write_stdin", json!({"session_id": session, "chars": ""})), output(id, end)]
+    };
+    let ended = |status: &str, code: u32| {
+        let payload = json!({"type": "exec_command_end", "call_id": "c1", "exit_code": code, "status": status});
+        vec![line("event_msg", payload)]
+    };
+    let running = "Process running with session ID 5";
+    for (more, status, code) in [
+        (poll("c2", 5, "Process exited with code 101"), "error", Some(101)),
+        (poll("c2", 5, "Process exited with code 0"), "ok", Some(0)),
+        ([poll("c2", 5, running), poll("c3", 5, "Process exited with code 101")].concat(), "error", Some(101)),
+        (ended("failed", 101), "error", Some(101)),
+        (ended("completed", 0), "ok", Some(0)),
+        // The end of another command, and none.
+        (poll("c2", 6, "Process exited with code 0"), "unfinished", None),
+        (poll("c2", 5, running), "unfinished", None),
+        (vec![], "unfinished", None),
+    ] {
+        let trace = lines(imported(text_of(&[begin.clone(), more.clone()].concat()).as_bytes(), &[]));
+        let result = *of(&trace, "tool_result").iter().find(|it| it["call"] == "c1").unwrap();
+        assert_eq!((result["status"].as_str(), result["exit_code"].as_i64()), (Some(status), code), "{more:?}");
+        assert!(result["output"].as_str().unwrap().contains("of c1"), "{result}");
+        // The call that asked has not failed.
+        let failed = of(&trace, "tool_result").iter().filter(|it| it["status"] == "error").count();
+        assert_eq!(failed, usize::from(status == "error"), "{more:?}");
+        assert_eq!(codes(&trace), [""; 0], "{more:?}");
+    }
+}
+
+#[test]
 fn a_fork_of_codex_began_where_its_original_did() {
     let mut codex = lines_of("codex/resumed.jsonl");
     let mut fork = codex[0].clone();
@@ -751,6 +901,78 @@ fn what_the_user_of_gemini_took_back_is_left_out() {
     assert_eq!(codes(&trace), ["rewound"]);
     assert_eq!((of(&trace, "message").len(), of(&trace, "tool_call").len()), (1, 0));
     assert_eq!(of(&trace, "message")[0]["text"], "Something else.");
+}
+
+#[test]
+fn news_of_the_program_after_the_last_text_of_gemini_ends_the_session() {
+    let all = lines_of("gemini/full.jsonl");
+    let news = |kind: &str, content: &str| json!({"id": "e", "timestamp": "2026-11-23T23:00:00.000Z", "type": kind, "content": content});
+    let stop = |all: &[Value]| lines(imported(text_of(all).as_bytes(), &[])).pop().unwrap();
+    let with = |more: &[Value]| [&all[..], more].concat();
+    let failed = stop(&with(&[news("error", "[API Error: 500 internal]")]));
+    assert_eq!((&failed["reason"], &failed["category"]), (&json!("error"), &json!("provider")), "{failed}");
+    let cancelled = stop(&with(&[news("info", "Request cancelled.")]));
+    assert_eq!(cancelled["reason"], "cancelled");
+    assert_eq!(stop(&with(&[news("info", "Update available.")]))["reason"], "end_turn");
+    // The model was asked again and answered.
+    let mut answer = all.iter().rfind(|line| line["type"] == "gemini").unwrap().clone();
+    answer["id"] = json!("again");
+    assert_eq!(stop(&with(&[news("error", "[API Error: 500 internal]"), answer]))["reason"], "end_turn");
+    // A prompt without any answer.
+    let prompt = all.iter().position(|line| line["type"] == "gemini").unwrap();
+    let limited = stop(&[&all[..prompt], &[news("error", "[API Error: 429 quota exceeded]")]].concat());
+    assert_eq!((&limited["reason"], &limited["category"]), (&json!("error"), &json!("rate_limit")), "{limited}");
+    assert_eq!(limited["detail"], "[API Error: 429 quota exceeded]");
+}
+
+#[test]
+fn a_call_that_only_a_replaced_conversation_shows_is_lost() {
+    let with = |name: &str, line: Value| {
+        let mut all = lines_of(name);
+        all.push(line);
+        lines(imported(text_of(&all).as_bytes(), &[]))
+    };
+    let all = lines_of("gemini/full.jsonl");
+    let known = all.iter().rfind(|line| line["toolCalls"].is_array()).unwrap();
+    let mut unknown = known.clone();
+    unknown["toolCalls"][0]["id"] = json!("other");
+    for (message, lost) in [(known, &[][..]), (&unknown, &[("unmapped_line", "call")])] {
+        let trace =
+            with("gemini/full.jsonl", json!({"$set": {"messages": [{"type": "user", "content": "Go on."}, message]}}));
+        assert_eq!(losses(&trace), lost);
+        assert!(
+            codes(&trace).contains(&"session_replaced") && codes(&trace).contains(&"usage_incomplete"),
+            "{trace:?}"
+        );
+    }
+    for (id, lost) in [("call_scripted_0_0", &[][..]), ("other", &[("unmapped_line", "call")])] {
+        let call =
+            json!({"type": "function_call", "name": "exec_command", "arguments": "{\"cmd\":\"rm x\"}", "call_id": id});
+        let payload = json!({"message": "summary", "replacement_history": [call]});
+        let line = json!({"timestamp": "2026-11-23T23:00:00.000Z", "type": "compacted", "payload": payload});
+        assert_eq!(losses(&with("codex/resumed.jsonl", line)), lost, "{id}");
+    }
+}
+
+#[test]
+fn the_summary_of_a_compaction_of_opencode_counts_with_its_usage_alone() {
+    let text = fs::read_to_string(recorded("opencode/resumed.json")).unwrap();
+    let whole = lines(import("opencode/resumed.json", &[]));
+    let with = |is_counted: bool| {
+        let mut document: Value = serde_json::from_str(&text).unwrap();
+        let messages = document["messages"].as_array_mut().unwrap();
+        let mut summary = messages.last().unwrap().clone();
+        summary["info"]["id"] = json!("summary");
+        summary["info"]["summary"] = json!(true);
+        summary["parts"].as_array_mut().unwrap().retain(|part| is_counted || part["type"] != "step-finish");
+        messages.push(summary);
+        lines(imported(document.to_string().as_bytes(), &[]))
+    };
+    let counted = with(true);
+    assert_eq!(of(&counted, "usage").len(), of(&whole, "usage").len() + 1);
+    assert_eq!(of(&counted, "message").len(), of(&whole, "message").len());
+    assert_eq!((codes(&counted), &counted.last().unwrap()["reason"]), (vec!["compact_summary"], &json!("end_turn")));
+    assert_eq!(codes(&with(false)), ["compact_summary", "usage_incomplete"]);
 }
 
 #[test]

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::lines::{Line, Message};
+use super::lines::{Block, Line, Message};
 use super::{INTERRUPTED, PROGRAM_WRITES, TOLD_SUBTYPES, hash, malformed, outcome, texts, tools, unknown_block};
 use crate::adapter::session_file::facts::Tokens;
 use crate::adapter::{EndReport, Translate, errors, surrogates};
 use crate::harness::Manifest;
 use crate::trace::recorder::{CallSaid, Continuation, Recorder, Voice};
-use crate::trace::usage::Measure;
+use crate::trace::usage::{INCOMPLETE, Measure};
 use crate::trace::{Agent, Exit, Role, StopReason, Usage, UsageScope};
 use crate::wire::WireLine;
 
@@ -71,6 +71,8 @@ pub(crate) struct Translator {
     output: u64,
     /// True if the program's own totals, which include sub-agents, follow the last message.
     has_totals: bool,
+    /// True if the program summarised the conversation, by a call of the model that no line shows.
+    was_compacted: bool,
     /// The folder of the shell of each speaker: the main agent's, and those of sub-agents by their calls.
     folders: HashMap<Option<String>, String>,
 }
@@ -98,6 +100,7 @@ impl Translator {
             sidechains: HashMap::new(),
             output: 0,
             has_totals: false,
+            was_compacted: false,
             folders: HashMap::new(),
         }
     }
@@ -121,7 +124,10 @@ impl Translator {
                 }
             }
             "system" => match line.subtype.or_empty() {
-                code if TOLD_SUBTYPES.contains(&code) => recorder.notice(code, text),
+                code if TOLD_SUBTYPES.contains(&code) => {
+                    self.was_compacted |= code == "compact_boundary";
+                    recorder.notice(code, text);
+                }
                 "" => recorder.notice("unknown_line", text),
                 _ => {}
             },
@@ -342,8 +348,15 @@ fn are_figures(text: &str) -> bool {
 
 /// Returns the state of the conversation after a line of the main agent.
 fn last_word(message: &Message<'_>) -> Last {
-    let calls = message.content.0.iter().any(|block| block.kind.or_empty().ends_with("tool_use"));
-    let said = message.content.0.iter().any(|block| block.kind.get() == Some("text"));
+    let blocks = &message.content.0;
+    let is_result = |block: &Block<'_>| block.kind.or_empty().ends_with("tool_result");
+    // The model's service carries out some calls itself: their results are in the same message.
+    let has_result = |call: &Block<'_>| {
+        call.id.get().is_some_and(|id| blocks.iter().any(|it| is_result(it) && it.tool_use_id.get() == Some(id)))
+    };
+    let calls = blocks.iter().any(|block| block.kind.or_empty().ends_with("tool_use") && !has_result(block));
+    let after_results = blocks.iter().rposition(is_result).map_or(0, |at| at + 1);
+    let said = blocks.iter().skip(after_results).any(|block| block.kind.get() == Some("text"));
     match message.stop_reason.get() {
         _ if calls => Last::Open,
         Some("end_turn" | "stop_sequence") => Last::Answer(StopReason::EndTurn, None),
@@ -380,6 +393,11 @@ impl Translate for Translator {
     fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {
         self.inner.settle_all(recorder);
         self.inner.sub_agents.settle(self.has_totals, recorder);
+        if self.was_compacted && !self.has_totals {
+            let text = "the usage of the summary of a compaction is not reported, so the totals are lower bounds";
+            recorder.without_line();
+            recorder.notice(INCOMPLETE, text);
+        }
         self.end_turn(recorder)
     }
 }

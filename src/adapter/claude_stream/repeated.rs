@@ -9,7 +9,7 @@ use crate::trace::recorder::{CallSaid, Recorder, is_empty};
 /// The maximum number of open calls whose origin is remembered.
 const MAX_KNOWN: usize = 100_000;
 
-/// The maximum number of earlier open calls with one id. Further ones end as unfinished.
+/// The maximum number of earlier open calls with one id that can still get a result. Further calls end as unfinished.
 const MAX_ASIDE: usize = 100;
 
 /// The announced calls by their ids, to tell a repeated block from a further call with the same id.

@@ -23,6 +23,9 @@ use crate::values::Pattern;
 
 use crate::harness::stream::compile::{UNKNOWN_KIND, category_of};
 
+/// The status of a call that goes on after this output. A later result ends the call.
+const RUNNING: &str = "running";
+
 /// The maximum number of answered requests, and of requested calls, that are remembered.
 const MAX_ANSWERED: usize = 10_000;
 
@@ -244,6 +247,11 @@ impl Session {
         let Some(id) = values.needed("id") else { return };
         self.settle(&id, recorder);
         let outcome = outcome(values);
+        let goes_on = matches!(outcome, Outcome::GoesOn);
+        let outcome = match outcome {
+            Outcome::Reported(status) => Some(status),
+            Outcome::GoesOn | Outcome::Unknown => None,
+        };
         let states_exit = values.has("exit-code") || values.is_broken("exit-code");
         let mut said = ResultSaid {
             outcome: outcome.unwrap_or_default(),
@@ -257,7 +265,10 @@ impl Session {
             // The call stays open, and ends as unfinished with what is known of it.
             let known = CallSaid { output: said.output, diffs: said.diffs, ..CallSaid::default() };
             recorder.update(&id, known, false);
-            return recorder.unclear_outcome(&id);
+            if !goes_on {
+                recorder.unclear_outcome(&id);
+            }
+            return;
         }
         if let Some(shown) = self.ends.get(&id) {
             agree(&id, &mut said, shown, recorder);
@@ -403,29 +414,40 @@ impl Session {
     }
 }
 
-/// Returns the outcome of a call, or `None` if it is unknown: the rule looks for it and does not find it, its expression
-/// fails, or its word is not a status.
-fn outcome(values: &mut Values) -> Option<ReportedStatus> {
+/// The outcome of a call that a result shows.
+enum Outcome {
+    /// The outcome that the agent reports.
+    Reported(ReportedStatus),
+    /// None yet: the call goes on.
+    GoesOn,
+    /// An unknown outcome: the rule looks for it and does not find it, its expression fails, or its word is not a status.
+    Unknown,
+}
+
+/// Returns the outcome of a call.
+fn outcome(values: &mut Values) -> Outcome {
     if let Some(why) = values.absence_of("status") {
         values.refuse("status", why);
-        return None;
+        return Outcome::Unknown;
     }
     if values.is_broken("status") {
         // The notice exists already.
-        return None;
+        return Outcome::Unknown;
     }
     let is_stated = values.has("status");
     match values.word("status").as_deref() {
-        Some("ok") => Some(ReportedStatus::Ok),
-        Some("error") => Some(ReportedStatus::Failed),
-        Some("denied") => Some(ReportedStatus::Denied),
-        Some("cancelled") => Some(ReportedStatus::Cancelled),
+        Some("ok") => Outcome::Reported(ReportedStatus::Ok),
+        Some("error") => Outcome::Reported(ReportedStatus::Failed),
+        Some("denied") => Outcome::Reported(ReportedStatus::Denied),
+        Some("cancelled") => Outcome::Reported(ReportedStatus::Cancelled),
+        Some(RUNNING) => Outcome::GoesOn,
         Some(other) => {
             let why = format!("`{other}` is not a status; expected ok, error, denied or cancelled");
             values.refuse("status", why);
-            None
+            Outcome::Unknown
         }
-        None => (!is_stated).then_some(ReportedStatus::Ok),
+        None if is_stated => Outcome::Unknown,
+        None => Outcome::Reported(ReportedStatus::Ok),
     }
 }
 

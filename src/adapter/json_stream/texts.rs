@@ -39,6 +39,23 @@ struct Stream {
     part: String,
 }
 
+impl Stream {
+    /// Makes the text another one: adds what is new, and takes back what is not in it. Returns false if that is too late.
+    fn replace(&mut self, text: &str, recorder: &mut Recorder) -> bool {
+        let common = self.said.char_indices().zip(text.chars()).take_while(|((_, one), other)| one == other);
+        let length = common.last().map_or(0, |((at, c), _)| at + c.len_utf8());
+        let (voice, parent) = (self.key.voice(), &self.key.parent);
+        let old = &self.said[length..];
+        if !old.is_empty() && !recorder.take_back(voice, parent.as_ref(), &self.part, old) {
+            return false;
+        }
+        recorder.say(voice, parent.clone(), &text[length..], Continuation::Of(self.part.clone()));
+        self.said.truncate(length);
+        self.said.push_str(&text[length..]);
+        true
+    }
+}
+
 impl Texts {
     /// Adds a piece that continues the last one.
     pub(super) fn delta(&mut self, key: TextKey, text: &str, recorder: &mut Recorder) {
@@ -49,22 +66,17 @@ impl Texts {
         recorder.say(stream.key.voice(), stream.key.parent.clone(), text, Continuation::Of(stream.part.clone()));
     }
 
-    /// Takes the whole text so far.
+    /// Takes the whole text so far, in the place of the one before it.
     pub(super) fn snapshot(&mut self, key: TextKey, text: &str, recorder: &mut Recorder) {
         let stream = self.stream(key.clone());
-        if stream.said.starts_with(text) {
+        // White space at the end is no text.
+        let is_shorter = stream.said.strip_prefix(text).is_some_and(|rest| rest.trim().is_empty());
+        if is_shorter || text.is_empty() || stream.replace(text, recorder) {
             return;
         }
-        let Some(new) = text.strip_prefix(stream.said.as_str()) else {
-            recorder.notice(
-                "stream_differs",
-                "a snapshot of a text does not begin with the text that was streamed before it",
-            );
-            self.forget(&key);
-            return self.delta(key, text, recorder);
-        };
-        recorder.say(stream.key.voice(), stream.key.parent.clone(), new, Continuation::Of(stream.part.clone()));
-        stream.said.push_str(new);
+        recorder.lost_text("stream_differs", "a snapshot of a text differs from the text that was streamed before it");
+        self.forget(&key);
+        self.delta(key, text, recorder);
     }
 
     /// Takes a complete block.
@@ -75,14 +87,12 @@ impl Texts {
         if key.id.is_some() && !self.wholes.insert(hash(&(&key, text))) {
             return;
         }
-        if let Some(stream) = self.forget(&key) {
-            if let Some(rest) = text.strip_prefix(stream.said.as_str()) {
-                return recorder.say(key.voice(), key.parent, rest, Continuation::Of(stream.part));
-            }
-            if stream.said.trim() == text.trim() {
+        if let Some(mut stream) = self.forget(&key) {
+            if stream.said.trim() == text.trim() || stream.replace(text, recorder) {
                 return;
             }
-            recorder.notice("stream_differs", "a complete block differs from the pieces that were streamed before it");
+            recorder
+                .lost_text("stream_differs", "a complete block differs from the pieces that were streamed before it");
         }
         let part = self.fresh();
         recorder.say(key.voice(), key.parent, text, Continuation::Of(part));

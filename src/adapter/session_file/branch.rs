@@ -20,7 +20,7 @@ pub(super) struct Chosen {
     pub(super) differing: usize,
     /// The number of lines before which the user went back.
     pub(super) rewound: usize,
-    /// The numbers of lines, from 1, that name a line before them that is not in the file.
+    /// The numbers of lines of the branch, from 1, that continue a line that is not in the file.
     pub(super) unknown_parents: Vec<usize>,
     /// True if the lines name each other in a circle, so that all are read in the order of the file.
     pub(super) is_circular: bool,
@@ -53,7 +53,7 @@ pub enum BranchError {
     },
 }
 
-/// Chooses a branch by the id of one of its lines, or by the beginning of an id. Default: the branch of the last line.
+/// Chooses a branch by the id of one of its lines, or by a prefix of such an id. Default: the branch of the last line.
 pub(super) fn choose(lines: &[Facts], wanted: Option<&str>) -> Result<Chosen, BranchError> {
     let mut chosen = Chosen { kept: vec![true; lines.len()], ..Chosen::default() };
     let mut by_id: HashMap<&str, usize> = HashMap::new();
@@ -100,6 +100,25 @@ pub(super) fn choose(lines: &[Facts], wanted: Option<&str>) -> Result<Chosen, Br
             nodes.push(index);
         }
     }
+    let mut parents: HashMap<usize, usize> = HashMap::new();
+    for (place, index) in nodes.iter().enumerate() {
+        let line = &lines[*index];
+        if line.parent.is_none() && !line.continues {
+            continue;
+        }
+        if let Some(parent) = line.parent.as_deref().and_then(|parent| by_id.get(parent)) {
+            parents.insert(*index, *parent);
+            continue;
+        }
+        // The line before it in the file is the nearest guess, and loses nothing. A line that names none continues it.
+        let before = place.checked_sub(1).map(|before| nodes[before]);
+        if line.parent.is_some() || before.is_none() {
+            chosen.unknown_parents.push(index + 1);
+        }
+        if let Some(before) = before {
+            parents.insert(*index, before);
+        }
+    }
     let has_tree = nodes.iter().any(|index| lines[*index].parent.is_some());
     let start = match wanted {
         Some(wanted) if !has_tree => return Err(BranchError::None { wanted: wanted.to_owned() }),
@@ -109,24 +128,12 @@ pub(super) fn choose(lines: &[Facts], wanted: Option<&str>) -> Result<Chosen, Br
             _ => return Ok(chosen),
         },
     };
-    let mut parents: HashMap<usize, usize> = HashMap::new();
-    for (place, index) in nodes.iter().enumerate() {
-        let Some(parent) = lines[*index].parent.as_deref() else { continue };
-        match by_id.get(parent) {
-            Some(parent) => drop(parents.insert(*index, *parent)),
-            None => {
-                chosen.unknown_parents.push(index + 1);
-                // The line before it in the file is the nearest guess, and loses nothing.
-                if let Some(before) = place.checked_sub(1) {
-                    parents.insert(*index, nodes[before]);
-                }
-            }
-        }
-    }
     let Some(on) = branch(lines, &nodes, &parents, start) else {
         chosen.is_circular = true;
         return Ok(chosen);
     };
+    // A line that is missing in another branch is no loss for this one.
+    chosen.unknown_parents.retain(|line| on.contains(&(line - 1)));
     let mut ends = Vec::new();
     let followed: HashSet<usize> = parents.values().copied().collect();
     for index in &nodes {
@@ -269,6 +276,28 @@ mod tests {
         let gap = [line("a", ""), line("b", "a"), line("d", "c"), line("e", "d")];
         assert_eq!(kept(&gap, None), "a b d e");
         assert_eq!(choose(&gap, None).unwrap().unknown_parents, [3]);
+    }
+
+    #[test]
+    fn a_line_that_is_missing_in_another_branch_is_not_missing_in_this_one() {
+        let lines = [line("a", ""), line("b", "x"), line("c", "a")];
+        let chosen = |wanted| choose(&lines, wanted).unwrap();
+        assert_eq!((kept(&lines, None), chosen(None).unknown_parents), ("a c".to_owned(), vec![]));
+        assert_eq!((kept(&lines, Some("b")), chosen(Some("b")).unknown_parents), ("a b".to_owned(), vec![2]));
+    }
+
+    #[test]
+    fn a_line_that_continues_the_conversation_belongs_to_the_lines_before_it() {
+        let continues = |id: &str| Facts { continues: true, ..line(id, "") };
+        let within = [line("a", ""), line("b", "a"), continues("c"), line("d", "c")];
+        assert_eq!(
+            (kept(&within, None), choose(&within, None).unwrap().unknown_parents),
+            ("a b c d".to_owned(), vec![])
+        );
+        // The lines before it are in no other line of the file.
+        for begins in [&[continues("a"), line("b", "a")][..], &[continues("a")]] {
+            assert_eq!(choose(begins, None).unwrap().unknown_parents, [1]);
+        }
     }
 
     #[test]

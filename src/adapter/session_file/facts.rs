@@ -14,6 +14,8 @@ pub struct Facts {
     pub id: Option<String>,
     /// The id of the line before it in the conversation.
     pub parent: Option<String>,
+    /// True if the line has no parent although the conversation began before it: the first line after a compaction.
+    pub continues: bool,
     /// The time in milliseconds since 1970.
     pub at: Option<i64>,
     /// The id of the model's message that the line is a part of. All lines of a message are in the same branches.
@@ -222,12 +224,15 @@ fn of_claude(line: &Value) -> Facts {
         Some([block]) => block.get("tool_use_id").and_then(Value::as_str),
         _ => None,
     };
+    // After a compaction the conversation begins anew; this key names the line before it.
+    let parent = text("parentUuid").or_else(|| text("logicalParentUuid"));
+    let is_boundary = kind == "system" && line.get("subtype").and_then(Value::as_str) == Some("compact_boundary");
     Facts {
         content: message.and_then(|message| message.get("content")).map(hash).unwrap_or_default(),
         started: agent.zip(call).map(|(agent, call)| (agent.to_owned(), call.to_owned())),
         id: text("uuid"),
-        // After a compaction the conversation begins anew; this key names the line before it.
-        parent: text("parentUuid").or_else(|| text("logicalParentUuid")),
+        continues: parent.is_none() && (is_boundary || is_true("isCompactSummary")),
+        parent,
         at: line.get("timestamp").and_then(moment),
         message: id.map(str::to_owned),
         tokens: id.and_then(|_| message?.get("usage")).map(tokens),

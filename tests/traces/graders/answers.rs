@@ -186,8 +186,13 @@ fn the_last_block_of_json_is_the_answer_even_if_it_is_broken() {
     check(&answer(&format!("{first}No:\n```json\n{{\"a\":2,}}\n```\nOr not.")), &[(is_1, Fail(0.0, &[0], "broken"))]);
     check(&answer(&format!("{first}No:\n```json\n{{\"a\":2")), &[(is_1, Fail(0.0, &[0], "broken"))]);
     // A block of something else is no block of JSON.
-    for more in ["```\nplain text\n```", "```sh\nls\n```", "That is all."] {
+    for more in ["```\nplain text\n```", "```\n0\n```", "```sh\nls\n```", "That is all."] {
         check(&answer(&format!("{first}{more}")), &[(is_1, Pass(&[0]))]);
+    }
+    for block in
+        ["~~~json\n{\"a\":1}\n~~~\n", "````json\n{\"a\":1,\"md\":\n\"```\"}\n````", "```json x=\"y\"\n{\"a\":1}\n```"]
+    {
+        check(&answer(&format!("Here:\n\n{block}")), &[(is_1, Pass(&[0]))]);
     }
 }
 

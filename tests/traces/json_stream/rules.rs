@@ -43,7 +43,7 @@ fn pieces_wholes_and_snapshots_are_said_once() {
     assert_eq!(said(&[piece(json!("a"), "on"), whole(json!("a"), "one"), piece(json!("b"), "two")]), ["one\n\ntwo"]);
     assert_eq!(said(&[whole(json!("a"), "one"), whole(json!("a"), "one"), whole(json!("a"), "two")]), ["one\n\ntwo"]);
     assert_eq!(said(&[whole(Value::Null, "one"), whole(Value::Null, "one")]), ["one\n\none"]);
-    assert_eq!(said(&[so_far(json!(1), "o"), so_far(json!(1), "one"), so_far(json!(1), "on")]), ["one"]);
+    assert_eq!(said(&[so_far(json!(1), "o"), so_far(json!(1), "one"), so_far(json!(1), "on")]), ["on"]);
     // A call between two texts without an id makes the second one another.
     let call = json!({"call": "c"});
     assert_eq!(
@@ -53,7 +53,9 @@ fn pieces_wholes_and_snapshots_are_said_once() {
     let thought = json!({"thought": "hm", "id": "a"});
     assert_eq!(said(&[thought.clone(), thought, whole(json!("a"), "hm")]), ["hm", "hm"]);
     let differs = run(TEXTS, &[piece(json!("a"), "one"), whole(json!("a"), "two")]);
-    assert_eq!((texts(&differs), notices(&differs)[0].0.as_str()), (vec!["one\n\ntwo".to_owned()], "stream_differs"));
+    assert_eq!((texts(&differs), notices(&differs)), (vec!["two".to_owned()], Vec::new()));
+    let late = run(TEXTS, &[piece(json!("a"), "one"), json!({"thought": "hm", "id": "t"}), whole(json!("a"), "two")]);
+    assert_eq!((texts(&late).len(), notices(&late)[0].0.as_str()), (3, "stream_differs"));
 }
 
 /// The losses of the notices of a session.
@@ -64,6 +66,46 @@ fn lost(rules: &str, lines: &[Value]) -> Vec<String> {
     );
     let told = |event: &Value| Some(format!("{} {}", event["code"].as_str()?, event["lost"].as_str()?));
     events.iter().filter(|event| event["type"] == "notice").filter_map(told).collect()
+}
+
+#[test]
+fn a_text_that_the_agent_takes_back_is_replaced_or_lost() {
+    let rules = "  - {when: has(line.delta), emit: {message: {delta: line.delta, id: line.id}}}\n  \
+                 - {when: has(line.whole), emit: {message: {text: line.whole, id: line.id}}}\n  \
+                 - {when: has(line.so_far), emit: {message: {snapshot: line.so_far, id: line.id}}}\n  \
+                 - {when: has(line.thought), emit: {thought: {text: line.thought}}}\n";
+    let said = |key: &str, text: &str| json!({key: text, "id": "a"});
+    for (first, later) in [
+        (said("so_far", "Done. I also deleted it."), said("so_far", "Done.")),
+        (said("so_far", "I cannot do it."), said("so_far", "Done.")),
+        (said("delta", "I cannot do it."), said("so_far", "Done.")),
+        (said("delta", "I cannot do it."), said("whole", "Done.")),
+    ] {
+        let lines = [first.clone(), later.clone()];
+        assert_eq!(lost(rules, &lines), [""; 0], "{first} {later}");
+        assert_eq!(texts(&run(&format!("stream:\n{rules}"), &lines)), ["Done."], "{first} {later}");
+        // After another event, the text is final.
+        let lines = [first.clone(), json!({"thought": "hm"}), later.clone()];
+        assert_eq!(lost(rules, &lines), ["stream_differs text"], "{first} {later}");
+    }
+    let grows = ["Do", "Done.", "Done. \n", "Done."].map(|text| said("so_far", text));
+    assert_eq!(lost(rules, &grows), [""; 0]);
+}
+
+#[test]
+fn a_call_that_only_a_notice_shows_is_lost() {
+    let rules = |lost: &str| {
+        format!(
+            "  - {{when: line.type == 'tool', emit: {{tool-call: {{id: line.id}}}}}}\n  \
+             - {{when: line.type == 'replaced', emit: {{notice: {{code: \"'replaced'\", text: \"'all'\"{lost}}}}}}}\n"
+        )
+    };
+    let known = json!({"type": "tool", "id": "c1"});
+    let replaced = json!({"type": "replaced", "messages": [{"toolCalls": [{"id": "c1", "name": "sh", "args": {"command": "rm x"}}]}]});
+    assert_eq!(lost(&rules(""), std::slice::from_ref(&replaced)), ["unmapped_line call"]);
+    assert_eq!(lost(&rules(""), &[known, replaced.clone()]), [""; 0]);
+    // A notice that reports the loss itself is enough.
+    assert_eq!(lost(&rules(", lost: \"'line'\""), &[replaced]), ["replaced line"]);
 }
 
 #[test]

@@ -88,7 +88,10 @@ fn files_that_an_agent_writes_after_its_answer_are_told() {
     let project = Project::new();
     project.case("a", "graders: [{files: {exists: [late.txt]}}, {budget: {time: 4s}}]", "");
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s"}"#;
-    project.write("agent.sh", &format!("echo x > early.txt\necho '{result}'\nsleep \"$1\"\necho x > late.txt\n"));
+    project.write(
+        "agent.sh",
+        &format!("touch -d 2099-01-01 early.txt\necho '{result}'\nsleep \"$1\"\necho x > late.txt\n"),
+    );
     for (name, wait) in [("late", "6"), ("soon", "0.1")] {
         let command = format!("command: [sh, '{{project}}/agent.sh', '{wait}', '{{prompt}}']");
         project.harness(name, &format!("adapter: claude-code-stream\n{command}\ntimeouts: {{grace: 60s}}"));

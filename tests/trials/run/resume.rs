@@ -239,6 +239,35 @@ fn an_interrupted_run_ends_with_130_and_goes_on() {
 }
 
 #[test]
+fn what_an_interrupted_attempt_had_cost_counts_in_the_resumed_run() {
+    let project = Project::new();
+    for case in ["a", "b"] {
+        project.case(case, "", "");
+    }
+    let agent = r#"cd "$(dirname "$0")"; echo '{"cost":3}'; [ -e flag ] || sleep 60; echo '{"say":"done"}'"#;
+    project.write("agent.sh", agent);
+    project.harness(
+        "paid",
+        "adapter: json-stream\ncommand: [sh, '{project}/agent.sh']\nprompt-via: stdin\nstream:\n  - when: has(line.cost)\n    emit: [{usage: {scope: session, cost-usd: line.cost}}]\n  - when: has(line.say)\n    emit: [{message: {text: line.say}}, {stop: {reason: end_turn}}]\n",
+    );
+    let args = ["run", "--jobs", "1", "--harness", "paid", "--max-cost", "2"];
+    let child = until(&project, &args, "the cost was read", || {
+        let files = project.files(".evals").into_iter();
+        files
+            .filter(|(name, _)| name.ends_with("wire.jsonl"))
+            .any(|(_, text)| text.windows(6).any(|it| it == b"cost\\\""))
+    });
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    std::fs::write(project.path("flag"), "").unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(3).says("US dollars are spent");
+    project.evals(&["run", "--resume", "latest", "--max-cost", "100"]).exits(0);
+    let earlier = project.result("a/paid/default/1")["earlier_attempts"].clone();
+    assert_eq!((&earlier["count"], &earlier["cost_usd"]), (&1.into(), &3.0.into()), "{earlier}");
+    assert_eq!(earlier["cost_unknown"], 1, "the agent may have cost more: {earlier}");
+}
+
+#[test]
 fn a_terminal_that_closes_interrupts_the_run_once() {
     let (project, flag) = project();
     // The tests themselves may run under `nohup`, which their children would inherit.
@@ -323,6 +352,26 @@ fn a_run_at_work_is_not_gone_on_with_by_another() {
     project.evals(&["run", "--resume", "latest"]).exits(2).says("another evals process is using");
     std::fs::write(flag, "").unwrap();
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_workspace_of_a_case_that_changed_during_the_run_is_not_rebuilt_from_its_new_source() {
+    let project = Project::new();
+    let (graders, keep) = ("graders: [{files: {exists: [made]}}]", ["--keep-workspace", "never"]);
+    project.case("a", &format!("trials: 2\n{graders}"), "");
+    // The second trial crashes until the mark of the first is removed.
+    let once = "[ -e '{project}/once' ] && exit 7; touch '{project}/once'; echo done";
+    project.harness("mine", &format!("adapter: output-only\ncommand: [sh, -c, \"{once}\"]"));
+    project.evals(&[&["run", "--harness", "mine", "--jobs", "1"][..], &keep].concat());
+    assert_eq!(project.result("a/mine/default/1")["verdict"], "fail");
+    assert_eq!(project.result("a/mine/default/2")["verdict"], "errored");
+    std::fs::remove_file(project.path("once")).unwrap();
+    project.case("a", &format!("trials: 2\nworkspace: {{files: {{made: x}}}}\n{graders}"), "");
+    project.evals(&["run", "--resume", "latest", "--rerun", "errored", "--changed", "keep"]);
+    let graded = project.evals(&["grade", "latest", "--format", "json"]).json();
+    let first = graded["results"].as_array().unwrap().iter().find(|result| result["trial"] == 1).unwrap().clone();
+    assert_eq!(first["verdict"], "ungraded", "{first}");
+    assert!(first.to_string().contains("changed during the run"), "{first}");
 }
 
 #[test]
