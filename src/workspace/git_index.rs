@@ -19,7 +19,7 @@ const LINK: u32 = 0o120_000;
 /// Returns the tracked files and links of the repository in a folder, relative to the folder. Returns none if the folder
 /// has no repository of its own, or one with an index that cannot be read.
 pub(super) fn tracked(folder: &Path) -> BTreeSet<PathBuf> {
-    regular::read(&folder.join(".git/index")).ok().and_then(|index| paths(&index)).unwrap_or_default()
+    regular::read(folder.join(".git/index")).ok().and_then(|index| paths(&index)).unwrap_or_default()
 }
 
 /// Returns the paths of the files and links in an index of the versions 2 to 4, or `None` if it is not one.
