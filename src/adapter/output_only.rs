@@ -61,7 +61,9 @@ impl Translator {
         } else {
             vec![serde_json::from_str(text).ok()?]
         };
-        let result = lines.iter().rev().find(|line| line.kind.get() == Some("result") && line.is_outcome())?;
+        // Any program may write JSON of the type `result`; that of Claude Code says more.
+        let is_result = |line: &&Line<'_>| line.kind.get() == Some("result") && line.says_how_it_ended();
+        let result = lines.iter().rev().find(is_result)?;
         let init = lines.iter().find(|line| line.kind.get() == Some("system") && line.subtype.get() == Some("init"));
         let header = recorder.header();
         header.agent = Some(Agent {
@@ -197,7 +199,8 @@ mod tests {
 
     #[test]
     fn json_that_is_no_envelope_is_text() {
-        for text in [r#"{"type":"result"}"#, r#"{"a":1}"#, "[1, 2]", "{broken", "[info] started"] {
+        let result = r#"{"type":"result","result":"42"}"#;
+        for text in [result, r#"{"type":"result"}"#, r#"{"a":1}"#, "[1, 2]", "{broken", "[info] started"] {
             let (events, header) = run(&[text, "more"], Some(0));
             assert_eq!(stop(&events).output.as_deref(), Some(format!("{text}\nmore").as_str()));
             let (events, _) = run(&[text], Some(0));

@@ -393,7 +393,12 @@ impl<'a> Line<'a> {
 
     /// Returns true if a line of the type `result` is one of Claude Code's.
     pub(crate) fn is_outcome(&self) -> bool {
-        self.subtype.get().is_some() || self.is_error != Stated::Absent || self.result.0.is_some()
+        self.says_how_it_ended() || self.result.0.is_some()
+    }
+
+    /// Returns true if a `result` line says how the turn ended, and not only with which text.
+    pub(crate) fn says_how_it_ended(&self) -> bool {
+        self.subtype.get().is_some() || self.is_error != Stated::Absent
     }
 
     /// Returns true if the program wrote the message of the line in the name of the model.
