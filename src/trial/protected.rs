@@ -172,13 +172,14 @@ pub(super) fn without_putting_back(warning: &Warning) -> Warning {
 }
 
 /// Returns true if a glob that applies to an ignored file has the name of its ignored folder in it. `now` has the files
-/// that are not ignored.
+/// that are not ignored, and the ignored folders in which git tracks files.
 fn names_what_is_ignored(globs: &[PathGlob], path: &Path, now: &Tree) -> bool {
     let has_files =
         |folder: &Path| now.entries.range(folder.to_owned()..).next().is_some_and(|it| it.0.starts_with(folder));
     let mut above: Vec<&Path> = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
     above.reverse();
-    let ignored = above.into_iter().find(|folder| !has_files(folder)).and_then(Path::file_name);
+    let is_ignored = |folder: &&Path| now.entered.contains(*folder) || !has_files(folder);
+    let ignored = above.into_iter().find(is_ignored).and_then(Path::file_name);
     let names = |glob: &PathGlob| glob.to_string().split('/').any(|part| ignored.is_some_and(|name| name == part));
     globs.iter().any(|glob| names(glob) && covers(glob, path))
 }

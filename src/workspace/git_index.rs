@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::regular;
 
-/// The length of the fixed part of an entry, with an object name of 20 bytes.
-const FIXED: usize = 62;
+/// The length of the fixed part of an entry without the object's name.
+const FIXED: usize = 42;
 /// The flag of an entry that has two more bytes of flags.
 const EXTENDED: u16 = 0x4000;
 /// The type bits of a mode, and those of a regular file and of a link.
@@ -17,24 +17,47 @@ const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 
 /// Returns the tracked files and links of the repository in a folder, relative to the folder. Returns none if the folder
-/// has no repository of its own, or one with an index that cannot be read.
+/// has no repository of its own, or one with an index that cannot be read. Of an index in two files, files are included that
+/// git does not track any more.
 pub(super) fn tracked(folder: &Path) -> BTreeSet<PathBuf> {
-    regular::read(folder.join(".git/index")).ok().and_then(|index| paths(&index)).unwrap_or_default()
+    let Some(git) = git_folder(folder) else { return BTreeSet::new() };
+    let read = |name: &str| regular::read(git.join(name)).ok().and_then(|index| paths(&index));
+    let Some((mut found, shared)) = read("index") else { return BTreeSet::new() };
+    if let Some(shared) = shared {
+        found.extend(read(&format!("sharedindex.{shared}")).map(|(paths, _)| paths).unwrap_or_default());
+    }
+    found
 }
 
-/// Returns the paths of the files and links in an index of the versions 2 to 4, or `None` if it is not one.
-/// Source: Documentation/gitformat-index of git.
-fn paths(index: &[u8]) -> Option<BTreeSet<PathBuf>> {
+/// Returns the folder of git's own files, which a file `.git` names in a linked worktree and in a submodule.
+fn git_folder(folder: &Path) -> Option<PathBuf> {
+    let git = folder.join(".git");
+    if git.is_dir() {
+        return Some(git);
+    }
+    let text = regular::read_to_string(&git).ok()?;
+    Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
+}
+
+/// Returns the paths of the files and links in an index of the versions 2 to 4, and the name of the index with the other
+/// entries, if there is one. Returns `None` if it is no index. Source: Documentation/gitformat-index of git.
+fn paths(index: &[u8]) -> Option<(BTreeSet<PathBuf>, Option<String>)> {
+    // The length of the objects' names is in no header: it is that of the digest at the end.
+    [20, 32].into_iter().find_map(|length| entries(index, length))
+}
+
+fn entries(index: &[u8], name_length: usize) -> Option<(BTreeSet<PathBuf>, Option<String>)> {
     let version = u32_at(index, 4)?;
     if !index.starts_with(b"DIRC") || !(2..=4).contains(&version) {
         return None;
     }
+    let fixed = FIXED + name_length;
     let (mut found, mut name) = (BTreeSet::new(), Vec::new());
     let mut at = 12;
     for _ in 0..u32_at(index, 8)? {
         let mode = u32_at(index, at + 24)?;
-        let flags = u16::from_be_bytes(index.get(at + FIXED - 2..at + FIXED)?.try_into().ok()?);
-        let mut begin = at + FIXED + if flags & EXTENDED == 0 { 0 } else { 2 };
+        let flags = u16::from_be_bytes(index.get(at + fixed - 2..at + fixed)?.try_into().ok()?);
+        let mut begin = at + fixed + if flags & EXTENDED == 0 { 0 } else { 2 };
         if version == 4 {
             let (cut, length) = offset(index.get(begin..)?)?;
             begin += length;
@@ -49,14 +72,25 @@ fn paths(index: &[u8]) -> Option<BTreeSet<PathBuf>> {
         // Before version 4, an entry is padded with one to eight zeros to a multiple of eight bytes.
         at = if version == 4 { end + 1 } else { at + ((end - at) / 8 + 1) * 8 };
         let path = Path::new(OsStr::from_bytes(&name));
-        if name.is_empty() || path.is_absolute() {
+        if path.is_absolute() {
             return None;
         }
-        if matches!(mode & TYPE, FILE | LINK) {
+        // An entry without a name takes the place of one in the other file.
+        if !name.is_empty() && matches!(mode & TYPE, FILE | LINK) {
             found.insert(path.to_owned());
         }
     }
-    Some(found)
+    // Extensions, each with a signature and a length, and the digest. Anything else is an index of another form.
+    let mut shared = None;
+    while at + name_length < index.len() {
+        let length = u32_at(index, at + 4)? as usize;
+        let extension = index.get(at + 8..at + 8 + length)?;
+        if index[at..].starts_with(b"link") {
+            shared = extension.get(..name_length).map(|name| name.iter().map(|byte| format!("{byte:02x}")).collect());
+        }
+        at += 8 + length;
+    }
+    (at + name_length == index.len()).then_some((found, shared))
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -115,6 +149,22 @@ mod tests {
             assert_eq!(tracked(root.path()).len(), 11, "version {version}");
             git(&["rm", "-q", "--cached", "later"]);
         }
+        git(&["update-index", "--split-index"]);
+        fs::write(root.path().join("later"), "").unwrap();
+        git(&["add", "later"]);
+        assert_eq!(tracked(root.path()).len(), 11);
+        git(&["rm", "-q", "--cached", "later"]);
+        git(&["update-index", "--no-split-index"]);
+        git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"]);
+        git(&["worktree", "add", "-q", "tree"]);
+        assert_eq!(tracked(&root.path().join("tree")), listed);
+        let wide = root.path().join("wide");
+        fs::create_dir(&wide).unwrap();
+        fs::write(wide.join("a"), "").unwrap();
+        for words in [&["init", "-q", "--object-format=sha256", "."][..], &["add", "a"]] {
+            assert!(Command::new("git").args(words).current_dir(&wide).status().unwrap().success());
+        }
+        assert_eq!(tracked(&wide), BTreeSet::from([PathBuf::from("a")]));
         let index = fs::read(root.path().join(".git/index")).unwrap();
         for length in 0..index.len() {
             let _ = paths(&index[..length]);

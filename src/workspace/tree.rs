@@ -44,6 +44,8 @@ pub struct Tree {
     pub has_ignored: bool,
     /// The first files and folders that were left out as ignored, each with its size in bytes.
     pub ignored: BTreeMap<PathBuf, u64>,
+    /// The ignored folders that were read, because git tracks files in them.
+    pub entered: BTreeSet<PathBuf>,
     /// Folders whose content is unknown, and links whose target is unknown, each with the reason.
     pub unread: BTreeMap<PathBuf, Unread>,
     /// The state of the workspace that no patch can hold.
@@ -67,7 +69,7 @@ impl Ignore {
     /// Returns an error if a `.gitignore` exists and cannot be read, or a glob is none: the rules are unknown.
     pub fn of(original: &Path, globs: &[String]) -> io::Result<Self> {
         let mut builder = GitignoreBuilder::new(original);
-        let mut folders = vec![original.to_owned()];
+        let (mut folders, mut repositories) = (vec![original.to_owned()], Vec::new());
         while let Some(folder) = folders.pop() {
             let file = folder.join(".gitignore");
             let text = match regular::read(&file) {
@@ -94,6 +96,9 @@ impl Ignore {
             };
             for entry in entries {
                 let entry = entry.map_err(|error| named(&folder, &error))?;
+                if entry.file_name() == ".git" {
+                    repositories.push(folder.clone());
+                }
                 let is_folder = match entry.file_type() {
                     Ok(kind) => kind.is_dir(),
                     Err(error) if error.kind() == ErrorKind::NotFound => false,
@@ -113,12 +118,22 @@ impl Ignore {
         let wrong = |error| io::Error::other(format!("the rules of `.gitignore` and `workspace.ignore`: {error}"));
         let (rules, of_case) = (builder.build().map_err(wrong)?, of_case.build().map_err(wrong)?);
         let is_covered = |rules: &Gitignore, path: &Path| rules.matched_path_or_any_parents(path, false).is_ignore();
-        let tracked: BTreeSet<PathBuf> = git_index::tracked(original)
-            .into_iter()
+        let tracked: BTreeSet<PathBuf> = repositories
+            .iter()
+            .flat_map(|repository| {
+                let below = repository.strip_prefix(original).unwrap_or(Path::new(""));
+                git_index::tracked(repository).into_iter().map(|path| below.join(path))
+            })
             .filter(|path| is_covered(&rules, path) && !is_covered(&of_case, path))
             .collect();
-        let folders = tracked.iter().flat_map(|path| path.ancestors().skip(1)).map(Path::to_owned).collect();
+        let above = |path: &PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
+        let folders = tracked.iter().flat_map(above).filter(|folder| !folder.as_os_str().is_empty()).collect();
         Ok(Self { rules, tracked, folders })
+    }
+
+    /// Returns true for an ignored folder with tracked files.
+    fn is_entered(&self, folder: &Path) -> bool {
+        self.folders.contains(folder) && self.rules.matched_path_or_any_parents(folder, true).is_ignore()
     }
 
     fn covers(&self, path: &Path, is_folder: bool) -> bool {
@@ -130,7 +145,7 @@ impl Ignore {
             return false;
         }
         // Below an ignored folder that is entered for a tracked file, everything else is ignored.
-        let is_entered = path.parent().is_some_and(|folder| self.folders.contains(folder));
+        let is_entered = path.parent().is_some_and(|folder| self.is_entered(folder));
         let matched = match is_entered {
             true => self.rules.matched_path_or_any_parents(path, is_folder),
             false => self.rules.matched(path, is_folder),
@@ -166,7 +181,7 @@ impl Tree {
     /// Returns an error if the folder cannot be read. A file that vanishes during the reading is left out.
     pub fn read(root: &Path, ignore: &Ignore) -> io::Result<Self> {
         let (mut ignored_bytes, mut has_ignored, mut ignored) = (0, false, BTreeMap::new());
-        let (mut repositories, mut all_ignored) = (BTreeSet::new(), BTreeSet::new());
+        let (mut repositories, mut all_ignored, mut entered) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let mut tree = Self::gather(root, |path, meta| {
             if path.file_name().is_some_and(|name| name == ".git") {
                 repositories.insert(path.to_owned());
@@ -182,8 +197,12 @@ impl Tree {
                 }
                 return false;
             }
+            if meta.is_dir() && ignore.is_entered(path) {
+                entered.insert(path.to_owned());
+            }
             true
         })?;
+        tree.entered = entered;
         (tree.beyond.repositories, tree.beyond.ignored) = (repositories, all_ignored);
         (tree.ignored_bytes, tree.has_ignored, tree.ignored) = (ignored_bytes, has_ignored, ignored);
         Ok(tree)
@@ -238,6 +257,7 @@ impl Tree {
             ignored_bytes: 0,
             has_ignored: false,
             ignored: BTreeMap::new(),
+            entered: BTreeSet::new(),
             unread,
             beyond,
         })
@@ -334,6 +354,7 @@ mod tests {
         assert_eq!(names, [".gitignore", "dist/index.js", "kept.log", "out/a"]);
         let ignored: Vec<&str> = tree.ignored.keys().filter_map(|path| path.to_str()).collect();
         assert_eq!(ignored, ["dist/new.js", "dist/sub", "other.log"]);
+        assert_eq!(tree.entered.iter().collect::<Vec<_>>(), [Path::new("dist")]);
         // What the case ignores is ignored, tracked or not.
         let ignore = Ignore::of(root.path(), &["dist".to_owned()]).unwrap();
         assert!(ignore.covers(Path::new("dist"), true) && !ignore.covers(Path::new("kept.log"), false));

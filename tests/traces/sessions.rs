@@ -331,7 +331,15 @@ fn what_the_program_writes_is_no_message_and_times_never_go_back() {
     assert_eq!(of(&trace, "thought").len(), 0);
     assert_eq!(
         codes(&trace),
-        ["time_order", "synthetic_message", "compact_summary", "slash_command", "unknown_line", "malformed_line"]
+        [
+            "time_order",
+            "synthetic_message",
+            "compact_summary",
+            "slash_command",
+            "unknown_line",
+            "malformed_line",
+            "usage_incomplete"
+        ]
     );
     let times: Vec<u64> = trace[1..].iter().map(|event| event["at_ms"].as_u64().unwrap()).collect();
     assert!(times.is_sorted() && *times.last().unwrap() == 10_000, "{times:?}");
@@ -815,6 +823,12 @@ fn a_command_of_codex_that_goes_on_has_the_outcome_that_a_later_call_shows() {
         ([poll("c2", 5, running), poll("c3", 5, "Process exited with code 101")].concat(), "error", Some(101)),
         (ended("failed", 101), "error", Some(101)),
         (ended("completed", 0), "ok", Some(0)),
+        // Earlier versions write no status.
+        (
+            vec![line("event_msg", json!({"type": "exec_command_end", "call_id": "c1", "exit_code": 1}))],
+            "error",
+            Some(1),
+        ),
         // The end of another command, and none.
         (poll("c2", 6, "Process exited with code 0"), "unfinished", None),
         (poll("c2", 5, running), "unfinished", None),

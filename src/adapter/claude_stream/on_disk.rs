@@ -236,6 +236,7 @@ impl Translator {
         let Some(message) = &line.message.0 else { return recorder.notice("unknown_line", text) };
         let parent = line.parent();
         if line.is_compact_summary.is_true() {
+            self.was_compacted = true;
             return recorder.notice("compact_summary", texts(message));
         }
         let is_result = |kind: &str| kind.ends_with("tool_result");

@@ -22,7 +22,7 @@ impl Block<'_> {
 
 /// Returns the blocks of a text. A block ends with a fence of the same character that is at least as long as the fence
 /// that opens it. Source: CommonMark 0.31, section 4.5. Agents also write a fence behind other text: a fence at the end of a
-/// line closes a block, and one with the word `json` opens one.
+/// line closes or opens a block, and one with the word `json` opens one.
 pub fn blocks(text: &str) -> Vec<Block<'_>> {
     let mut found = Vec::new();
     let mut open: Option<(char, usize, &str, usize)> = None;
@@ -59,7 +59,7 @@ fn opening(line: &str) -> Option<(char, usize, &str)> {
     let info = fence.trim_start_matches(mark);
     let length = fence.len() - info.len();
     let info = info.trim();
-    let opens = begin == 0 || Block { info, text: "" }.is_json();
+    let opens = begin == 0 || info.is_empty() || Block { info, text: "" }.is_json();
     (opens && !(mark == '`' && info.contains('`'))).then_some((mark, length, info))
 }
 
@@ -79,6 +79,7 @@ mod tests {
         assert_eq!(found("```\n1\n"), one("", "1\n"));
         assert_eq!(found("- a:\n     ```JSON\n     1\n     ```\n"), one("JSON", "     1\n     "));
         assert_eq!(found("Here: ```json\n{}```\n"), one("json", "{}"));
+        assert_eq!(found("It is ```\n{}\n```\n"), one("", "{}\n"));
         assert_eq!(found("`a` and ```b``` and ``` c\n"), Vec::new());
         assert_eq!(found("```js\n1\n```\n```\n2\n```\n").len(), 2);
         assert!(blocks("```JSON\n").iter().all(Block::is_json) && !blocks("```jsonl\n").iter().any(Block::is_json));

@@ -188,7 +188,7 @@ pub struct Answer {
 }
 
 /// Returns the JSON that an answer is, or that its last fenced block of JSON contains. A block that says `json` is one even if
-/// it cannot be read. If no block says so, a block that says nothing is one if it can be read.
+/// it cannot be read; a block that says nothing is one if it can be read.
 pub fn in_answer(output: &str) -> Result<Answer, String> {
     let read = |text: &str| {
         let value = serde_json::from_str(text)?;
@@ -199,13 +199,16 @@ pub fn in_answer(output: &str) -> Result<Answer, String> {
         Err(error) => error,
     };
     let blocks = fences::blocks(output);
-    let of_json =
-        blocks.iter().rev().find(|block| block.is_json()).map(|block| {
-            read(block.text.trim()).map_err(|error| format!("the last block of JSON is broken ({error})"))
-        });
-    let last = of_json.or_else(|| {
-        let plain = blocks.iter().rev().filter(|block| block.word().is_empty());
-        plain.filter_map(|block| read(block.text.trim()).ok()).next().map(Ok)
+    let is_told = blocks.iter().any(fences::Block::is_json);
+    // Beside a block that says `json`, a number alone in a block that says nothing is the output of something.
+    let counts = |answer: &Answer| !is_told || answer.value.is_object() || answer.value.is_array();
+    let last = blocks.iter().rev().find_map(|block| {
+        let answer = read(block.text.trim());
+        match block.is_json() {
+            true => Some(answer.map_err(|error| format!("the last block of JSON is broken ({error})"))),
+            false if block.word().is_empty() => answer.ok().filter(counts).map(Ok),
+            false => None,
+        }
     });
     last.unwrap_or_else(|| Err(format!("the output is not JSON ({error})")))
 }

@@ -11,8 +11,7 @@ pub fn wrong(schema: &Value) -> Option<String> {
         key => CHECKS.contains(&key) || OF_SCHEMAS.contains(&key) || OF_NAMES.contains(&key),
     };
     let keys: Vec<&String> = schema.as_object().into_iter().flat_map(|map| map.keys()).collect();
-    let draft = schema.get("$schema").and_then(Value::as_str).and_then(draft);
-    if let Some(wrong) = misspelt(schema).or_else(|| too_new(schema, draft?)) {
+    if let Some(wrong) = misspelt(schema).or_else(|| not_in_draft(schema, Draft::Of2020)) {
         return Some(wrong);
     }
     if keys.is_empty() || keys.iter().any(|key| checks(key)) {
@@ -43,8 +42,9 @@ fn misspelt_format(format: &str) -> Option<String> {
     Some(format!("JSON Schema has no format `{format}`, so it checks nothing; did you mean `{near}`?"))
 }
 
-/// Returns the draft that a `$schema` names, if it is one that lacks a known keyword.
-fn draft(uri: &str) -> Option<Draft> {
+/// Returns the draft that the `$schema` of a schema names, if it is one that lacks a known keyword.
+fn draft(schema: &Value) -> Option<Draft> {
+    let uri = schema.get("$schema")?.as_str()?;
     let drafts = [("draft-04", Draft::Four), ("draft-06", Draft::Six), ("draft-07", Draft::Seven)];
     let drafts = drafts.into_iter().chain([("2019-09", Draft::Of2019)]);
     drafts.into_iter().find(|(part, _)| uri.contains(part)).map(|(_, draft)| draft)
@@ -60,14 +60,26 @@ enum Draft {
     Of2020,
 }
 
-/// Returns a keyword that the draft of the schema does not have.
-fn too_new(schema: &Value, draft: Draft) -> Option<String> {
-    let keys = schema.as_object().into_iter().flat_map(|map| map.keys());
-    let is_newer = |key: &&String| SINCE.iter().any(|(since, words)| *since > draft && words.contains(&key.as_str()));
-    let told = |key: &String| {
-        format!("the draft that its `$schema` names has no keyword `{key}`, so it checks nothing; name a newer draft")
+/// Returns what is wrong with a keyword or a format that the draft of the schema does not have. `around` is the draft of the
+/// schema around it.
+fn not_in_draft(schema: &Value, around: Draft) -> Option<String> {
+    let draft = draft(schema).unwrap_or(around);
+    let map = schema.as_object()?;
+    let is_newer = |key: &str| SINCE.iter().any(|(since, words)| *since > draft && words.contains(&key));
+    let is_gone = |key: &str| match key {
+        "$recursiveRef" => draft != Draft::Of2019,
+        // Beside a list of schemas in `items` it has a meaning in every draft.
+        "additionalItems" => draft == Draft::Of2020 && !map.get("items").is_some_and(Value::is_array),
+        _ => false,
     };
-    keys.into_iter().find(is_newer).map(told).or_else(|| schemas(schema).into_iter().find_map(|it| too_new(it, draft)))
+    if let Some(key) = map.keys().find(|key| is_newer(key) || is_gone(key)) {
+        return Some(format!("the draft of the schema has no keyword `{key}`, so it checks nothing; see `$schema`"));
+    }
+    let format = map.get("format").and_then(Value::as_str);
+    if let Some(format) = format.filter(|format| draft < Draft::Of2019 && ["duration", "uuid"].contains(format)) {
+        return Some(format!("the draft of the schema has no format `{format}`, so it checks nothing; see `$schema`"));
+    }
+    schemas(schema).into_iter().find_map(|within| not_in_draft(within, draft))
 }
 
 /// The keywords that a draft added.
@@ -83,7 +95,6 @@ const SINCE: [(Draft, &[&str]); 4] = [
             "unevaluatedProperties",
             "minContains",
             "maxContains",
-            "$recursiveRef",
         ],
     ),
     (Draft::Of2020, &["prefixItems", "$dynamicRef"]),
@@ -223,6 +234,9 @@ mod tests {
             (json!({"properties": {"at": {"format": "datetime"}}}), "did you mean `date-time`"),
             (json!({"$schema": SEVEN, "dependentRequired": {"a": ["b"]}}), "no keyword `dependentRequired`"),
             (json!({"$schema": SEVEN, "properties": {"l": {"prefixItems": [true]}}}), "no keyword `prefixItems`"),
+            (json!({"$schema": SEVEN, "format": "uuid"}), "no format `uuid`"),
+            (json!({"properties": {"a": {"$schema": SEVEN, "minContains": 1}}}), "no keyword `minContains`"),
+            (json!({"prefixItems": [true], "additionalItems": false}), "no keyword `additionalItems`"),
         ] {
             let told = wrong(&schema).unwrap_or_default();
             assert!(told.contains(part), "{schema}: {told}");

@@ -46,7 +46,8 @@ pub fn read(text: &str) -> Report {
         }
         let mut chars = trimmed.chars();
         let symbol = chars.next().unwrap_or_default();
-        let rest = without_time(without_retries(chars.as_str().trim()));
+        let (rest, is_aside) = without_reason(chars.as_str().trim());
+        let rest = without_time(without_retries(rest));
         if !"▶✔✓√✖✕✗×﹣○↓".contains(symbol) || is_file(rest) {
             continue;
         }
@@ -63,6 +64,7 @@ pub fn read(text: &str) -> Report {
                 suites.push((indent, rest.to_owned()));
                 continue;
             }
+            '✔' | '✓' | '√' | '✖' | '✕' | '✗' | '×' if is_aside => Status::Skipped,
             '✔' | '✓' | '√' => Status::Passed,
             '✖' | '✕' | '✗' | '×' => Status::Failed,
             '﹣' | '○' | '↓' => Status::Skipped,
@@ -211,6 +213,15 @@ fn unreadable_total(line: &str) -> Option<String> {
         return counted(line, &OF_OTHERS).or_else(|| in_all.then(|| unreadable(line)));
     }
     unreadable_before(line, &["passing", "failing", "pending"])
+}
+
+/// Returns the line of a test without the reason that `node --test` writes behind its time if the test is skipped or still
+/// to be done: `adds (0.1ms) # why`. True if there was one: the outcome of such a test does not count.
+fn without_reason(text: &str) -> (&str, bool) {
+    match text.rsplit_once(" # ") {
+        Some((test, _)) if test.ends_with(')') && without_time(test) != test => (test, true),
+        _ => (text, false),
+    }
 }
 
 /// Returns the line of a test of vitest without its end: `adds 6ms (retry x1) (repeat x2)`.

@@ -91,6 +91,9 @@ pub fn read(text: &str) -> Report {
     report.doubts.extend(plans.plan_alone);
     report.problems.extend(plans.problem_of_subtests);
     report.problems.extend(totals.problem(plans.points));
+    if totals.cancelled > 0 {
+        report.contradiction(|| format!("{} were cancelled by its totals", totals.cancelled));
+    }
     if failed > 0 {
         report.contradiction(|| format!("{failed} failed by its totals, but no failed test was reported"));
     }
@@ -153,7 +156,7 @@ impl NodeTotals {
         if self.tests > points {
             return Some(format!("the runner counted {} tests, but {points} were reported", self.tests));
         }
-        (self.cancelled > 0).then(|| format!("{} were cancelled by its totals", self.cancelled))
+        None
     }
 }
 

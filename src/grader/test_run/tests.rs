@@ -65,6 +65,10 @@ fn a_skipped_test_whose_clean_up_failed_did_not_pass() {
     assert_eq!(counts(&report("junit", &of("<skipped/><failure/>"))), (1, 0, 1), "a test that is still to be done");
 }
 
+/// Output of `node --test` with a test that is still to be done, for a reason.
+const TODO: &str = "✔ a (0.5ms)\n✖ c (0.24ms) # why\nℹ tests 2\nℹ suites 0\nℹ pass 1\nℹ fail 0\nℹ cancelled 0\nℹ skipped 0\n\
+    ℹ todo 1\nℹ duration_ms 5\n";
+
 /// Output of vitest 4.1 with retried and repeated tests.
 const RETRIED: &str = " ✓ a.test.mjs > math > adds 6ms (retry x1)\n ✓ a.test.mjs > math > div 1ms (repeat x2)\n \
     ✓ a.test.mjs > math > both 1ms (retry x1) (repeat x2)\n\n Test Files  1 passed (1)\n      Tests  3 passed (3)\n";
@@ -75,6 +79,7 @@ fn each_test_has_its_names() {
     for (text, name, expected) in [
         (runner!("cargo.txt"), "tests::panics", vec![Passed]),
         (RETRIED, "a.test.mjs > math > adds", vec![Passed]),
+        (TODO, "c", vec![Skipped]),
         (RETRIED, "a.test.mjs > math > div", vec![Passed]),
         (RETRIED, "a.test.mjs > math > both", vec![Passed]),
         (runner!("cargo-nocapture.txt"), "tests::bad", vec![Failed]),
@@ -452,6 +457,9 @@ fn a_report_that_contradicts_itself_does_not_pass() {
             assert!(!scored(grade(&grader, &block(tests, cancelled), 0)).0, "{format} {tests} {cancelled}");
         }
         assert!(scored(grade(&grader, &block(1, 0), 0)).0, "{format}");
+        // The cancelled test is reported as one that failed.
+        let told = block(2, 1).replace("1..1", "not ok 2 - b\n1..2");
+        assert_eq!(scored(grade(&format!("{{run: x, format: {format}, min: 0.5}}"), &told, 1)).1, 0.5, "{format}");
     }
     let listed = "{run: x, fail-to-pass: [a]}";
     for text in ["ok 1 - a\n", "  ✓ a (1 ms)\nTest Suites: 1 failed, 2 total\nTests:       1 passed, 1 total\n"] {

@@ -185,6 +185,7 @@ fn the_last_block_of_json_is_the_answer_even_if_it_is_broken() {
     let first = "```json\n{\"a\":1}\n```\n";
     check(&answer(&format!("{first}No:\n```json\n{{\"a\":2,}}\n```\nOr not.")), &[(is_1, Fail(0.0, &[0], "broken"))]);
     check(&answer(&format!("{first}No:\n```json\n{{\"a\":2")), &[(is_1, Fail(0.0, &[0], "broken"))]);
+    check(&answer(&format!("{first}Corrected:\n```\n{{\"a\":2}}\n```")), &[(is_1, Fail(0.0, &[0], "not `1`"))]);
     // A block of something else is no block of JSON.
     for more in ["```\nplain text\n```", "```\n0\n```", "```sh\nls\n```", "That is all."] {
         check(&answer(&format!("{first}{more}")), &[(is_1, Pass(&[0]))]);

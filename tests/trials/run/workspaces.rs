@@ -278,3 +278,24 @@ fn others_are_served_while_a_workspace_is_looked_through() {
     let large = |n: &u64| project.of_trial(&format!("a/sh/default/{n}"), "workspace.patch").contains("large");
     assert!(!large(&finished[0]) && large(&finished[1]), "{journal:?}");
 }
+
+#[test]
+fn a_file_that_git_tracks_is_changed_and_protected_whatever_gitignore_says() {
+    let project = Project::new();
+    let workspace = "workspace: {files: {'.gitignore': 'dist/', 'dist/index.js': a, 'dist/left.js': a}, \
+                     setup: ['git init -q . && git add -f .gitignore dist/index.js']";
+    let steps = |command: &str| format!("steps: [{{run: {{command: '{command}'}}}}]");
+    let tracked = steps("echo b > dist/index.js");
+    project.case("none", &format!("{workspace}}}\ngraders: [{{diff: {{none: true}}}}]"), &tracked);
+    project.case("changed", &format!("{workspace}}}\ngraders: [{{diff: {{changed: [dist/index.js]}}}}]"), &tracked);
+    // A new file beside it is ignored, and a glob that names the ignored folder protects from it.
+    let added = steps("mkdir dist/evil; echo b > dist/evil/index.js; echo b > dist/new.js");
+    let graders = "graders: [{files: {absent: [dist/evil/index.js, dist/new.js]}}]";
+    project.case("protected", &format!("{workspace}, protect: ['dist/**']}}\n{graders}"), &added);
+    let strict = format!("{workspace}, protect: ['dist/**'], protect-strict: true}}\n{graders}");
+    project.case("strict", &strict, &added);
+    project.evals(&["run"]).exits(1);
+    let verdict = |case: &str| project.result(&format!("{case}/demo/default/1"))["verdict"].clone();
+    let verdicts = ["none", "changed", "protected", "strict"].map(verdict);
+    assert_eq!(verdicts, ["fail", "pass", "pass", "fail"]);
+}
