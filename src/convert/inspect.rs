@@ -215,7 +215,7 @@ fn grader(target: Target, targets: &[String], choices: usize) -> Result<Value, R
         Target::Ends => {
             let texts: Option<Vec<String>> = targets.iter().map(|text| end(text).map(regex::escape)).collect();
             let texts = texts.ok_or(("target", "it is punctuation only, which every answer ends with".to_owned()))?;
-            json!({"output": {"regex": format!(r"(?i)(?:\A|[^\w.])(?:{})[{PUNCTUATION}]*\s*\z", texts.join("|"))}})
+            json!({"output": {"regex": format!(r"(?i)(?:\A|[^\w.]|_)(?:{})[{PUNCTUATION}]*\s*\z", texts.join("|"))}})
         }
         Target::Number => {
             let number = plain_number(one()?).ok_or(("target", "the target is not a number".to_owned()))?;

@@ -154,7 +154,7 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
         found.extend(loaded.filter(|path| is_plain(path)));
     }
     if is_used(&[".py"], &OF_PYTHON) {
-        let more = shadows(&change.hidden, &found, &code);
+        let more = shadows(&[&change.hidden[..], &installed(change)].concat(), &found, &code);
         found.extend(more);
     }
     found
@@ -191,6 +191,35 @@ fn spares(glob: &str, files: &[&String]) -> bool {
 
 fn parsed(globs: &[String]) -> Vec<PathGlob> {
     globs.iter().filter_map(|glob| glob.parse().ok()).collect()
+}
+
+/// Returns the paths of modules in the folders that Python imports from, for each name that a changed test imports and no
+/// file of the repository has: a module there would take the place of an installed package or of Python's own.
+fn installed(change: &Change) -> Vec<String> {
+    let Change { before, after, test_texts, .. } = change;
+    let texts = test_texts.iter().filter(|(path, _)| path.ends_with(".py")).map(|(_, text)| text);
+    let imported = |line: &str| -> Vec<String> {
+        let line = line.trim();
+        let names = match (line.strip_prefix("import "), line.strip_prefix("from ")) {
+            (Some(names), _) => names,
+            (None, Some(rest)) => rest.split_once(" import ").map_or("", |(module, _)| module),
+            (None, None) => "",
+        };
+        let top = |name: &str| name.trim().split(['.', ' ']).next().unwrap_or_default().to_owned();
+        names.split(',').map(top).filter(|name| !name.is_empty() && is_name(name)).collect()
+    };
+    let names: BTreeSet<String> = texts.flat_map(|text| text.lines()).flat_map(imported).collect();
+    let files = || before.files.iter().chain(&after.files);
+    let is_own = |name: &str| {
+        files().any(|path| path.split('/').any(|part| part.split_once('.').map_or(part, |(stem, _)| stem) == name))
+    };
+    let roots = ["", "src/"].into_iter().filter(|root| root.is_empty() || files().any(|path| path.starts_with(root)));
+    let names: Vec<String> = names.into_iter().filter(|name| !is_own(name)).collect();
+    roots.flat_map(|root| names.iter().map(move |name| format!("{root}{name}.py"))).collect()
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// Returns globs of what Python imports in place of tests, unless known globs have them: a package or a compiled module of
@@ -340,6 +369,23 @@ mod tests {
         }
         assert!(!is_protected("src/mysitecustomize.py") && !is_protected("src/info/entry_points.txt"));
         assert!(!is_protected("calc.py") && !is_protected("latest.py") && !is_protected("calc.test.js"));
+    }
+
+    #[test]
+    fn what_would_replace_an_installed_module_that_tests_import_is_protected() {
+        let tree = tree(&["src/calc/__init__.py", "tests/test_calc.py", "tests/helpers.py"]);
+        let text = "import json, os.path as p\nfrom testfixtures import compare\nfrom calc import add\nfrom .x import y\n\
+                    from helpers import z\n    import decimal\n";
+        let texts = vec![("tests/test_calc.py".to_owned(), text.to_owned())];
+        let change = Change { test_texts: texts, ..change(&tree, "tests/test_calc.py") };
+        let found = globs(&change, &[], Runner::Pytest);
+        let is_protected = |path: &str| found.iter().any(|glob| glob.parse::<PathGlob>().unwrap().is_match(path));
+        for path in ["testfixtures.py", "src/testfixtures/__init__.py", "decimal.py", "os.pyc", "src/json.py"] {
+            assert!(is_protected(path), "{path}: {found:?}");
+        }
+        for path in ["calc.py", "src/calc/more.py", "helpers.py", "y.py", "src/add.py"] {
+            assert!(!is_protected(path), "{path}: {found:?}");
+        }
     }
 
     #[test]

@@ -416,7 +416,7 @@ fn tests_that_differ_elsewhere_or_select_others_are_left_out_and_named() {
     history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
     // One test is named after the folder, and one as a pattern that selects another test.
     let named = format!(
-        "{TEST_ADD}\n\nimport os\nsetattr(Add, 'test_in_' + os.getcwd(), Add.test_add)\nsetattr(Add, 'test_*', Add.test_add)\n"
+        "{TEST_ADD}\n\nimport os\nagain = lambda self: self.test_add()\nsetattr(Add, 'test_in_' + os.getcwd(), again)\nsetattr(Add, 'test_*', again)\n"
     );
     history.commit("Fix the sum", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(&named))]);
     let ran = mine(&project, &["--repeat", "1"]).exits(0);
@@ -535,6 +535,11 @@ fn code_that_puts_other_tests_in_place_of_hidden_ones_fails() {
          types.ModuleType('calc.tests.test_add')\nfake.Add = T\nfake.__file__ = os.path.join(os.path.dirname(__file__), \
          'tests', 'test_add.py')\nsys.modules['calc.tests.test_add'] = fake\n"
     );
+    let judges = format!(
+        "{base}\n\ndef load_tests(loader, tests, pattern):\n    import unittest\n    from calc.tests import test_add, \
+         test_double\n    test_add.Add.assertEqual = lambda self, *all: None\n    return unittest.TestSuite([\
+         loader.loadTestsFromModule(test_add), loader.loadTestsFromModule(test_double)])\n"
+    );
     // A test that the code's own decorator wraps is a test of its file.
     let decorated = TEST_ADD
         .replace("import add", "import add, traced")
@@ -565,6 +570,7 @@ fn code_that_puts_other_tests_in_place_of_hidden_ones_fails() {
                 right("calc/__init__.py", &fixed),
                 wrong("calc/__init__.py", &loads),
                 wrong("calc/__init__.py", &replaces),
+                wrong("calc/__init__.py", &judges),
             ],
         ),
     ] {

@@ -749,6 +749,7 @@ fn punctuation_around_an_answer_of_inspect_does_not_count() {
         ("ends", "B", "say: 'So it is (B)'", "say: 'So it is (A)'"),
         ("ends", "5", r"say: 'so \boxed{5}'", r"say: 'so \boxed{15}'"),
         ("ends", "Paris.", "say: 'Paris,'", "say: 'Paris, Rome'"),
+        ("ends", "Paris", "say: 'It is __Paris__.'", "say: '__Paris__, not Rome'"),
         ("ends", "-5", "say: 'it is -5;'", "say: 'it is 5;'"),
         ("number", "($1,000.)", "say: it is 1000", "say: it is 100"),
     ] {

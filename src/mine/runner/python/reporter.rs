@@ -4,8 +4,9 @@
 /// `PYTHONPATH`, a file named like the runner or a module of its own would be imported in its place.
 ///
 /// A test counts only if its function, without decorators that set `__wrapped__`, is in a guarded file, in the file that the
-/// test is named after, or in an installed package that has a function of this name. Otherwise code under test could put
-/// its own tests in place of the hidden ones. Compiled modules are not read, because they need not fit their sources.
+/// test is named after, or in an installed package that has a function of this name or wraps one of a guarded file. It does
+/// not count if it is another test of the same class under this name, or if the code under test decides in that class what
+/// passes. Otherwise code under test could put its own tests in place of the hidden ones. Compiled modules are not read, because they need not fit their sources.
 const BEGIN: &str = r#"import os, sys, types, RUNNER
 import functools, re
 from xml.sax.saxutils import quoteattr
@@ -27,7 +28,7 @@ def report(all):
     with os.fdopen(3, "w", errors="replace") as out:
         out.write("<testsuite>")
         for name, words in all.items():
-            if name in strange:
+            if name in strange and "failed" not in words:
                 continue
             word = "failure" if "failed" in words else "skipped" if "skipped" in words else "" if "passed" in words else "skipped"
             out.write("<testcase name=%s>%s</testcase>\n" % (quoteattr(name), word and "<%s/>" % word))
@@ -49,7 +50,7 @@ def real(path):
 def is_guarded(file, own):
     path = os.path.relpath(file, top)
     return file == own or path in test_files or (not path.startswith("..") and bool(is_test_file(path)))
-def counts(it, name, own):
+def counts(it, name, own, owner=None, depth=9):
     for _ in range(99):
         if isinstance(it, functools.partial):
             it = it.func
@@ -62,9 +63,28 @@ def counts(it, name, own):
     code = getattr(it, "__code__", None)
     if not isinstance(code, types.CodeType):
         return False
-    file = real(code.co_filename)
+    file, known = real(code.co_filename), code.co_name
+    if is_guarded(file, own):
+        return name == known or not known.startswith("test") or not callable(getattr(owner, known, None))
     is_installed = not file.startswith(top + os.sep) and bool({"site-packages", "dist-packages"} & set(file.split(os.sep)))
-    return is_guarded(file, own) or (is_installed and code.co_name == name)
+    return is_installed and (known == name or (depth > 0 and any(holds(cell, name, own, owner, depth - 1) for cell in it.__closure__ or ())))
+def holds(cell, name, own, owner, depth):
+    try:
+        it = cell.cell_contents
+    except ValueError:
+        return False
+    return isinstance(it, types.FunctionType) and name.startswith(it.__code__.co_name) and counts(it, name, own, owner, depth)
+def is_judged_by_code(kind, own):
+    import unittest
+    for it in kind.__mro__ if issubclass(kind, unittest.TestCase) else ():
+        for name, value in vars(it).items():
+            value = getattr(value, "__func__", value)
+            decides = name.startswith("assert") or name in ("fail", "run", "__call__", "_callTestMethod", "id")
+            if decides and hasattr(unittest.TestCase, name) and isinstance(value, types.FunctionType):
+                file = real(value.__code__.co_filename)
+                if file.startswith(top + os.sep) and not is_guarded(file, own):
+                    return True
+    return False
 def counts_doctest(it, own):
     file = real(it.filename or "")
     if not is_guarded(file, own) or not os.path.isfile(file):
@@ -101,7 +121,8 @@ const PYTEST: &str = r#"class Plugin:
     def pytest_runtest_protocol(self, item):
         own = real(getattr(item, "path", None) or item.fspath)
         if isinstance(item, pytest.Function):
-            is_of_tests = counts(item.obj, getattr(item, "originalname", None) or item.name.split("[")[0], own)
+            name, owner = getattr(item, "originalname", None) or item.name.split("[")[0], item.cls or item.module
+            is_of_tests = counts(item.obj, name, own, owner) and not is_judged_by_code(item.cls or object, own)
         elif hasattr(item, "dtest"):
             is_of_tests = counts_doctest(item.dtest, own)
         else:
@@ -136,7 +157,7 @@ def is_of_tests(test):
     if isinstance(test, unittest.FunctionTestCase):
         return counts(test._testFunc, test.id(), own)
     name = getattr(test, "_testMethodName", "")
-    return counts(getattr(test, name, None), name, own)
+    return counts(getattr(test, name, None), name, own, kind) and not is_judged_by_code(kind, own)
 class Result(unittest.TextTestResult):
     def addSuccess(self, test):
         if not is_of_tests(test):
