@@ -97,7 +97,7 @@ pub fn accept_objects_only(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Returns the schema of an object, or of a list with one: of other JSON, the source finds nothing in a text.
+/// Returns the schema of an object, or of a list with one. promptfoo finds no other JSON in a text.
 pub fn any_object() -> Map<String, Value> {
     let (object, list) = (json!({"type": "object"}), json!({"type": "array", "contains": {"type": "object"}}));
     Map::from_iter([("anyOf".to_owned(), json!([object, list])), ("$schema".to_owned(), json!(DRAFT_7))])

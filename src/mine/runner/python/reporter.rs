@@ -188,7 +188,7 @@ pub(super) fn program(runner: &str, path: &[&str], is_sealed: bool, guarded: &[S
         .replace("RUNNER", modules)
         .replace("PATH", &format!("os.getcwd(){more}"))
         .replace("IS_SEALED", if is_sealed { "True" } else { "False" });
-    // A text and a list of texts of JSON are those of Python. The paths come last: they may have any text.
+    // JSON writes texts and lists of texts as Python does. The paths are replaced last, because they may contain any text.
     let (forms, files): (Vec<&String>, Vec<&String>) = guarded.iter().partition(|glob| glob.contains(['*', '{']));
     let forms: Vec<String> = forms.into_iter().map(|glob| form(glob)).collect();
     let begin = begin
