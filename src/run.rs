@@ -20,6 +20,7 @@ use crate::whole_file::FileError;
 use shard::{Elsewhere, Shard};
 
 pub mod events;
+pub mod find;
 pub mod folder;
 pub mod integrity;
 pub mod journal;

@@ -47,7 +47,7 @@ struct ShowArgs {
     /// Baseline file (default: cases/baseline.json of the project)
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Output format; json prints the file unchanged
+    /// Output format; json has the content of the file
     #[arg(long, value_enum, default_value_t = ShowFormat::Table)]
     format: ShowFormat,
 }

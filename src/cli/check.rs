@@ -33,8 +33,8 @@ pub struct CheckArgs {
     /// Also validate these manifests; repeatable
     #[arg(long = "harness", value_name = "NAME", add = complete::harnesses())]
     harnesses: Vec<String>,
-    /// Also test the cases: an agent that does nothing and a vandal must fail, and the reference solution must
-    /// pass
+    /// Also test the cases: an agent that does nothing and an agent that damages the workspace must fail, and the
+    /// reference solution must pass
     #[arg(long)]
     audit: bool,
     /// With --audit: the number of mutations of each reference solution that the graders have to notice; 0 tries

@@ -18,7 +18,8 @@ use crate::report::compare::{Format, write};
 use crate::report::html::Compared;
 use crate::report::text::{Look, plural};
 use crate::run::RunRecord;
-use crate::run::folder::{self, RunFolder};
+use crate::run::find;
+use crate::run::folder::RunFolder;
 use crate::run::user_file::write_named;
 use crate::values::Fraction;
 
@@ -113,7 +114,9 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
         )));
     }
     let mut comparison = compare(&pairs, &words, &options).map_err(CliError::unreadable)?.with_unmatched(unmatched);
-    if old.is_none() {
+    if let Some(old) = &old {
+        comparison = comparison.with_gone(&options.gates, old);
+    } else {
         comparison.axes = Some(axes::of(&new, &record)).filter(|axes| !axes.is_empty());
         if let Some(experiment) = &record.experiment {
             comparison.conclude(&experiment.vary);
@@ -238,7 +241,7 @@ fn sides(args: &CompareArgs, gated: bool, words: &mut Interner) -> Result<Sides,
         Some(wanted) if !named(&new, wanted).is_empty() => None,
         Some(wanted) => Some(old_side(runs, wanted, what, words).map_err(|error| {
             // If the file or run exists but cannot be used, its own error is reported.
-            if Path::new(wanted).is_file() || folder::find(runs, wanted).is_ok() {
+            if Path::new(wanted).is_file() || find::by_name(runs, wanted).is_ok() {
                 return error;
             }
             let columns: Vec<&str> = new.arms.iter().map(|arm| &*arm.name).collect();
@@ -295,7 +298,7 @@ impl Use {
 /// Returns an error if the run does not exist, or cannot be used for this purpose.
 pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> Result<(Side, RunRecord), CliError> {
     let what = usage.word();
-    let folder = folder::find(runs, name)?;
+    let folder = find::by_name(runs, name)?;
     let record = folder.record()?;
     if let Some(from) = record.derived_from.as_ref().filter(|_| !record.graded) {
         return Err(CliError::unreadable(format!(

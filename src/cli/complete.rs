@@ -12,7 +12,7 @@ use clap_complete::env::Shells;
 use super::{CliError, default_runs, import, inputs, output};
 use crate::case::{Case, load_all};
 use crate::run::RunRecord;
-use crate::run::folder;
+use crate::run::find;
 
 /// The variable by which a shell asks for completions, with the name of the shell as its value.
 pub const ASKS: &str = "EVALS_COMPLETE";
@@ -79,7 +79,7 @@ fn named(name: &str, about: Option<&str>) -> CompletionCandidate {
 }
 
 fn records() -> Vec<RunRecord> {
-    folder::all(&default_runs()).into_iter().map(|(_, record)| record).collect()
+    find::all(&default_runs()).into_iter().map(|(_, record)| record).collect()
 }
 
 fn loaded() -> Vec<Case> {

@@ -16,7 +16,8 @@ use crate::report::html;
 use crate::report::list::ListForm;
 use crate::report::text::Look;
 use crate::run::RunRecord;
-use crate::run::folder::{self, RunFolder};
+use crate::run::find;
+use crate::run::folder::RunFolder;
 use crate::run::user_file::write_named;
 use crate::values::NameGlob;
 
@@ -57,7 +58,7 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
         }
         report::make_place(path)?;
     }
-    for error in folder::unreadable(runs) {
+    for error in find::unreadable(runs) {
         terminal::note(format_args!("note: {error}"));
     }
     let glob = match &args.case {
@@ -66,8 +67,8 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
     };
     let mut collector = Collector::default();
     // The newest run is first in the folder. Trials of merged shards are in the merged run.
-    let all = folder::all(runs);
-    let merged = folder::merged_shards(&all);
+    let all = find::all(runs);
+    let merged = find::merged_shards(&all);
     let mut seen: HashMap<&str, &Path> = HashMap::new();
     let has_its_name = |(path, record): &&(PathBuf, RunRecord)| path.ends_with(&record.run);
     seen.extend(all.iter().filter(has_its_name).map(|(path, record)| (&*record.run, &**path)));

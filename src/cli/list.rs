@@ -12,7 +12,8 @@ use crate::ids::column_name;
 use crate::paths;
 use crate::report::Summary;
 use crate::report::list::{self, CaseRow, HarnessRow, ListForm, NamedRow, RunRow};
-use crate::run::folder::{self, RunFolder};
+use crate::run::find;
+use crate::run::folder::RunFolder;
 use crate::text::plural;
 
 #[derive(Debug, clap::Args)]
@@ -200,10 +201,10 @@ fn policies(format: OutputFormat) -> Result<u8, CliError> {
 }
 
 fn runs(args: &ListArgs) -> Result<u8, CliError> {
-    for error in folder::unreadable(&args.folder.runs) {
+    for error in find::unreadable(&args.folder.runs) {
         terminal::note(format_args!("note: {error}"));
     }
-    let rows: Vec<RunRow> = folder::all(&args.folder.runs)
+    let rows: Vec<RunRow> = find::all(&args.folder.runs)
         .into_iter()
         .map(|(path, record)| {
             let summary = RunFolder::open(&path)

@@ -12,7 +12,8 @@ use crate::case::digest::ABSENT;
 use crate::ids::{TrialRecord, trials_by_case};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report, RunContext};
-use crate::run::folder::{self, RunFolder};
+use crate::run::find;
+use crate::run::folder::RunFolder;
 use crate::run::merge::{self, MergedFrom, merged};
 use crate::run::{CaseRecord, RunError, RunRecord, names};
 use crate::snapshot::store;
@@ -97,7 +98,7 @@ fn named(args: &MergeArgs) -> Result<Vec<RunFolder>, CliError> {
             }
             folders.extend(below.iter().map(|path| RunFolder::open(path)).filter(|run| !was_merged(run)));
         } else {
-            folders.push(folder::find(&args.runs, name)?);
+            folders.push(find::by_name(&args.runs, name)?);
         }
     }
     Ok(folders)

@@ -6,7 +6,8 @@ use std::io::Write;
 use super::output::{self, Content};
 use super::{CliError, RunsFolder, terminal};
 use crate::run::RunRecord;
-use crate::run::folder::{self, RunFolder};
+use crate::run::find;
+use crate::run::folder::RunFolder;
 use crate::workspace::remove::remove;
 
 #[derive(Debug, clap::Args)]
@@ -23,7 +24,7 @@ pub struct PruneArgs {
 }
 
 pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
-    let runs = folder::all(&args.folder.runs);
+    let runs = find::all(&args.folder.runs);
     let mut out = output::stdout(Content::Text);
     let of_trials = |record: &RunRecord| record.derived_from.is_none() && !record.graded;
     let mut left = args.keep;
@@ -35,7 +36,7 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
         goes_on
     });
     let kept = kept.count();
-    for error in folder::unreadable(&args.folder.runs) {
+    for error in find::unreadable(&args.folder.runs) {
         terminal::note(format_args!("note: kept a run that cannot be read: {error}"));
     }
     let mut removed = 0;

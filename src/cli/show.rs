@@ -11,7 +11,8 @@ use crate::ids::TrialRecord;
 use crate::regular;
 use crate::report::text::Look;
 use crate::report::{self, show};
-use crate::run::folder::{self, RunFolder};
+use crate::run::find;
+use crate::run::folder::RunFolder;
 use crate::run::{RunRecord, integrity};
 use crate::trace::jsonl::Reader;
 use crate::verdict::Verdict;
@@ -42,7 +43,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
         }
         return trace(path, regular::open(path), |_, _| Ok(()), args);
     }
-    let folder = folder::find(&args.folder.runs, &args.run)?;
+    let folder = find::by_name(&args.folder.runs, &args.run)?;
     let record = folder.record()?;
     let trial = choose(&folder, &record, args.trial.as_deref())?;
     let states = folder.states()?;

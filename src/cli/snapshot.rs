@@ -14,7 +14,8 @@ use super::{CliError, RunsFolder, complete, engine, terminal};
 use crate::report::notes::in_quarantine;
 use crate::report::text::harmless;
 use crate::report::{page, snapshots};
-use crate::run::folder::{self, RunFolder};
+use crate::run::find;
+use crate::run::folder::RunFolder;
 use crate::run::read_json;
 use crate::snapshot::compare::{Compared, State, name};
 use crate::values::{Day, NameGlob};
@@ -169,7 +170,7 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
             "--harness is for traces; the trials of a run record their harness, so select cells with --only",
         ));
     }
-    let run = folder::find(&chosen.folder.runs, name)?;
+    let run = find::by_name(&chosen.folder.runs, name)?;
     let record = run.record()?;
     let cases = stored_run::cases(&chosen.cases, &record)?;
     let (placed, notes) = trials::of_run(&run, &record, &cases, true)?;

@@ -11,7 +11,7 @@ use super::import::ignore_closed_pipe;
 use super::output::{self, Content};
 use super::{CliError, RunsFolder, complete, engine, snapshot, terminal};
 use crate::paths;
-use crate::run::folder;
+use crate::run::find;
 use crate::view::{self, View};
 
 mod browser;
@@ -45,19 +45,19 @@ pub fn run(args: &ViewArgs) -> Result<u8, CliError> {
 fn chosen(args: &ViewArgs) -> Result<(PathBuf, Option<PathBuf>), CliError> {
     let runs = &args.folder.runs;
     let Some(name) = &args.run else {
-        if folder::paths(runs).is_empty() {
+        if find::paths(runs).is_empty() {
             let runs = paths::absolute(Path::new(""), runs);
             let runs = runs.display();
             return Err(CliError::unreadable(format!("there are no runs in {runs}; `evals run` makes one")));
         }
         return Ok((runs.clone(), None));
     };
-    let found = folder::find(runs, name)?;
+    let found = find::by_name(runs, name)?;
     found.record()?;
     // `.` and `..` have no name of their own.
     let whole = std::fs::canonicalize(&found.path)
         .map_err(|error| CliError::unreadable(format!("{}: {error}", found.path.display())))?;
-    let is_below = folder::paths(runs).into_iter().find(|path| std::fs::canonicalize(path).is_ok_and(|it| it == whole));
+    let is_below = find::paths(runs).into_iter().find(|path| std::fs::canonicalize(path).is_ok_and(|it| it == whole));
     if let Some(path) = is_below {
         return Ok((runs.clone(), Some(path)));
     }

@@ -9,7 +9,6 @@ use serde::de::Error;
 use serde_json::{Map, Value};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-use super::same;
 use crate::decimal::Decimal;
 use crate::judgement::Judgement;
 use crate::trace::facts::is_cut;
@@ -331,6 +330,21 @@ fn command(value: &Value) -> Option<String> {
     let joined = words.join(" ");
     let quoted = ['\'', '"'].into_iter().find_map(|quote| joined.strip_prefix(quote)?.strip_suffix(quote));
     Some(quoted.unwrap_or(&joined).trim().to_owned())
+}
+
+/// Returns true if two values are equal; 1.0 equals 1.
+pub fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            // 1.0 equals 1; beyond the exact range of floats, whole numbers are compared by their digits.
+            a == b || (a.is_f64() != b.is_f64() && Decimal::parse(&a.to_string()) == Decimal::parse(&b.to_string()))
+        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
 }
 
 #[cfg(test)]

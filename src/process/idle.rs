@@ -10,8 +10,8 @@ use tokio::process::Child;
 use tokio::runtime::{Handle, Id};
 use tokio::time::timeout;
 
-use super::alive;
 use super::link::Link;
+use super::running::alive;
 
 /// The maximum number of supervisors that wait.
 const MOST: usize = 32;

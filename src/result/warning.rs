@@ -1,28 +1,13 @@
-//! The warnings of a result: information for the user besides the verdict, as data for regrading and as text for
-//! people.
-
-use std::fmt;
-use std::time::Duration;
+//! The warnings of a result: information for the user besides the verdict.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use strum::IntoStaticStr;
 
-use super::old_warnings;
-use crate::text::plural;
-use crate::values::Time;
 use crate::word::word;
 
-/// The reason why no cassette was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Unrecorded {
-    /// The service answered no request.
-    NoAnswer,
-    /// The engine ended the agent.
-    Ended,
-}
+pub mod list;
+mod text;
 
 /// A warning of a trial.
 ///
@@ -219,6 +204,12 @@ pub enum Warning {
         /// The number of files.
         more: u64,
     },
+    /// Globs of `workspace.protect` begin with a folder that neither the workspace nor the hidden files have, so they
+    /// protect no file that was there.
+    ProtectMatchedNothing {
+        /// The globs.
+        globs: Vec<String>,
+    },
     /// The agent left links that lead to hidden files. They were replaced by what they led to when the agent ended.
     LinksToHidden {
         /// The paths of the links in the workspace, or the first of them.
@@ -383,6 +374,17 @@ pub enum Warning {
     Unknown(Map<String, Value>),
 }
 
+/// The reason why no cassette was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Unrecorded {
+    /// The service answered no request.
+    NoAnswer,
+    /// The engine ended the agent.
+    Ended,
+}
+
 /// The reason why it is unknown whether a limit was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -398,24 +400,6 @@ pub enum LimitGap {
     NoTimes,
     /// The stored trace does not show when the agent's messages ended.
     TimesOfText,
-}
-
-impl LimitGap {
-    fn told(self) -> &'static str {
-        match self {
-            LimitGap::NotReported => "the agent did not report the figure",
-            LimitGap::Partial => "the agent reported a part of the figure only",
-            LimitGap::NoToolCalls => "the harness shows no tool calls",
-            LimitGap::NoTimes => "the trace has no times",
-            LimitGap::TimesOfText => "the trace does not show when the agent's texts ended",
-        }
-    }
-}
-
-/// Formats the value of a limit: a duration for `time` and `idle`.
-fn figure_of(key: &str, value: f64) -> String {
-    let time = ["time", "idle"].contains(&key).then(|| Duration::try_from_secs_f64(value).ok()).flatten();
-    time.map_or_else(|| value.to_string(), |time| Time(time).to_string())
 }
 
 /// The action of an agent on a file.
@@ -486,265 +470,6 @@ impl Warning {
             other => other.tells_of_a_lack(),
         }
     }
-
-    fn read(value: Value) -> Result<Self, String> {
-        match value {
-            Value::String(text) => Ok(old_warnings::read(text)),
-            Value::Object(map) => {
-                let Some(Value::String(code)) = map.get("code") else {
-                    return Err("a warning has no `code`".to_owned());
-                };
-                if code == TEXT {
-                    let said = map.get("text").and_then(Value::as_str).unwrap_or_default();
-                    return Ok(Warning::Text { said: said.to_owned() });
-                }
-                Ok(serde_json::from_value(Value::Object(map.clone())).unwrap_or(Warning::Unknown(map)))
-            }
-            other => Err(format!("a warning is neither an object nor a text: {other}")),
-        }
-    }
-
-    fn write(&self) -> Value {
-        if let Warning::Unknown(map) = self {
-            return Value::Object(map.clone());
-        }
-        let mut value = serde_json::to_value(self).unwrap_or_default();
-        if let Value::Object(map) = &mut value {
-            map.insert("text".to_owned(), Value::String(self.to_string()));
-        }
-        value
-    }
-}
-
-/// The code of a warning that consists of text only.
-const TEXT: &str = "text";
-
-impl fmt::Display for Warning {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Warning::UserHome => out.write_str("the agent had the user's own home, as its manifest requests"),
-            Warning::SkillsNotListed => {
-                out.write_str("the agent listed no skills, so which it loaded was not verified")
-            }
-            Warning::ServersNotListed => {
-                out.write_str("the agent listed no MCP servers, so which it loaded was not verified")
-            }
-            Warning::UnexpectedSkill { names } => {
-                write!(out, "the agent loaded skills that its trial should not have: {}", names.join(", "))
-            }
-            Warning::NoPermissions { harness, policy } => write!(
-                out,
-                "harness `{harness}` does not ask for permission; its own default counts instead of `{policy}`"
-            ),
-            Warning::SystemPromptInPrompt => out.write_str("the system prompt was put before the first prompt"),
-            Warning::BesideGateway { agent, gateway } => write!(
-                out,
-                "the agent reported {agent} tokens, and the gateway saw {gateway}; it may have used a model beside the \
-                 gateway, whose tokens and cost the figures leave out"
-            ),
-            Warning::PromptsNotSent { sent, planned } => {
-                write!(
-                    out,
-                    "{sent} of {planned} prompts were sent, because the agent did not end the last of them by its answer, a \
-                     limit was reached, the workspace was gone, or the recording ends there"
-                )
-            }
-            Warning::ShortSecret { name, shortest } => {
-                write!(out, "the value of {name} is under {shortest} characters and is not masked")
-            }
-            Warning::ScriptedModel { problem } => write!(out, "the scripted model: {problem}"),
-            Warning::ModelLogCut { asked, kept } => {
-                write!(out, "the gateway got {asked} requests; `llm.jsonl` holds {kept} of them")
-            }
-            Warning::CassetteMissed { requests } => {
-                write!(out, "the agent made {} that the cassette does not hold", plural(*requests, "request"))
-            }
-            Warning::CassetteLeft { entries } => {
-                let numbers: Vec<String> = entries.iter().map(u64::to_string).collect();
-                let noun = if entries.len() == 1 { "entry" } else { "entries" };
-                write!(out, "the agent did not make all requests of the cassette: {noun} {} left", numbers.join(", "))
-            }
-            Warning::CassetteAgent { recorded, now } => {
-                write!(out, "the cassette was recorded with version {recorded} of the agent, and version {now} ran now")
-            }
-            Warning::NotRecordable { requests, first } => write!(
-                out,
-                "{} got status 404, because a cassette has no such paths; the first: {first}",
-                plural(*requests, "request")
-            ),
-            Warning::AsideNotRecorded { requests } => write!(
-                out,
-                "the cassette lacks {} outside the conversation (manifest key `gateway.aside`), answered with an error",
-                plural(*requests, "request")
-            ),
-            Warning::NoRequest => out.write_str("the agent made no request to the gateway"),
-            Warning::PlayedInPart { played, of } => {
-                write!(out, "{played} of the {of} answers of the model were played from a cassette")
-            }
-            Warning::NothingRecorded { why } => write!(
-                out,
-                "no cassette was written, because {}",
-                match why {
-                    Unrecorded::NoAnswer => "the service answered no request",
-                    Unrecorded::Ended => "the agent was ended before its session was complete",
-                }
-            ),
-            Warning::RecordedInPart { requests, first } => write!(
-                out,
-                "the cassette lacks {} that cannot be recorded, so a replay may miss; the first: {first}",
-                plural(*requests, "request")
-            ),
-            Warning::NothingToEnforce => out.write_str("--enforce-model had no effect, because no model was asked for"),
-            Warning::ScriptLeft { played, turns } => {
-                write!(out, "the agent asked for {played} of the {turns} turns of the model's script")
-            }
-            Warning::ScriptExceeded { requests } => {
-                let times = if *requests == 1 { "once".to_owned() } else { format!("{requests} times") };
-                write!(out, "after the last turn of the model's script the agent asked {times} more")
-            }
-            Warning::Flaky { run } => write!(out, "flaky: it failed in run {run} and passed now"),
-            Warning::WorkedOn { path, ms } => write!(
-                out,
-                "the agent wrote `{path}` {} after its answer, which counts for the result, but not for its time",
-                Time(Duration::from_millis(*ms))
-            ),
-            Warning::HeldOn => out.write_str("the agent did not exit after its answer and was ended"),
-            Warning::ExitUnknown => out.write_str(
-                "how the agent ended after its answer is unknown, because its supervisor was ended or stopped",
-            ),
-            Warning::ExitCode { exit } => write!(out, "the agent exited {exit} after its answer"),
-            Warning::ExitSignal { signal } => write!(out, "the agent was ended by signal {signal} after its answer"),
-            Warning::NoModel { requests, why } => {
-                let requests =
-                    if *requests == 1 { "1 request was".to_owned() } else { format!("{requests} requests were") };
-                write!(out, "{requests} answered without a model by the policy `llm`: {why}")
-            }
-            Warning::Interrupted => {
-                out.write_str("the session was interrupted before the agent had answered, so it is not judged")
-            }
-            Warning::FailsWithoutModels => {
-                out.write_str("it fails without the graders that ask a model, and that stands")
-            }
-            Warning::LimitReached { key } => write!(out, "limit `{key}` was reached and ended the trial"),
-            Warning::LimitExceeded { key, limit, value, at_least } => {
-                let (limit, value) = (figure_of(key, *limit), figure_of(key, *value));
-                let least = if *at_least { ">= " } else { "" };
-                write!(out, "limit `{key}` is {limit} and was exceeded: {least}{value}")
-            }
-            Warning::LimitUnknown { key, limit, at_least, gap } => {
-                let known = at_least.map_or_else(String::new, |value| format!(" (>= {})", figure_of(key, value)));
-                let limit = figure_of(key, *limit);
-                write!(out, "limit `{key}` is {limit} and could not be checked{known}: {}", gap.told())
-            }
-            Warning::NotGradedAgain { why } => write!(out, "it could not be graded again: {why}"),
-            Warning::NoWorkspace { why } => write!(out, "graders that need the workspace could not judge: {why}"),
-            Warning::RebuiltInPart { lost } => {
-                write!(out, "the workspace was made again and is not whole: {}", lost.join("; "))
-            }
-            Warning::KeptInPart { lost } => write!(out, "the workspace was kept and is not whole: {}", lost.join("; ")),
-            Warning::ResultsChanged { file, line, why } => {
-                write!(
-                    out,
-                    "{file} was changed after the run, line {line}: {why}; the results come from the trials' folders"
-                )
-            }
-            Warning::NotAsJudged { why } => write!(out, "the stored result is not the one that was judged: {why}"),
-            Warning::ForeignFiles { names, moved_to } => write!(
-                out,
-                "files lay in the trial's folder before it began and were moved to {moved_to}: {}",
-                names.join(", ")
-            ),
-            Warning::Text { said } => out.write_str(said),
-            Warning::Unknown(map) => match (map.get("text"), map.get("code")) {
-                (Some(Value::String(text)), _) => out.write_str(text),
-                (_, code) => write!(out, "{}", code.and_then(Value::as_str).unwrap_or("a warning without a text")),
-            },
-            of_workspace => of_workspace.fmt_of_workspace(out),
-        }
-    }
-}
-
-impl Warning {
-    /// Writes the text of the warnings about the workspace.
-    fn fmt_of_workspace(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Warning::CaseInWorkspace { files, count } => {
-                let others = if *count > files.len() as u64 { " and others" } else { "" };
-                write!(
-                    out,
-                    "the workspace contained files of the case itself ({}{others}), so the agent could read how it is \
-                     judged; use a commit without them, or keep the cases outside of this repository",
-                    files.join(", ")
-                )
-            }
-            Warning::WorkspaceLost => {
-                out.write_str("the agent removed its workspace; an empty one was put in its place")
-            }
-            Warning::OpenedUp { count } => {
-                write!(out, "{count} files and folders of the workspace could not be read; they were made readable")
-            }
-            Warning::TooDeep { count, levels, path_bytes, first } => write!(
-                out,
-                "{count} folders lay below {levels} levels, or had paths of over {path_bytes} bytes, and were removed \
-                 with what was in them, the first in {first}…"
-            ),
-            Warning::PatchLeftOut { files, bytes, largest, most } => write!(
-                out,
-                "workspace.patch leaves out the content of {files} changed files, {bytes} bytes: it holds files up to {} \
-                 MiB, and {} MiB in all",
-                largest >> 20,
-                most >> 20
-            ),
-            Warning::Unread { count, first } => {
-                write!(out, "{count} files and folders could not be read and count as changed, the first: {first}")
-            }
-            Warning::PatchMasked => out.write_str("workspace.patch held secrets and was masked"),
-            Warning::IgnoredFiles { bytes: 0 } => {
-                out.write_str("ignored files are not part of the workspace's change; 0 bytes of them are left")
-            }
-            Warning::IgnoredFiles { bytes } => {
-                write!(out, "{bytes} bytes of ignored files are not part of the workspace's change")
-            }
-            Warning::ProtectedFile { path, change, put_back, fails: _ } => {
-                let put_back = match (put_back, change) {
-                    (true, FileChange::Created) => "; it was removed before grading",
-                    (true, _) => "; it was put back before grading",
-                    (false, _) => "",
-                };
-                write!(out, "the agent {} the protected file {path}{put_back}", change.word())
-            }
-            Warning::ProtectedFiles { more } => {
-                write!(out, "{more} more protected files were put back before grading")
-            }
-            Warning::LinksToHidden { links } => write!(
-                out,
-                "the agent left links to hidden files: {links}; for grading, each was replaced by what it led to before"
-            ),
-            Warning::WorkspaceNotKept { error, partly_left } => {
-                let left = if *partly_left { ", and what is there of it could not be removed" } else { "" };
-                write!(out, "the workspace could not be kept: {error}{left}")
-            }
-            Warning::WorkspaceKeptInPart { error } => write!(out, "the workspace could not be kept whole: {error}"),
-            Warning::KeptMasked { files } => {
-                write!(out, "{files} files of the kept workspace held secrets and were masked")
-            }
-            Warning::KeptWithoutSecrets { files, largest } => write!(
-                out,
-                "{files} files of the workspace were not kept: a secret is in their name, or they hold one and are over \
-                 {} MiB",
-                largest >> 20
-            ),
-            Warning::KeptUpToLimit { files, bytes, most } => write!(
-                out,
-                "{files} files of the workspace were not kept, {bytes} bytes: it is kept up to {} GiB",
-                most >> 30
-            ),
-            Warning::KeptWithoutUnread { files } => {
-                write!(out, "{files} files of the workspace were not kept: they could not be read")
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 /// Adds the key `text`, which every warning has when it is written, to the schema.
@@ -758,71 +483,5 @@ fn with_text(schema: &mut schemars::Schema) {
         if let Some(Value::Array(required)) = variant.get_mut("required") {
             required.push("text".into());
         }
-    }
-}
-
-/// Serializes the warnings of a result. For `#[serde(with)]`.
-pub mod list {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-    use serde_json::Value;
-
-    use super::Warning;
-
-    /// Writes each warning with its text.
-    ///
-    /// # Errors
-    /// Returns an error if the serializer fails.
-    pub fn serialize<S: Serializer>(warnings: &[Warning], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(warnings.iter().map(Warning::write))
-    }
-
-    /// Reads warnings of any version.
-    ///
-    /// # Errors
-    /// Returns an error if an entry is neither an object with a `code` nor a text.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Warning>, D::Error> {
-        let values = Vec::<Value>::deserialize(deserializer)?;
-        values.into_iter().map(|value| Warning::read(value).map_err(D::Error::custom)).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn read(value: Value) -> Warning {
-        Warning::read(value).unwrap()
-    }
-
-    #[test]
-    fn the_text_is_made_from_the_fields_and_not_read_back() {
-        let told = json!({"code": "ignored_files", "bytes": 7, "text": "9 bytes of something else"});
-        assert_eq!(read(told), Warning::IgnoredFiles { bytes: 7 });
-        let written = Warning::IgnoredFiles { bytes: 7 }.write();
-        let text = "7 bytes of ignored files are not part of the workspace's change";
-        assert_eq!(written, json!({"code": "ignored_files", "bytes": 7, "text": text}));
-    }
-
-    #[test]
-    fn a_warning_of_a_newer_version_survives() {
-        for newer in [
-            json!({"code": "of_tomorrow", "x": [1], "text": "something new"}),
-            json!({"code": "protected_file", "path": "a", "change": "renamed", "put_back": true, "text": "something new"}),
-        ] {
-            let warning = read(newer.clone());
-            assert_eq!((warning.write(), warning.to_string()), (newer, "something new".to_owned()));
-        }
-        assert_eq!(read(json!({"code": "of_tomorrow"})).to_string(), "of_tomorrow");
-        assert!(Warning::read(json!({"text": "x"})).is_err() && Warning::read(json!(1)).is_err());
-    }
-
-    #[test]
-    fn what_an_older_version_wrote_stays_text() {
-        let old = read(json!("the agent exited 3 after its answer"));
-        assert_eq!(old.write(), json!({"code": "text", "text": "the agent exited 3 after its answer"}));
-        assert_eq!(read(old.write()), old);
     }
 }

@@ -12,12 +12,13 @@ use crate::report::Summary;
 use crate::report::html::live::Live;
 use crate::report::html::runs::{self, Results, Row};
 use crate::result::TrialResult;
-use crate::run::folder::{self, RunFolder};
+use crate::run::find;
+use crate::run::folder::RunFolder;
 use crate::run::{RunError, RunRecord};
 
 /// Returns the folder of a run by its name. The name is compared with those of the folders, and never becomes a path.
 pub fn folder(runs: &Path, name: &[u8]) -> Option<PathBuf> {
-    folder::paths(runs).into_iter().find(|path| path.file_name().is_some_and(|it| it.as_bytes() == name))
+    find::paths(runs).into_iter().find(|path| path.file_name().is_some_and(|it| it.as_bytes() == name))
 }
 
 /// Returns the results of a run, which may be going on.
@@ -32,7 +33,7 @@ pub fn results(folder: &RunFolder, record: &RunRecord, going_on: bool) -> Result
 /// Returns the state of the list.
 pub fn state(runs: &Path) -> runs::State {
     let mut state = runs::State::default();
-    for path in folder::paths(runs) {
+    for path in find::paths(runs) {
         let Some(name) = path.file_name().map(encoded) else { continue };
         let folder = RunFolder::open(&path);
         if folder.is_in_use()
@@ -50,7 +51,7 @@ pub fn write(runs: &Path, out: &mut Pipe) -> io::Result<()> {
     let state = state(runs);
     let named = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (mut found, mut broken) = (Vec::new(), Vec::new());
-    for path in folder::paths(runs) {
+    for path in find::paths(runs) {
         match RunFolder::open(&path).record() {
             Ok(record) => found.push((record.started, record.run, path)),
             Err(error) => broken.push((named(&path), error.to_string())),

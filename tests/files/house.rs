@@ -155,7 +155,7 @@ fn who_starts_programs() {
         r"(\bprocess::|[^:\w])Command::new\(",
         &[
             "own_environment.rs",
-            "process.rs",
+            "process/start.rs",
             "supervisor.rs",
             "sandbox/bwrap.rs",
             "demo/tools.rs",

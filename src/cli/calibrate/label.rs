@@ -12,7 +12,7 @@ use crate::grader::Calibrated;
 use crate::regular;
 use crate::report::show;
 use crate::report::text::{BOLD, harmless};
-use crate::run::{folder, integrity};
+use crate::run::{find, integrity};
 use crate::trace::jsonl::Reader;
 
 /// Asks about every criterion of every trace without a label. The end of the input ends the questions.
@@ -96,7 +96,7 @@ fn traces(named: &[String], runs: &RunsFolder) -> Result<Vec<PathBuf>, CliError>
             traces.push(path);
             continue;
         }
-        let run = folder::find(&runs.runs, name)?;
+        let run = find::by_name(&runs.runs, name)?;
         let (record, states) = (run.record()?, run.states()?);
         for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
             let state = states.get(&trial.id()).filter(|state| state.finished.is_some());

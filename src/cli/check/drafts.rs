@@ -1,13 +1,15 @@
 //! Warnings about cases: drafts that a person has to read first, and settings without an effect.
 
-use crate::case::{Case, Review};
+use std::path::Path;
+
+use crate::case::{Case, Review, WorkspaceSource};
 use crate::text::some_of;
 
 /// The maximum number of leaks that a warning names.
 const NAMED: usize = 5;
 
-/// Returns a warning if the case is a draft, one if its prompt contains parts of its solution, and one if it makes the
-/// protection of no file strict.
+/// Returns a warning if the case is a draft, one if its prompt contains parts of its solution, one if it makes the
+/// protection of no file strict, and one if globs of its protected files are about no folder of the workspace.
 pub fn warnings(case: &Case) -> Vec<String> {
     let (id, file) = (&case.id, case.shown().display());
     let mut warnings = Vec::new();
@@ -31,5 +33,35 @@ pub fn warnings(case: &Case) -> Vec<String> {
             "case `{id}`: `protect-strict` has no effect, because `workspace.protect` names no files; add them in {file}"
         ));
     }
+    let unmatched: Vec<String> = unmatched_protection(case).iter().map(|glob| format!("`{glob}`")).collect();
+    if !unmatched.is_empty() {
+        warnings.push(format!(
+            "case `{id}`: `workspace.protect` protects no file by {}, because the workspace and the hidden files have no \
+             such folder; correct it in {}",
+            some_of(unmatched, NAMED),
+            case.set_in("workspace").display()
+        ));
+    }
     warnings
+}
+
+/// Returns the globs that protect no file, if the folders of the workspace are known before a trial.
+fn unmatched_protection(case: &Case) -> Vec<String> {
+    if !case.workspace.setup.is_empty() || case.overlay.files.is_some() || case.provenance.is_some() {
+        return Vec::new();
+    }
+    let has_folder = |folder: &Path| match &case.workspace.source {
+        WorkspaceSource::Copy(root) => root.join(folder).is_dir(),
+        WorkspaceSource::Files(files) => files.keys().any(|file| file_folder(file) == Some(folder)),
+        WorkspaceSource::Empty => false,
+        WorkspaceSource::Git(_) => true,
+    };
+    let is_hidden = |folder: &Path| case.hidden.as_ref().is_some_and(|hidden| hidden.join(folder).is_dir());
+    case.workspace.unmatched_protection(|folder| has_folder(folder) || is_hidden(folder))
+}
+
+/// Returns the first folder of a file's path.
+fn file_folder(file: &str) -> Option<&Path> {
+    let file = file.strip_prefix("./").unwrap_or(file);
+    file.split_once('/').map(|(folder, _)| Path::new(folder))
 }

@@ -13,7 +13,8 @@ use crate::harness::Manifest;
 use crate::ids::{TrialRecord, by_case_id};
 use crate::interaction::Interaction;
 use crate::limits::OnLimit;
-use crate::run::folder::{self, RunFolder};
+use crate::run::find;
+use crate::run::folder::RunFolder;
 use crate::run::{CaseRecord, HarnessRecord, RunError, RunRecord, integrity};
 use crate::text::some_of;
 use crate::trial::Attempt;
@@ -25,9 +26,9 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         return Err(CliError::unreadable("name one run, or the files of traces and a case with --case FILE"));
     };
     // The derived run is written to the named folder; the original run may also lie in the default folder.
-    let run = match folder::find(&args.folder.runs, name) {
+    let run = match find::by_name(&args.folder.runs, name) {
         Err(unknown @ (RunError::Unknown { .. } | RunError::NoFile { .. })) => {
-            folder::find(&default_runs(), name).map_err(|_| unknown)?
+            find::by_name(&default_runs(), name).map_err(|_| unknown)?
         }
         found => found?,
     };
@@ -102,7 +103,8 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         let shown = at.display().to_string();
         works.push(Work { trial: trial.clone(), attempt: state.attempt, with, left, shown, folder: Some(at) });
     }
-    if works.is_empty() {
+    // If all trials were skipped, the derived run has these trials, and its exit code says so.
+    if works.is_empty() && source.trials.iter().any(|trial| trial.skip.is_none()) {
         return Err(CliError::unreadable(format!(
             "no trial of run {} has finished, so there is nothing to grade",
             source.run

@@ -13,7 +13,8 @@ use crate::ids::{CellId, TrialRecord, column_name};
 use crate::own_environment;
 use crate::report::text::{harmless, money};
 use crate::rounding;
-use crate::run::folder::{self, RunFolder};
+use crate::run::find;
+use crate::run::folder::RunFolder;
 use crate::secrets::Masker;
 use crate::statistics::means;
 use crate::statistics::power::{self, Spread};
@@ -123,7 +124,7 @@ impl Stored {
     /// Reads the newest runs of a folder that ran these cases.
     fn of(cases: &BTreeSet<&str>, runs: &Path) -> Self {
         let mut stored = Self::default();
-        let mut all = folder::all(runs);
+        let mut all = find::all(runs);
         all.sort_by(|(_, one), (_, other)| other.started.cmp(&one.started));
         for (path, record) in all.into_iter().filter(|(_, record)| !record.graded).take(MOST_RUNS) {
             let Ok(results) = RunFolder::open(&path).results_of_trials(&record) else { continue };

@@ -17,7 +17,8 @@ use crate::interaction::Interaction;
 use crate::judge::{Chosen, joined};
 use crate::model_client::ModelName;
 use crate::result::TrialResult;
-use crate::run::folder::{self, RunFolder};
+use crate::run::find;
+use crate::run::folder::RunFolder;
 use crate::run::journal::TrialState;
 use crate::run::shard::Elsewhere;
 use crate::run::{PriceRecord, RunOptions, RunRecord};
@@ -46,7 +47,7 @@ pub enum Rerun {
 
 /// Opens a run and reads its inputs again.
 pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
-    let mut run = folder::find_to_resume(&args.folder.runs, name)?;
+    let mut run = find::to_resume(&args.folder.runs, name)?;
     // A run that another engine is still writing cannot be resumed.
     run.lock()?;
     let mut record = run.record()?;

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::judgement::Judgement;
-use crate::matcher::{Matcher, Subject};
+use crate::matcher::Matcher;
+use crate::matcher::subject::Subject;
 use crate::trace::CallStatus;
 use crate::trace::facts::Command;
 use crate::yaml::shapes::{Shapes, deserialize_shapes};
@@ -92,7 +93,7 @@ impl OfSkill {
         ended_well(call).and(|| self.attempted(call))
     }
 
-    /// Judges whether a call tried to use the skill, regardless of its outcome.
+    /// Returns whether a call tried to use the skill, regardless of its outcome.
     pub fn attempted(&self, call: &Subject<'_>) -> Judgement {
         Judgement::any(self.0.iter().map(|matcher| matcher.fits(call)))
     }

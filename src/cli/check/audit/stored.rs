@@ -6,12 +6,13 @@ use std::path::Path;
 use crate::audit::stored::Stored;
 use crate::case::Case;
 use crate::cli::terminal;
-use crate::run::folder::{self, RunFolder};
+use crate::run::find;
+use crate::run::folder::RunFolder;
 
 /// Reads the trials of the cases from the runs in a folder. A run that cannot be read is reported and left out.
 pub fn read(runs: &Path, cases: &[Case]) -> Stored {
     let mut stored = Stored::default();
-    let all = folder::all(runs);
+    let all = find::all(runs);
     if all.is_empty() {
         return stored;
     }
@@ -23,7 +24,7 @@ pub fn read(runs: &Path, cases: &[Case]) -> Stored {
         }
     }
     // Trials of merged shards are in the merged run. The newest run is first in the folder.
-    let merged = folder::merged_shards(&all);
+    let merged = find::merged_shards(&all);
     for (path, record) in all.iter().filter(|(_, record)| !merged.contains(&record.run)) {
         if !record.cases.iter().any(|case| digests.get(&case.id) == Some(&case.digest)) {
             continue;
