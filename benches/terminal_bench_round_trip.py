@@ -65,16 +65,13 @@ def facts(path):
     case = yaml.safe_load(path.read_text(encoding="utf-8"))
     hidden = path.parent / case["hidden"]
     image = path.parents[2] / "images" / path.parent.name / path.stem
-    # The last mount of the container's command is the working directory of the image.
-    command = case["sandbox"]["command"][2]
     return {
         "prompt": case["prompt"].strip(),
         "limits": case.get("limits"),
         "on-limit": case.get("on-limit"),
         "tags": sorted(case.get("tags", [])),
-        "folder": command.split('-v "$w":')[1].split()[0],
         "timeout": next(iter(case["graders"][0].values()))["timeout"],
-        # Harbor sets the folder of the tests in the image. Here the verification sets it.
+        # It has the working directory, too. Harbor sets the folder of the tests in the image. Here the verification sets it.
         "dockerfile": (image / "Dockerfile").read_text().replace(MAPPED, "").strip(),
         "tests": {file.name: file.read_text() for file in hidden.rglob("tests/*.py")},
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::parts::quoted;
-use super::{Content, NewCase, copied};
+use super::{Content, NewCase, Note, copied, dockerfile};
 
 /// Starts the container of a trial once, and runs each command of the trial in it.
 const LAUNCH: &str = include_str!("container/launch.sh");
@@ -32,17 +32,21 @@ impl Container {
     /// # Errors
     /// Returns the reason if the files of the image cannot be copied.
     pub fn add(&self, case: &mut NewCase, group: &str) -> Result<(), String> {
-        let workdir = self.workdir.clone().or_else(|| workdir(&self.dockerfile)).filter(|path| path != "/");
         let mut text = self.dockerfile.trim_end().to_owned();
         text.push_str("\n\n# Added by `evals convert`: what a trial needs of this image.\nUSER root\n");
-        if let Some(workdir) = &workdir {
+        if let Some(workdir) = &self.workdir {
             text.push_str(&format!("WORKDIR {workdir}\n"));
         }
-        let copy = if workdir.is_some() { " && cp -a . /.evals/workspace" } else { "" };
-        text.push_str(&format!(
+        // Only the image shows its working directory: variables, an earlier stage or the base image may set it.
+        text.push_str(
             "RUN mkdir -p /.evals /logs/agent /logs/verifier /logs/artifacts \\\n    \
-             && pwd > /.evals/workdir && printf '%s\\n' \"$PATH\" > /.evals/path{copy}\n"
-        ));
+             && pwd > /.evals/workdir && printf '%s\\n' \"$PATH\" > /.evals/path \\\n    \
+             && if [ \"$(pwd)\" != / ]; then cp -a . /.evals/workspace; fi\n",
+        );
+        if let Some(message) = doubt(&text) {
+            let file = self.context.as_ref().map_or_else(|| case.from.clone(), |folder| folder.join("Dockerfile"));
+            case.notes.push(Note::new(&file, "", message));
+        }
         let mut digest = blake3::Hasher::new();
         digest.update(text.as_bytes());
         for copied in self.files()? {
@@ -59,21 +63,17 @@ impl Container {
         let image = format!("evals-{group}-{name}:{digest}");
         case.remarks.push("The agent's program must be in the image, and the image is run by `docker`".to_owned());
         case.remarks.push(format!("Build the image before a run: docker build -t {image} {folder}"));
-        let mut options: Vec<String> = self.options.iter().map(|option| quoted(option)).collect();
-        if let Some(workdir) = &workdir {
-            options.insert(0, format!("-v \"$w\":{}", quoted(workdir)));
-        }
+        let options: Vec<String> = self.options.iter().map(|option| quoted(option)).collect();
         let launch = LAUNCH
             .replace("@IMAGE@", &image)
             .replace("@FOLDER@", &folder)
             .replace("@SECONDS@", &self.seconds.to_string())
-            .replace("@WORKDIR@", &quoted(workdir.as_deref().unwrap_or_default()))
             .replace("@OPTIONS@", &options.join(" "));
         let command = ["sh", "-c", &launch, "sh", "{workspace}", "{home}", "{env}", "--", "{command}"];
         case.keys.insert("sandbox".to_owned(), json!({"kind": "command", "command": command}));
         let message = "echo 'this case runs only in the container that its sandbox starts' >&2";
-        let fill = if workdir.is_some() { " && cp -a /.evals/workspace/. ." } else { "" };
-        let setup = format!("if [ ! -f /.evals/workdir ]; then {message}; exit 1; fi{fill} && touch /.evals/set-up");
+        let fill = "if [ -d /.evals/workspace ]; then cp -a /.evals/workspace/. .; fi";
+        let setup = format!("if [ ! -f /.evals/workdir ]; then {message}; exit 1; fi; {fill} && touch /.evals/set-up");
         case.keys.insert("workspace".to_owned(), json!({"setup": [setup]}));
         Ok(())
     }
@@ -86,21 +86,18 @@ impl Container {
     }
 }
 
-/// Returns the absolute working directory that the last stage of a Dockerfile sets.
-fn workdir(dockerfile: &str) -> Option<String> {
-    let mut found: Option<String> = None;
-    for line in dockerfile.lines() {
-        let Some((word, rest)) = line.trim().split_once(char::is_whitespace) else { continue };
-        let rest = rest.trim().trim_matches(['"', '\'']);
-        match word.to_ascii_uppercase().as_str() {
-            "FROM" => found = None,
-            "WORKDIR" if rest.contains('$') => found = None,
-            "WORKDIR" if rest.starts_with('/') => found = Some(rest.trim_end_matches('/').to_owned()),
-            "WORKDIR" => found = found.map(|path| format!("{path}/{rest}")),
-            _ => {}
-        }
-    }
-    found.filter(|path| !path.is_empty())
+/// Returns a note if the working directory of an image is the root folder, at which no workspace can be mounted, or may be
+/// the root folder, because only the base image decides.
+fn doubt(dockerfile: &str) -> Option<String> {
+    let workdir = dockerfile::instruction(dockerfile, "WORKDIR");
+    let start = match workdir.as_deref().map(|path| path.trim_matches(['"', '\''])) {
+        None => "the Dockerfile sets no WORKDIR, and the base image may have none",
+        Some("/") => "the working directory of the image is `/`",
+        Some(_) => return None,
+    };
+    Some(format!(
+        "{start}; in an image whose working directory is `/`, the agent starts in an empty folder, and the verifier in `/`"
+    ))
 }
 
 #[cfg(test)]
@@ -108,15 +105,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_working_directory_of_the_last_stage_counts() {
-        for (text, expected) in [
-            ("FROM a\nWORKDIR /app\nCOPY . .", Some("/app")),
-            ("FROM a as b\nWORKDIR /b\nFROM c\n", None),
-            ("FROM a\nworkdir /app/\nWORKDIR src", Some("/app/src")),
-            ("FROM a\nWORKDIR $HOME", None),
-            ("FROM a\nWORKDIR /", None),
+    fn a_working_directory_that_may_be_the_root_is_in_doubt() {
+        for (text, is) in [
+            ("FROM a\nWORKDIR /app\n", false),
+            ("FROM a\nWORKDIR $HOME\n", false),
+            ("FROM a AS b\nWORKDIR /b\nFROM b\n", false),
+            ("FROM a AS b\nWORKDIR /b\nFROM c\n", true),
+            ("FROM a\nRUN <<EOF\nWORKDIR /app\nEOF\n", true),
+            ("FROM a\nWORKDIR /\n", true),
         ] {
-            assert_eq!(workdir(text).as_deref(), expected, "{text}");
+            assert_eq!(doubt(text).is_some(), is, "{text}");
         }
     }
 }

@@ -53,11 +53,15 @@ pub fn instruction(dockerfile: &str, name: &str) -> Option<String> {
     found
 }
 
-/// Returns the lines of a Dockerfile, continued ones as one, without comments.
+/// Returns the lines of a Dockerfile, continued ones as one, without comments and here-documents.
 fn lines(dockerfile: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut is_open = false;
-    for line in dockerfile.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+    let mut rest = dockerfile.lines();
+    while let Some(line) = rest.next().map(str::trim) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
         let part = line.strip_suffix('\\');
         let text = part.unwrap_or(line);
         match lines.last_mut().filter(|_| is_open) {
@@ -65,8 +69,32 @@ fn lines(dockerfile: &str) -> Vec<String> {
             None => lines.push(text.to_owned()),
         }
         is_open = part.is_some();
+        let whole = lines.last().filter(|_| !is_open);
+        for (mark, is_indented) in whole.map(|line| here_documents(line)).unwrap_or_default() {
+            let is_end = |line: &str| mark == if is_indented { line.trim_start_matches('\t') } else { line };
+            // Without an end, the mark was something else, such as an operator within a text.
+            let mut after = rest.clone();
+            if after.any(is_end) {
+                rest = after;
+            }
+        }
     }
     lines
+}
+
+/// Returns the marks that end the here-documents of an instruction, and whether tabs before each mark are ignored.
+fn here_documents(line: &str) -> Vec<(String, bool)> {
+    let mut words = line.split_whitespace();
+    let has_documents =
+        words.next().is_some_and(|word| ["RUN", "COPY", "ADD"].iter().any(|name| word.eq_ignore_ascii_case(name)));
+    let document = |word: &str| {
+        let (number, mark) = word.split_once("<<")?;
+        let (mark, is_indented) = mark.strip_prefix('-').map_or((mark, false), |mark| (mark, true));
+        let mark = mark.trim_matches(['"', '\'']);
+        let is_mark = number.chars().all(|c| c.is_ascii_digit()) && !mark.is_empty() && !mark.contains('<');
+        is_mark.then(|| (mark.to_owned(), is_indented))
+    };
+    words.filter(|_| has_documents).filter_map(document).collect()
 }
 
 /// Returns a command as a Dockerfile has it: a JSON list, or a text.
@@ -121,6 +149,11 @@ mod tests {
             ("FROM a AS b\nENTRYPOINT /x\nFROM --platform=x B\n", Some("/x")),
             ("FROM a AS b\nENTRYPOINT /x\nFROM b as c\nFROM c\nENTRYPOINT []\n", Some("[]")),
             ("FROM a\n# ENTRYPOINT /x\nRUN echo ENTRYPOINT /x\n", None),
+            ("FROM a\nRUN <<EOF\nENTRYPOINT /x\nEOF\n", None),
+            ("FROM a\nENTRYPOINT /x\nRUN cat <<-'EOF' \\\n  >f\nENTRYPOINT []\n\tEOF\n", Some("/x")),
+            ("FROM a\nCOPY <<a <<b /c/\nENTRYPOINT 1\na\nENTRYPOINT 2\nb\nENTRYPOINT 3\n", Some("3")),
+            // A mark without an end is none.
+            ("FROM a\nRUN echo $((1 <<x))\nENTRYPOINT /x\n", Some("/x")),
         ] {
             assert_eq!(instruction(text, "ENTRYPOINT").as_deref(), expected, "{text}");
         }

@@ -13,6 +13,9 @@ use crate::yaml::YamlError;
 
 /// The folder of the tests in the workspace while it is graded.
 const FOLDER: &str = ".evals-tests";
+/// The plug-in of pytest that reports a test that fails as expected (`XFAIL`) as passed, and the name of its module.
+const XFAIL: &str = include_str!("swe_bench/evals_xfail.py");
+const XFAIL_MODULE: &str = "evals_xfail";
 /// The columns that are taken over.
 const KNOWN: [&str; 13] = [
     "repo",
@@ -108,6 +111,14 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
     if lost > 0 {
         let message = format!("{lost} tests are left out: their names are descriptions, which no runner prints");
         case.notes.push(note(path, sample, "PASS_TO_PASS", message));
+    }
+    let is_pytest = fail.iter().chain(&pass).any(|name| name.contains("::"));
+    if is_pytest && choices.test.is_some() {
+        let message =
+            "a test that fails as expected (`XFAIL`) has passed in the source, and has not passed with --test";
+        case.notes.push(note(path, sample, "PASS_TO_PASS", message));
+    } else if is_pytest {
+        case.add(&format!("hidden/{FOLDER}/{XFAIL_MODULE}.py"), Content::Text(XFAIL.to_owned()));
     }
     let (place, repository) = repository(path, repo)?;
     let protect: Vec<String> = files.iter().filter(|file| !file.is_new).map(|file| escaped_glob(&file.path)).collect();
@@ -274,7 +285,10 @@ fn runner(
     if all().all(|name| name.contains("::")) {
         let paths: BTreeSet<String> = all().filter_map(|name| Some(quoted(name.split_once("::")?.0))).collect();
         let paths: Vec<String> = paths.into_iter().collect();
-        let command = format!("python -m pytest -rA -p no:cacheprovider {}", paths.join(" "));
+        let command = format!(
+            "PYTHONPATH={FOLDER}${{PYTHONPATH:+:$PYTHONPATH}} python -m pytest -p {XFAIL_MODULE} -rA -p no:cacheprovider {}",
+            paths.join(" ")
+        );
         return Ok(Runner { command, format: Some("pytest"), fail: fail.to_vec(), pass: pass.to_vec(), lost: 0 });
     }
     if repo == "django/django" {

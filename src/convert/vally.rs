@@ -48,7 +48,8 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     Ok(converted)
 }
 
-/// Returns true if a file may be an eval: `.vally.yaml` can give them any name.
+/// Returns true if a file has a list `stimuli`, so that it may be an eval. File names do not decide, because
+/// `.vally.yaml` can give evals any name.
 fn has_stimuli(path: &Path) -> bool {
     yaml::read(path).is_ok_and(|text| text.lines().any(|line| line.starts_with("stimuli:")))
 }

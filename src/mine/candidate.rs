@@ -17,6 +17,16 @@ pub enum Dropped {
         /// The files.
         files: Vec<String>,
     },
+    /// Tests are links to files that an agent may change.
+    LooseLinks {
+        /// The links, each with its target.
+        links: Vec<String>,
+    },
+    /// Files that it changes may be code or data of its tests.
+    Doubtful {
+        /// The files.
+        files: Vec<String>,
+    },
     /// It changes no code.
     NoCode,
     /// It is too large.
@@ -91,6 +101,13 @@ impl fmt::Display for Dropped {
             ),
             Dropped::TestsInCode { files } => {
                 write!(f, "no tests: tests only inside {}, which an agent may change", crate::text::some_of(files, 5))
+            }
+            Dropped::LooseLinks { links } => {
+                write!(f, "tests are links to files that an agent may change: {}", crate::text::some_of(links, 5))
+            }
+            Dropped::Doubtful { files } => {
+                let some = crate::text::some_of(files, 5);
+                write!(f, "it is not known whether these files are code or data of the tests: {some}")
             }
             Dropped::NoCode => f.write_str("no code"),
             Dropped::TooLarge { lines: Some(lines), most } => {

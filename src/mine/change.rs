@@ -11,7 +11,10 @@ use super::role::{self, Role, Roles};
 use super::runner::{Tree, describes_the_project};
 use crate::audit::leaks::hashes;
 
+mod helpers;
+mod links;
 mod test_data;
+mod usage;
 
 /// The maximum number of hidden files. If a repository has more tests, only the changed ones are hidden.
 const MOST_HIDDEN: usize = 2000;
@@ -37,8 +40,18 @@ pub struct Change {
     pub changed_tests: Vec<String>,
     /// The tests that the commit deletes.
     pub removed_tests: Vec<String>,
-    /// The tests of the commit that are hidden from the agent, with the data that only tests read.
+    /// The tests of the commit that are hidden from the agent, with the files behind their links and the data that only tests
+    /// read.
     pub hidden: Vec<String>,
+    /// Globs of data and modules that only tests use and that the commit does not change: they are restored before the tests
+    /// run.
+    pub protected: Vec<String>,
+    /// Modules that only tests import, and that may be code.
+    pub unsure: Vec<String>,
+    /// Tests that are links to files which an agent may change: `tests/test_a.py -> src/a.py`.
+    pub loose_links: Vec<String>,
+    /// Files that the commit changes, and that may be code or data of its tests.
+    pub doubtful: Vec<String>,
     /// The patch of the code: neither tests nor documentation.
     pub patch: Vec<u8>,
     /// The same patch with the files about dependencies and the data, if the commit changes some. They rarely matter:
@@ -62,10 +75,13 @@ struct Entry {
 pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Result<Change, RepositoryError> {
     let (entries, entries_before) = (list(repository, &commit.id).await?, list(repository, parent).await?);
     let roles = roles(repository, &entries, &entries_before).await?;
-    let data = test_data::find(repository, commit, &entries, &roles).await?;
+    let links = links::find(repository, commit, &entries, &roles).await?;
+    let data = test_data::find(repository, commit, &entries, &entries_before, &roles, &links.hidden).await?;
+    let own: BTreeSet<String> = links.hidden.union(&data.changed).cloned().collect();
+    let helpers = helpers::find(repository, commit, &entries, &entries_before, &roles, &own).await?;
     let of_role = |wanted: &[Role]| -> Vec<String> {
         let files = commit.files.iter().map(|file| file.path.clone());
-        files.filter(|path| wanted.contains(&roles.of(path)) && !data.contains(path)).collect()
+        files.filter(|path| wanted.contains(&roles.of(path)) && !own.contains(path)).collect()
     };
     let tests = of_role(&[Role::Test]);
     // The names of tests of Rust do not show their files, but what the files define does.
@@ -87,14 +103,30 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
         true => all().map(|(path, _)| path.clone()).collect(),
         false => changed_tests.clone(),
     };
-    hidden.extend(data.iter().filter(|path| is_utf8(path)).cloned());
+    hidden.extend(own.iter().filter(|path| is_utf8(path)).cloned());
+    let kept = data.kept.into_iter().filter(|path| !own.contains(path));
+    let protected = kept.chain(helpers.protected).collect();
     let patch = diff(repository, parent, &commit.id, &of_role(&[Role::Code])).await?;
     let more = of_role(&[Role::Code, Role::Dependencies, Role::Data]);
     let all_of_it = diff(repository, parent, &commit.id, &more).await?;
     let with_more = (all_of_it != patch).then_some(all_of_it);
     let text = |path: &String| after.text(path).map(|text| (path.clone(), text.to_owned()));
     let test_texts = changed_tests.iter().filter_map(text).collect();
-    Ok(Change { after, before, roles, changed_tests, removed_tests, hidden, patch, with_more, test_texts })
+    Ok(Change {
+        after,
+        before,
+        roles,
+        changed_tests,
+        removed_tests,
+        hidden,
+        protected,
+        unsure: helpers.unsure,
+        loose_links: links.loose,
+        doubtful: data.doubtful,
+        patch,
+        with_more,
+        test_texts,
+    })
 }
 
 /// Returns the roles of the files of a commit and its parent.
@@ -163,18 +195,27 @@ async fn tree(
         .iter()
         .filter(|(path, entry)| entry.mode.starts_with("100") && entry.size <= LARGEST_TEXT && is_needed(path))
         .collect();
+    let texts = texts(repository, &wanted).await?;
+    Ok(Tree { files: entries.keys().cloned().collect(), texts })
+}
+
+/// Returns the texts of files. The text of a link is its target.
+async fn texts(
+    repository: &Repository,
+    wanted: &[(&String, &Entry)],
+) -> Result<BTreeMap<String, String>, RepositoryError> {
     let mut texts = BTreeMap::new();
     if !wanted.is_empty() {
         let input: String = wanted.iter().map(|(_, entry)| format!("{}\n", entry.object)).collect();
         let bytes = repository.run(&["cat-file", "--batch"], Some(input.into_bytes())).await?;
         let mut rest = bytes.as_slice();
-        for (path, _) in &wanted {
+        for (path, _) in wanted {
             let Some((text, after)) = object(rest) else { break };
             texts.insert((*path).clone(), String::from_utf8_lossy(text).into_owned());
             rest = after;
         }
     }
-    Ok(Tree { files: entries.keys().cloned().collect(), texts })
+    Ok(texts)
 }
 
 /// Splits the first object off the output of `git cat-file --batch`.

@@ -154,7 +154,7 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
         found.extend(loaded.filter(|path| is_plain(path)));
     }
     if is_used(&[".py"], &OF_PYTHON) {
-        let more = shadows(&[&change.hidden[..], &installed(change)].concat(), &found, &code);
+        let more = shadows(&[&change.hidden[..], &change.protected, &installed(change)].concat(), &found, &code);
         found.extend(more);
     }
     found
@@ -268,6 +268,11 @@ pub fn of_tests(runner: Runner, judged: &Judged, change: &Change, patched: &[Str
     let more = shadows(&found, &[], &code_of(change));
     found.extend(more);
     found
+}
+
+/// Returns the data and the modules that only tests use, unless the patch changes them.
+pub fn of_helpers(change: &Change, patched: &[String]) -> Vec<String> {
+    change.protected.iter().filter(|path| is_plain(path) && !patched.contains(path)).cloned().collect()
 }
 
 /// Returns true if a path, as a glob, matches the path alone.

@@ -218,8 +218,23 @@ pub(super) fn is_data(path: &str) -> bool {
     OF_DATA.contains(&split(name).1)
 }
 
+/// Returns true if a file may be data by its place and its name: neither documentation nor a file about the project.
+pub(super) fn may_be_data(path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let plain = split(name).0.to_ascii_lowercase();
+    let is_documentation = folder.split('/').any(|part| OTHER_FOLDERS.contains(&part));
+    !is_documentation && !OTHER_NAMES.contains(&plain.as_str()) && !(folder.is_empty() && name.starts_with('.'))
+}
+
+/// Returns true if a file is a test by its name alone.
+pub(super) fn has_test_name(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (stem, extension) = split(name);
+    is_test_name(name, stem, extension)
+}
+
 /// Splits the name of a file from its extension.
-fn split(name: &str) -> (&str, &str) {
+pub(super) fn split(name: &str) -> (&str, &str) {
     name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).unwrap_or((name, ""))
 }
 

@@ -646,6 +646,118 @@ fn data_that_only_tests_read_is_hidden_with_them() {
     }
 }
 
+/// Returns the demo agent's step that writes a file.
+fn put(path: &str, text: &str) -> String {
+    format!("- write: {{path: {path}, text: {text:?}}}\n")
+}
+
+/// Runs a mined case with the steps of an agent, and checks the exit code of each run.
+fn decides(project: &Project, case: &str, runs: &[(String, i32)]) {
+    for (steps, code) in runs {
+        project.write(&case.replace(".yaml", ".demo.yaml"), &format!("steps:\n{steps}"));
+        let ran = project.evals(&["run", "cases"]);
+        assert_eq!(ran.code, *code, "{steps}\n{}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn the_file_behind_a_link_among_the_tests_is_hidden_with_it() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    let link = |target: &str, path: &str| std::os::unix::fs::symlink(target, project.path("repo").join(path)).unwrap();
+    link("../shared/impl_add.py", "tests/test_add.py");
+    let files = [("calc.py", Some(FIXED)), ("shared/impl_add.py", Some(TEST_ADD))];
+    history.commit("Fix the sum of two numbers", &files);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
+    assert_eq!(project.read(&case.replace(".yaml", ".hidden/shared/impl_add.py")), TEST_ADD);
+    assert!(!project.read(&case.replace(".yaml", ".patch")).contains("impl_add"));
+    let empty = TEST_ADD.replace("self.assertEqual(add(1, 2), 3)", "pass");
+    decides(&project, &case, &[(put("calc.py", FIXED), 0), (put("shared/impl_add.py", &empty), 1)]);
+
+    // Code uses the file, so an agent may change it.
+    link("../more/half.py", "tests/test_half.py");
+    let half = "import unittest\n\n\ndef half(a):\n    return a / 2\n\n\nclass Half(unittest.TestCase):\n    \
+                def test_half(self):\n        self.assertEqual(half(4), 2)\n";
+    let used = format!("from more.half import half\n{FIXED}");
+    history.commit("Halve two numbers", &[("calc.py", Some(&used)), ("more/half.py", Some(half))]);
+    let mined = mine(&project, &["--repeat", "1", "--since", "HEAD~1", "--force"]).exits(3).json();
+    assert_eq!(
+        of(&mined, "Halve two numbers")["reason"],
+        "tests are links to files that an agent may change: tests/test_half.py -> more/half.py"
+    );
+}
+
+#[test]
+fn data_and_modules_of_tests_that_the_commit_does_not_change_are_protected() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let same = "def same(one, other):\n    assert one == other\n";
+    let begin = [
+        ("calc.py", Some(BASE)),
+        ("golden/sums.txt", Some("1 2 3\n")),
+        ("support/__init__.py", Some("")),
+        ("support/checks.py", Some(same)),
+        ("near.py", Some(same)),
+        ("tests/test_double.py", Some(TEST_DOUBLE)),
+    ];
+    history.commit("Begin", &begin);
+    let test = "import unittest\nimport near\nfrom calc import add\nfrom support.checks import same\n\n\n\
+                class Add(unittest.TestCase):\n    def test_add(self):\n        for line in open('golden/sums.txt'):\n            \
+                a, b, sum = map(int, line.split())\n            same(add(a, b), sum)\n            near.same(a, a)\n";
+    history.commit("Fix the sum of two numbers", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(test))]);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    for path in ["golden/sums.txt", "support/checks.py"] {
+        assert!(text.contains(&format!("  - {path}\n")), "{path}: {text}");
+    }
+    // A module beside the fix may be code.
+    assert!(
+        text.contains("# Only tests import these modules") && text.contains("may change it: `near.py`\n"),
+        "{text}"
+    );
+    assert!(!text.contains("  - near.py\n"), "{text}");
+    let none = "def same(one, other):\n    pass\n";
+    let runs = [
+        (put("calc.py", FIXED), 0),
+        (put("golden/sums.txt", ""), 1),
+        (put("support/checks.py", none), 1),
+        (format!("{}{}", put("calc.py", FIXED), put("support/checks.py", none)), 0),
+    ];
+    decides(&project, &case, &runs);
+}
+
+#[test]
+fn data_of_tests_is_hidden_whatever_its_ending() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    let test = "import unittest\nfrom calc import add\n\n\nclass Add(unittest.TestCase):\n    def test_add(self):\n        \
+                for name in ['sums/a.sql', 'sums/b.java', 'sums/c']:\n            for line in open(name):\n                \
+                a, b, sum = map(int, line.split())\n                self.assertEqual(add(a, b), sum)\n";
+    let sum = Some("1 2 3\n");
+    let files = [("sums/a.sql", sum), ("sums/b.java", sum), ("sums/c", sum), ("tests/test_add.py", Some(test))];
+    history.commit("Fix the sum of two numbers", &[&[("calc.py", Some(FIXED))][..], &files].concat());
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
+    let patch = project.read(&case.replace(".yaml", ".patch"));
+    assert!(patch.contains("calc.py") && !patch.contains("sums"), "{patch}");
+    let emptied: String = files.iter().take(3).map(|(path, _)| put(path, "")).collect();
+    decides(&project, &case, &[(put("calc.py", FIXED), 0), (emptied, 1)]);
+
+    // The project may compile a file that only tests name.
+    let test = test.replace("Add", "More").replace("'sums/c'", "'sums/d.c'").replace("add(a, b)", "add(b, a)");
+    let files = [("Makefile", Some("all:\n")), ("sums/d.c", sum), ("tests/test_more.py", Some(test.as_str()))];
+    history.commit("Compile sums", &[&[("calc.py", Some(BASE))][..], &files].concat());
+    let mined = mine(&project, &["--repeat", "1", "--since", "HEAD~1", "--force"]).exits(3).json();
+    assert_eq!(
+        of(&mined, "Compile sums")["reason"],
+        "it is not known whether these files are code or data of the tests: sums/d.c"
+    );
+}
+
 #[test]
 fn a_filter_that_the_repository_configures_is_not_run() {
     let project = Project::new();

@@ -2,14 +2,17 @@
 w=$1 h=$2
 shift 2
 n=evals-$(printf %s "$w" | cksum | tr ' ' -)
-if ! docker inspect "$n" >/dev/null 2>&1; then
-  if ! docker image inspect @IMAGE@ >/dev/null 2>&1; then
-    echo "the image @IMAGE@ was not found; build it: docker build -t @IMAGE@ @FOLDER@" >&2
-    exit 125
-  fi
-  docker run -d --rm --init --name "$n" -v "$w:$w" -v "$h:$h" @OPTIONS@ --entrypoint sleep @IMAGE@ @SECONDS@ >/dev/null || exit 125
+# The workspace is mounted at the working directory of the image.
+if ! d=$(docker image inspect -f '{{.Config.WorkingDir}}' @IMAGE@ 2>/dev/null); then
+  echo "the image @IMAGE@ was not found; build it: docker build -t @IMAGE@ @FOLDER@" >&2
+  exit 125
 fi
-d=@WORKDIR@ s= i=$#
+# The root folder cannot be a mount.
+if [ "$d" = / ]; then d=; fi
+if ! docker inspect "$n" >/dev/null 2>&1; then
+  docker run -d --rm --init --name "$n" -v "$w:$w" -v "$h:$h" ${d:+-v "$w:$d"} @OPTIONS@ --entrypoint sleep @IMAGE@ @SECONDS@ >/dev/null || exit 125
+fi
+s= i=$#
 while [ "$i" -gt 0 ]; do
   a=$1 i=$((i - 1))
   shift

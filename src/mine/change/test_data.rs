@@ -1,36 +1,212 @@
-//! Finds the data of a commit that its tests read and its code does not, such as the expected outputs in `golden`.
+//! Finds the data that the tests of a commit read and its code does not, such as the expected outputs in `golden`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Entry, MOST_WORDS, tree};
+use super::{Entry, LARGEST_HIDDEN, MOST_HIDDEN, MOST_WORDS, tree};
 use crate::mine::history::Commit;
+use crate::mine::language::Language;
 use crate::mine::repository::{Repository, RepositoryError};
-use crate::mine::role::{self, Role, Roles};
+use crate::mine::role::{self, Role, Roles, has_test_name};
 use crate::mine::runner::Tree;
 
-/// Returns the files of data that the commit changes or adds, with the other data in their folders, if a file of tests names
-/// the file or its folder, and no file of code does. An agent that had to write them could write what its code returns.
+/// The maximum number of bytes of the name of a file.
+const LONGEST_NAME: usize = 255;
+
+/// The data of the tests of a commit.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct TestData {
+    /// The files that the commit changes or adds, with the other data in their folders.
+    pub(super) changed: BTreeSet<String>,
+    /// The files that the commit does not change.
+    pub(super) kept: BTreeSet<String>,
+    /// Files that the commit changes, that tests name, and that may be code: they have the ending of a language that the
+    /// project compiles.
+    pub(super) doubtful: Vec<String>,
+}
+
+/// Returns the data of the tests: files that a file of tests names, or whose folder it names, and that no file of code does.
+/// An agent that had to write such a file, or that changes one, could write what its code returns.
 pub(super) async fn find(
     repository: &Repository,
     commit: &Commit,
     entries: &BTreeMap<String, Entry>,
+    before: &BTreeMap<String, Entry>,
     roles: &Roles,
-) -> Result<BTreeSet<String>, RepositoryError> {
-    let is_data = |path: &str| matches!(roles.of(path), Role::Code | Role::Data) && role::is_data(path);
-    let paths = commit.files.iter().map(|file| file.path.as_str());
-    let changed: Vec<&str> =
-        paths.filter(|path| is_data(path) && entries.contains_key(*path)).take(MOST_WORDS).collect();
-    if changed.is_empty() {
-        return Ok(BTreeSet::new());
+    linked: &BTreeSet<String>,
+) -> Result<TestData, RepositoryError> {
+    let tests = || commit.files.iter().map(|file| file.path.as_str()).filter(|path| roles.of(path) == Role::Test);
+    let named: Vec<&str> = tests().filter(|path| has_test_name(path)).collect();
+    let own: Vec<&str> = if named.is_empty() { tests().collect() } else { named };
+    let is_program = |(path, entry): (&String, &Entry)| (entry.mode != "100644").then(|| path.clone());
+    let kinds = Kinds { own: &own, programs: entries.iter().filter_map(is_program).collect(), roles, linked };
+    let may_be = |path: &str| !matches!(kinds.of(path, entries.keys()), Kind::Code | Kind::Other);
+    let all = || entries.iter().filter(|(path, entry)| roles.of(path) == Role::Test && entry.mode.starts_with("100"));
+    let is_small = all().count() <= MOST_HIDDEN && all().map(|(_, entry)| entry.size).sum::<u64>() <= LARGEST_HIDDEN;
+    let is_changed = |path: &str| commit.files.iter().any(|file| file.path == path);
+    let read = tree(repository, entries, |path| kinds.is_test(path) && (is_small || is_changed(path))).await?;
+    let words: BTreeSet<&str> = read.texts.values().flat_map(|text| words(text)).collect();
+    let is_named = |path: &str| words.contains(name(path)) || place(path).is_some_and(|place| words.contains(place));
+    let is_kept = |path: &str, entry: &Entry| before.get(path).is_some_and(|old| old.object == entry.object);
+    let changed: Vec<&str> = commit
+        .files
+        .iter()
+        .map(|file| file.path.as_str())
+        .filter(|path| entries.contains_key(*path) && (!is_small || is_named(path)) && may_be(path))
+        .take(MOST_WORDS)
+        .collect();
+    let kept: Vec<&str> = entries
+        .iter()
+        .filter(|(path, entry)| is_kept(path, entry) && is_named(path) && may_be(path))
+        .map(|(path, _)| path.as_str())
+        .take(MOST_WORDS)
+        .collect();
+    if changed.is_empty() && kept.is_empty() {
+        return Ok(TestData::default());
     }
-    let words: BTreeSet<&str> = changed.iter().flat_map(|path| [Some(name(path)), place(path)]).flatten().collect();
-    let holders = holders(repository, &commit.id, &words).await?;
+    let searched = changed.iter().chain(&kept);
+    let searched: BTreeSet<&str> = searched.flat_map(|path| [Some(name(path)), place(path)]).flatten().collect();
+    let holders = holders(repository, &commit.id, &searched).await?;
     let all = tree(repository, entries, |path| holders.contains(path)).await?;
-    Ok(of_tests(&changed, &all, roles))
+    Ok(kinds.of_tests(&changed, &kept, &all))
+}
+
+/// The possible kind of a file that tests name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Data by its ending.
+    Data,
+    /// A file without the ending of a language, such as `x.sql`. It is data if no other file names it.
+    Unknown,
+    /// A source file of a language that neither the tests have nor the project compiles. It is data if only tests name it.
+    Source,
+    /// A source file of a language that the project compiles, perhaps without naming each file.
+    Compiled,
+    /// A source file of the language of the tests, or a program.
+    Code,
+    /// A test, a manifest, or documentation.
+    Other,
+}
+
+/// The facts that decide about the kinds of files.
+struct Kinds<'a> {
+    /// The tests whose language the project has.
+    own: &'a [&'a str],
+    /// Files that can be started, and links.
+    programs: BTreeSet<String>,
+    roles: &'a Roles,
+    /// The files behind links among the tests.
+    linked: &'a BTreeSet<String>,
+}
+
+impl Kinds<'_> {
+    fn is_test(&self, path: &str) -> bool {
+        self.roles.of(path) == Role::Test || self.linked.contains(path)
+    }
+
+    fn of<'b>(&self, path: &str, mut files: impl Iterator<Item = &'b String>) -> Kind {
+        let role = self.roles.of(path);
+        if self.is_test(path) || role == Role::Dependencies || (role == Role::Other && !role::may_be_data(path)) {
+            return Kind::Other;
+        }
+        if role != Role::Other && role::is_data(path) {
+            return Kind::Data;
+        }
+        match Language::of(path) {
+            _ if self.programs.contains(path) => Kind::Code,
+            None => Kind::Unknown,
+            Some(language) if self.own.iter().any(|test| Language::of(test) == Some(language)) => Kind::Code,
+            Some(language) if files.any(|file| language.is_built_by(file)) => Kind::Compiled,
+            Some(_) => Kind::Source,
+        }
+    }
+
+    /// Returns the data of tests among files that the commit changes, and among others. The tree has the texts of the files
+    /// that may name them.
+    fn of_tests(&self, changed: &[&str], kept: &[&str], tree: &Tree) -> TestData {
+        let mut found = TestData::default();
+        for path in changed {
+            let (is_named, is_place_named) = self.is_named(path, tree);
+            match self.of(path, tree.files.iter()) {
+                Kind::Compiled if is_named => found.doubtful.push((*path).to_owned()),
+                Kind::Data | Kind::Unknown if is_place_named => {
+                    let folder = path.strip_suffix(name(path)).unwrap_or_default();
+                    let beside = tree.files.iter().filter(|file| file.strip_suffix(name(file)) == Some(folder));
+                    let is_data =
+                        |file: &&String| matches!(self.of(file, tree.files.iter()), Kind::Data | Kind::Unknown);
+                    found.changed.extend(beside.filter(is_data).cloned());
+                }
+                Kind::Data | Kind::Unknown | Kind::Source if is_named => _ = found.changed.insert((*path).to_owned()),
+                _ => {}
+            }
+        }
+        for path in kept.iter().filter(|path| !found.changed.contains(**path)) {
+            let (is_named, is_place_named) = self.is_named(path, tree);
+            let is_data = match self.of(path, tree.files.iter()) {
+                Kind::Data | Kind::Unknown => is_named || is_place_named,
+                Kind::Source => is_named,
+                Kind::Compiled | Kind::Code | Kind::Other => false,
+            };
+            if is_data {
+                found.kept.insert((*path).to_owned());
+            }
+        }
+        found
+    }
+
+    /// Returns whether only tests name a file, and whether they name its folder, which holds no code.
+    fn is_named(&self, path: &str, tree: &Tree) -> (bool, bool) {
+        let is_listed = self.of(path, tree.files.iter()) == Kind::Data;
+        let folder = path.strip_suffix(name(path)).unwrap_or_default();
+        let is_code = |file: &str| {
+            let kind = self.of(file, tree.files.iter());
+            matches!(kind, Kind::Source | Kind::Compiled | Kind::Code)
+        };
+        let mut beside = tree.files.iter().filter(|file| file.strip_suffix(name(file)) == Some(folder));
+        // The name of a folder of code says nothing about the data in it.
+        let place = place(path).filter(|_| !beside.any(|file| is_code(file)));
+        let others = || tree.texts.iter().filter(|(file, _)| *file != path);
+        let by_tests = |word: &str| {
+            let mut tests = others().filter(|(file, _)| self.is_test(file) && !role::is_data(file));
+            tests.any(|(_, text)| names(text, word))
+        };
+        let is_user = |file: &str| match self.roles.of(file) {
+            _ if self.is_test(file) => false,
+            Role::Code => !is_listed || !role::is_data(file),
+            Role::Test => false,
+            // The name of a file that is only data by its use may be anywhere else, such as in a page or a manifest.
+            Role::Dependencies | Role::Data | Role::Other => !is_listed && !is_prose(file),
+        };
+        let by_code = |word: &str| others().any(|(file, text)| is_user(file) && names(text, word));
+        let imports = |text: &str| {
+            let imports = |line: &str| line.contains("require(") || line.trim_start().starts_with("import ");
+            text.lines().any(|line| imports(line) && names(line, name(path)))
+        };
+        if by_code(name(path)) || place.is_some_and(by_code) || (!is_listed && others().any(|(_, text)| imports(text)))
+        {
+            return (false, false);
+        }
+        (by_tests(name(path)), place.is_some_and(by_tests))
+    }
+}
+
+/// Returns true if a file is a text for people, which may name any file.
+fn is_prose(path: &str) -> bool {
+    [".md", ".rst", ".adoc", ".markdown", ".txt"].iter().any(|end| path.ends_with(end))
+}
+
+/// Returns the words of a text that are a path within quotes, or a part of one.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut words: Vec<&str> = text.split(is_edge).skip(1).collect();
+    words.pop();
+    words.into_iter().filter(|word| !word.is_empty() && word.len() <= LONGEST_NAME && !word.contains('\n'))
+}
+
+fn is_edge(c: char) -> bool {
+    "/\\\"'`".contains(c)
 }
 
 /// Returns the files of a commit that contain one of the words.
-async fn holders(
+pub(super) async fn holders(
     repository: &Repository,
     commit: &str,
     words: &BTreeSet<&str>,
@@ -49,45 +225,18 @@ async fn holders(
     Ok(paths.map(str::to_owned).collect())
 }
 
-/// Returns the data of tests among changed files. The tree has the texts of the files that may name them.
-fn of_tests(changed: &[&str], tree: &Tree, roles: &Roles) -> BTreeSet<String> {
-    let is_data = |path: &str| matches!(roles.of(path), Role::Code | Role::Data) && role::is_data(path);
-    let is_named = |word: &str, wanted: Role| {
-        let mut of_role = tree.texts.iter().filter(|(path, _)| roles.of(path) == wanted && !is_data(path));
-        of_role.any(|(_, text)| names(text, word))
-    };
-    let mut found = BTreeSet::new();
-    for path in changed {
-        let folder = path.strip_suffix(name(path)).unwrap_or_default();
-        let beside = || tree.files.iter().filter(|file| file.strip_suffix(name(file)) == Some(folder));
-        // The name of a folder of code says nothing about the data in it.
-        let is_apart = || beside().all(|file| is_data(file) || roles.of(file) != Role::Code);
-        let place = place(path).filter(|_| is_apart());
-        if is_named(name(path), Role::Code) || place.is_some_and(|place| is_named(place, Role::Code)) {
-            continue;
-        }
-        if place.is_some_and(|place| is_named(place, Role::Test)) {
-            found.extend(beside().filter(|file| is_data(file)).cloned());
-        } else if is_named(name(path), Role::Test) {
-            found.insert((*path).to_owned());
-        }
-    }
-    found
-}
-
 /// Returns the name of a file.
-fn name(path: &str) -> &str {
+pub(super) fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Returns the name of the folder of a file.
-fn place(path: &str) -> Option<&str> {
+pub(super) fn place(path: &str) -> Option<&str> {
     path.rsplit('/').nth(1)
 }
 
 /// Returns true if a text has a word as a path, or as a part of one, within quotes.
-fn names(text: &str, word: &str) -> bool {
-    let is_edge = |c: char| "/\\\"'`".contains(c);
+pub(super) fn names(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
@@ -99,11 +248,22 @@ fn names(text: &str, word: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// Returns the data of tests of JavaScript among files that a commit changes, or does not change.
+    fn found(files: &[&str], texts: &[(&str, &str)], changed: &[&str], kept: &[&str]) -> TestData {
+        let tree = Tree {
+            files: files.iter().map(|path| (*path).to_owned()).collect(),
+            texts: texts.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
+        };
+        let (roles, linked) = (Roles::of_trees(&[&tree]), BTreeSet::new());
+        let programs = BTreeSet::from(["golden/run".to_owned()]);
+        Kinds { own: &["test/calc.js"], programs, roles: &roles, linked: &linked }.of_tests(changed, kept, &tree)
+    }
+
     #[test]
     fn data_that_a_test_names_and_no_code_does_is_data_of_tests() {
         let reads = "const golden = name => read(join(__dirname, '../golden', name + '.json'))";
         let golden = &["golden/all.json", "golden/empty.json"][..];
-        for (test, code, path, found) in [
+        for (test, code, path, expected) in [
             (reads, "", "golden/all.json", golden),
             ("open('golden/all.json')", "", "golden/all.json", golden),
             ("include_str!(\"../all.json\")", "", "golden/all.json", &["golden/all.json"]),
@@ -116,15 +276,35 @@ mod tests {
             ("read('../lib/table.json')", "", "lib/table.json", &["lib/table.json"]),
         ] {
             let files = ["golden/all.json", "golden/empty.json", "lib/calc.js", "lib/table.json", "test/calc.js"];
-            let tree = Tree {
-                files: files.map(str::to_owned).into(),
-                texts: [("test/calc.js", test), ("lib/calc.js", code)]
-                    .map(|(path, text)| (path.to_owned(), text.to_owned()))
-                    .into(),
-            };
-            let roles = Roles::of_trees(&[&tree]);
-            let all: Vec<String> = of_tests(&[path], &tree, &roles).into_iter().collect();
-            assert_eq!(all, found, "{test} {code} {path}");
+            let texts = [("test/calc.js", test), ("lib/calc.js", code)];
+            let all: Vec<String> = found(&files, &texts, &[path], &[]).changed.into_iter().collect();
+            assert_eq!(all, expected, "{test} {code} {path}");
+            // The same file, unchanged, is data of the tests by the same rule.
+            let kept: Vec<String> = found(&files, &texts, &[], &[path]).kept.into_iter().collect();
+            let expected = if expected.is_empty() { Vec::new() } else { vec![path] };
+            assert_eq!(kept, expected, "{test} {code} {path}");
+        }
+    }
+
+    #[test]
+    fn data_of_tests_may_have_any_ending_that_is_not_of_their_code() {
+        let names = ["x.sql", "x.css", "x.log", "x", "x.md", "x.java", "x.py", "x.c", "x.js", "run"];
+        for name in names {
+            let path = format!("golden/{name}");
+            let files = ["lib/calc.js", "test/calc.js", "CMakeLists.txt", path.as_str()];
+            let test = format!("read('golden/{name}')");
+            let is_data = |texts: &[(&str, &str)]| found(&files, texts, &[&path], &[]).changed.contains(&path);
+            let is_code = ["x.c", "x.js", "run"].contains(&name);
+            assert_eq!(is_data(&[("test/calc.js", &test)]), !is_code, "{path}");
+            // Another file that is no text for people names it.
+            assert!(!is_data(&[("test/calc.js", &test), ("lib/calc.js", &test)]), "{path}");
+            assert!(!is_data(&[("test/calc.js", &test), ("package.json", &test)]), "{path}");
+            assert_eq!(is_data(&[("test/calc.js", &test), ("lib/a.md", &test)]), !is_code, "{path}");
+            // The tests import it.
+            assert!(!is_data(&[("test/calc.js", &format!("import x from '../golden/{name}';"))]), "{path}");
+            // The project may compile it.
+            let doubtful = found(&files, &[("test/calc.js", &test)], &[&path], &[]).doubtful;
+            assert_eq!(doubtful.contains(&path), name == "x.c", "{path}");
         }
     }
 }

@@ -28,7 +28,7 @@ const KEYS: [&str; 17] = [
     "testEnvironment",
     "testRunner",
 ];
-/// Short options with the same meaning.
+/// Short options whose values, like those of `KEYS`, name files that a runner loads before the tests.
 const SHORT: [&str; 3] = ["-r", "-c", "-C"];
 /// Keys of `package.json` with settings of runners.
 const SECTIONS: [&str; 5] = ["ava", "jest", "mocha", "nyc", "vitest"];

@@ -7,7 +7,8 @@ use crate::grader::test_run::Format;
 
 /// The keys of `package.json` with packages to install.
 const KINDS: [&str; 3] = ["dependencies", "devDependencies", "optionalDependencies"];
-/// The options of every installation. Scripts of packages are programs that the project does not name.
+/// The options of every installation. Install scripts of packages are not run, because they are programs that the
+/// project does not name.
 const OPTIONS: &str = "--no-audit --no-fund --ignore-scripts";
 
 /// Returns the recipes for a repository with a `package.json`.

@@ -439,6 +439,42 @@ fn the_memory_of_a_task_of_harbor_may_have_a_unit() {
 }
 
 #[test]
+fn the_working_directory_of_an_image_is_read_from_the_image() {
+    let mut project = harbor("", "true");
+    // It notes what is started, and where.
+    let docker = "#!/bin/sh\ncase $1 in\n  inspect) exit 1 ;;\n  image) echo FOLDER ;;\n  run) echo \"$@\" >> LOG ;;\n  \
+                  exec) echo \"$@\" >> LOG ;;\nesac\n";
+    let (log, path) = (project.path("log"), std::env::var("PATH").unwrap());
+    project.env("PATH", &format!("{}:{path}", project.path("bin").display()));
+    for (dockerfile, folder, said) in [
+        ("FROM debian\nWORKDIR /app\n", "/app", None),
+        ("FROM debian AS base\nWORKDIR /app\nFROM base\n", "/app", None),
+        ("FROM debian\nENV HERE=/srv\nWORKDIR $HERE/work\n", "/srv/work", None),
+        ("FROM debian\nWORKDIR /app\nRUN <<EOF\nWORKDIR /other\nEOF\n", "/app", None),
+        ("FROM other\n", "/app", Some("the Dockerfile sets no WORKDIR")),
+        ("FROM other\n", "/", Some("the Dockerfile sets no WORKDIR")),
+        ("FROM other\nWORKDIR /\n", "/", Some("the working directory of the image is `/`")),
+    ] {
+        project.write("tasks/hello/environment/Dockerfile", dockerfile);
+        let ran = convert(&project, "harbor", "tasks/hello", &[]).exits(0);
+        assert_eq!(said.is_none(), !ran.err.contains("agent starts in an empty folder"), "{dockerfile}{}", ran.err);
+        assert!(ran.err.contains(said.unwrap_or_default()), "{dockerfile}{}", ran.err);
+        let written = docker.replace("FOLDER", folder).replace("LOG", &log.display().to_string());
+        project.write("bin/docker", &written);
+        std::fs::set_permissions(project.path("bin/docker"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        project.write("log", "");
+        plays(&project, "tasks/hello", "say: done");
+        let log = project.read("log");
+        let is_mounted = log.lines().any(|line| line.starts_with("run ") && line.contains(&format!(":{folder} ")));
+        assert_eq!(is_mounted, folder != "/", "{dockerfile}{log}");
+        let starts = format!("-w {}", if folder == "/" { "" } else { folder });
+        let mut commands = log.lines().filter(|line| line.starts_with("exec "));
+        assert!(commands.all(|line| line.contains(&starts) && !line.contains("-w / ")), "{dockerfile}{log}");
+        assert!(log.contains("exec "), "{dockerfile}{log}");
+    }
+}
+
+#[test]
 fn tags_of_a_task_are_written_once() {
     let project =
         harbor("[metadata]\ntags = [\"easy\", \"math\"]\ndifficulty = \"easy\"\ncategory = \"math\"\n", "true");
@@ -706,7 +742,28 @@ fn rows_of_swe_bench_that_would_pass_for_nothing_are_refused() {
     );
     convert(&project, "swe-bench", "rows.jsonl", &[]).exits(0);
     let script = project.read("out/cases/rows/me-calc-1.hidden/.evals-tests/run.sh");
-    assert!(script.contains("python -m pytest -rA -p no:cacheprovider tests/test_a.py\n"), "{script}");
+    assert!(script.contains(" python -m pytest -p evals_xfail -rA -p no:cacheprovider tests/test_a.py\n"), "{script}");
+    // With another command, the source counts more tests as passed.
+    let said = "`PASS_TO_PASS`: a test that fails as expected (`XFAIL`) has passed in the source, and has not passed with --test";
+    convert(&project, "swe-bench", "rows.jsonl", &["--test", "python -m pytest -rA"]).exits(0).says(said);
+}
+
+#[test]
+fn a_test_of_swe_bench_that_fails_as_expected_has_passed() {
+    let (project, row) = swe_bench();
+    project.write("rows.jsonl", &row.replace("test_calc.T.", "test_calc.py::"));
+    let ran = convert(&project, "swe-bench", "rows.jsonl", &[]).exits(0);
+    assert!(!ran.err.contains("XFAIL"), "{}", ran.err);
+    // Stand-ins for pytest and its reports.
+    project.write("pytest.py", "def hookimpl(**options):\n    return lambda function: function\n");
+    let program = "import types, evals_xfail\nfor made in ({'skipped': True, 'wasxfail': 'known'}, {'skipped': True}, \
+                   {'skipped': False, 'wasxfail': ''}):\n    report = types.SimpleNamespace(longrepr='x', **made)\n    \
+                   print(evals_xfail.pytest_report_teststatus(report), report.longrepr)\n";
+    let mut python = std::process::Command::new("python3");
+    python.args(["-B", "-c", program]).current_dir(project.path("."));
+    let shown = python.env("PYTHONPATH", "out/cases/rows/me-calc-1.hidden/.evals-tests").output().unwrap();
+    let said = String::from_utf8_lossy(&shown.stderr);
+    assert_eq!(String::from_utf8_lossy(&shown.stdout), "('passed', 'x', 'PASSED') None\nNone x\nNone x\n", "{said}");
 }
 
 #[test]
@@ -892,7 +949,7 @@ const DOCKER: &str = r#"#!/bin/sh
 S=STATE
 case $1 in
   inspect) [ -d "$S/$2" ]; exit ;;
-  image) exit 0 ;;
+  image) echo /app; exit ;;
   run)
     n= b= prev=
     for a in "$@"; do

@@ -1,0 +1,101 @@
+//! Decides which files only tests use, as far as the names in other files show it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::test_data::{holders, name, names, place};
+use super::{Entry, MOST_WORDS, tree};
+use crate::mine::language::Language;
+use crate::mine::repository::{Repository, RepositoryError};
+use crate::mine::role::{self, Role, Roles};
+
+/// Returns those of the paths that no code outside of them uses. Of more than [`MOST_WORDS`] files, none is returned.
+///
+/// # Errors
+/// Returns git's message.
+pub(super) async fn only_of_tests(
+    repository: &Repository,
+    commit: &str,
+    entries: &BTreeMap<String, Entry>,
+    roles: &Roles,
+    paths: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, RepositoryError> {
+    let words: BTreeSet<&str> = paths.iter().map(|path| word(path)).collect();
+    if words.is_empty() || words.len() > MOST_WORDS {
+        return Ok(BTreeSet::new());
+    }
+    let holders = holders(repository, commit, &words).await?;
+    let is_code = |path: &str| {
+        let is_program = roles.of(path) == Role::Code && !role::is_data(path);
+        holders.contains(path) && (is_program || roles.of(path) == Role::Dependencies)
+    };
+    let texts = tree(repository, entries, is_code).await?.texts;
+    Ok(unused(paths, &texts))
+}
+
+/// Returns those of the paths that none of the texts outside of them uses.
+fn unused(paths: &BTreeSet<String>, texts: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let mut left = paths.clone();
+    loop {
+        let is_used = |path: &String| texts.iter().any(|(file, text)| !left.contains(file) && uses(text, path));
+        let used: Vec<String> = left.iter().filter(|path| is_used(path)).cloned().collect();
+        if used.is_empty() {
+            return left;
+        }
+        for path in used {
+            left.remove(&path);
+        }
+    }
+}
+
+/// Returns the word by which code would name a file: the name of data, and the name of a module without its ending.
+fn word(path: &str) -> &str {
+    if Language::of(path).is_none() {
+        return name(path);
+    }
+    match role::split(name(path)).0 {
+        "__init__" | "index" | "mod" => place(path).unwrap_or_else(|| name(path)),
+        stem => stem,
+    }
+}
+
+/// Returns true if a text names a file: data within quotes, and a module in a line that imports something or has quotes.
+fn uses(text: &str, path: &str) -> bool {
+    const IMPORTS: [&str; 9] = ["import", "require", "from", "include", "use ", "mod ", "\"", "'", "`"];
+    let word = word(path);
+    if Language::of(path).is_none() {
+        return names(text, word);
+    }
+    text.lines().any(|line| has_word(line, word) && IMPORTS.iter().any(|sign| line.contains(sign)))
+}
+
+fn has_word(line: &str, word: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(at, _)| {
+        let before = line.get(..at).and_then(|before| before.chars().next_back());
+        let after = line.get(at + word.len()..).and_then(|after| after.chars().next());
+        !before.is_some_and(is_name) && !after.is_some_and(is_name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_no_code_names_is_used_by_tests_alone() {
+        let paths = ["support/__init__.py", "support/checks.py", "support/sums.csv", "pkg/sums.py"];
+        let paths: BTreeSet<String> = paths.map(str::to_owned).into();
+        for (file, text, used) in [
+            ("calc.py", "# same checks as before, support it\nsums = 1\n", &[][..]),
+            ("calc.py", "from support.checks import same\n", &["support/__init__.py", "support/checks.py"]),
+            ("setup.py", "scripts=['x=support.checks:main']\n", &["support/__init__.py", "support/checks.py"]),
+            ("calc.py", "open('support/sums.csv')\n", &["pkg/sums.py", "support/__init__.py", "support/sums.csv"]),
+            // A file that only tests use may name another one.
+            ("support/__init__.py", "from .checks import same\n", &[]),
+        ] {
+            let texts = BTreeMap::from([(file.to_owned(), text.to_owned())]);
+            let found: Vec<String> = paths.difference(&unused(&paths, &texts)).cloned().collect();
+            assert_eq!(found, used, "{file} {text}");
+        }
+    }
+}

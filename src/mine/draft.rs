@@ -1,0 +1,151 @@
+//! Puts the case of a judged commit together: its prompt, remarks, grader and protected files.
+
+use serde_json::json;
+
+use super::change::{self, Change};
+use super::history::Commit;
+use super::judgement::{Judged, sample};
+use super::miner::Miner;
+use super::runner::Recipe;
+use super::write::{self, Draft, Place};
+use super::{MOST_TESTS, MineError, Settings, hunks, left_out, prompt, protection, rewrite};
+use crate::audit::leaks;
+use crate::case::provenance::{Hunks, Provenance};
+use crate::text::plural;
+use crate::whole_file::FileError;
+
+impl Miner<'_> {
+    /// Writes the case of a commit. Returns true if its prompt says nothing about the task.
+    #[expect(clippy::too_many_arguments)]
+    pub(super) async fn write(
+        &self,
+        commit: &Commit,
+        parent: &str,
+        change: &Change,
+        recipe: &Recipe,
+        judged: &Judged,
+        hunks: Option<Hunks>,
+        place: &Place,
+    ) -> Result<bool, MineError> {
+        place.clear()?;
+        std::fs::create_dir_all(&place.hidden).map_err(FileError::io("make", &place.hidden))?;
+        let hidden = std::path::absolute(&place.hidden).map_err(FileError::io("find", &place.hidden))?;
+        let index = self.engine.temporary.join("index");
+        change::write_files(self.repository, &commit.id, &change.hidden, &hidden, &index).await?;
+        let mut sources = change::sources(self.repository, commit, parent).await?;
+        // Several lines may be one secret.
+        for lines in [&mut sources.notes, &mut sources.named] {
+            *lines = self.secrets.masked(&lines.join("\n")).lines().map(str::to_owned).collect();
+        }
+        sources.changes_tests = prompt::changes_tests(&change::tests(self.repository, commit, parent, change).await?);
+        let patch = String::from_utf8_lossy(&change.patch).into_owned();
+        let mut prompt = prompt::draft(&sources);
+        let mut remarks = Vec::new();
+        let mut is_rewritten = false;
+        if let Some(model) = &self.settings.rewrite {
+            match rewrite::rewrite(self.judges, model, &prompt, &patch).await {
+                Ok(text) => (prompt, is_rewritten) = (self.secrets.masked(&text), true),
+                // The case is not lost: a person can write the prompt.
+                Err(why) => remarks.push(format!("The prompt could not be rewritten by {model}: {why}")),
+            }
+        }
+        let shared = leaks::shared_names(&prompt, &patch);
+        let introduced = change::unknown_words(self.repository, parent, shared).await?;
+        let leaks = leaks::leaks(&prompt, &patch, &introduced);
+        let leaks: Vec<String> = leaks.iter().map(|leak| self.secrets.masked(leak)).collect();
+        if prompt.contains("[redacted:") {
+            remarks.push(
+                "The prompt has `[redacted:…]` where the commit has a secret; the history, the patch and the hidden tests \
+                 are not masked."
+                    .to_owned(),
+            );
+        }
+        // The prompt names what the tests expect on purpose, so such names are no leaks.
+        let imported: String = change.test_texts.iter().map(|(_, text)| prompt::imports(text)).collect();
+        let mut interface = leaks::shared_words(&imported, &patch);
+        interface.extend(prompt::reached(&change.test_texts, &patch).into_iter().map(str::to_owned));
+        let is_word_of =
+            |text: &str, name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
+        interface.retain(|name| !is_word_of(&prompt, name));
+        let interface = change::unknown_words(self.repository, parent, interface).await?;
+        prompt = prompt::with_interface(&prompt, &interface);
+        let is_thin = !is_rewritten && prompt::is_thin(&sources);
+        if is_thin {
+            remarks.push("The message says nothing about the task; write the prompt.".to_owned());
+        }
+        let mut grader = recipe.grader(&change.removed_tests, &self.settings.timeout.to_string());
+        let needs_review = !is_rewritten || !leaks.is_empty();
+        if needs_review {
+            remarks.insert(0, "Made by `evals mine`. Read the prompt before you remove `review: needed`.".to_owned());
+        }
+        for (key, what, tests) in [
+            ("fail-to-pass", "fail before the commit and pass after it", &judged.fail_to_pass),
+            ("pass-to-pass", "pass before and after the commit", &judged.pass_to_pass),
+        ] {
+            if tests.len() > MOST_TESTS {
+                let all = plural(tests.len(), "test");
+                remarks.push(format!("{all} {what}; {MOST_TESTS} of them, evenly spread, are in `{key}`."));
+            }
+            if !tests.is_empty() {
+                grader.insert(key.to_owned(), json!(sample(tests, MOST_TESTS)));
+            }
+        }
+        if !judged.left_out.is_empty() {
+            let some = crate::text::some_of(judged.left_out.iter().map(|name| format!("`{name}`")), 5);
+            remarks.push(format!("Tests are left out, because `*` in their names selects other tests, too: {some}"));
+        }
+        remarks.extend(left_out::remark(judged));
+        if !change.unsure.is_empty() {
+            let some = crate::text::some_of(change.unsure.iter().map(|path| format!("`{path}`")), 5);
+            remarks.push(format!(
+                "Only tests import these modules, as far as their names show it; if one of them decides what passes, add it to \
+                 `workspace.protect`, because an agent may change it: {some}"
+            ));
+        }
+        let patched = hunks::files(&change.patch);
+        let mut protect = protection::globs(change, &patched, recipe.runner);
+        protect.extend(protection::of_helpers(change, &patched));
+        if let Some(command) = &self.settings.given.test {
+            protect.extend(protection::named(command, &change.before, &patched));
+        }
+        for path in protection::of_tests(recipe.runner, judged, change, &patched) {
+            if !protect.contains(&path) {
+                protect.push(path);
+            }
+        }
+        let prompt_by = match &self.settings.rewrite {
+            Some(model) if is_rewritten => format!("rewritten by {model}"),
+            _ => "commit message".to_owned(),
+        };
+        let draft = Draft {
+            subject: commit.subject().to_owned(),
+            needs_review,
+            prompt,
+            runner: recipe.runner.word(),
+            repository: match &self.settings.url {
+                Some(url) => ("url", url.clone()),
+                None => {
+                    let Settings { project, out, .. } = self.settings;
+                    ("path", write::repository_path(&self.repository.folder, project, out))
+                }
+            },
+            setup: recipe.setup.iter().map(|step| step.line.clone()).collect(),
+            protect,
+            grader,
+            patch: change.patch.clone(),
+            provenance: Provenance {
+                commit: Some(commit.id.clone()),
+                parent: Some(parent.to_owned()),
+                tool: Some(format!("evals mine {}", env!("CARGO_PKG_VERSION"))),
+                date: Some(commit.date.clone()),
+                prompt: Some(prompt_by),
+                leaks,
+                hunks,
+                ..Provenance::default()
+            },
+            remarks,
+        };
+        write::write(&draft, place)?;
+        Ok(is_thin)
+    }
+}

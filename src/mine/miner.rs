@@ -1,0 +1,298 @@
+//! Judges commits one after another: runs the tests of each, and makes and tests its case.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::candidate::Dropped;
+use super::change::{self, Change};
+use super::history::Commit;
+use super::journal::{Looked, LookedStatus, State};
+use super::judgement::{Judged, depends, only_renames, sample};
+use super::laboratory::{Laboratory, NotTried, Runs, Subject};
+use super::left_out::{self, judged};
+use super::repository::Repository;
+use super::runner::{Recipe, Runner, TestFiles, Tree, recipes};
+use super::sound::{self, Sound};
+use super::write::Place;
+use super::{MOST_TESTS, MineError, Secrets, Settings, choice, hunks, protection, renames};
+use crate::case::provenance::Hunks;
+use crate::grader::test_run::Tests;
+use crate::judge::Judges;
+use crate::text::first_chars;
+use crate::trial::Engine;
+
+/// Judges commits one after another.
+pub(super) struct Miner<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) judges: &'a Judges,
+    pub(super) repository: &'a Repository,
+    pub(super) settings: &'a Settings,
+    pub(super) laboratory: Laboratory,
+    pub(super) secrets: Secrets,
+    /// The tests that were flaky at any commit.
+    pub(super) flaky: BTreeSet<String>,
+}
+
+/// A commit whose tests were run.
+struct Tried {
+    recipe: Recipe,
+    judged: Judged,
+    runs: Runs,
+}
+
+impl Miner<'_> {
+    /// Judges a commit and stores the judgement. Returns `None` if the user interrupts it.
+    pub(super) async fn look(&mut self, commit: &Commit, state: &mut State) -> Result<Option<Looked>, MineError> {
+        let mut interrupt = self.engine.interrupt.clone();
+        let interrupted = async move {
+            if interrupt.wait_for(|on| *on).await.is_err() {
+                // The sender was dropped, so no interrupt can come.
+                std::future::pending::<()>().await;
+            }
+        };
+        let place = Place::of(&self.settings.out, commit.subject(), &commit.id);
+        let judged = tokio::select! {
+            judged = self.judge(commit) => judged?,
+            () = interrupted => None,
+        };
+        let Some(mut looked) = judged else {
+            place.clear()?;
+            return Ok(None);
+        };
+        // What the tests print may be a part of the reason.
+        looked.reason = looked.reason.map(|reason| self.secrets.masked(&reason));
+        state.add(&looked)?;
+        // The state file is written before the case file is renamed. Otherwise `--resume` would treat the case as one that
+        // someone else made.
+        if looked.status == LookedStatus::Kept && !choice::is_reserve(&looked) {
+            place.accept()?;
+        }
+        Ok(Some(looked))
+    }
+
+    /// Judges a commit. Returns `None` if the user interrupts it.
+    async fn judge(&mut self, commit: &Commit) -> Result<Option<Looked>, MineError> {
+        let dropped = |why: &Dropped, judged: Judged| Ok(Some(looked(commit, Some(why), judged, None, None)));
+        let Some(parent) = &commit.parent else { return dropped(&Dropped::First, Judged::default()) };
+        let mut change = change::read(self.repository, commit, parent).await?;
+        if change.changed_tests.is_empty() && change.removed_tests.is_empty() {
+            return dropped(&Dropped::NoTests, Judged::default());
+        }
+        if !change.loose_links.is_empty() {
+            return dropped(&Dropped::LooseLinks { links: change.loose_links }, Judged::default());
+        }
+        if !change.doubtful.is_empty() {
+            return dropped(&Dropped::Doubtful { files: change.doubtful }, Judged::default());
+        }
+        if change.patch.is_empty() && change.with_more.is_none() {
+            return dropped(&Dropped::NoCode, Judged::default());
+        }
+        if change.patch.is_empty() {
+            change.patch = change.with_more.take().unwrap_or_default();
+        }
+        if recipes_of(&change, self.settings).first().is_some_and(|recipe| recipe.runner == Runner::Cargo)
+            && left_out::has_only_tests_within_crates(&change)
+        {
+            return dropped(&Dropped::TestsInCode { files: change.changed_tests.clone() }, Judged::default());
+        }
+        let mut tried = self.try_recipes(commit, parent, &change).await?;
+        let decides =
+            |tried: &Result<Tried, Dropped>| tried.as_ref().is_ok_and(|it| !it.judged.fail_to_pass.is_empty());
+        if !decides(&tried)
+            && let Some(patch) = change.with_more.take()
+        {
+            change.patch = patch;
+            tried = self.try_recipes(commit, parent, &change).await?;
+        }
+        let Tried { recipe, mut judged, mut runs } = match tried {
+            Ok(tried) => tried,
+            Err(why) => return dropped(&why, Judged::default()),
+        };
+        let place = Place::of(&self.settings.out, commit.subject(), &commit.id);
+        let mut is_again = false;
+        loop {
+            if judged.fail_to_pass.is_empty() {
+                let flaky = depends(&judged.flaky, &runs.before, &runs.after);
+                let why = match flaky.is_empty() {
+                    true => match renames::renamed(&change::tests(self.repository, commit, parent, &change).await?) {
+                        Some(tests) => Dropped::OnlyRenames { tests },
+                        None => Dropped::NothingChanges { left_out: judged.left_out.clone() },
+                    },
+                    false => Dropped::Flaky { tests: flaky },
+                };
+                return dropped(&why, judged);
+            }
+            if only_renames(&judged.fail_to_pass, &runs.before, &runs.after) {
+                return dropped(&Dropped::OnlyRenames { tests: judged.fail_to_pass.clone() }, judged);
+            }
+            let hunks = self.try_hunks(commit, parent, &change, &recipe, &judged, &runs).await?;
+            let thin = self.write(commit, parent, &change, &recipe, &judged, hunks.clone(), &place).await?;
+            let sound = sound::test(self.engine, &place.untested, &recipe.needs, self.settings.is_confined).await?;
+            let why = match sound {
+                Sound::Yes => {
+                    let looked = looked(commit, None, judged, hunks, Some(&place.case));
+                    return Ok(Some(Looked { thin, ..looked }));
+                }
+                Sound::Interrupted => {
+                    place.clear()?;
+                    return Ok(None);
+                }
+                Sound::Unsolved(why) => {
+                    place.clear()?;
+                    // A test may depend on its folder, such as one with a path in its name.
+                    if !is_again
+                        && let Some(more) = self.try_elsewhere(commit, parent, &change, &recipe, &mut runs).await?
+                    {
+                        let is_other =
+                            more.fail_to_pass != judged.fail_to_pass || more.pass_to_pass != judged.pass_to_pass;
+                        (is_again, judged) = (true, more);
+                        if is_other {
+                            continue;
+                        }
+                    }
+                    why
+                }
+                Sound::No(why) => {
+                    place.clear()?;
+                    why
+                }
+            };
+            return dropped(&Dropped::NotSound { why: first_chars(&why, 500).to_owned() }, judged);
+        }
+    }
+
+    /// Runs the tests again in a new workspace with a new set-up, adds the runs to the earlier ones, and judges all of
+    /// them. Returns `None` if the tests do not run there.
+    async fn try_elsewhere(
+        &mut self,
+        commit: &Commit,
+        parent: &str,
+        change: &Change,
+        recipe: &Recipe,
+        runs: &mut Runs,
+    ) -> Result<Option<Judged>, MineError> {
+        let tests = self.tests(recipe, change)?;
+        self.laboratory.forget(recipe);
+        let subject =
+            Subject { repository: self.repository, commit: &commit.id, parent, change, recipe, tests: &tests };
+        match self.laboratory.try_out(subject).await {
+            Ok(mut more) => {
+                more.add(std::mem::take(runs));
+                *runs = more;
+                Ok(Some(judged(runs, change, recipe, &self.flaky)))
+            }
+            Err(NotTried::SetUp(_) | NotTried::Commit(_) | NotTried::Cut(_)) => Ok(None),
+            Err(NotTried::Machine(why)) => Err(MineError::Machine(why)),
+        }
+    }
+
+    /// Runs the tests by the first recipe that works.
+    async fn try_recipes(
+        &mut self,
+        commit: &Commit,
+        parent: &str,
+        change: &Change,
+    ) -> Result<Result<Tried, Dropped>, MineError> {
+        let mut first = None;
+        for recipe in recipes_of(change, self.settings) {
+            let tests = self.tests(&recipe, change)?;
+            let subject = Subject {
+                repository: self.repository,
+                commit: &commit.id,
+                parent,
+                change,
+                recipe: &recipe,
+                tests: &tests,
+            };
+            match self.laboratory.try_out(subject).await {
+                Ok(runs) => {
+                    let judged = judged(&runs, change, &recipe, &self.flaky);
+                    return Ok(Ok(Tried { recipe, judged, runs }));
+                }
+                Err(NotTried::SetUp(why) | NotTried::Commit(why)) => {
+                    first.get_or_insert(Dropped::BuildFails { why: first_chars(&why, 500).to_owned() });
+                }
+                Err(NotTried::Cut(why)) => {
+                    first.get_or_insert(Dropped::Cut { why: first_chars(&why, 500).to_owned() });
+                }
+                Err(NotTried::Machine(why)) => return Err(MineError::Machine(why)),
+            }
+        }
+        Ok(Err(first.unwrap_or(Dropped::NoRunner)))
+    }
+
+    /// Returns the grader that runs the tests.
+    fn tests(&self, recipe: &Recipe, change: &Change) -> Result<Tests, MineError> {
+        let body = recipe.grader(&change.removed_tests, &self.settings.timeout.to_string());
+        serde_json::from_value(json!(body)).map_err(|error| MineError::Machine(error.to_string()))
+    }
+
+    /// Runs the tests without each hunk of the fix in turn. Returns `None` if that was not asked for or not possible.
+    async fn try_hunks(
+        &self,
+        commit: &Commit,
+        parent: &str,
+        change: &Change,
+        recipe: &Recipe,
+        judged: &Judged,
+        runs: &Runs,
+    ) -> Result<Option<Hunks>, MineError> {
+        // No test can notice that a comment is missing.
+        let all: Vec<_> = hunks::hunks(&change.patch).into_iter().filter(|hunk| hunk.changes_code).collect();
+        let chosen = sample(&all, self.settings.hunks);
+        if self.settings.hunks == 0 || all.is_empty() {
+            return Ok(None);
+        }
+        let tests = self.tests(recipe, change)?;
+        let subject =
+            Subject { repository: self.repository, commit: &commit.id, parent, change, recipe, tests: &tests };
+        let lists = [sample(&judged.fail_to_pass, MOST_TESTS), sample(&judged.pass_to_pass, MOST_TESTS)];
+        let listed: Vec<&String> = lists.iter().flatten().collect();
+        match self.laboratory.try_hunks(subject, runs, &chosen, &listed).await {
+            Ok(seen) => {
+                let unnoticed = chosen.iter().zip(&seen).filter(|(_, seen)| **seen == Some(false));
+                Ok(Some(Hunks {
+                    all: all.len(),
+                    noticed: seen.iter().filter(|seen| **seen == Some(true)).count(),
+                    unnoticed: unnoticed.map(|(hunk, _)| hunk.name.clone()).collect(),
+                }))
+            }
+            Err(NotTried::SetUp(_) | NotTried::Commit(_) | NotTried::Cut(_)) => Ok(None),
+            Err(NotTried::Machine(why)) => Err(MineError::Machine(why)),
+        }
+    }
+}
+
+pub(super) fn looked(
+    commit: &Commit,
+    dropped: Option<&Dropped>,
+    judged: Judged,
+    hunks: Option<Hunks>,
+    case: Option<&Path>,
+) -> Looked {
+    Looked {
+        commit: commit.id.clone(),
+        parent: commit.parent.clone().unwrap_or_default(),
+        subject: commit.subject().to_owned(),
+        status: if dropped.is_some() { LookedStatus::Dropped } else { LookedStatus::Kept },
+        reason: dropped.map(ToString::to_string),
+        fail_to_pass: judged.fail_to_pass,
+        pass_to_pass: judged.pass_to_pass,
+        flaky: judged.flaky,
+        left_out: judged.left_out,
+        hunks,
+        thin: false,
+        case: case.map(|path| path.display().to_string()),
+    }
+}
+
+pub(super) fn recipes_of(change: &Change, settings: &Settings) -> Vec<Recipe> {
+    let changed: Vec<&str> = change.changed_tests.iter().chain(&change.removed_tests).map(String::as_str).collect();
+    let bare = Tree::default();
+    let before = if change.before.files.is_empty() { &bare } else { &change.before };
+    let guarded = protection::guarded(change);
+    let tests = TestFiles { changed: &changed, guarded: &guarded };
+    recipes(&change.after, before, &tests, &settings.given)
+}
