@@ -174,6 +174,9 @@ impl Observer for Watch {
     }
 }
 
+/// Parses the output of a test runner.
+type ReadOutput = fn(&str) -> Report;
+
 impl Tests {
     /// Runs the tests and grades the results. The tests are absent if the runner did not end.
     async fn grade(&self, evidence: &Evidence<'_>) -> (Grade, Option<TestsSeen>) {
@@ -224,7 +227,8 @@ impl Tests {
     fn seen(&self, report: &Report) -> TestsSeen {
         let passed = |name: &&String| {
             let found = report.named(name);
-            !found.is_empty() && found.iter().all(|test| test.status == Status::Passed)
+            let is_known = !found.is_empty() && !report.is_unclear(name);
+            is_known && found.iter().all(|test| test.status == Status::Passed)
         };
         let counts = report.counts();
         TestsSeen {
@@ -295,19 +299,18 @@ impl Tests {
                 return junit::read(xml).map_err(|why| format!("printed JUnit XML that cannot be read: {why}"));
             }
             Format::Cargo => cargo::read(&both),
-            Format::Go => go::read(&both),
+            Format::Go => self.go()(&both),
             Format::Pytest => pytest::read(&both),
             Format::Unittest => unittest::read(&both),
             // Without a terminal, `node --test` prints TAP up to version 22.
             Format::Node => Some(node::read(&out)).filter(|it| !it.is_empty()).unwrap_or_else(|| tap::read(&out)),
             Format::Tap => tap::read(&out),
             Format::Auto => {
-                type Read = fn(&str) -> Report;
-                let readers: [(&str, Read); 6] = [
+                let readers: [(&str, ReadOutput); 6] = [
                     ("cargo", cargo::read),
                     ("pytest", pytest::read),
                     ("unittest", unittest::read),
-                    ("go", go::read),
+                    ("go", self.go()),
                     ("node", node::read),
                     ("tap", tap::read),
                 ];
@@ -329,6 +332,11 @@ impl Tests {
             }
         };
         if read.is_empty() { Err("showed no test that could be understood".to_owned()) } else { Ok(read) }
+    }
+
+    /// Returns the reader of the output of `go test`.
+    fn go(&self) -> ReadOutput {
+        if go::is_verbose(&self.run.to_string()) { go::read_verbose } else { go::read }
     }
 
     fn judge_report(&self, shown: &str, report: &Report, ran: &CommandOutcome) -> Grade {
@@ -362,6 +370,13 @@ impl Tests {
                     "{key}: `{shown}` is not named, and {} passed without a name; make the runner name each test (-v)",
                     plural(report.unnamed(), "test")
                 ));
+            } else if report.is_unclear(name) {
+                checks.unknown(unclear(key, &shown));
+            } else if report.names_only_failures && report.problems.is_empty() {
+                checks.unknown(format!(
+                    "{key}: `{shown}` is not named, and the runner names only tests that failed; make the runner name each \
+                     test (-v)"
+                ));
             } else if let Some(last) = report.last_part_of(name) {
                 checks.unknown(format!(
                     "{key}: `{shown}` is not named; the runner names `{}` without its suites, so list that name, or use a \
@@ -387,6 +402,8 @@ impl Tests {
                 "{key}: `{shown}` passed, but {failed} failed without a name, which may be the same test in another run; \
                  make the runner name each test (-v)"
             ));
+        } else if report.is_unclear(name) {
+            checks.unknown(unclear(key, &shown));
         } else if is_cut {
             checks.unknown(format!(
                 "{key}: `{shown}` passed in the end of the output that was kept; it may have failed before that"
@@ -422,7 +439,7 @@ impl Tests {
             }
         };
         // The share of tests that passed is unknown if the report is incomplete or contradicts itself.
-        let silent = report.files_without_tests().find(|_| counts.failed == 0);
+        let silent = report.without_tests().find(|_| counts.failed == 0);
         let is_complete =
             report.problems.is_empty() && report.doubts.is_empty() && silent.is_none() && !self.is_cut(ran);
         let share = Fraction::of(size(counts.passed), size(all));
@@ -431,11 +448,10 @@ impl Tests {
         } else if counts.failed > 0 {
             checks.at_most(share, reason, []);
         }
-        if let Some(file) = silent {
+        if let Some(part) = silent {
             checks.unknown(format!(
-                "{shown} reported no test in `{}`, which imports `node:test` and ended without an error: its tests did not \
-                 run, perhaps because the code under test ended the process; list the tests",
-                text::short(file, 120)
+                "{shown} reported no test in {part}: its tests did not run, perhaps because the code under test ended the \
+                 process; list the tests"
             ));
         }
         if counts.failed == 0 {
@@ -448,6 +464,11 @@ impl Tests {
             }
         }
     }
+}
+
+/// Returns the reason why it is unknown whether a test of jest-junit passed.
+fn unclear(key: &str, name: &str) -> String {
+    format!("{key}: `{name}` passed or is still to be done (`test.todo`), which the report does not tell apart")
 }
 
 /// Returns the program that a runner which reported nothing did not find.
@@ -630,13 +651,13 @@ fn written(
         !path.contains(['*', '?', '[', '{', '\\']) && !names.iter().any(|name| glob.is_match(name))
     };
     all.problems.extend(globs.iter().filter(lacks).map(|glob| format!("the runner wrote no report `{glob}`")));
+    let told = pytest::told(&without_colour(&String::from_utf8_lossy(&ran.stdout)));
     for name in names {
         let wrong = |why: String| NoReport::Wrong(format!("wrote the report `{name}`, but {why}"));
         let mut bytes = Vec::new();
         let file = open_file(&workspace.join(name)).map_err(|error| wrong(format!("it could not be read: {error}")))?;
         file.take(LARGEST).read_to_end(&mut bytes).map_err(|error| wrong(format!("it could not be read: {error}")))?;
-        let told = pytest::told(&without_colour(&String::from_utf8_lossy(&ran.stdout)));
-        all.add_report(junit::read_beside(&junit::text_of(&bytes), told).map_err(wrong)?);
+        all.add_report(junit::read_beside(&junit::text_of(&bytes), &told).map_err(wrong)?);
     }
     Ok(all)
 }

@@ -8,8 +8,34 @@ use super::report::{Report, Status};
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
+    read_with(text, false)
+}
+
+/// Parses the output of a command that has `-v`.
+pub fn read_verbose(text: &str) -> Report {
+    read_with(text, true)
+}
+
+fn read_with(text: &str, has_flag: bool) -> Report {
     let is_json = text.lines().any(|line| line.starts_with('{') && line.contains("\"Action\":"));
-    if is_json { json(text) } else { plain(text) }
+    // With -v each test has such a line.
+    let is_verbose = || has_flag || text.lines().any(|line| line.starts_with("=== RUN "));
+    if is_json { json(text) } else { plain(text, is_verbose()) }
+}
+
+/// Returns true if a command line runs `go test`, each time with `-v`.
+pub fn is_verbose(line: &str) -> bool {
+    const FLAGS: [&str; 5] = ["-v", "--v", "-v=true", "-test.v", "-test.v=true"];
+    let is_go = |pair: &[&str]| pair[0].rsplit('/').next() == Some("go") && pair[1] == "test";
+    let (mut runs, mut verbose) = (0, 0);
+    for command in line.split(['|', ';', '&', '\n']) {
+        let words: Vec<&str> = command.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
+        if words.windows(2).any(is_go) {
+            runs += 1;
+            verbose += u32::from(words.iter().any(|word| FLAGS.contains(word)));
+        }
+    }
+    runs > 0 && runs == verbose
 }
 
 fn names(package: &str, test: &str) -> Vec<String> {
@@ -25,7 +51,8 @@ fn status(word: &str) -> Option<Status> {
     }
 }
 
-fn plain(text: &str) -> Report {
+/// Parses output without `-json`. With `-v` each test is named, else only those that failed.
+fn plain(text: &str, is_verbose: bool) -> Report {
     let mut report = Report::default();
     // Tests whose package is named on a later line.
     let mut waiting: Vec<(String, Status)> = Vec::new();
@@ -34,6 +61,8 @@ fn plain(text: &str) -> Report {
     let mut panic = Panic::default();
     // A last line without a package says that one failed.
     let mut says_failed = false;
+    // The package's program came to its end, or its tests are only listed.
+    let (mut has_end, mut lists_tests) = (false, false);
     for line in text.lines() {
         panic.line(line);
         says_failed |= line == "FAIL";
@@ -53,16 +82,26 @@ fn plain(text: &str) -> Report {
         // A line with only FAIL precedes the line with the package.
         let is_package = line.contains('\t') && !package.is_empty() && ["ok", "FAIL"].contains(&first);
         if !is_package {
+            has_end |= line.trim_end().ends_with("PASS");
+            lists_tests |= is_test_name(line);
             continue;
         }
+        let (has_end, lists_tests) = (std::mem::take(&mut has_end), std::mem::take(&mut lists_tests));
         let tests = std::mem::take(&mut waiting);
         let has_failed = tests.iter().any(|(_, status)| *status == Status::Failed);
         if first == "FAIL" && !has_failed {
             report.problems.push(format!("the package {package} failed: {}", line.trim()));
         }
-        // Without -v, a package that passed names no test; the package counts as a test then.
-        if tests.is_empty() && first == "ok" && !line.contains("[no test") {
+        let is_silent = tests.is_empty() && first == "ok" && !line.contains("[no test");
+        report.names_only_failures |= !is_verbose && (is_silent || has_failed);
+        if is_silent && !is_verbose {
+            // The package counts as a test.
             report.add(vec![package.to_owned()], Status::Passed);
+            if lists_tests {
+                report.doubts.push(format!("the package {package} lists its tests, as with -list, which runs none"));
+            }
+        } else if is_silent && !has_end {
+            report.note_package(package);
         }
         for (name, status) in tests {
             report.add(names(package, &name), status);
@@ -125,6 +164,12 @@ fn result(line: &str) -> Option<(Status, &str)> {
     })
 }
 
+/// Returns true for a line that is only the name of a test, as `-list` prints it.
+fn is_test_name(line: &str) -> bool {
+    let is_word = line.chars().all(|c| c.is_alphanumeric() || c == '_');
+    is_word && ["Test", "Example", "Fuzz"].iter().any(|start| line.starts_with(start))
+}
+
 fn json(text: &str) -> Report {
     let mut report = Report::default();
     let mut failed_packages = BTreeSet::new();
@@ -132,6 +177,8 @@ fn json(text: &str) -> Report {
     // Packages, and their tests, that began and have no result so far.
     let mut begun: BTreeSet<(String, String)> = BTreeSet::new();
     let mut panics: BTreeMap<String, Panic> = BTreeMap::new();
+    // The packages that passed, and those with a test or the end of their program.
+    let (mut passed, mut known) = (BTreeSet::new(), BTreeSet::new());
     for line in text.lines().filter(|line| line.starts_with('{')) {
         let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
         let said = |key: &str| event.get(key).and_then(Value::as_str);
@@ -142,6 +189,11 @@ fn json(text: &str) -> Report {
         }
         if let (Some("output"), Some(package), Some(output)) = (said("Action"), said("Package"), said("Output")) {
             panics.entry(package.to_owned()).or_default().line(output);
+            if output.starts_with("ok") && output.contains('\t') && !output.contains("[no test") {
+                passed.insert(package.to_owned());
+            } else if output.trim_end().ends_with("PASS") {
+                known.insert(package.to_owned());
+            }
         }
         if let Some(package) = said("Package") {
             let of = |test: &str| (package.to_owned(), test.to_owned());
@@ -165,6 +217,7 @@ fn json(text: &str) -> Report {
                     with_failed_tests.insert(package.to_owned());
                 }
                 report.add(names(package, test), status);
+                known.insert(package.to_owned());
             }
             None if status == Status::Failed => {
                 failed_packages.insert(package.to_owned());
@@ -178,6 +231,7 @@ fn json(text: &str) -> Report {
     if report.counts().failed == 0 && failed_packages.is_empty() && panics.values().any(|panic| panic.is_complete()) {
         report.doubts.push(Panic::DOUBT.to_owned());
     }
+    passed.difference(&known).for_each(|package| report.note_package(package));
     // The last of a package's entries: a test, if one did not end, else the package itself.
     if let Some((package, test)) = begun.last() {
         let test = if test.is_empty() { String::new() } else { format!("test {test} of the ") };

@@ -1,30 +1,36 @@
 //! Parses JUnit XML in the variants of common runners.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
-use roxmltree::{Document, Node};
+use roxmltree::{Document, Node, NodeId};
 
+use super::pytest::{self, Told};
 use super::report::{Report, Status};
 use crate::reason_text::short;
 use crate::text::plural;
 
 /// The name of pytest's suite.
 const PYTEST: &str = "pytest";
+/// The name of the root of jest-junit.
+const JEST: &str = "jest tests";
+/// The names of the roots of reporters that join the names of suites and tests by blanks: jest-junit, mocha-junit-reporter.
+const WITH_BLANKS: [&str; 2] = [JEST, "Mocha Tests"];
 
 /// Parses a report.
 ///
 /// # Errors
 /// Returns an error if the text is not XML, or contains no test suite.
 pub fn read(text: &str) -> Result<Report, String> {
-    read_beside(text, None)
+    read_beside(text, &Told::default())
 }
 
-/// Parses a report of a run whose output has pytest's totals, of which `told` is the sum. pytest counts subtests that passed
-/// in the total of its suite, and does not list them.
+/// Parses a report of a run whose output states `told`. pytest counts subtests that passed in the total of its suite, and does
+/// not list them.
 ///
 /// # Errors
 /// Returns an error if the text is not XML, or contains no test suite.
-pub fn read_beside(text: &str, told: Option<u64>) -> Result<Report, String> {
+pub fn read_beside(text: &str, told: &Told) -> Result<Report, String> {
     // Some runners write control characters of test names as references, which XML does not have.
     let readable: String;
     let document = match Document::parse(text) {
@@ -39,33 +45,101 @@ pub fn read_beside(text: &str, told: Option<u64>) -> Result<Report, String> {
         return Err(format!("it begins with `{}`, not with `testsuites`", root.tag_name().name()));
     }
     let mut report = Report::default();
+    let mut is_pytest = false;
+    let todo = Todo::of(&root, &mut report);
     for case in root.descendants().filter(|node| node.has_tag_name("testcase")) {
-        let has = |name: &str| case.children().any(|child| child.has_tag_name(name));
-        // Tests marked as still to be done may fail. pytest writes an error beside the mark if the clean-up after a skipped
-        // test failed.
-        let is_skip = |key: &str| case.attribute(key).is_some_and(is_skip);
-        // The failure beside a skipped test of pytest is that of a subtest.
-        let of_pytest = || case.ancestors().any(|suite| suite.attribute("name") == Some(PYTEST));
-        let status = if has("skipped") && (has("error") || (has("failure") && of_pytest())) {
-            Status::Failed
-        } else if has("skipped") || is_skip("status") || is_skip("result") {
-            Status::Skipped
-        } else if has("failure") || has("error") || case.attribute("status").is_some_and(is_failure) {
-            Status::Failed
+        let names = names(&case);
+        let status = if todo.known.contains(&case.id()) { Status::Skipped } else { status_of(&case) };
+        if case.attribute("name").is_none() && status != Status::Failed {
+            report.problems.push("it lists a test without a name, which may have been cut off".to_owned());
+        } else if todo.unclear.contains(&case.id()) {
+            report.unclear.push(names);
+        } else if is_of_pytest(&case) {
+            is_pytest = true;
+            report.add_try(names, status);
         } else {
-            Status::Passed
-        };
-        report.note_file(case.attribute("name").unwrap_or_default(), status);
-        // Two tests may have the same name if a runner does not report their classes.
-        report.add_another(names(&case), status);
+            report.note_file(case.attribute("name").unwrap_or_default(), status);
+            // Two tests may have the same name if a runner does not report their classes.
+            report.add_another(names, status);
+        }
     }
+    let is_with_blanks = root.attribute("name").is_some_and(|name| WITH_BLANKS.contains(&name));
+    report.joins_by_blanks = is_with_blanks && root.has_tag_name("testsuites");
     let is_group = |node: &Node<'_, '_>| node.has_tag_name("testsuites") || node.has_tag_name("testsuite");
     report.doubts.extend(root.descendants().filter(is_group).filter_map(|suite| unreadable_total(&suite)));
     let suites = root.descendants().filter(is_group);
     report.problems.extend(suites.filter_map(|suite| beside_tests(&suite).or_else(|| contradiction(&suite, told))));
-    let suites = root.descendants().filter(is_group).filter(|_| told.is_none());
+    let suites = root.descendants().filter(is_group).filter(|_| told.tests.is_none());
     report.doubts.extend(suites.filter_map(|suite| may_be_subtests(&suite)));
+    if let Some(why) = told.abort.as_deref().filter(|_| is_pytest) {
+        report.contradiction(|| pytest::aborted(why));
+    }
     Ok(report)
+}
+
+/// Returns the outcome of a test.
+fn status_of(case: &Node<'_, '_>) -> Status {
+    let has = |name: &str| case.children().any(|child| child.has_tag_name(name));
+    // Tests marked as still to be done may fail. pytest writes an error beside the mark if the clean-up after a skipped test
+    // failed.
+    let is_skip = |key: &str| case.attribute(key).is_some_and(is_skip);
+    // The failure beside a skipped test of pytest is that of a subtest.
+    if has("skipped") && (has("error") || (has("failure") && is_of_pytest(case))) {
+        Status::Failed
+    } else if has("skipped") || is_skip("status") || is_skip("result") {
+        Status::Skipped
+    } else if has("failure") || has("error") || case.attribute("status").is_some_and(is_failure) {
+        Status::Failed
+    } else {
+        Status::Passed
+    }
+}
+
+/// Returns true for a test in a suite of pytest.
+fn is_of_pytest(case: &Node<'_, '_>) -> bool {
+    case.ancestors().any(|suite| suite.attribute("name") == Some(PYTEST))
+}
+
+/// The tests of jest-junit that are still to be done (`test.todo`). The reporter lists them like tests that passed in no time,
+/// and does not count them in `tests`.
+#[derive(Default)]
+struct Todo {
+    /// The tests that are still to be done.
+    known: HashSet<NodeId>,
+    /// The tests of which only some are, but which ones is unknown.
+    unclear: HashSet<NodeId>,
+}
+
+impl Todo {
+    /// Finds the tests, and adds those of unclear outcome to the counts of the report, without names.
+    fn of(root: &Node<'_, '_>, report: &mut Report) -> Self {
+        let mut todo = Self::default();
+        if root.attribute("name") != Some(JEST) {
+            return todo;
+        }
+        for suite in root.descendants().filter(|node| node.has_tag_name("testsuite")) {
+            let Some(tests) = total(&suite, "tests") else { continue };
+            // The error of a file is listed as a test, too.
+            let is_error = |node: &Node<'_, '_>| node.children().any(|child| child.has_tag_name("error"));
+            let cases = suite.children().filter(|node| node.has_tag_name("testcase") && !is_error(node));
+            let more = cases.clone().count().saturating_sub(usize::try_from(tests).unwrap_or(usize::MAX));
+            let zeros: Vec<NodeId> = cases.filter(may_be_todo).map(|case| case.id()).collect();
+            if more >= zeros.len() {
+                todo.known.extend(zeros);
+            } else if more > 0 {
+                for n in 0..zeros.len() {
+                    report.add_another(Vec::new(), if n < more { Status::Skipped } else { Status::Passed });
+                }
+                todo.unclear.extend(zeros);
+            }
+        }
+        todo
+    }
+}
+
+/// Returns true for a test of jest-junit that may be one that is still to be done.
+fn may_be_todo(case: &Node<'_, '_>) -> bool {
+    status_of(case) == Status::Passed && case.attribute("time") == Some("0")
 }
 
 /// Returns the text of a report that is written as UTF-8, UTF-16 or ISO-8859-1. In another encoding, characters outside of
@@ -100,6 +174,36 @@ fn beside_tests(suite: &Node<'_, '_>) -> Option<String> {
     Some(format!("{} failed outside of its tests{told}", name_of(suite)))
 }
 
+/// Returns a total of a suite, if it states one that can be read.
+fn total(suite: &Node<'_, '_>, key: &str) -> Option<u64> {
+    suite.attribute(key)?.trim().parse().ok()
+}
+
+/// Returns the number of tests, of which some may be listed several times: pytest-rerunfailures lists each try of a test, and
+/// counts the test once.
+fn distinct<'a, 'input: 'a>(cases: impl Iterator<Item = Node<'a, 'input>>) -> u64 {
+    let key = |case: Node<'a, 'input>| ["classname", "file", "name"].map(|key| case.attribute(key));
+    cases.map(key).collect::<HashSet<_>>().len() as u64
+}
+
+/// Returns the number of tests that passed and are counted in `tests` of a suite or of the whole report.
+fn counted_passes(suite: &Node<'_, '_>) -> u64 {
+    let is_jest = suite.document().root_element().attribute("name") == Some(JEST);
+    // Node does not count the tests of a nested suite, which has a total of its own.
+    let is_counted = |case: &Node<'_, '_>| {
+        let with_total = || case.ancestors().skip(1).find(|node| node.has_attribute("tests"));
+        suite.has_tag_name("testsuites") || with_total().is_none_or(|node| node.id() == suite.id())
+    };
+    let cases = suite.descendants().filter(|node| node.has_tag_name("testcase")).filter(is_counted);
+    distinct(cases.filter(|case| status_of(case) == Status::Passed && !(is_jest && may_be_todo(case))))
+}
+
+/// Returns true if tests of a suite ran again after a failure. Surefire then counts only those that ran last.
+fn has_reruns(suite: &Node<'_, '_>) -> bool {
+    const RERUNS: [&str; 4] = ["flakyFailure", "flakyError", "rerunFailure", "rerunError"];
+    suite.descendants().any(|node| RERUNS.iter().any(|name| node.has_tag_name(*name)))
+}
+
 fn name_of<'a>(suite: &'a Node<'_, '_>) -> &'a str {
     suite.attribute("name").filter(|name| !name.is_empty()).unwrap_or("a suite")
 }
@@ -116,15 +220,16 @@ fn unreadable_total(suite: &Node<'_, '_>) -> Option<String> {
 /// Returns how many skipped tests a suite counts, but does not show. Some reporters count them only for the whole report.
 fn hidden_skipped(suite: &Node<'_, '_>) -> u64 {
     let hidden = |node: Node<'_, '_>| {
-        let total = node.attribute("skipped").and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
-        total.saturating_sub(node.descendants().filter(|node| node.has_tag_name("skipped")).count() as u64)
+        let shown = node.descendants().filter(|node| node.has_tag_name("skipped")).count() as u64;
+        total(&node, "skipped").unwrap_or(0).saturating_sub(shown)
     };
     suite.ancestors().map(hidden).max().unwrap_or(0)
 }
 
-/// Returns the difference between the totals of a suite and its tests. A suite may show more than its totals.
-fn contradiction(suite: &Node<'_, '_>, told: Option<u64>) -> Option<String> {
-    let total = |key: &str| suite.attribute(key).and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
+/// Returns a message if the totals of a suite exceed its reported tests or failures, or if more tests passed than it counts.
+fn contradiction(suite: &Node<'_, '_>, told: &Told) -> Option<String> {
+    let counted = total(suite, "tests");
+    let total = |key: &str| total(suite, key).unwrap_or(0);
     let is_test = |node: &Node<'_, '_>| node.has_tag_name("testcase");
     let is_suite = |node: &Node<'_, '_>| node.has_tag_name("testsuite");
     let cases = suite.descendants().filter(is_test).count() as u64;
@@ -138,12 +243,18 @@ fn contradiction(suite: &Node<'_, '_>, told: Option<u64>) -> Option<String> {
     };
     let shown_failures = suite.descendants().filter(is_failed).count() as u64;
     let (tests, failures) = (total("tests"), total("failures").saturating_add(total("errors")));
-    let name = name_of(suite);
+    let (name, passed) = (name_of(suite), counted_passes(suite));
+    let is_pytest = name == PYTEST;
+    let all = || distinct(suite.descendants().filter(is_test));
     if cases == 0 && failures > 0 {
         Some(format!("{name} failed before any of its tests"))
     } else if failures > shown_failures {
         Some(format!("{name} has {} by its totals, but {shown_failures} in its tests", plural(failures, "failure")))
-    } else if name == PYTEST && told.is_none_or(|told| told == cases) {
+    } else if counted.is_some_and(|counted| passed > counted) && !has_reruns(suite) {
+        Some(format!("{name} has {} by its totals, but {passed} are reported as passed", plural(tests, "test")))
+    } else if is_pytest && told.tests == Some(0) && passed > 0 {
+        Some(format!("pytest ran no test by its output, but {passed} are reported as passed"))
+    } else if is_pytest && told.tests.is_none_or(|told| told == all()) {
         None
     } else if tests.saturating_sub(cases.max(direct)) > hidden_skipped(suite) {
         Some(format!("{name} has {} by its totals, but {cases} are reported", plural(tests, "test")))
@@ -154,8 +265,8 @@ fn contradiction(suite: &Node<'_, '_>, told: Option<u64>) -> Option<String> {
 
 /// Returns the doubt about a suite of pytest that counts more tests than it lists, if nothing else says how many there are.
 fn may_be_subtests(suite: &Node<'_, '_>) -> Option<String> {
-    let tests = suite.attribute("tests").and_then(|count| count.trim().parse::<u64>().ok())?;
-    let cases = suite.descendants().filter(|node| node.has_tag_name("testcase")).count() as u64;
+    let tests = total(suite, "tests")?;
+    let cases = distinct(suite.descendants().filter(|node| node.has_tag_name("testcase")));
     let is_more = name_of(suite) == PYTEST && tests.saturating_sub(cases) > hidden_skipped(suite);
     is_more.then(|| {
         format!(
@@ -213,7 +324,9 @@ fn names(case: &Node<'_, '_>) -> Vec<String> {
     let owners = [case.attribute("classname"), case.attribute("file"), suite];
     let owners = owners.into_iter().flatten().filter(|owner| !owner.is_empty());
     let full = owners.flat_map(|owner| [format!("{owner}.{name}"), format!("{owner}::{name}")]);
-    full.chain([name.to_owned()]).collect()
+    // jest-junit writes a blank before the name of a test outside of suites.
+    let trimmed = Some(name.trim()).filter(|trimmed| *trimmed != name && !trimmed.is_empty());
+    full.chain([name.to_owned()]).chain(trimmed.map(str::to_owned)).collect()
 }
 
 #[cfg(test)]

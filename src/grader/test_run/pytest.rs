@@ -21,6 +21,11 @@ const COUNTED: [&str; 10] =
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
+    read_with_abort(text).0
+}
+
+/// Parses the output. The second value is the reason why pytest ended before all tests had run.
+fn read_with_abort(text: &str) -> (Report, Option<String>) {
     let mut report = Report::default();
     let (mut begun, mut ended) = (0, 0);
     let (mut collected, mut reported) = (Collected::default(), Collected::default());
@@ -93,14 +98,14 @@ pub fn read(text: &str) -> Report {
     }
     if report.totals.is_none() && begun == 0 {
         // Other programs print `ERROR a.py`, too.
-        return Report::default();
+        return (Report::default(), None);
     }
     if ended < begun {
         report.problems.push("the output of pytest has no end".to_owned());
     } else {
-        if let Some(why) = beside {
+        if let Some(why) = &beside {
             // A session that a test ended with `pytest.exit` may exit with 0.
-            report.contradiction(|| format!("pytest was not able to run all tests: {why}"));
+            report.contradiction(|| aborted(why));
         }
         if collected.errors > reported.errors {
             let (found, known) = (plural(collected.errors, "error"), reported.errors);
@@ -117,7 +122,12 @@ pub fn read(text: &str) -> Report {
             report.doubts.push(format!("{found} tests were collected, but {known} were reported"));
         }
     }
-    report
+    (report, beside)
+}
+
+/// Returns the problem of a run that ended before all tests had run.
+pub fn aborted(why: &str) -> String {
+    format!("pytest was not able to run all tests: {why}")
 }
 
 /// Returns the names of a test: the whole one, and its last part.
@@ -126,11 +136,20 @@ fn names_of(name: &str) -> Vec<String> {
     std::iter::once(name.to_owned()).chain(short).collect()
 }
 
-/// Returns the number of tests by the totals of the output, without deselected ones and subtests; `None` without totals.
-pub fn told(text: &str) -> Option<u64> {
+/// The facts in the output of a run of pytest that also wrote a report.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The number of tests by the totals, without deselected ones and subtests; `None` without totals.
+    pub tests: Option<u64>,
+    /// The reason why pytest ended before all tests had run.
+    pub abort: Option<String>,
+}
+
+/// Returns the facts in the output of a run of pytest that also wrote a report.
+pub fn told(text: &str) -> Told {
     let totals = text.lines().filter_map(|line| sum(&without_subtests(line.trim())));
     let counts = totals.map(|sum| sum_of([sum.passed, sum.failed, sum.skipped]));
-    counts.reduce(u64::saturating_add)
+    Told { tests: counts.reduce(u64::saturating_add), abort: read_with_abort(text).1 }
 }
 
 /// Returns a line of totals without its counts of subtests, which are no tests: `1 passed, 2 subtests passed in 0.1s`.

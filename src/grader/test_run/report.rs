@@ -68,9 +68,15 @@ pub struct Report {
     pub problems: Vec<String>,
     /// Reasons why it is unknown whether all tests passed, although the report states no failure.
     pub doubts: Vec<String>,
+    /// The runner names only tests that failed, as `go test` without `-v`.
+    pub names_only_failures: bool,
+    /// The names of suites and tests are joined by blanks: `math adds`.
+    pub joins_by_blanks: bool,
+    /// The names of tests that passed or are still to be done, which the report does not tell apart.
+    pub unclear: Vec<Vec<String>>,
     /// The files that passed as a whole, because `node --test` found no test in them or they ended before their tests.
     silent: Vec<String>,
-    /// Those of them in the workspace that have tests.
+    /// The descriptions of files and packages that have tests, of which none ran.
     without_tests: Vec<String>,
 }
 
@@ -88,6 +94,19 @@ impl Report {
         }
     }
 
+    /// Adds a try of a test. The worst outcome of its tries counts; a test of which a try was skipped did not pass.
+    pub fn add_try(&mut self, names: Vec<String>, status: Status) {
+        match names.first().and_then(|first| self.by_name.get(first)).and_then(|n| self.tests.get_mut(*n)) {
+            Some(test) => test.status = worse(test.status, status),
+            None => self.add(names, status),
+        }
+    }
+
+    /// Notes a package of `go test` that passed, although its program ended without a result of its tests.
+    pub fn note_package(&mut self, name: &str) {
+        self.without_tests.push(format!("the package `{}`, which ended without an error", short(name, 120)));
+    }
+
     /// Notes a test that passed, if it is a file of `node --test` in which no test ran: the runner names it by its whole path.
     pub fn note_file(&mut self, name: &str, status: Status) {
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
@@ -97,8 +116,8 @@ impl Report {
         }
     }
 
-    /// Returns the files in which no test ran although they have some, as far as known.
-    pub fn files_without_tests(&self) -> impl Iterator<Item = &str> {
+    /// Returns the descriptions of the files and packages in which no test ran although they have some, as far as known.
+    pub fn without_tests(&self) -> impl Iterator<Item = &str> {
         self.without_tests.iter().map(String::as_str)
     }
 
@@ -109,7 +128,10 @@ impl Report {
         }
         self.problems.extend(other.problems);
         self.doubts.extend(other.doubts);
+        self.unclear.extend(other.unclear);
         self.silent.extend(other.silent);
+        self.without_tests.extend(other.without_tests);
+        self.joins_by_blanks |= other.joins_by_blanks;
     }
 
     /// Adds a test as a separate test, even if an earlier test has the same name.
@@ -131,7 +153,8 @@ impl Report {
 
     /// Returns true if the text contained nothing from a test runner.
     pub fn is_empty(&self) -> bool {
-        self.tests.is_empty() && self.totals.is_none() && self.problems.is_empty()
+        let has_result = !self.tests.is_empty() || !self.without_tests.is_empty() || self.totals.is_some();
+        !has_result && self.problems.is_empty()
     }
 
     /// Returns the named tests.
@@ -176,8 +199,11 @@ impl Report {
     pub fn in_folder(mut self, folder: &Path) -> Self {
         let prefix = format!("{}/", folder.display());
         let silent = std::mem::take(&mut self.silent);
-        self.without_tests =
-            silent.into_iter().filter(|path| path.starts_with(&prefix) && has_tests(Path::new(path))).collect();
+        let silent = silent.iter().filter(|path| path.starts_with(&prefix) && has_tests(Path::new(path)));
+        for path in silent {
+            let path = short(path, 120);
+            self.without_tests.push(format!("`{path}`, which imports `node:test` and ended without an error"));
+        }
         let is_absolute = |test: &Test| test.names.iter().any(|name| name.starts_with(&prefix));
         if !self.tests.iter().any(is_absolute) {
             return self;
@@ -224,17 +250,38 @@ impl Report {
             return exact;
         }
         let plain = plain(wanted);
-        let fits = |test: &&Test| test.names.iter().any(|name| self::plain(name) == plain || is_like(wanted, name));
+        let fits = |test: &&Test| self.has_name_like(&test.names, wanted, &plain);
         let of = |tests: &'a [Test]| tests.iter().filter(fits).collect::<Vec<&Test>>();
         let found = [of(&self.tests), of(&self.suites)].into_iter().find(|found| !found.is_empty());
         found.unwrap_or_default()
     }
 
+    /// Returns true if one of the names of a test is the wanted one, however its parts are joined, or matches it as a pattern.
+    /// `plain` is the wanted name without the parts that differ between runners.
+    fn has_name_like(&self, names: &[String], wanted: &str, plain: &str) -> bool {
+        let with_blanks = self.joins_by_blanks.then(|| wanted.replace(" > ", " "));
+        names.iter().any(|name| {
+            self::plain(name) == plain || is_like(wanted, name) || with_blanks.as_ref().is_some_and(|it| it == name)
+        })
+    }
+
+    /// Returns true if a name selects a test that passed or is still to be done.
+    pub fn is_unclear(&self, wanted: &str) -> bool {
+        let plain = plain(wanted);
+        self.unclear.iter().any(|names| self.has_name_like(names, wanted, &plain))
+    }
+
     /// Returns the name of a test that ends with a name, if no test has it: whether that test is meant is unknown.
     pub fn ending_with(&self, wanted: &str) -> Option<&str> {
         let end = format!(".{}", plain(wanted));
-        let ends = |name: &&String| !wanted.is_empty() && plain(name).ends_with(&end);
-        self.tests.iter().flat_map(|test| &test.names).find(ends).map(String::as_str)
+        let blank = self.joins_by_blanks.then(|| format!(" {}", wanted.replace(" > ", " ")));
+        let ends = |name: &&String| {
+            let ends = plain(name).ends_with(&end) || blank.as_ref().is_some_and(|blank| name.ends_with(blank));
+            !wanted.is_empty() && ends
+        };
+        // The names that a JUnit report builds with the class are longer than the runner's own.
+        let size = |name: &&String| if self.joins_by_blanks { name.len() } else { 0 };
+        self.tests.iter().flat_map(|test| &test.names).filter(ends).min_by_key(size).map(String::as_str)
     }
 }
 

@@ -233,6 +233,46 @@ fn totals_of_the_code_under_test_that_are_too_large_do_not_pass() {
 }
 
 #[test]
+fn tests_that_are_listed_and_did_not_run_do_not_pass() {
+    let project = Project::new();
+    let of_pytest = |tests: u8, more: &str| {
+        format!(
+            "<testsuites><testsuite name=\"pytest\" tests=\"{tests}\"><testcase classname=\"t\" name=\"a\"/>{more}</testsuite></testsuites>"
+        )
+    };
+    project.write("cases/given/plan.xml", &of_pytest(0, ""));
+    project.write("cases/given/exit.xml", &of_pytest(1, "<testcase time=\"0.000\"/>"));
+    let todo = "<testcase classname=\" a\" name=\" a\" time=\"0\"/>";
+    project.write(
+        "cases/given/todo.xml",
+        &format!("<testsuites name=\"jest tests\" tests=\"0\"><testsuite name=\"undefined\" tests=\"0\">{todo}</testsuite></testsuites>"),
+    );
+    // A package whose code ends the process before its tests.
+    project.write("cases/given/go", "printf 'ok  \\tm\\t0.003s\\n'\n");
+    let case = |name: &str, tests: &str| {
+        let keys = format!("workspace: {{copy: given}}\ngraders: [{{tests: {{{tests}}}}}]");
+        project.case(name, &keys, "steps: [{say: done}]");
+    };
+    case("plan", "run: cp plan.xml r.xml, report: r.xml, fail-to-pass: ['t::a']");
+    case("exit", "run: cp exit.xml r.xml, report: r.xml");
+    case("todo", "run: cp todo.xml r.xml, report: r.xml");
+    case("init", "run: sh ./go test -v ./...");
+    case("quiet", "run: sh ./go test ./..., fail-to-pass: [TestAdd]");
+    project.evals(&["run"]).exits(1);
+    for (id, passed, reason) in [
+        ("plan", Some(false), "pytest has 0 tests by its totals, but 1 are reported as passed"),
+        ("exit", Some(false), "it lists a test without a name"),
+        ("todo", Some(false), "ran no test, 1 skipped"),
+        ("init", Some(false), "ran no test"),
+        ("quiet", None, "names only tests that failed"),
+    ] {
+        let grade = &project.result(&format!("{id}/demo/default/1"))["grades"][0];
+        assert_eq!(grade["passed"].as_bool(), passed, "{id}: {grade}");
+        assert!(grade["reason"].as_str().unwrap().contains(reason), "{id}: {grade}");
+    }
+}
+
+#[test]
 fn a_report_that_lay_there_before_says_nothing() {
     let project = Project::new();
     let report =

@@ -1,0 +1,128 @@
+//! Tests that `fail-to-pass` and `pass-to-pass` name.
+
+use super::*;
+
+#[test]
+fn lists_say_which_tests_count() {
+    let both = "{run: x, fail-to-pass: ['test_p.py::test_par[a b]'], pass-to-pass: ['test_p.py::TestK::*', test_xf]}";
+    let (passed, value, reason) = scored(grade(both, runner!("pytest-v.txt"), 1));
+    assert_eq!((passed, value), (false, 0.667));
+    assert_eq!(reason, "pass-to-pass: `test_xf` was skipped (2 of 3 checks held)");
+    let (passed, _, reason) = scored(grade("{run: x, fail-to-pass: ['*par*']}", runner!("pytest-v.txt"), 1));
+    assert_eq!(reason, "fail-to-pass: `test_p.py::test_par[c-d]` (of `*par*`) failed");
+    assert!(!passed);
+    // Failures of other tests do not matter.
+    assert!(scored(grade("{run: x, fail-to-pass: [test_in]}", runner!("pytest-v.txt"), 1)).0);
+    let (_, _, reason) = scored(grade("{run: x, fail-to-pass: [test_gone]}", runner!("cargo.txt"), 101));
+    assert_eq!(reason, "fail-to-pass: `test_gone` was not run");
+    // If no test failed, the runner has to say the same by its end.
+    let good = "TAP version 13\n1..2\nok 1 - a\nok 2 - b\n";
+    assert!(scored(grade("{run: x, fail-to-pass: [a]}", good, 0)).0);
+    let (passed, _, reason) = scored(grade("{run: x, fail-to-pass: [a]}", good, 3));
+    assert!(!passed && reason.contains("exited with 3 though no test failed"), "{reason}");
+    let (passed, _, reason) = scored(grade("{run: x, fail-to-pass: [a]}", &good.replace("1..2", "1..3"), 0));
+    assert!(!passed && reason.contains("3 tests were planned, but 2 were reported"), "{reason}");
+    let cut = runner!("pytest-v.txt").split("test_p.py::test_par[c-d]").next().unwrap();
+    let (passed, _, reason) = scored(grade("{run: x, format: pytest, fail-to-pass: [test_good]}", cut, 0));
+    assert!(!passed && reason.contains("has no end"), "{reason}");
+    // If a runner names only failed tests, it is unknown which tests passed.
+    let quiet = grade("{run: x, fail-to-pass: [test_in]}", runner!("pytest-q.txt"), 1);
+    assert!(
+        matches!(&quiet, Grade::Ungraded { reason } if reason.contains("make the runner name each test")),
+        "{quiet:?}"
+    );
+    let known =
+        scored(grade("{run: x, fail-to-pass: [test_in, 'test_p.py::test_par[c-d]']}", runner!("pytest-q.txt"), 1));
+    assert!(!known.0, "what is known to have failed decides");
+}
+
+#[test]
+fn a_listed_test_that_the_runner_does_not_name_so_is_unknown() {
+    let list = |names: &str| format!("{{run: x, pass-to-pass: [{names}]}}");
+    let reason = |grade: Grade| match grade {
+        Grade::Ungraded { reason } => reason,
+        Grade::Scored(score) => panic!("{score:?}"),
+    };
+    // vitest names only slow tests, and jest no suites.
+    let unnamed = reason(grade(&list("v/a.test.mjs > s > a"), runner!("vitest4.txt"), 0));
+    assert!(unnamed.contains("passed without a name"), "{unnamed}");
+    let flat = reason(grade(&list("math > adds"), runner!("jest.txt").replace("1 failed, ", "").as_str(), 0));
+    assert!(flat.contains("names `adds` without its suites"), "{flat}");
+    for (name, text) in [("s > a", runner!("vitest4-verbose.txt")), ("good", runner!("cargo.txt"))] {
+        let longer = reason(grade(&list(name), text, 0));
+        assert!(longer.contains("list the whole name"), "{longer}");
+    }
+    assert!(!scored(grade(&list("math > gone"), runner!("jest.txt"), 1)).0);
+    // A part of another test failed, and it has a name.
+    assert!(scored(grade(&list("test_sf.py::test_ok3"), runner!("pytest9-subtests.txt"), 1)).0);
+}
+
+#[test]
+fn a_failure_without_a_name_may_be_that_of_a_listed_test() {
+    let (quiet, named) = ("Ran 2 tests in 0.1s\n\nFAILED (failures=1)\n", "{run: x, fail-to-pass: [test_a]}");
+    let verbose = "test_a (m.T.test_a) ... ok\n\nRan 1 test in 0.1s\n\nOK\n";
+    for text in [format!("{verbose}{quiet}"), format!("{quiet}{verbose}")] {
+        let grade = grade(named, &text, 0);
+        assert!(
+            matches!(&grade, Grade::Ungraded { reason } if reason.contains("1 test failed without a name")),
+            "{grade:?}"
+        );
+    }
+    // Without -v, unittest names the failed tests in headlines, and mocha by numbers.
+    let headline =
+        "======================================================================\nFAIL: test_b (m.T.test_b)\n";
+    assert!(scored(grade(named, &format!("{verbose}{headline}{quiet}"), 1)).0);
+    let subtests = format!("{headline}{headline}{}", quiet.replace("failures=1", "failures=2"));
+    assert!(scored(grade(named, &format!("{verbose}{subtests}"), 1)).0);
+    let twice = "a.py::test_a PASSED\na.py::test_b FAILED\na.py::test_b ERROR\nFAILED a.py::test_b - x\n\
+                 ERROR a.py::test_b - y\n=== 1 failed, 1 passed, 1 error in 0.1s ===\n";
+    assert!(scored(grade(named, twice, 1)).0);
+    let same = headline.replace("test_b", "test_a");
+    assert!(!scored(grade(named, &format!("{verbose}{same}{quiet}"), 1)).0);
+    assert!(scored(grade("{run: x, fail-to-pass: [adds]}", runner!("mocha.txt"), 1)).0);
+    let (_, _, reason) = scored(grade("{run: x, fail-to-pass: [divides]}", runner!("mocha.txt"), 1));
+    assert_eq!(reason, "fail-to-pass: `divides` failed");
+}
+
+#[test]
+fn a_test_of_go_without_its_name_is_unknown() {
+    let listed = |text: &str, code: i32| grade("{run: go test ./..., fail-to-pass: [TestAdd]}", text, code);
+    let other = "--- FAIL: TestOther (0.00s)\nFAIL\nFAIL\tm\t0.003s\nFAIL\n";
+    for (text, code) in [("ok  \tm\t0.003s\n", 0), (other, 1)] {
+        let grade = listed(text, code);
+        assert!(
+            matches!(&grade, Grade::Ungraded { reason } if reason.contains("names only tests that failed")),
+            "{grade:?}"
+        );
+    }
+    assert!(!scored(listed(&other.replace("TestOther", "TestAdd"), 1)).0);
+    assert!(!scored(listed("FAIL\tm [build failed]\nFAIL\n", 2)).0);
+}
+
+#[test]
+fn tests_of_jest_junit_are_found_by_their_names() {
+    let xml = |tests: u8| {
+        format!(
+            "<testsuites name=\"jest tests\" tests=\"{tests}\"><testsuite name=\"undefined\" tests=\"{tests}\">\
+             <testcase classname=\" adds\" name=\" adds\" time=\"0.001\"/>\
+             <testcase classname=\"math divides\" name=\"math divides\" time=\"0\"/>\
+             <testcase classname=\"math fast\" name=\"math fast\" time=\"0\"/></testsuite></testsuites>"
+        )
+    };
+    let listed =
+        |tests: u8, name: &str| grade(&format!("{{run: x, format: junit, fail-to-pass: ['{name}']}}"), &xml(tests), 0);
+    for name in ["adds", " adds", "math divides", "math > divides"] {
+        assert!(scored(listed(3, name)).0, "{name}");
+    }
+    assert!(!scored(listed(3, "math > gone")).0);
+    let last = listed(3, "divides");
+    assert!(matches!(&last, Grade::Ungraded { reason } if reason.contains("such as `math divides`")), "{last:?}");
+    // One of the two tests without a time is still to be done.
+    assert_eq!(scored(grade("{run: x, format: junit}", &xml(2), 0)).2, "all of 2 tests passed, 1 skipped");
+    assert!(scored(listed(2, "adds")).0);
+    for name in ["math divides", "math > fast", "*"] {
+        let unclear = listed(2, name);
+        assert!(matches!(&unclear, Grade::Ungraded { reason } if reason.contains("still to be done")), "{unclear:?}");
+    }
+    assert_eq!(counts(&report("junit", &xml(1))), (1, 0, 2));
+}

@@ -1,0 +1,70 @@
+//! The settings `min`, `format` and `report`, and settings that are refused.
+
+use super::*;
+
+#[test]
+fn the_share_that_passed_is_the_value() {
+    let (passed, value, reason) = scored(grade("run: x", runner!("cargo.txt"), 101));
+    assert_eq!((passed, value), (false, 0.8));
+    assert_eq!(reason, "1 of 5 tests failed, 1 skipped: `tests::bad`");
+    assert!(scored(grade("{run: x, min: 0.8}", runner!("cargo.txt"), 101)).0);
+    assert!(!scored(grade("{run: x, min: 0.81}", runner!("cargo.txt"), 101)).0);
+    let good = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    assert_eq!(scored(grade("run: x", good, 0)), (true, 1.0, "all of 1 test passed".to_owned()));
+    // If the runner failed, it is not enough that no test failed.
+    let (passed, _, reason) = scored(grade("run: x", good, 101));
+    assert!(!passed && reason.contains("exited with 101 though no test failed"), "{reason}");
+    let cut = "running 3 tests\ntest a ... ok\ntest b ... ok\n";
+    let (passed, _, reason) = scored(grade("run: x", cut, 0));
+    assert!(!passed && reason.contains("3 of 3 tests began and did not end"), "{reason}");
+}
+
+#[test]
+fn a_share_of_an_incomplete_report_is_unknown() {
+    let text = "1..5\nok 1 - a\nok 2 - b\nok 3 - c\nnot ok 4 - d\nBail out! gone\n";
+    assert!(matches!(grade("{run: x, min: 0.5}", text, 1), Grade::Ungraded { .. }));
+    assert!(!scored(grade("{run: x, min: 0.8}", text, 1)).0);
+    assert_eq!(scored(grade("run: x", text, 1)).1, 0.75);
+}
+
+#[test]
+fn what_is_not_what_it_should_be_is_told() {
+    for (grader, text, why) in [
+        ("{run: x, format: junit}", "all good", "printed no JUnit XML"),
+        ("{run: x, format: junit}", "<testsuites><testcase>", "cannot be read: it is not XML"),
+        ("{run: x, format: junit}", "<?xml version='1.0'?><html></html>", "begins with `html`"),
+        ("{run: x, format: cargo}", "1..1\nok 1 - a\n", "showed no test"),
+    ] {
+        let (passed, _, reason) = scored(grade(grader, text, 0));
+        assert!(!passed && reason.contains(why), "{grader}: {reason}");
+    }
+    for (grader, why) in [
+        ("run: ''", "`run` is empty"),
+        ("{run: x, timeout: 0}", "no runner can meet"),
+        ("{run: x, fail-to-pass: ['']}", "empty name"),
+        ("{run: x, min: 0}", "always passes"),
+        ("{run: x, report: a.xml, format: go}", "`format` names another"),
+    ] {
+        let tests: Tests = serde_yaml::from_str(grader).unwrap();
+        assert!(tests.refusal().unwrap().contains(why), "{grader}");
+    }
+}
+
+#[test]
+fn more_reports_than_are_read_are_unknown() {
+    let workspace = tempfile::tempdir().unwrap();
+    let globs: OneOrList<PathGlob> = serde_yaml::from_str("'out/*.xml'").unwrap();
+    std::fs::create_dir(workspace.path().join("out")).unwrap();
+    let report = |number: usize| {
+        let text = "<testsuite><testcase name='a'/></testsuite>";
+        std::fs::write(workspace.path().join(format!("out/{number}.xml")), text).unwrap();
+    };
+    (0..MOST).for_each(report);
+    let before = reports(workspace.path(), &globs).unwrap();
+    assert!(
+        matches!(written(workspace.path(), &globs, &before, &ran("", 0)), Err(NoReport::Wrong(why)) if why.contains("existed"))
+    );
+    report(MOST);
+    assert!(reports(workspace.path(), &globs).is_err_and(|why| why.contains("more than 1000 files")));
+    assert!(matches!(written(workspace.path(), &globs, &before, &ran("", 0)), Err(NoReport::Unknown(_))));
+}
