@@ -245,6 +245,21 @@ pub struct Workspace {
     pub protect_strict: bool,
 }
 
+impl Workspace {
+    /// Returns the globs of protected files that begin with a folder that does not exist, such as `test/**` in a workspace
+    /// with `tests`. Globs without such a folder may be meant for files that an agent creates, and so may folders with a
+    /// point, such as `.github`.
+    pub fn unmatched_protection(&self, has_folder: impl Fn(&Path) -> bool) -> Vec<String> {
+        let is_unmatched = |glob: &&String| {
+            let first = glob.split_once('/').map_or("", |(first, _)| first);
+            let is_name = !first.is_empty() && !first.starts_with('.') && !first.contains(['*', '?', '[', '{', '\\']);
+            is_name && !has_folder(Path::new(first))
+        };
+        let globs: Vec<String> = self.protect.iter().map(PathGlob::to_string).collect();
+        globs.iter().filter(is_unmatched).cloned().collect()
+    }
+}
+
 /// The source of a workspace's files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum WorkspaceSource {

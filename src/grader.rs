@@ -50,7 +50,7 @@ mod tool_calls;
 mod trajectory;
 mod unique_keys;
 
-pub use crate::matcher::Subject;
+pub use crate::matcher::subject::Subject;
 pub use aliases::WORDS as ALIASES;
 pub use entry::{Common, GraderEntry, GraderOrName, Use};
 pub use evidence::Evidence;

@@ -176,6 +176,12 @@ impl Pattern {
         self.0.is_match(text)
     }
 
+    /// Returns true if the pattern is found in every text, so that finding it shows nothing: `(ok)?`, but not `^$`, which is
+    /// found in an empty text only.
+    pub fn is_in_any_text(&self) -> bool {
+        ["", "\u{1}", "x\u{1}y", "- 7\n"].iter().all(|text| self.is_match(text))
+    }
+
     /// Returns the match of the first group in the text.
     pub fn first_group<'a>(&self, text: &'a str) -> Option<&'a str> {
         Some(self.0.captures(text)?.get(1)?.as_str())
@@ -335,6 +341,17 @@ mod tests {
         assert_eq!("365d".parse::<Time>().unwrap().to_string(), "8760h");
         for text in ["366d", "1e19", "inf", "364d24h1ms", "31536001"] {
             assert!(text.parse::<Time>().unwrap_err().contains("365 days"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_is_in_any_text_is_known() {
+        let is_in_any = |text: &str| text.parse::<Pattern>().unwrap().is_in_any_text();
+        for text in ["(?i)(fixed|done|)", "[0-9]*", "(ok)?", ".*", "^", "$", r"\s*", r"\b|^$|[^x]"] {
+            assert!(is_in_any(text), "{text}");
+        }
+        for text in ["^$", r"\A\z", "(?m)^$", ".+", ".", r"\b", "ok", r"^\s*$", "(?s).", r"^(yes|no)?$"] {
+            assert!(!is_in_any(text), "{text}");
         }
     }
 

@@ -58,7 +58,7 @@ pub fn parse_all<T: DeserializeOwned>(path: &Path, text: &str) -> Parsed<T> {
         return parsed;
     }
     loop {
-        let reading = recover::Reading::new(&parsed.left_out);
+        let reading = recover::Reading::new(text, &parsed.left_out);
         let deserializer = recover::At { inner: serde_yaml::Deserializer::from_str(text), reading: &reading };
         let error = match serde_yaml::with::singleton_map_recursive::deserialize(deserializer) {
             Ok(value) => {

@@ -202,9 +202,17 @@ impl Checks<'_> {
         }
         for (key, globs) in [("ignore", ignore), ("protect", protect)] {
             for (number, glob) in globs.iter().flatten().enumerate() {
-                if let Err(error) = glob.parse::<PathGlob>() {
-                    let steps = [Key("workspace"), Key(key), Item(number)];
-                    self.add(&steps, StepPart::Value, error, "`*` stays within a folder, `**` crosses folders");
+                let steps = [Key("workspace"), Key(key), Item(number)];
+                match glob.parse::<PathGlob>() {
+                    Err(error) => {
+                        self.add(&steps, StepPart::Value, error, "`*` stays within a folder, `**` crosses folders");
+                    }
+                    // `/build` in `ignore` is a rule as in `.gitignore`.
+                    Ok(parsed) if key == "protect" && !parsed.is_relative() => {
+                        let message = format!("`{glob}` is not a path within the workspace, so it protects nothing");
+                        self.add(&steps, StepPart::Value, message, "write it relative to the workspace: `tests/**`");
+                    }
+                    Ok(_) => {}
                 }
             }
         }

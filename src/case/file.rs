@@ -64,7 +64,7 @@ pub struct Layer {
     pub trials: Option<NonZeroU32>,
     /// Environment variables added to the agent's environment.
     pub env: Option<BTreeMap<String, String>>,
-    /// The graders that judge the result. Graders of suites are added.
+    /// The graders that grade the result. Graders of suites are added.
     pub graders: Vec<GraderEntry>,
     /// The condition under which the case passes.
     pub pass: Option<PassLayer>,
@@ -72,7 +72,7 @@ pub struct Layer {
     pub oracle: Option<OracleLayer>,
     /// The model behind the gateway: a script or a recording, instead of a service.
     pub model: Option<ModelLayer>,
-    /// If `true`, a trial is not judged if its model is not the requested one.
+    /// If `true`, a trial whose model is not the requested one is `errored`.
     pub require_model: Option<bool>,
     /// Answers to the agent's questions.
     pub answers: Option<Vec<QuestionAnswer>>,
@@ -90,9 +90,9 @@ pub struct Layer {
     pub sandbox: Option<sandbox::Settings>,
     /// The conditions under which errored trials are retried.
     pub retries: Option<RetriesLayer>,
-    /// If `true`, the failure of this case counts more than the share of cases that pass.
+    /// If `true`, a failure of this case alone fails the gates (`--fail-under`, `--gate`), whatever the score is.
     pub critical: Option<bool>,
-    /// The quarantine: until a day the case's verdicts are shown and change no exit code.
+    /// The quarantine: until a given day, the case's verdicts are shown but change no exit code.
     pub quarantine: Option<Quarantine>,
     /// `needed`: the case is a draft that a person has not reviewed yet.
     pub review: Option<Review>,

@@ -2,10 +2,11 @@
 //! to.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::Case;
 use super::load::LoadError;
 use crate::paths;
 use crate::project;
@@ -189,6 +190,16 @@ fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut
             found.strays.push((path, notice));
         }
     }
+}
+
+/// Returns a notice about each `suite.yaml` beside a folder `cases` that applies to none of the cases.
+pub(super) fn unused_suites(cases: &[Case]) -> Vec<String> {
+    let roots: BTreeSet<&Path> = cases.iter().map(|case| case.cases_root.as_path()).collect();
+    let beside = roots.into_iter().filter(|root| is_named_cases(root)).filter_map(Path::parent);
+    let suites: BTreeSet<PathBuf> = beside.map(|folder| folder.join(SUITE)).filter(|suite| suite.is_file()).collect();
+    let is_used = |suite: &Path| cases.iter().flat_map(|case| &case.sources).any(|source| source.file == suite);
+    let unused = suites.iter().filter(|suite| !is_used(suite));
+    unused.map(|suite| not_read(suite, "it does not apply to the folder `cases` beside it; move it there")).collect()
 }
 
 /// Returns the notice about a YAML file that is not read as a case.

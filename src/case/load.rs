@@ -126,6 +126,7 @@ fn load_found(found: find::FoundFiles, asked: &[PathBuf], context: &LoadContext)
             loaded.push(case);
         }
     }
+    notices.extend(find::unused_suites(&loaded));
     errors.extend(files.errors());
     errors.extend(same_ids(&loaded));
     if cases.is_empty() && errors.is_empty() {

@@ -320,7 +320,7 @@ impl BudgetJudge {
                         None => String::new(),
                     };
                     let share = limit.share_of_money(cost.value());
-                    let money = text::money(cost.value());
+                    let money = text::money_beside(cost.value(), limit.full());
                     let money = if cost.is_exact() { money } else { format!(">= {money}") };
                     let reason = format!("it cost {money} USD{by}, {} {limit}", word(share));
                     hold(&mut checks, cost.is_exact(), share, reason, usage_at);

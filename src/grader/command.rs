@@ -152,10 +152,13 @@ impl GraderSpec for RunCommand {
     fn refusal(&self) -> Option<String> {
         let texts = self.stdout_contains.iter().flat_map(OneOrList::iter);
         let patterns = self.stdout_regex.iter().flat_map(OneOrList::iter);
+        let in_any_text = patterns.clone().find(|pattern| pattern.is_in_any_text() && !pattern.0.as_str().is_empty());
         if self.run.is_empty() {
             Some("runs nothing: `run` is empty".to_owned())
         } else if texts.map(String::as_str).chain(patterns.map(|pattern| pattern.0.as_str())).any(str::is_empty) {
             Some("checks nothing: an expectation of its standard output is empty".to_owned())
+        } else if let Some(pattern) = in_any_text {
+            Some(format!("checks nothing: `stdout-regex` holds /{pattern}/, which matches any text"))
         } else if self.timeout.0.is_zero() {
             Some("has a `timeout` of 0, which no command can meet".to_owned())
         } else if !(0..=255).contains(&self.exit) {

@@ -48,6 +48,9 @@ impl GraderSpec for Diff {
         if let Some((key, _)) = lists.clone().find(|(_, globs)| globs.iter().any(empty)) {
             return Some(format!("checks nothing: `{key}` has an empty glob"));
         }
+        if let Some(glob) = only.iter().find(|glob| glob.is_any()) {
+            return Some(format!("checks nothing: `only` holds `{glob}`, so every file may change"));
+        }
         if *none && [created, changed, deleted].into_iter().any(|globs| !globs.is_empty()) {
             return Some("contradicts itself: with `none` nothing may change, so no file can".to_owned());
         }

@@ -117,7 +117,7 @@ impl OfKind {
 struct ErrorsJudge {
     wanted: Errors,
     count: u64,
-    /// The first failed calls, for the reason.
+    /// The first failed calls, which the reason of the grade lists.
     first: Vec<Failure>,
     /// The events of calls above the maximum.
     over: Vec<u64>,

@@ -78,6 +78,14 @@ impl GraderSpec for Files {
         if let Some(path) = matches.iter().find(|(_, patterns)| empty(patterns)).map(|(path, _)| path) {
             return Some(format!("checks nothing: the regular expression for `{path}` under `matches` is empty"));
         }
+        for (path, patterns) in matches {
+            if let Some(pattern) = patterns.iter().find(|pattern| pattern.is_in_any_text()) {
+                return Some(format!(
+                    "checks nothing: the regular expression for `{path}` under `matches` is /{pattern}/, which matches any \
+                     text; write `exists` if the file must only exist"
+                ));
+            }
+        }
         if let Some((path, _)) = equals.iter().find(|(_, file)| file.as_os_str().is_empty()) {
             return Some(format!("checks nothing: the file for `{path}` under `equals` is not named"));
         }

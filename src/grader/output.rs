@@ -102,6 +102,9 @@ impl GraderSpec for Output {
         if let Some((key, _)) = patterns.iter().find(|(_, list)| is_empty(list)) {
             return Some(format!("checks nothing: `{key}` is empty"));
         }
+        if let Some(pattern) = regex.iter().flat_map(OneOrList::iter).find(|pattern| pattern.is_in_any_text()) {
+            return Some(format!("checks nothing: `regex` holds /{pattern}/, which matches any text"));
+        }
         let paths = json_path.iter().flat_map(|paths| &paths.0);
         let refused = number
             .as_ref()

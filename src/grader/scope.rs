@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
-use crate::matcher::holds;
+use crate::matcher::paths::holds;
 use crate::trace::facts::Fact;
 use crate::trace::{CallStatus, FollowedLink, ToolKind, UnseenAction};
 use crate::values::{Below, PathGlob};
@@ -25,7 +25,7 @@ pub struct Scope {
     /// Globs of files that may change. To allow no change, use `never: ["**"]`.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<PathGlob>,
-    /// Globs of files that must not change.
+    /// Globs of files that must not change. A name without wildcards is also the folder of that name.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub never: Vec<PathGlob>,
     /// Globs of files that tools may read.
@@ -37,13 +37,17 @@ impl GraderSpec for Scope {
     fn misses_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
         match action.kind {
             ToolKind::Read => !self.reads.is_empty() && !fits(&self.reads, &action.path),
-            _ => (!self.only.is_empty() && !fits(&self.only, &action.path)) || fits(&self.never, &action.path),
+            _ => {
+                let is_outside = !self.only.is_empty() && !fits(&self.only, &action.path);
+                is_outside || self.never.iter().any(|glob| glob.with_content().is_match(&action.path))
+            }
         }
     }
 
     fn tells_apart(&self, link: &FollowedLink, _: Option<&str>) -> bool {
         let differs = |globs: &[PathGlob]| fits(globs, &link.path) != fits(globs, &link.to);
-        let of_change = || differs(&self.only) || differs(&self.never);
+        let never: Vec<PathGlob> = self.never.iter().map(PathGlob::with_content).collect();
+        let of_change = || differs(&self.only) || differs(&never);
         match link.kind {
             ToolKind::Read => differs(&self.reads),
             ToolKind::Other => differs(&self.reads) || of_change(),
@@ -61,14 +65,22 @@ impl GraderSpec for Scope {
         if let Some((key, _)) = lists.clone().find(|(_, globs)| globs.iter().any(|glob| glob.to_string().is_empty())) {
             return Some(format!("checks nothing: `{key}` has an empty glob"));
         }
+        if let Some((key, glob)) = [("only", only), ("reads", reads)]
+            .into_iter()
+            .find_map(|(key, globs)| Some((key, globs.iter().find(|glob| glob.is_any())?)))
+        {
+            return Some(format!("checks nothing: `{key}` holds `{glob}`, which is every file"));
+        }
         lists
             .all(|(_, globs)| globs.is_empty())
             .then(|| "checks nothing; say which files, for example `only: [\"src/**\"]`".to_owned())
     }
 
     fn watch(&self) -> Box<dyn Observer> {
+        // Only files change, so a name that is a folder can only mean the files in it.
+        let never = self.never.iter().map(PathGlob::with_content).collect();
         Box::new(ScopeJudge {
-            wanted: self.clone(),
+            wanted: Scope { never, ..self.clone() },
             outside: Breaches::default(),
             forbidden: Breaches::default(),
             read: Breaches::default(),

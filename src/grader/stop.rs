@@ -10,6 +10,21 @@ use crate::trace::Lost;
 use crate::trace::{Body as EventBody, Event, StopReason};
 use crate::yaml::lists::OneOrList;
 
+/// All reasons.
+const ALL: [StopReason; 11] = [
+    StopReason::EndTurn,
+    StopReason::MaxTokens,
+    StopReason::MaxTurns,
+    StopReason::MaxBudget,
+    StopReason::Refusal,
+    StopReason::Cancelled,
+    StopReason::TimedOut,
+    StopReason::Idle,
+    StopReason::Error,
+    StopReason::Crashed,
+    StopReason::Other,
+];
+
 /// The required end of the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -29,7 +44,11 @@ impl GraderSpec for StopIs {
     }
 
     fn refusal(&self) -> Option<String> {
-        self.reason.0.is_empty().then(|| "checks nothing: `reason` is empty".to_owned())
+        if self.reason.0.is_empty() {
+            return Some("checks nothing: `reason` is empty".to_owned());
+        }
+        let is_named = |reason: &StopReason| self.reason.iter().any(|named| named == reason);
+        ALL.iter().all(is_named).then(|| "checks nothing: `reason` names every reason".to_owned())
     }
 
     fn watch(&self) -> Box<dyn Observer> {

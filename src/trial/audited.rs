@@ -179,8 +179,9 @@ fn look(at: &LookAt, workspace: &Path, after: &After) -> std_io::Result<Looked> 
         LookAt::File(path) => Ok(Looked { files: digest(path.clone()).into_iter().collect(), ..Looked::default() }),
         LookAt::Changes => {
             let is_partial = after.warnings.iter().any(|warning| {
-                use Warning::{CaseInWorkspace, ProtectedFile, ProtectedFiles};
-                !matches!(warning, ProtectedFile { .. } | ProtectedFiles { .. } | CaseInWorkspace { .. })
+                use Warning::{CaseInWorkspace, ProtectMatchedNothing, ProtectedFile, ProtectedFiles};
+                let is_of_case = matches!(warning, ProtectMatchedNothing { .. } | CaseInWorkspace { .. });
+                !is_of_case && !matches!(warning, ProtectedFile { .. } | ProtectedFiles { .. })
             });
             let files = after.change.all().map(|(path, _)| PathBuf::from(path)).filter_map(digest).collect();
             Ok(Looked { patch: fs::read(after.patch.written())?, is_partial, files })

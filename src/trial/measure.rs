@@ -120,6 +120,7 @@ pub(super) fn after_the_agent(
     let beyond_patch = unrecorded.into_iter().map(str::to_owned).collect();
     let (put_back, unlinked) = lay_over(case, before, workspace, &new)?;
     let touched = !put_back.is_empty();
+    warnings.extend(protected::unmatched(case, before));
     warnings.extend(put_back.into_iter().chain(unlinked));
     Ok(After { change, patch, touched, beyond_patch, beside_patch, warnings })
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::case::Workspace;
+use crate::case::{Case, Workspace};
 use crate::result::Warning;
 use crate::result::warning::FileChange;
 use crate::values::PathGlob;
@@ -68,6 +68,16 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
         told.push(Warning::ProtectedFiles { more: (found.len() - NAMED) as u64 });
     }
     Ok(told)
+}
+
+/// Returns a warning about globs of a case that protect no file, because the workspace has no such folder. Mined cases
+/// protect files that do not exist on purpose.
+pub(super) fn unmatched(case: &Case, before: &Path) -> Option<Warning> {
+    let has_folder = |folder: &Path| {
+        before.join(folder).is_dir() || case.hidden.as_ref().is_some_and(|hidden| hidden.join(folder).is_dir())
+    };
+    let globs = case.workspace.unmatched_protection(has_folder);
+    (case.provenance.is_none() && !globs.is_empty()).then_some(Warning::ProtectMatchedNothing { globs })
 }
 
 /// Returns links to folders that the agent made or changed, and through which a path leads that is protected.

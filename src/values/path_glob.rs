@@ -16,6 +16,8 @@ const FOLDER: &str = "{,/**}";
 #[derive(Debug, Clone)]
 pub struct PathGlob {
     glob: Glob,
+    /// The text for messages: that of `glob`, with `/` in the place of [`FOLDER`].
+    shown: String,
     form: Regex,
     /// The form in which brackets are plain characters, if the glob has brackets.
     plain_brackets: Option<Regex>,
@@ -43,6 +45,23 @@ impl PathGlob {
         match path.to_str() {
             Some(text) => self.is_match(text),
             None => self.glob.compile_matcher().is_match(path),
+        }
+    }
+
+    /// Returns true if the glob matches every path.
+    pub fn is_any(&self) -> bool {
+        ["a", "src/a.b", ".x/y/z", "/etc/a", "../a"].iter().all(|path| self.is_match(path))
+    }
+
+    /// Returns the glob that also matches everything in a folder that this glob matches, if this glob ends with a name
+    /// without wildcards.
+    #[must_use]
+    pub fn with_content(&self) -> Self {
+        let name = self.shown.rsplit('/').next().unwrap_or_default();
+        let is_name = !name.is_empty() && !name.contains(['*', '?', '[', ']', '{', '}', ',', '\\']);
+        match format!("{}/", self.shown).parse::<Self>() {
+            Ok(glob) if is_name => Self { shown: self.shown.clone(), ..glob },
+            _ => self.clone(),
         }
     }
 
@@ -131,35 +150,50 @@ impl FromStr for PathGlob {
         while let Some((at, part)) = ["/./", "//"].iter().find_map(|part| Some((clean.find(part)?, part))) {
             clean.replace_range(at..at + part.len(), "/");
         }
-        if let Some(folder) = clean.strip_suffix('/').filter(|folder| !folder.is_empty() && !folder.ends_with("**")) {
-            clean = format!("{folder}{FOLDER}");
+        if let Some(backslash) = folded_backslash(&clean) {
+            let why = format!("`{backslash}` is read as a plain character; write `/` between folders");
+            return Err(wrong(why));
+        }
+        if ends_with_slash_in_braces(&clean) {
+            let why = "no path ends with `/`, as one of its alternatives does; write `{src,lib}/` for folders";
+            return Err(wrong(why.to_owned()));
+        }
+        let mut shown = clean.clone();
+        if let Some(mut folder) = clean.strip_suffix('/').filter(|folder| !folder.is_empty()) {
+            // `src/**/` is the folder `src`, too.
+            while let Some(above) = folder.strip_suffix("/**").filter(|it| !it.is_empty() && !it.ends_with("..")) {
+                folder = above;
+            }
+            let is_all = folder.ends_with("**");
+            shown = if is_all { folder.to_owned() } else { format!("{folder}/") };
+            clean = if is_all { folder.to_owned() } else { format!("{folder}{FOLDER}") };
         }
         let clean = clean.as_str();
         let below = clean.trim_start_matches("../");
         let is_above = below.len() < clean.len() && below.starts_with("**");
         let meant = if is_above { format!("/{below}") } else { clean.to_owned() };
         if meant.split(['/', '{', ',', '}']).any(|part| part == "..") {
-            let why =
-                "paths are compared without `..`; write an absolute path, or `../**` for all outside the workspace";
+            let why = "paths are compared without `..`; a path in the workspace is relative to it, and outside of it \
+                       graders of calls take an absolute path, or `../**` for all";
             return Err(wrong(why.to_owned()));
         }
         let glob = GlobBuilder::new(clean).literal_separator(true).empty_alternates(true).build();
         let glob = glob.map_err(|error| wrong(error.kind().to_string()))?;
-        let form = Regex::new(&translated(&meant))
+        let form = translated(&meant).ok_or_else(|| {
+            wrong("`**` within a name does not cross folders; write `**/*` to cross them, as in `**/*.lock`".to_owned())
+        })?;
+        let form = Regex::new(&form)
             .map_err(|_| wrong("a class `[…]` has no character but `/`, which it never matches".to_owned()))?;
         let has_brackets = meant.contains('[') && !meant.contains('\\');
-        let plain = has_brackets.then(|| translated(&meant.replace('[', "\\[").replace(']', "\\]")));
+        let plain = has_brackets.then(|| translated(&meant.replace('[', "\\[").replace(']', "\\]"))).flatten();
         let plain_brackets = plain.and_then(|plain| Regex::new(&plain).ok());
-        Ok(Self { glob, form, plain_brackets, is_above })
+        Ok(Self { glob, shown, form, plain_brackets, is_above })
     }
 }
 
 impl fmt::Display for PathGlob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.glob.glob().strip_suffix(FOLDER) {
-            Some(folder) => write!(f, "{folder}/"),
-            None => f.write_str(self.glob.glob()),
-        }
+        f.write_str(&self.shown)
     }
 }
 
@@ -169,15 +203,39 @@ impl PartialEq for PathGlob {
     }
 }
 
-/// Returns the regular expression of a glob that is known to be well formed.
-fn translated(glob: &str) -> String {
+/// Returns a backslash with the character after it, if the backslash was meant as a separator of folders: it stands
+/// before a letter, a digit, `_` or `**`.
+fn folded_backslash(glob: &str) -> Option<String> {
+    let mut chars = glob.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            continue;
+        }
+        let escaped = chars.next()?;
+        let is_of_name = escaped.is_alphanumeric() || escaped == '_';
+        let is_separator = is_of_name || (escaped == '*' && chars.peek() == Some(&'*'));
+        if is_separator {
+            return Some(format!("\\{escaped}"));
+        }
+    }
+    None
+}
+
+/// Returns true if an alternative at the end of a glob ends with `/`.
+fn ends_with_slash_in_braces(glob: &str) -> bool {
+    let last = glob.rfind('{').and_then(|at| glob.get(at..)).filter(|_| glob.ends_with('}') && !glob.contains('\\'));
+    last.is_some_and(|last| last.contains("/,") || last.contains("/}"))
+}
+
+/// Returns the regular expression of a glob that is known to be well formed, or `None` if two stars are within a name.
+fn translated(glob: &str) -> Option<String> {
     let chars: Vec<char> = glob.chars().collect();
     let mut form = String::from("(?s)^");
     let (mut at, mut depth) = (0, 0_usize);
     while let Some(c) = chars.get(at) {
         at += 1;
         match c {
-            '*' if chars.get(at) == Some(&'*') => at = stars(&chars, at - 1, depth, &mut form),
+            '*' if chars.get(at) == Some(&'*') => at = stars(&chars, at - 1, depth, &mut form)?,
             '*' => form.push_str("[^/]*"),
             '?' => form.push_str("[^/]"),
             '[' => at = class(&chars, at, &mut form),
@@ -198,16 +256,16 @@ fn translated(glob: &str) -> String {
         }
     }
     form.push('$');
-    form
+    Some(form)
 }
 
 fn literal(c: char, form: &mut String) {
     form.push_str(&regex::escape(c.encode_utf8(&mut [0; 4])));
 }
 
-/// Translates two stars or more from a position. They cross folders if they are a whole part of the path. Returns the
-/// position after them.
-fn stars(chars: &[char], from: usize, depth: usize, form: &mut String) -> usize {
+/// Translates two stars from a position, which cross folders. Returns the position after them, or `None` if they are not
+/// a whole part of the path.
+fn stars(chars: &[char], from: usize, depth: usize, form: &mut String) -> Option<usize> {
     let ends = |c: Option<&char>| match c {
         None | Some('/') => true,
         Some(',' | '}') => depth > 0,
@@ -221,11 +279,9 @@ fn stars(chars: &[char], from: usize, depth: usize, form: &mut String) -> usize 
     let to = from + 2;
     let before = from.checked_sub(1).and_then(|at| chars.get(at));
     if !begins(before) || !ends(chars.get(to)) {
-        let more = chars[from..].iter().take_while(|c| **c == '*').count();
-        form.push_str("[^/]*");
-        return from + more;
+        return None;
     }
-    match (before, chars.get(to)) {
+    let after = match (before, chars.get(to)) {
         (Some('/'), Some('/')) => {
             // `a/**/b` matches `a/b`, too.
             form.push_str("(?:.*/)?");
@@ -243,7 +299,8 @@ fn stars(chars: &[char], from: usize, depth: usize, form: &mut String) -> usize 
             form.push_str(".*");
             to
         }
-    }
+    };
+    Some(after)
 }
 
 /// Translates a class of characters from the position after its bracket. Returns the position after it.
@@ -285,7 +342,6 @@ mod tests {
             ("a/**/b", &["a/b", "a/x/b", "a/x/y/b"], &["ab", "a/xb"]),
             ("a/**", &["a/b", "a/b/c"], &["a", "ab"]),
             ("**", &["a", "a/b"], &[]),
-            ("a**b", &["axb", "ab"], &["a/b"]),
             ("src/{,sub/}x.py", &["src/x.py", "src/sub/x.py"], &["src/y/x.py"]),
             ("{src,lib}/**", &["src/a", "lib/a/b"], &["srca"]),
             ("{**/a,b}", &["a", "x/a", "b"], &["x/b"]),
@@ -302,6 +358,13 @@ mod tests {
             ("src//./a", &["src/a"], &["src//a"]),
             ("secrets/", &["secrets", "secrets/a", "secrets/a/b"], &["secretsx", "a/secrets/b"]),
             ("**/t/", &["t/a", "x/t/a", "x/t"], &["xt/a"]),
+            ("src/**/", &["src", "src/a", "src/a/b"], &["srca", "a/src"]),
+            ("src/**/**/", &["src", "src/a/b"], &["srca"]),
+            ("**/t/**/", &["t", "x/t/a/b"], &["xt/a"]),
+            ("src/*/", &["src/a", "src/a/b"], &["src"]),
+            ("**/", &["a", "a/b"], &[]),
+            ("/**/", &["/a", "/a/b"], &["a"]),
+            ("../**/", &["/etc/x", "../x"], &["x"]),
             ("/etc/./*", &["/etc/a"], &["/a"]),
             ("../**", &["/etc/x", "../x", "../../x"], &["x", "a/b"]),
             ("../**/x", &["/etc/x", "../x", "/x"], &["x", "/etc/y"]),
@@ -314,7 +377,35 @@ mod tests {
             assert!(glob.parse::<PathGlob>().unwrap_err().contains("without `..`"), "{glob}");
         }
         assert!("a[b".parse::<PathGlob>().is_err());
+        for glob in ["**.lock", "src/**.lock", "a**b", "a**/b", "a/***/b", "**{.lock,.toml}", "{src,lib}**"] {
+            assert!(glob.parse::<PathGlob>().unwrap_err().contains("`**/*.lock`"), "{glob}");
+        }
+        for glob in ["src\\a.lock", "tests\\**", "a\\_b"] {
+            assert!(glob.parse::<PathGlob>().unwrap_err().contains("write `/` between folders"), "{glob}");
+        }
+        for glob in ["{src/,lib}", "src/{,sub/}", "{src,lib/}"] {
+            assert!(glob.parse::<PathGlob>().unwrap_err().contains("`{src,lib}/`"), "{glob}");
+        }
+        assert!("[**]".parse::<PathGlob>().unwrap().is_match("*"));
         assert!("src[/]a".parse::<PathGlob>().unwrap_err().contains("never matches"));
+    }
+
+    #[test]
+    fn a_name_can_stand_for_a_folder_with_its_content() {
+        for (glob, fits, not) in [
+            ("vendor", &["vendor", "vendor/a/b"][..], &["vendors", "a/vendor"][..]),
+            ("**/vendor", &["vendor/a", "x/vendor/a"], &["x/vendors/a"]),
+            ("*.rs", &["a.rs"], &["a.rs/b"]),
+            ("src/**", &["src/a"], &["src"]),
+            ("src/{a,b}", &["src/a"], &["src/a/x"]),
+        ] {
+            let parsed = glob.parse::<PathGlob>().unwrap().with_content();
+            assert_eq!(parsed.to_string(), glob);
+            fits.iter().for_each(|path| assert!(parsed.is_match(path), "{glob} {path}"));
+            not.iter().for_each(|path| assert!(!parsed.is_match(path), "{glob} {path}"));
+        }
+        let folder: PathGlob = "src/**/".parse().unwrap();
+        assert_eq!((folder.to_string().as_str(), folder.is_folder()), ("src/", true));
     }
 
     proptest! {

@@ -13,7 +13,7 @@ use super::{MAX_ERRORS, YamlError, locate};
 
 /// The maximum number of open brackets.
 const MAX_UNCLOSED: usize = 1_000;
-/// The text for a key in the parser's message about another value in its place.
+/// The name of an expected key in the parser's messages. An error about a key that is not a text is recognised by it.
 const A_KEY: &str = "a text as key";
 /// The maximum number of values of a file whose aliases are written out.
 const MAX_VALUES: usize = 200_000;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use miette::{MietteError, MietteSpanContents, NamedSource, SourceCode, SourceSpan, SpanContents};
 
-/// The number of bytes from which a line is cut.
+/// The maximum length of a line in bytes. Longer lines are cut.
 const LONG: usize = 400;
 /// The number of bytes that are kept before a place.
 const BEFORE: usize = 40;

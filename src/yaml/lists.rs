@@ -11,6 +11,9 @@ use serde::{Serialize, Serializer};
 
 use super::shapes::not_empty;
 
+/// The name by which [`OneOrList`] asks the reader of YAML for a value whose text must be as written.
+pub(super) const ONE_OR_LIST: &str = "OneOrList";
+
 /// A single value, or a list of at least one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OneOrList<T>(pub Vec<T>);
@@ -56,8 +59,13 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrList<T> {
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
                 collect(seq).map(OneOrList)
             }
+
+            // Deserializers other than that of YAML files.
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+                deserializer.deserialize_any(self)
+            }
         }
-        deserializer.deserialize_any(Values(PhantomData))
+        deserializer.deserialize_newtype_struct(ONE_OR_LIST, Values(PhantomData))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Continues after an error: wrong parts are left out, and the text is read again until the rest is a value.
 //!
 //! A wrapper around the deserializer keeps the place of each value. It records where reading failed, and skips the
-//! places that are to be left out.
+//! places that are to be left out. It also refuses texts that YAML would change, because it takes them for numbers.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -10,23 +10,39 @@ use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor,
 };
 
+use super::lists::ONE_OR_LIST;
+use super::locate::{StepPart, find};
 use super::recovered::{LeftOut, OwnedStep};
 
 /// The state of the deserializer wrapper during a read.
 pub(super) struct Reading<'a> {
+    text: &'a str,
     left_out: &'a LeftOut,
     at: Vec<OwnedStep>,
     failed: Option<Vec<OwnedStep>>,
 }
 
 impl<'a> Reading<'a> {
-    pub(super) fn new(left_out: &'a LeftOut) -> RefCell<Self> {
-        RefCell::new(Self { left_out, at: Vec::new(), failed: None })
+    pub(super) fn new(text: &'a str, left_out: &'a LeftOut) -> RefCell<Self> {
+        RefCell::new(Self { text, left_out, at: Vec::new(), failed: None })
     }
 
     /// Returns where reading failed: the innermost value, or the key.
     pub(super) fn failed(self) -> Vec<OwnedStep> {
         self.failed.unwrap_or_default()
+    }
+
+    /// Returns an error if the value at this place is a number that is written in another form, such as `0x10` for 16.
+    fn as_written<E: Error>(&self, number: &str) -> Result<(), E> {
+        let steps: Vec<_> = self.at.iter().map(OwnedStep::step).collect();
+        let written = find(self.text, &steps, StepPart::Value).and_then(|range| self.text.get(range));
+        // An anchor may stand before the number.
+        match written.and_then(|written| written.split_whitespace().next_back()) {
+            Some(written) if written != number => {
+                Err(E::custom(format_args!("a text that looks like the number {written} must be in quotes")))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn leaves_out(&mut self, step: OwnedStep) -> bool {
@@ -99,6 +115,9 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for At<'_, '_, D> {
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
         let visitor = self.with(visitor);
+        if name == ONE_OR_LIST {
+            return self.inner.deserialize_any(AsWritten { inner: visitor });
+        }
         self.inner.deserialize_newtype_struct(name, visitor)
     }
 
@@ -188,6 +207,46 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for At<'_, '_, V> {
 
     fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<V::Value, A::Error> {
         self.inner.visit_enum(tagged)
+    }
+}
+
+/// A visitor of a text, or a list of texts, that refuses a number in another form than the decimal one: the text as it is
+/// written is lost.
+struct AsWritten<'a, 'b, V> {
+    inner: At<'a, 'b, V>,
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for AsWritten<'_, '_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.expecting(f)
+    }
+
+    plain_visits!(
+        visit_bool: bool, visit_f64: f64, visit_str: &str, visit_borrowed_str: &'de str, visit_string: String,
+    );
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<V::Value, E> {
+        self.inner.reading.borrow().as_written::<E>(&number.to_string())?;
+        self.inner.visit_u64(number)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<V::Value, E> {
+        self.inner.reading.borrow().as_written::<E>(&number.to_string())?;
+        self.inner.visit_i64(number)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_unit()
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<V::Value, A::Error> {
+        self.inner.visit_seq(list)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        self.inner.visit_map(map)
     }
 }
 

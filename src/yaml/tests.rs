@@ -149,6 +149,25 @@ fn deep_values_are_read_and_deeper_ones_refused() {
 }
 
 #[test]
+fn a_number_in_another_form_is_no_text() {
+    #[derive(Debug, Deserialize)]
+    struct Texts {
+        text: lists::OneOrList<String>,
+    }
+    let read = |text: &str| parse::<Texts>(Path::new("a.yaml"), &format!("first: {{a: [0x1]}}\ntext: {text}\n"));
+    for number in ["0xDEADBEEF", "0o777", "0b11", "+5", "-0x10", "+0x10"] {
+        let error = read(number).unwrap_err();
+        assert!(error.message().contains(&format!("the number {number} must be in quotes")), "{error}");
+        assert_eq!(error.place(), Some((2, 7)), "{error}");
+    }
+    for (written, text) in
+        [("42", "42"), ("-7", "-7"), ("\"0x10\"", "0x10"), ("[0x10, +5]", "0x10"), ("&a 42", "42"), ("007", "007")]
+    {
+        assert_eq!(read(written).unwrap().text.0[0], text, "{written}");
+    }
+}
+
+#[test]
 fn a_file_that_is_not_utf_8_says_where() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.yaml");

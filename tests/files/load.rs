@@ -179,6 +179,23 @@ fn what_is_not_written_has_its_default() {
 }
 
 #[test]
+fn globs_that_match_nothing_and_texts_that_are_read_as_numbers_are_refused() {
+    for (text, why) in [
+        ("workspace: {protect: [/tests/**]}", "not a path within the workspace, so it protects nothing"),
+        ("workspace: {protect: [../**]}", "not a path within the workspace, so it protects nothing"),
+        ("workspace: {protect: ['tests\\**']}", "write `/` between folders"),
+        ("workspace: {protect: ['**.lock']}", "as in `**/*.lock`"),
+        ("graders: [{scope: {never: ['src/**.lock']}}]", "cases/a.yaml:2:28"),
+        ("graders: [{output: {not-contains: 0xDEADBEEF}}]", "the number 0xDEADBEEF must be in quotes"),
+        ("graders: [{output: {contains: +5}}]", "the number +5 must be in quotes"),
+        ("graders: [{files: {contains: {h.c: 0o777}}}]", "cases/a.yaml:2:36"),
+    ] {
+        let said = refused(&[&format!("prompt: x\n{text}\n")]);
+        assert!(said.contains(why), "{text}: {said}");
+    }
+}
+
+#[test]
 fn a_case_lies_over_its_suites() {
     let files = Files::new(&[
         (

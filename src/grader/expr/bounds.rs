@@ -98,7 +98,7 @@ impl LowerBounds {
         }
     }
 
-    /// Returns true if a number can only grow with the figures in it.
+    /// Returns true if the value of an expression cannot fall when the figures in it grow.
     fn grows(&self, part: &IdedExpr) -> bool {
         if !self.are_in(part) || self.is_one(part) {
             return true;

@@ -16,7 +16,7 @@ use super::{fences, keywords};
 use crate::grader::checks::Checks;
 use crate::grader::files::shown_file;
 use crate::grader::text;
-use crate::matcher::same;
+use crate::matcher::arguments::same;
 use crate::regular;
 use crate::repeated_key::repeated_key;
 use crate::text::plural;
@@ -222,8 +222,11 @@ impl At {
         if self.exists == Some(false) && !nothing_else {
             return Some(format!("contradicts itself: `{path}` must not exist, and its value is checked"));
         }
-        let empty = self.regex.as_ref().is_some_and(|pattern| pattern.0.as_str().is_empty());
-        empty.then(|| format!("checks nothing: the `regex` at `{path}` is empty"))
+        let regex = self.regex.as_ref().filter(|regex| regex.is_in_any_text())?;
+        Some(match regex.0.as_str() {
+            "" => format!("checks nothing: the `regex` at `{path}` is empty"),
+            regex => format!("checks nothing: the `regex` at `{path}` is /{regex}/, which matches any text"),
+        })
     }
 
     /// Checks the values at the path.

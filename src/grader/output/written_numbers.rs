@@ -16,7 +16,7 @@ pub fn only(text: &str) -> Option<Decimal> {
 
 /// Returns the numbers in a text: digits with a sign, a point, an exponent and separators between thousands.
 /// Versions, dates, powers and other words that contain digits are not numbers, and neither is text that could
-/// be one number or two, such as `0,5` and `3,14`.
+/// be one number or several, such as `0,5`, `3,14` and `1,000,00`.
 pub fn all(text: &str) -> Vec<Decimal> {
     let text = plain(text);
     let (mut found, mut at) = (Vec::new(), 0);
@@ -73,9 +73,17 @@ fn piece_at(text: &str, start: usize) -> Option<(Piece, usize)> {
     let bytes = text.as_bytes();
     let is = |at: usize, wanted: &[u8]| bytes.get(at).is_some_and(|byte| wanted.contains(byte));
     let digits = |from: usize| bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count();
-    let before = text.get(..start).and_then(|before| before.chars().next_back()).unwrap_or(' ');
+    if !is(start, b"0123456789+-.") {
+        return None;
+    }
+    // Markdown writes `_42_` and `__42__` for emphasis.
+    let ahead = text.get(..start).unwrap_or_default();
+    let unmarked = ahead.trim_end_matches('_');
+    let marks = ahead.len() - unmarked.len();
+    let before = unmarked.chars().next_back().unwrap_or(' ');
+    let is_after_dots = unmarked.strip_suffix("...").is_some_and(|it| !it.ends_with(|c: char| c.is_ascii_digit()));
     // The 8 of `utf8` and the 3 of `v1.2.3` are not separate numbers.
-    if before.is_alphanumeric() || "_.^".contains(before) {
+    if before.is_alphanumeric() || (".^".contains(before) && !is_after_dots) {
         return None;
     }
     let signed = start + usize::from(is(start, b"+-"));
@@ -94,6 +102,9 @@ fn piece_at(text: &str, start: usize) -> Option<(Piece, usize)> {
         let power = digits(at + 1 + sign);
         at += if power > 0 { 1 + sign + power } else { 0 };
     }
+    if marks > 0 && !ends_marks(text.get(at..).unwrap_or_default(), marks) {
+        return None;
+    }
     if let Some(end) = not_a_number(text, signed, at, groups.is_some()) {
         return Some((Piece::Other, end));
     }
@@ -104,6 +115,35 @@ fn piece_at(text: &str, start: usize) -> Option<(Piece, usize)> {
         // The exponent is out of range.
         None => Some((Piece::Other, at)),
     }
+}
+
+/// Returns true if a text begins with so many `_` as an emphasis began with, and a word ends there.
+fn ends_marks(text: &str, marks: usize) -> bool {
+    let rest = text.trim_start_matches('_');
+    text.len() - rest.len() == marks && !rest.starts_with(char::is_alphanumeric)
+}
+
+/// The separators between thousands.
+const SEPARATORS: [char; 4] = [',', '\'', '_', NARROW];
+
+/// Returns true if digits with one kind of separator could be one number in another form than groups of three digits, and
+/// could be several: `1,000,00` and `12,34,567`, but not `1,2,3`.
+fn is_uneven(text: &str, start: usize, end: usize) -> bool {
+    let Some(separator) = text.get(end..).and_then(|rest| rest.chars().next()).filter(|c| SEPARATORS.contains(c))
+    else {
+        return false;
+    };
+    if is_part_of_list(text, start, separator) {
+        return false;
+    }
+    let rest = text.get(start..).unwrap_or_default();
+    let length = rest.find(|c: char| !c.is_ascii_digit() && c != separator).unwrap_or(rest.len());
+    let run = rest.get(..length).unwrap_or_default().trim_end_matches(separator);
+    let groups: Vec<&str> = run.split(separator).collect();
+    let [first, groups @ ..] = groups.as_slice() else { return false };
+    let is_padded = groups.iter().any(|group| group.len() > 1 && group.starts_with('0'));
+    let has_thousands = groups.iter().any(|group| group.len() == 3);
+    first.len() <= 3 && (is_padded || (has_thousands && groups.iter().all(|group| matches!(group.len(), 2 | 3))))
 }
 
 /// Returns the end of groups of three digits with one kind of separator, if all groups that follow have three
@@ -167,10 +207,13 @@ fn not_a_number(text: &str, start: usize, end: usize, grouped: bool) -> Option<u
     if number.contains('.') && !grouped && rest.strip_prefix(',').is_some_and(digit) && !rest.starts_with(", ") {
         return Some(word_end(".,"));
     }
+    if plain_digits && !grouped && is_uneven(text, start, end) {
+        return Some(word_end(",.'_\u{1f}").max(end + 1));
+    }
     // `0,5` is one half to some readers, and two numbers to others. So is `3,14`, and `1,2,3` is a list.
     if let Some(behind) = rest.strip_prefix(',').filter(|behind| plain_digits && digit(behind)) {
         let goes_on = behind.trim_start_matches(|c: char| c.is_ascii_digit());
-        let is_list = goes_on.strip_prefix(',').is_some_and(digit) || is_part_of_list(text, start);
+        let is_list = goes_on.strip_prefix(',').is_some_and(digit) || is_part_of_list(text, start, ',');
         if number == "0" || !is_list {
             return Some(word_end(",."));
         }
@@ -182,9 +225,9 @@ fn not_a_number(text: &str, start: usize, end: usize, grouped: bool) -> Option<u
     digit(third).then(|| word_end("-/:.+"))
 }
 
-/// Returns true if a digit and a comma stand before a position.
-fn is_part_of_list(text: &str, start: usize) -> bool {
-    let before = text.get(..start).and_then(|before| before.strip_suffix(','));
+/// Returns true if a digit and a separator stand before a position.
+fn is_part_of_list(text: &str, start: usize, separator: char) -> bool {
+    let before = text.get(..start).and_then(|before| before.strip_suffix(separator));
     before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
 }
 
@@ -211,7 +254,13 @@ mod tests {
             ("\u{ff14}\u{ff12} and \u{ff11}\u{ff0c}\u{ff12}\u{ff13}\u{ff14}\u{ff0e}\u{ff15}", &["42", "1234.5"]),
             ("1\u{202f}234\u{202f}567, 1'234'567, 1_000_000", &["1234567", "1234567", "1000000"]),
             ("1 234", &["1", "234"]),
-            ("1,23,456 and 1,2345, 5", &["1", "23", "456", "5"]),
+            ("1,23,456 and 1,2345, 5", &["5"]),
+            ("1,000,00 and 3,000,50 and 12,34,567, 8", &["8"]),
+            ("1'000'00 1_000_00 1\u{202f}000\u{202f}00 9", &["9"]),
+            ("[1,2,300] 5,100,1000", &["1", "2", "300", "5", "100", "1000"]),
+            ("_42_, __43__ and _1_000_", &["42", "43", "1000"]),
+            ("_42, x_42_, _42_x, __42_ and _4_2", &[]),
+            ("is...42, 1...43 and ..44", &["42", "1"]),
             ("[1,2,3] and 10,20,30,40", &["1", "2", "3", "10", "20", "30", "40"]),
             ("1,234.5 and 1,234,", &["1234.5", "1234"]),
             ("1e6 1E+6 1.5e-3", &["1000000", "1000000", "0.0015"]),

@@ -397,6 +397,10 @@ impl Rule {
                 (Some(0), None) => Some("has `steps: 0`, but the second event is always in a later step".to_owned()),
                 _ => None,
             },
+            Rule::Eventually(EventMatcher { own, .. }) => {
+                let text = own.text.as_ref().filter(|text| text.is_in_any_text())?;
+                Some(format!("has the `text` /{text}/, which matches any text"))
+            }
             _ => None,
         })
     }

@@ -509,6 +509,20 @@ fn a_suite_in_a_folder_that_others_can_write_to_does_not_count() {
 }
 
 #[test]
+fn a_suite_beside_the_folder_of_cases_is_named_as_not_read() {
+    let project = Project::new();
+    let case = "prompt: hi\ngraders: [{output: {contains: done}}]\n";
+    project.write("evals/suite.yaml", "limits: {time: 1m}\n");
+    project.write("evals/cases/x.yaml", case);
+    for path in ["evals", "evals/cases", "evals/cases/x.yaml"] {
+        project.evals(&["check", path]).exits(0).says("`evals/suite.yaml` is not read: it does not apply");
+    }
+    project.write("evals/y.yaml", case);
+    let checked = project.evals(&["check", "evals"]).exits(0);
+    assert!(!checked.err.contains("is not read"), "{}", checked.err);
+}
+
+#[test]
 fn baselines_and_snapshots_are_those_of_the_project() {
     let project = Project::new();
     project.case("a", "graders: [{stop: {reason: [end_turn]}}]", PASS);

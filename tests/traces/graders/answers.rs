@@ -229,7 +229,7 @@ fn what_says_nothing_is_refused() {
     let text = "[output: {number: {equals: 1, which: any}, json-path: [{path: $.a, count: 2}], json-schema: {type: object}, \
                 similarity: {to: [a, b], by: words}}, budget: {cost-usd: {full: 1.0, none: 2.0}, tokens: 5, min: 0.5}, \
                 tests: {run: [a], fail-to-pass: [b], report: x.xml}, loops: {max: 3}, errors: {max: 1, recovered: true}, \
-                scope: {only: ['**']}, expr: {cel: 'true'}, script: {run: [a, b], timeout: 2s}]";
+                scope: {only: ['src/**']}, expr: {cel: 'true'}, script: {run: [a, b], timeout: 2s}]";
     let entries: Vec<evals::internal::grader::GraderEntry> = serde_yaml::from_str(text).unwrap();
     let again: Vec<evals::internal::grader::GraderEntry> =
         serde_yaml::from_str(&serde_json::to_string(&entries).unwrap()).unwrap();

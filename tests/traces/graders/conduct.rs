@@ -354,8 +354,22 @@ fn scope() {
         &trial().changed(&["x"], &[], &[]).tracing(false),
         &[
             ("scope: {only: ['src/**']}", Fail(0.0, &[], "`x` was created")),
-            ("scope: {only: ['**']}", Ungraded("shows no tool calls")),
-            ("scope: {reads: ['**']}", Ungraded("shows no tool calls")),
+            ("scope: {only: ['x', 'src/**']}", Ungraded("shows no tool calls")),
+            ("scope: {reads: ['src/**']}", Ungraded("shows no tool calls")),
+        ],
+    );
+}
+
+#[test]
+fn a_name_that_must_not_change_is_also_a_folder() {
+    check(
+        &session(&[vec![call("edit", "/w/src/a.rs")]]).changed(&[], &["src/a.rs", "vendor/v.c"], &[]),
+        &[
+            ("scope: {never: [vendor]}", Fail(0.0, &[], "`vendor/v.c` was changed")),
+            ("scope: {never: ['**/vendor']}", Fail(0.0, &[], "never: `**/vendor` must not change")),
+            ("scope: {never: ['vendor/**/']}", Fail(0.0, &[], "never: `vendor/` must not change")),
+            ("scope: {never: ['v*']}", Pass(&[])),
+            ("scope: {never: [vend]}", Pass(&[])),
         ],
     );
 }
@@ -371,6 +385,10 @@ fn what_says_nothing_is_refused() {
         ("scope: {}", "checks nothing"),
         ("scope: {only: []}", "this list is empty"),
         ("scope: {reads: ['']}", "empty glob"),
+        ("scope: {only: [src/**, '**']}", "`only` holds `**`"),
+        ("scope: {reads: ['**/*']}", "`reads` holds `**/*`"),
+        ("scope: {never: ['**.lock']}", "`**/*.lock`"),
+        ("scope: {never: ['src\\a.lock']}", "write `/` between folders"),
     ] {
         let error =
             serde_yaml::from_str::<Vec<evals::internal::grader::GraderEntry>>(&format!("- {text}")).expect_err(text);

@@ -47,6 +47,20 @@ fn what_is_wrong_is_refused_where_it_stands() {
         ("- output: {contains: ''}", (1, 3), "`contains` is empty"),
         ("- output: {contains: [x, \"\\n\"]}", (1, 3), "`contains` is empty"),
         ("- output: {regex: ''}", (1, 3), "`regex` is empty"),
+        ("- output: {regex: [ok, '(?i)(fixed|done|)']}", (1, 3), "/(?i)(fixed|done|)/, which matches any text"),
+        ("- output: {json-path: {path: $.a, regex: '(ok)?'}}", (1, 3), "/(ok)?/, which matches any text"),
+        ("- files: {matches: {a.txt: '(x=2)?'}}", (1, 3), "matches any text"),
+        ("- command: {run: x, stdout-regex: '(ok)*'}", (1, 3), "matches any text"),
+        ("- rules: [{eventually: {text: '(tests pass)?'}}]", (1, 3), "matches any text"),
+        ("- diff: {only: [src/a, '**']}", (1, 3), "`only` holds `**`"),
+        (
+            "- stop: {reason: [end_turn, max_tokens, max_turns, max_budget, refusal, cancelled, timed_out, idle, error, \
+             crashed, other]}",
+            (1, 3),
+            "names every reason",
+        ),
+        ("- files: {absent: ['**.orig']}", (1, 20), "write `**/*` to cross them"),
+        ("- tool-calls: {forbid: [{kind: edit, path: '**.lock'}]}", (1, 44), "write `**/*` to cross them"),
         ("- files: {}", (1, 3), "checks nothing"),
         ("- files: {contains: {a: ''}}", (1, 3), "empty"),
         ("- files: {exists: ['../x']}", (1, 20), "paths are compared without `..`"),
@@ -87,6 +101,20 @@ fn what_is_wrong_is_refused_where_it_stands() {
         let at = error.location().map(|at| (at.line(), at.column()));
         assert_eq!(at, Some(place), "{text}: {error}");
         assert!(error.to_string().contains(reason), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_pattern_for_an_empty_text_and_one_that_must_not_match_are_read() {
+    for text in [
+        "- output: {regex: '^$'}",
+        "- output: {not-regex: 'x*'}",
+        "- command: {run: x, stdout-regex: '\\A\\z'}",
+        "- rules: [{never: {text: '.*'}}]",
+        "- tool-calls: {require: [{command: '.*'}]}",
+        "- diff: {only: ['src/**', '*']}",
+    ] {
+        assert_eq!(read(text).len(), 1, "{text}");
     }
 }
 

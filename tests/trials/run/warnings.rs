@@ -13,6 +13,7 @@ const TRIAL: &str = "a/sh/default/1";
 fn strict() -> Project {
     let project = project("echo evil > build/x");
     project.write("cases/fix/build/x", "right\n");
+    project.write("cases/fix/tests/x", "right\n");
     project.write("cases/fix/.gitignore", "build/\n");
     project.case("a", STRICT, "");
     project.evals(&[&RUN[..], &["--keep-workspace", "never"]].concat()).exits(1);
@@ -110,6 +111,35 @@ fn a_new_ignored_file_is_protected_if_a_glob_is_its_path() {
 }
 
 #[test]
+fn a_protection_that_matches_no_folder_is_told() {
+    for (protect, is_told) in [
+        ("TESTS/**", true),
+        ("test/**", true),
+        ("test/a.py", true),
+        ("tests/**", false),
+        ("tests/unit/**/conftest.py", false),
+        ("**/conftest.py", false),
+        ("conftest.py", false),
+        (".github/**", false),
+        ("check/**", false),
+    ] {
+        let project = Project::new();
+        project.write("cases/fix/tests/a.py", "1");
+        project.write("cases/fix.hidden/check/run.sh", "true");
+        let keys = format!("workspace: {{copy: fix, protect: ['{protect}']}}\nhidden: fix.hidden");
+        let graders = "graders: [{files: {exists: [tests/a.py]}}]";
+        project.case("a", &format!("{keys}\n{graders}"), "steps: [{say: done}]");
+        let checked = project.evals(&["check"]).exits(0);
+        assert_eq!(checked.err.contains("protects no file by"), is_told, "{protect}: {}", checked.err);
+        let ran = project.evals(&["run"]).exits(0);
+        let warnings = project.result("a/demo/default/1")["warnings"].to_string();
+        assert_eq!(warnings.contains("protect_matched_nothing"), is_told, "{protect}: {warnings}");
+        let said = format!("{}{}", ran.out, ran.err);
+        assert_eq!(said.contains("`workspace.protect` protected no file"), is_told, "{protect}: {said}");
+    }
+}
+
+#[test]
 fn grading_again_tells_that_the_agents_had_another_prompt() {
     let project = Project::new();
     project.case("a", "graders: [{output: {contains: done}}]", "steps: [{say: done}]");
@@ -127,7 +157,7 @@ fn grading_again_tells_that_the_agents_had_another_prompt() {
 
 #[test]
 fn a_folder_that_is_named_is_protected_with_its_files() {
-    for protect in ["tests", "tests/", "**/tests/", "./tests/**"] {
+    for protect in ["tests", "tests/", "**/tests/", "./tests/**", "tests/**/"] {
         let project = Project::new();
         project.write("cases/fix/tests/a.py", "1");
         let keys = format!("workspace: {{copy: fix, protect: ['{protect}'], protect-strict: true}}");
@@ -136,7 +166,12 @@ fn a_folder_that_is_named_is_protected_with_its_files() {
         project.evals(&["run"]).exits(1).says("tests/a.py");
     }
     let project = Project::new();
-    let graders = "graders: [{scope: {never: [secrets/]}}, {tool-calls: {forbid: [{path: secrets/}]}}]";
+    let graders = "graders:\n\
+                   - scope: {never: [secrets/]}\n\
+                   - scope: {never: [secrets]}\n\
+                   - scope: {never: ['secrets/**/']}\n\
+                   - tool-calls: {forbid: [{path: secrets/}]}\n\
+                   - tool-calls: {forbid: [{path: 'secrets/**/'}]}";
     project.case("a", graders, "steps: [{write: {path: secrets/a, text: x}}]");
     project.evals(&["run"]).exits(1);
     let grades = project.result("a/demo/default/1")["grades"].clone();
