@@ -183,6 +183,28 @@ fn as_the_model_ended(answer: EndReport) -> EndReport {
     }
 }
 
+/// The failure of the agent's model that the gateway saw.
+#[derive(Debug)]
+struct Refused {
+    category: ErrorCategory,
+    message: String,
+    /// True if the agent closed the connections of its requests.
+    closed: bool,
+}
+
+/// Returns the failure of the agent's model in place of an end that the agent reports without an error: no model gave
+/// the answer.
+fn as_the_gateway_saw(answer: EndReport, exit: Option<ExitMeaning>, refused: Option<Refused>) -> EndReport {
+    let Some(Refused { category, message, closed }) = refused else { return answer };
+    let explains = match (&answer, exit) {
+        (EndReport::Failed { .. }, _) | (EndReport::None, Some(ExitMeaning::Error(_))) => false,
+        (EndReport::Ended { .. }, _) | (EndReport::None, Some(ExitMeaning::Stop(_))) => true,
+        // An agent that crashes closes its connections.
+        (EndReport::None, None) => !closed,
+    };
+    if explains { EndReport::Failed { category, detail: message } } else { answer }
+}
+
 /// The engine's knowledge of the session's end, beside the agent's own report.
 #[derive(Debug, Default)]
 struct Ending {
@@ -192,6 +214,7 @@ struct Ending {
     handshake: Option<String>,
     unattended: Option<String>,
     limit: Option<String>,
+    refused: Option<Refused>,
     interrupted: bool,
     exit: Option<Exit>,
     stderr_tail: String,
@@ -317,6 +340,9 @@ impl Translation {
             EngineLine::Limit { key, .. } => {
                 self.ending.limit.get_or_insert_with(|| key.clone());
                 self.recorder.mark_end();
+            }
+            EngineLine::Refused { category, message, closed } => {
+                self.ending.refused = Some(Refused { category: *category, message: message.clone(), closed: *closed });
             }
             EngineLine::Interrupted => self.ending.interrupted = true,
             EngineLine::Cancel => self.recorder.cancel_open(),
@@ -460,7 +486,7 @@ impl Ending {
             return (stop(reason, None, Some(key)), true);
         }
         let exit_means = exit.and_then(|exit| exit.code).and_then(|code| self.exits.get(&ExitCode(code)).copied());
-        match (answer, exit_means) {
+        match (as_the_gateway_saw(answer, exit_means, self.refused), exit_means) {
             // The exit code is more precise than a message that is not understood.
             (EndReport::Failed { category: ErrorCategory::Protocol, detail }, Some(ExitMeaning::Error(category))) => {
                 (stop(StopReason::Error, Some(category), Some(detail)), false)

@@ -51,6 +51,7 @@ mod pending;
 pub mod exchange;
 pub mod script_line;
 pub mod log;
+pub mod refused;
 pub mod totals;
 
 /// A request to a model, independent of the API.

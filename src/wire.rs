@@ -39,7 +39,7 @@ pub enum Dir {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireLine {
-    /// Milliseconds since the trial began.
+    /// Milliseconds since the session began, without setup.
     #[serde(default)]
     pub at_ms: u64,
     /// The direction of the line.
@@ -214,6 +214,17 @@ pub enum EngineLine {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cost_is_lower_bound: bool,
     },
+    /// The agent's model did not answer, as the gateway saw: no request of the session, or not the one that the agent
+    /// needed to go on.
+    Refused {
+        /// `auth`, `rate_limit` or `provider`.
+        category: ErrorCategory,
+        /// The failure that the gateway saw, in words.
+        message: String,
+        /// True if the agent closed the connections of these requests, which it also does when it crashes.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        closed: bool,
+    },
     /// A path of a call leads to another file by a link in the workspace, as the engine saw when the agent had ended.
     Followed {
         /// The path, and the file.
@@ -270,7 +281,7 @@ pub struct Reader<R> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Starts to read.
+    /// Makes a reader of a recorded session. Nothing is read yet.
     pub fn new(input: R) -> Self {
         Self { input, raw: None, buffer: Vec::new(), line: 0, keys: KeyFinder::default() }
     }

@@ -106,7 +106,7 @@ fn escaped(text: &str) -> String {
 /// The length in bytes from which an id is also recognised within texts. Shorter ones occur by chance.
 const LONG_ID: usize = 12;
 
-/// The number of ids by which the ids of two entries are apart.
+/// The number of ids reserved for each entry of a cassette: the new ids of entry N begin at N times this number.
 const MOST_IDS: u64 = 10_000;
 
 impl Canon {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::exchange::Exchange;
+use super::refused::{self, CaseTexts};
 use super::totals::Totals;
 use crate::secrets::Masker;
 use crate::whole_file::{FileError, PartFile, PartWriter};
@@ -51,6 +52,8 @@ pub struct Log {
     masker: Masker,
     /// Texts that are looked for in the requests, with their names.
     wanted: Vec<String>,
+    /// The texts by which requests of the case's conversation are recognised.
+    case: CaseTexts,
     state: Mutex<State>,
 }
 
@@ -96,13 +99,20 @@ impl Log {
             error: None,
             totals: Totals::default(),
         };
-        Self { masker, wanted: Vec::new(), state: Mutex::new(state) }
+        Self { masker, wanted: Vec::new(), case: CaseTexts::default(), state: Mutex::new(state) }
     }
 
     /// Looks for these texts in the requests.
     #[must_use]
     pub fn looking_for(mut self, texts: Vec<String>) -> Self {
         self.wanted = texts;
+        self
+    }
+
+    /// Recognises requests of the case's conversation by these texts.
+    #[must_use]
+    pub fn of_case(mut self, case: CaseTexts) -> Self {
+        self.case = case;
         self
     }
 
@@ -127,12 +137,22 @@ impl Log {
         });
         let line = self.masker.mask(&line).into_owned();
         let found = if self.wanted.is_empty() { String::new() } else { exchange.request.to_string() };
+        let outcome = refused::outcome(exchange, &self.case, &self.masker);
         let mut state = self.lock();
         state.totals.add(exchange);
+        if let Some(outcome) = outcome {
+            state.totals.refusals.add(outcome);
+        }
         let found = self.wanted.iter().enumerate().filter(|(_, text)| found.contains(text.as_str()));
         state.totals.found.extend(found.map(|(at, _)| at));
         state.waiting.insert(exchange.n, line);
         state.write_ready();
+    }
+
+    /// Returns true if a request has begun and is not logged yet.
+    pub fn is_busy(&self) -> bool {
+        let state = self.lock();
+        state.begun > state.done + state.waiting.len() as u64
     }
 
     /// Returns the sums over the requests so far.

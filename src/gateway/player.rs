@@ -38,6 +38,8 @@ pub(super) struct Scripted {
     pub(super) events: Option<Vec<String>>,
     /// True if the answer breaks off.
     pub(super) cut: bool,
+    /// True if the answer breaks off, or an error follows its beginning.
+    pub(super) breaks: bool,
     /// The pause before a retry, in milliseconds.
     pub(super) retry_after_ms: Option<u64>,
     /// The pause before the answer, and the time that its stream takes.
@@ -124,7 +126,16 @@ fn line_of(asked: &ModelRequest, played: &Played) -> ScriptLine {
 fn whole(api: Api, reply: &Reply, asked: &ModelRequest, options: StreamOptions, line: ScriptLine) -> Scripted {
     let whole = api.whole(reply);
     let events = asked.stream.then(|| api.events(&whole, options));
-    Scripted { status: 200, whole, events, cut: false, retry_after_ms: None, pace: Default::default(), line }
+    Scripted {
+        status: 200,
+        whole,
+        events,
+        cut: false,
+        breaks: false,
+        retry_after_ms: None,
+        pace: Default::default(),
+        line,
+    }
 }
 
 /// Returns an answer that breaks off, or that an error follows.
@@ -143,7 +154,16 @@ fn broken(
         let text = whole.to_string();
         Some(vec![text.get(..text.floor_char_boundary(text.len() / 2)).unwrap_or("").to_owned()])
     };
-    Scripted { status: 200, whole, events, cut: error.is_none(), retry_after_ms: None, pace: Default::default(), line }
+    Scripted {
+        status: 200,
+        whole,
+        events,
+        cut: error.is_none(),
+        breaks: true,
+        retry_after_ms: None,
+        pace: Default::default(),
+        line,
+    }
 }
 
 fn refused(api: Api, refusal: &Refusal, line: ScriptLine) -> Scripted {
@@ -152,6 +172,7 @@ fn refused(api: Api, refusal: &Refusal, line: ScriptLine) -> Scripted {
         whole: api.error(refusal),
         events: None,
         cut: false,
+        breaks: false,
         retry_after_ms: refusal.retry_after_ms,
         pace: Default::default(),
         line,

@@ -46,6 +46,9 @@ const MAX_REQUEST: usize = 256 << 20;
 /// error.
 const HELD: Duration = Duration::from_secs(1);
 
+/// The longest time until the connections of an agent that has ended are closed and their requests are logged.
+const SETTLES: Duration = Duration::from_secs(1);
+
 /// The source of the answers.
 pub enum Plays {
     Script(Box<Player>),
@@ -175,6 +178,14 @@ impl Running {
     /// Returns the sums over the requests so far.
     pub fn totals(&self) -> Totals {
         self.shared.log.totals()
+    }
+
+    /// Waits until every request is logged, which needs a moment after its agent has ended.
+    pub async fn settle(&self) {
+        let until = Instant::now() + SETTLES;
+        while self.shared.log.is_busy() && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Ends the connections, and returns the result.
@@ -456,7 +467,7 @@ fn scripted_answer(mut pending: Pending, player: &Player, api: Api, asking: &Ask
         exchange.headers = kept(&headers.iter().cloned().collect());
         exchange.script = Some(said.line);
     }
-    let broken = said.events.is_some() && said.cut;
+    let broken = said.events.is_some() && said.breaks;
     let known = (!broken).then(|| said.whole.clone());
     let all = said.events.unwrap_or_else(|| vec![said.whole.to_string()]);
     let pieces = Pieces { all, cut: said.cut, pace: said.pace };

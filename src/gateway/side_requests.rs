@@ -70,6 +70,12 @@ pub(super) fn turns_since_prompt(asked: &ModelRequest, prompts: &[String]) -> Op
     found.map(|(before, _)| asked.model_turns.saturating_sub(*before))
 }
 
+/// Returns true if the user's messages since the model's last turn contain a prompt of the case.
+pub(super) fn hands_prompt(asked: &ModelRequest, prompts: &[String]) -> bool {
+    let last = in_words(&asked.last);
+    prompts.iter().any(|prompt| asked.last.contains(prompt.trim()) || last.contains(&in_words(prompt)))
+}
+
 /// Returns a text's words in lower case with single spaces: agents wrap prompts, escape them and change their
 /// white space.
 fn in_words(text: &str) -> String {

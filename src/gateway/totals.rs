@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::api::TokenUsage;
 use super::exchange::{Exchange, Failure, FailureKind, Source};
 use super::purpose::Purpose;
+use super::refused::Refusals;
 use super::script_line::Tally;
 use crate::price;
 use crate::trace::amount::Amount;
@@ -24,6 +25,8 @@ pub struct Totals {
     failures: BTreeMap<&'static str, (FailureKind, Failure, u64)>,
     /// The reason why the last requests could not be sent on, if no answer came afterwards.
     pub unsent_at_the_end: Option<FailureKind>,
+    /// The requests that got no answer of a model.
+    pub refusals: Refusals,
     /// The positions of the searched texts that were found in requests.
     pub found: BTreeSet<usize>,
     /// The number of requests that no API describes and that the gateway answered itself, with method and path of the

@@ -16,6 +16,7 @@ use crate::gateway::exchange::{Exchange, FailureKind, Source};
 use crate::gateway::guard::{Budget, Guard};
 use crate::gateway::log::{Log, LogFile, Logged};
 use crate::gateway::player::Player;
+use crate::gateway::refused::CaseTexts;
 use crate::gateway::route::{CaseModel, Route};
 use crate::gateway::script::Script;
 use crate::gateway::server::{self, Bound, Options, Plays, Running};
@@ -153,13 +154,15 @@ impl Reserved {
         };
         let canon = Canon::new(&here, rules, masker.clone());
         let (mut turns, mut version) = (0, None);
+        let mut aside = at.as_ref().map(|at| at.aside.clone()).unwrap_or_default();
         let plays = match &route {
             Route::Script(path) => {
                 let mut script = Script::load(path).map_err(|errors| {
                     let first = errors.first().map(ToString::to_string).unwrap_or_default();
                     format!("the model's script cannot be read: {first}")
                 })?;
-                script.aside.extend(at.iter().flat_map(|at| at.aside.clone()));
+                script.aside.append(&mut aside);
+                aside.clone_from(&script.aside);
                 turns = script.turns.len();
                 let player = Player::new(script, Some(here.workspace.clone()), attempt.case.turns.clone());
                 Plays::Script(Box::new(player))
@@ -179,14 +182,15 @@ impl Reserved {
         let (log, file) = Log::to_file(writer, masker.clone());
         let sought = check_requests::sought(attempt, &folders.workspace);
         let sought = sought.map_err(|error| format!("the instruction file of the arm cannot be read: {error}"))?;
+        let prompts = attempt.case.turns.iter().filter(|prompt| !prompt.trim().is_empty()).cloned().collect();
         let log = log.looking_for(sought.iter().map(|it| it.text.clone()).collect());
+        let log = log.of_case(CaseTexts { prompts, aside: aside.clone() });
         let (sender, exceeded) = watch::channel(None);
         let Settings { timing, enforce, .. } = &engine.gateway;
         let guard = Guard {
             model: enforce.filter(|_| route.reaches_the_service()).zip(attempt.trial.model.clone()),
             budget: Some(Budget { limits: attempt.case.limits, exceeded: sender }),
         };
-        let aside = at.as_ref().map(|at| at.aside.clone()).unwrap_or_default();
         let options = Options { api: at.map(|at| at.api), canon: canon.clone(), aside, guard, timing: *timing, log };
         let Self { bound, relay } = self;
         Ok(Gateway {
@@ -217,6 +221,12 @@ impl Gateway {
     /// Returns the sums over the requests so far.
     pub(super) fn totals(&self) -> Totals {
         self.running.totals()
+    }
+
+    /// Waits until the requests of an agent that has ended are logged, and returns the sums over them.
+    pub(super) async fn settled(&self) -> Totals {
+        self.running.settle().await;
+        self.totals()
     }
 
     /// Returns the reason if the requests show that the trial does not have the settings of its arm.

@@ -14,7 +14,7 @@ use super::read_outside::Outside;
 use super::sandboxing::{outside, temporary};
 use super::task::{header_of, trace_of_recording};
 use super::trace_file::TraceFile;
-use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, io, usage};
+use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, io, refusal, usage};
 use crate::adapter::{self, Translation, replay};
 use crate::driver::{Task, drive};
 use crate::grader::Grading;
@@ -238,8 +238,15 @@ async fn run_session(
     }
     let patience = drive(&mut session, task).await;
     let mut ended = session.close(patience).await;
-    let lines = about.gateway.map(|gateway| usage::lines_for(&gateway.totals(), ended.recorder())).unwrap_or_default();
+    let totals = match about.gateway {
+        Some(gateway) => Some(gateway.settled().await),
+        None => None,
+    };
+    let lines = totals.as_ref().map(|totals| usage::lines_for(totals, ended.recorder())).unwrap_or_default();
     lines.iter().for_each(|line| ended.engine(line));
+    if let Some(line) = totals.as_ref().and_then(refusal::line_for) {
+        ended.engine(&line);
+    }
     // A cost that the agent did not report may be calculated from its tokens and a price table.
     if let Some(line) = price::line_for(ended.recorder()).filter(|_| !usage::are_told(&lines)) {
         ended.engine(&line);

@@ -1,7 +1,7 @@
 //! Sums up the earlier attempts of a trial: they count in no score, but they were paid for.
 
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::adapter;
 use crate::harness::Manifest;
@@ -12,9 +12,22 @@ use crate::run::read_json;
 /// Returns the sum of the attempts before this one, or `None` if there are none. Other folders beside them are
 /// ignored. `manifest` is that of the harness.
 pub(super) fn sum(trial: &Path, attempt: u32, manifest: &Manifest) -> Option<EarlierAttempts> {
-    let mut sum = EarlierAttempts::default();
     let folders = (1..attempt).map(|number| trial.join("attempts").join(number.to_string()));
-    for attempt in folders.filter(|folder| folder.is_dir()) {
+    sum_of(folders.filter(|folder| folder.is_dir()), Some(manifest))
+}
+
+/// Returns the sum of the attempts of a trial that has no result yet, or `None` if no agent can have spent anything: the
+/// attempt that is going on or was interrupted, and those before it. `manifest` is that of the harness.
+pub fn of_unfinished(trial: &Path, manifest: Option<&Manifest>) -> Option<EarlierAttempts> {
+    let attempts = (1..).map(|number: u32| trial.join("attempts").join(number.to_string()));
+    let earlier = attempts.take_while(|folder| !folder.is_symlink() && folder.is_dir());
+    let sum = sum_of(earlier.chain(std::iter::once(trial.to_owned())), manifest)?;
+    (sum.cost_usd.is_some() || sum.cost_unknown > 0).then_some(sum)
+}
+
+fn sum_of(attempts: impl Iterator<Item = PathBuf>, manifest: Option<&Manifest>) -> Option<EarlierAttempts> {
+    let mut sum = EarlierAttempts::default();
+    for attempt in attempts {
         sum.count += 1;
         match read_json::<TrialResult>(&attempt.join("result.json")) {
             Ok(result) => match result.metrics.cost() {
@@ -25,7 +38,7 @@ pub(super) fn sum(trial: &Path, attempt: u32, manifest: &Manifest) -> Option<Ear
                 None => sum.cost_unknown += u32::from(result.agent_ran()),
             },
             Err(_) => {
-                let (known, is_unknown) = of_interrupted(&attempt, Some(manifest));
+                let (known, is_unknown) = of_interrupted(&attempt, manifest);
                 sum.cost_usd = known.map(|cost| sum.cost_usd.unwrap_or(0.0) + cost).or(sum.cost_usd);
                 sum.cost_unknown += u32::from(is_unknown);
             }

@@ -12,6 +12,7 @@ mod limits;
 mod offers;
 mod passing;
 mod recording;
+mod refused;
 mod replaying;
 mod service;
 pub mod stand;

@@ -142,7 +142,7 @@ impl Content {
         }
     }
 
-    /// Reads the data of one event. Returns false if it is not JSON.
+    /// Reads the data of one event. Returns false if the data is neither JSON nor `[DONE]`.
     fn read(&mut self, data: &str) -> bool {
         if data.trim() == "[DONE]" {
             self.events.done();

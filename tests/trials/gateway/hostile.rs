@@ -1,7 +1,10 @@
 //! Agents and services that would make a recording, a limit or a report say something untrue.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 
+use super::passing::STREAM;
 use super::service::{Request, Service};
 use super::stand::{ANSWERS, CASSETTE, KEY, Stand, TRIAL, project};
 use crate::project::{Project, lines};
@@ -9,15 +12,18 @@ use crate::project::{Project, lines};
 const EVENTS: &str = "content-type: text/event-stream\r\n";
 
 /// A stream that the service ends with an error after its first words.
-const BROKEN: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\
+pub(super) const BROKEN: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\
      \"role\":\"assistant\",\"model\":\"m1\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":7,\
      \"output_tokens\":1}}}\n\nevent: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\
      \"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\nevent: content_block_delta\ndata: {\"type\":\
      \"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"It is 42.\"}}\n\nevent: error\n\
      data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
 
-fn broken(_: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
-    (200, EVENTS, vec![(0, BROKEN)])
+/// Breaks its first answer.
+fn broken_once(_: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let is_first = ASKED.fetch_add(1, Ordering::SeqCst) == 0;
+    (200, EVENTS, if is_first { vec![(0, BROKEN)] } else { STREAM.to_vec() })
 }
 
 fn reaching(address: &str, keys: &str) -> Project {
@@ -53,13 +59,13 @@ fn silent(project: &Project) {
 
 #[test]
 fn an_error_in_the_middle_of_a_stream_is_played_as_it_was() {
-    let service = Service::start(broken);
+    let service = Service::start(broken_once);
     let project = reaching(&service.base_url(), "");
-    // It stops reading at an error, as real agents do, and answers with what it has.
+    // It stops reading at an error and asks again, as real agents do.
     changed(
         &project,
         "            if event[\"type\"] == \"message_start\":",
-        "            if event[\"type\"] == \"error\":\n                blocks = [{\"type\": \"text\", \"parts\": \"failed: \" + event[\"error\"][\"type\"]}]\n                break\n            if event[\"type\"] == \"message_start\":",
+        "            if event[\"type\"] == \"error\":\n                again = ask(messages)\n                again[\"content\"][-1][\"text\"] += \" after \" + event[\"error\"][\"type\"]\n                return again\n            if event[\"type\"] == \"message_start\":",
     );
     project.evals(&["run", "--gateway", "record", "--label", "live"]).exits(0);
     let entry = lines(&project.read(CASSETTE))[1].clone();
@@ -67,7 +73,7 @@ fn an_error_in_the_middle_of_a_stream_is_played_as_it_was() {
     project.evals(&["run", "--gateway", "replay", "--label", "played"]).exits(0);
     for label in ["live", "played"] {
         let stop = lines(&of(&project, label, "trace.jsonl")).pop().unwrap();
-        assert_eq!(stop["output"], "failed: overloaded_error", "{label}");
+        assert_eq!(stop["output"], "It is 42. after overloaded_error", "{label}");
     }
     let log = lines(&of(&project, "played", "llm.jsonl"));
     assert_eq!(log[0]["error"]["kind"], "service", "{log:?}");

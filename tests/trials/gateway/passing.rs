@@ -7,7 +7,7 @@ use super::stand::{ANSWERS, KEY, MANIFEST, Stand, TRIAL, project};
 use crate::project::{Project, of_type};
 
 /// An answer of the service in parts, of which the last two split an event.
-const STREAM: [(u64, &str); 3] = [
+pub(super) const STREAM: [(u64, &str); 3] = [
     (
         0,
         "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\
@@ -185,6 +185,8 @@ fn an_error_of_the_service_is_kept_with_what_the_agent_does_next() {
     assert_eq!((&line["status"], &line["headers"]), (&json!(429), &json!({"retry-after": "3"})));
     assert_eq!(line["error"], json!({"kind": "service", "message": "slow down"}));
     assert!(!project.path("cases/a.cassettes").exists(), "a failed recording was kept");
+    // The agent crashed, and the refusal is why.
+    assert_eq!(project.result(TRIAL)["error"]["category"], "rate_limit");
 }
 
 #[test]

@@ -1,0 +1,62 @@
+//! The engine's line about an agent whose model did not answer, as the gateway saw.
+
+use crate::adapter::errors;
+use crate::gateway::exchange::FailureKind;
+use crate::gateway::refused::Refused;
+use crate::gateway::totals::Totals;
+use crate::trace::ErrorCategory;
+use crate::wire::EngineLine;
+
+/// Returns the line for a session whose model answered no request, or not the one that the agent needed to go on.
+pub(super) fn line_for(totals: &Totals) -> Option<EngineLine> {
+    let (refused, message) = totals.refusals.decisive()?;
+    let closed = refused.kind == Some(FailureKind::Closed);
+    Some(EngineLine::Refused { category: category_of(refused), message, closed })
+}
+
+/// Returns the category of the error that ended the session.
+fn category_of(refused: &Refused) -> ErrorCategory {
+    match (refused.kind, refused.status) {
+        (Some(FailureKind::Key), _) => ErrorCategory::Auth,
+        (Some(FailureKind::Service) | None, Some(status)) => match status {
+            // Services refuse keys with 400 too, and send errors within answers: the message says more.
+            200..300 | 400 => by_message(refused.message.as_deref().unwrap_or_default()),
+            _ => errors::by_status(status.into()).unwrap_or(ErrorCategory::Provider),
+        },
+        _ => ErrorCategory::Provider,
+    }
+}
+
+fn by_message(message: &str) -> ErrorCategory {
+    match errors::by_text(message) {
+        category @ (ErrorCategory::Auth | ErrorCategory::RateLimit) => category,
+        _ => ErrorCategory::Provider,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_decides_and_the_message_where_the_status_says_little() {
+        let service = Some(FailureKind::Service);
+        for (kind, status, message, category) in [
+            (service, Some(429), "", ErrorCategory::RateLimit),
+            (service, Some(529), "", ErrorCategory::RateLimit),
+            (service, Some(403), "", ErrorCategory::Auth),
+            (service, Some(500), "rate limit reached", ErrorCategory::Provider),
+            (service, Some(400), "API key not valid. Please pass a valid API key.", ErrorCategory::Auth),
+            (service, Some(400), "no such field", ErrorCategory::Provider),
+            (service, Some(200), "Overloaded", ErrorCategory::RateLimit),
+            (None, Some(302), "", ErrorCategory::Provider),
+            (Some(FailureKind::Key), Some(401), "no key for this service", ErrorCategory::Auth),
+            (Some(FailureKind::Unreachable), Some(502), "", ErrorCategory::Provider),
+            (Some(FailureKind::Cut), Some(200), "401", ErrorCategory::Provider),
+            (Some(FailureKind::Closed), None, "", ErrorCategory::Provider),
+        ] {
+            let refused = Refused { kind, status, message: Some(message.to_owned()) };
+            assert_eq!(category_of(&refused), category, "{refused:?}");
+        }
+    }
+}
