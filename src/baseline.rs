@@ -43,6 +43,10 @@ pub struct Baseline {
     /// The price table of that run. Absent in baselines of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<PriceRecord>,
+    /// The names of the user's environment variables that the agents of that run got (`--env`). Absent in baselines of older
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeSet<String>>,
     /// The cases, by id.
     pub cases: BTreeMap<String, CaseFacts>,
     /// The arms.
@@ -110,6 +114,7 @@ impl Baseline {
             origins: side.origins.clone(),
             looks: side.looks,
             prices: side.prices.clone(),
+            env: side.env.clone(),
             cases: side.cases.iter().filter(|(id, _)| kept(id)).map(|(id, it)| (id.clone(), facts(it))).collect(),
             arms,
         }
@@ -147,6 +152,7 @@ impl Baseline {
             interleaved: false,
             quarantined: BTreeMap::new(),
             prices: self.prices.clone(),
+            env: self.env.clone(),
             looks: self.looks,
         }
     }
@@ -216,6 +222,9 @@ impl Baseline {
         }
         if let Some(prices) = &self.prices {
             let _ = writeln!(text, "  \"prices\": {},", serde_json::to_string(prices)?);
+        }
+        if let Some(env) = &self.env {
+            let _ = writeln!(text, "  \"env\": {},", serde_json::to_string(env)?);
         }
         let _ = writeln!(text, "  \"cases\": {{{}\n  }},", lines(&self.cases, "    ")?);
         text.push_str("  \"arms\": [");

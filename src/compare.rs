@@ -35,7 +35,7 @@ use conclusion::Conclusion;
 use coverage::RestsOn;
 use doubts::{About, Doubt, doubts};
 use effect::{Counts, Effect, Method, Verdict};
-use gate::Gate;
+use gate::{Gate, GateRequest};
 use join::{Joined, Paired, Unpaired, join};
 use power::Power;
 use side::{Arm, Interner, Side};
@@ -56,7 +56,7 @@ pub struct Options {
     pub errors_fail: bool,
     /// The seed of the random number generator.
     pub seed: u64,
-    pub gates: gate::GateRequest,
+    pub gates: GateRequest,
 }
 
 /// A comparison of arms, in the form of the JSON report. Every other report format shows the same content.
@@ -283,18 +283,27 @@ pub type ArmPair<'a> = ((&'a Side, &'a Arm), (&'a Side, &'a Arm));
 pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Result<Comparison, CompareError> {
     let mut generator = Generator::seeded(options.seed);
     let (mut done, mut gates, mut evidence, mut not_compared) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (mut refused, mut open) = (None, false);
-    for ((old_side, old), (new_side, new)) in pairs {
+    let (mut refused, mut open, mut undecided) = (None, false, 0);
+    let nothing_counts = pairs.iter().all(is_without_cases);
+    for of_both in pairs {
+        let ((old_side, old), (new_side, new)) = of_both;
         let joined = join((old_side, old), (new_side, new));
+        let counts = nothing_counts || !is_without_cases(of_both);
         if joined.cases.is_empty() {
-            open |= joined.unpaired.iter().any(|case| case.reason.is_without_score());
-            refused = refused.or_else(|| Some(why_nothing((old_side, old), (new_side, new), &joined)));
             not_compared.push(NotCompared::of(old, new, &joined));
+        }
+        if joined.cases.is_empty() && counts {
+            open |= joined.unpaired.iter().any(|case| case.reason.is_without_score());
+            open |= nothing_counts && old_side.cases.keys().any(|case| new_side.cases.contains_key(case));
+            refused = refused.or_else(|| Some(why_nothing((old_side, old), (new_side, new), &joined)));
+            undecided += 1;
         }
         let level = sequential::level_of(old_side, new_side);
         let effect = effect::effect(&joined.cases, level);
-        gates.extend(gate::of_pair(&options.gates, (old_side, old), (new_side, new), &joined, effect.as_ref()));
-        evidence.push(gate::evidence::of_cases(options.gates.cases(), old, new, &joined));
+        if counts {
+            gates.extend(gate::of_pair(&options.gates, (old_side, old), (new_side, new), &joined, effect.as_ref()));
+            evidence.push(gate::evidence::of_cases(options.gates.cases(), old, new, &joined));
+        }
         let mut doubts = doubts((old_side, old), (new_side, new), &joined);
         if old_side.interleaved && old_side.run == new_side.run {
             doubts.extend(trend::trend(&joined.cases));
@@ -312,14 +321,20 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
     let arms = arms_of(pairs);
     let rows = summaries(&arms);
     let new: Vec<&str> = pairs.iter().map(|(_, (_, new))| &*new.name).collect();
+    let counted: Vec<&ArmPair<'_>> = pairs.iter().filter(|pair| nothing_counts || !is_without_cases(pair)).collect();
+    let counts = |arm: &Arm| counted.iter().any(|((_, old), (_, new))| old.name == arm.name || new.name == arm.name);
     for (arm, row) in arms.iter().zip(&rows).filter(|(arm, _)| new.contains(&&*arm.name)) {
-        gates.extend(gate::of_arm(&options.gates, arm, row));
+        // Without a case that counts an arm has no score, but cases in quarantine may have had costs.
+        let mut asked = options.gates;
+        asked.fail_under = asked.fail_under.filter(|_| counts(arm));
+        gates.extend(gate::of_arm(&asked, arm, row));
     }
     if options.gates.any() {
         gates.extend(evidence);
-        gates.extend(arms.iter().map(|arm| gate::evidence::of_trials(options.gates.completed(), arm)));
+        let counted = arms.iter().filter(|arm| counts(arm));
+        gates.extend(counted.map(|arm| gate::evidence::of_trials(options.gates.completed(), arm)));
     }
-    let without = not_compared.iter().map(|_| Verdict::Inconclusive);
+    let without = std::iter::repeat_n(Verdict::Inconclusive, undecided);
     let verdict = Verdict::of_all(done.iter().map(|pair| pair.verdict).chain(without));
     let gate = options.gates.any().then(|| Gates { verdict: gate::of_all(&gates), gates });
     let without_gate = match verdict {
@@ -365,6 +380,26 @@ impl Comparison {
         }
         self
     }
+
+    /// Adds the results of the gates for the arms that only the old side has: their cases have no score in the new side.
+    #[must_use]
+    pub fn with_gone(mut self, asked: &GateRequest, old: &Side) -> Self {
+        let names = self.unmatched.iter().flat_map(|unmatched| &unmatched.old);
+        let gone = names.filter_map(|name| old.arms.iter().find(|arm| arm.name == *name));
+        let found: Vec<Gate> = gone.flat_map(|arm| gate::of_gone(asked, old, arm)).collect();
+        if let Some(gates) = &mut self.gate {
+            gates.gates.extend(found);
+            gates.verdict = gate::of_all(&gates.gates);
+            self.exit_code = gate::exit_code(gates.verdict);
+        }
+        self
+    }
+}
+
+/// Returns true if neither arm of a pair has a case that counts: all were skipped or are in quarantine. Such a pair decides
+/// nothing, unless all pairs are like this.
+fn is_without_cases(((_, old), (_, new)): &ArmPair<'_>) -> bool {
+    old.cases.is_empty() && new.cases.is_empty()
 }
 
 /// Returns every arm once, in the order of the pairs.
@@ -380,7 +415,7 @@ fn arms_of<'a>(pairs: &[ArmPair<'a>]) -> Vec<&'a Arm> {
 
 impl NotCompared {
     fn of(old: &Arm, new: &Arm, joined: &Joined<'_>) -> Self {
-        let text = joined.unpaired.first().map_or("neither has a case", |case| &case.text);
+        let text = joined.unpaired.first().map_or("neither side has a case that was not skipped", |case| &case.text);
         let others = joined.unpaired.iter().any(|case| case.text != text);
         let text = if others { format!("{text}, and more reasons") } else { text.to_owned() };
         Self { old: old.name.clone(), new: new.name.clone(), text, unpaired: joined.unpaired.clone() }

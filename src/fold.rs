@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::result::TrialResult;
+use crate::result::{EarlierAttempts, TrialResult};
 use crate::statistics::means::{self, IntervalMethod, mean};
 use crate::statistics::{Interval, LEVEL};
 use crate::trace::ErrorCategory;
@@ -159,6 +159,11 @@ impl CaseTrials {
             self.duration.add(duration, duration.is_some());
             self.durations.extend(duration);
         }
+    }
+
+    /// Adds the cost of the attempts of a trial that has no result.
+    pub fn add_unfinished(&mut self, attempts: &EarlierAttempts) {
+        self.cost.add(attempts.cost_usd, attempts.cost_unknown == 0);
     }
 
     /// Returns the mean score of the trials. Returns `None` if no trial has a score.

@@ -54,14 +54,40 @@ pub fn events(seqs: &[u64]) -> String {
     }
 }
 
-/// Formats an amount of money, rounded to hide errors of binary fractions.
-pub fn money(amount: f64) -> String {
-    let text = format!("{amount:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+/// The usual number of decimals of an amount of money, and the highest.
+const MONEY_PLACES: (usize, usize) = (6, 12);
+
+/// Formats an amount of money, rounded to hide errors of binary fractions, but so that it differs from 0 and from a bound
+/// whenever the amount does.
+pub fn money_beside(amount: f64, bound: f64) -> String {
+    let is_apart = |text: &str, other: f64| {
+        let is_the_same = (amount - other).abs() <= 1e-9 * other.abs();
+        is_the_same || text.parse::<f64>().is_ok_and(|shown| shown != other)
+    };
+    let written = |places: usize| {
+        let text = format!("{amount:.places$}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    let (usual, most) = MONEY_PLACES;
+    let text = (usual..=most).map(written).find(|text| is_apart(text, 0.0) && is_apart(text, bound));
+    text.unwrap_or_else(|| format!("{amount:e}"))
 }
 
 /// Returns the first sentences, and the number of further ones.
 pub fn first_few_long(list: &[String], shown: usize) -> String {
     let told = list.iter().take(shown).cloned().collect::<Vec<String>>().join("; ");
     and_more(told, list.len().saturating_sub(shown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amount_is_not_shown_as_a_bound_that_it_is_not() {
+        let shown = [(0.0, 0.0), (0.1 + 0.2, 0.3), (5.0, 100.0), (100.0, 1.0), (0.000_000_4, 0.0), (0.100_000_04, 0.1)];
+        let shown = shown.map(|(amount, bound)| money_beside(amount, bound));
+        assert_eq!(shown, ["0", "0.3", "5", "100", "0.0000004", "0.10000004"]);
+        assert_eq!(money_beside(0.4e-12, 0.0), "4e-13");
+    }
 }

@@ -20,6 +20,7 @@ use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::judgement::tolerance;
 use crate::process;
+use crate::reason_text::money_beside;
 use crate::result::{TrialResult, Warning};
 use crate::run::events::{Looked, RunEvent};
 use crate::run::folder::RunFolder;
@@ -662,7 +663,7 @@ impl Budget<'_> {
             return Some("--fail-fast: a trial failed".to_owned());
         }
         if let Some(most) = self.spent_all() {
-            return Some(format!("--max-cost {most}: {:.4} US dollars are spent", self.spent.usd));
+            return Some(format!("--max-cost {most}: {} US dollars are spent", money_beside(self.spent.usd, most)));
         }
         self.time_over().map(|most| format!("--max-time {most} is over"))
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::join::{Joined, Reason};
 use super::side::{Arm, CaseFacts, Side};
 use crate::fold::CaseTrials;
+use crate::models;
 use crate::text::some_of;
 
 /// Returns the caveats of a comparison.
@@ -18,6 +19,7 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     found.extend(of_harness(old, new));
     found.extend(of_judged_again(old.0, new.0, joined));
     found.extend(of_conditions(old.1, new.1));
+    found.extend(of_environment(old.0, new.0));
     found.extend(of_times(old.1, new.1));
     if old.0.evals != new.0.evals {
         let text = format!("the old side was written by evals {}, the new side by {}", old.0.evals, new.0.evals);
@@ -26,10 +28,12 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     found.extend(of_variants(old, new));
     found.extend([old.1, new.1].into_iter().flat_map(of_loaded));
     found.extend(of_models(old.1, new.1));
+    found.extend([old.1, new.1].into_iter().filter_map(of_another_model));
     found.extend([old.1, new.1].into_iter().flat_map(of_trials));
     found.extend(of_prices(old, new));
     found.extend(of_numbers(joined));
     found.extend(unknown_versions(old.1, new.1));
+    found.extend(unknown_models(old.1, new.1));
     found
 }
 
@@ -61,6 +65,8 @@ pub enum About {
     Retries,
     /// The sandboxes of the trials differ.
     Sandbox,
+    /// The agents of the sides got other environment variables of the user.
+    Environment,
     /// The trials of the two sides may have been given different tasks.
     Played,
     /// The versions of the agent differ.
@@ -75,13 +81,16 @@ pub enum About {
     Prices,
     /// The runs were made by different versions of the program.
     Version,
-    /// Several models answered in one arm, or different models answered under the same name.
+    /// Several models answered in one arm, different models answered under the same name, or another model than the requested
+    /// one answered.
     Model,
+    /// A model was requested, and it is unknown which model answered.
+    UnknownModel,
     /// Some harnesses or models are on one side only.
     Unmatched,
     /// Trials were errored.
     Errors,
-    /// Trials could not be judged.
+    /// Trials are ungraded.
     Ungraded,
     /// The variants of the sides differ.
     Variant,
@@ -105,10 +114,11 @@ impl About {
     pub fn is_of_what_came(self) -> bool {
         match self {
             About::Errors | About::Ungraded | About::Trials | About::Retries | About::Trend | About::FewDiffer => true,
-            About::Prices | About::Times | About::OtherHarness | About::Graded | About::UnknownVersion => true,
+            About::Prices | About::Times | About::OtherHarness | About::Graded => true,
+            About::UnknownVersion | About::UnknownModel => true,
             About::NotRun | About::SameRun | About::Unmatched | About::Unpaired | About::Played => false,
             About::Harness | About::Sandbox | About::Agent | About::Judges | About::Version | About::Model => false,
-            About::Loaded | About::Variant => false,
+            About::Loaded | About::Variant | About::Environment => false,
         }
     }
 }
@@ -266,6 +276,19 @@ fn of_conditions(old: &Arm, new: &Arm) -> Vec<Doubt> {
     found
 }
 
+/// Returns a caveat if the agents of the sides got other environment variables of the user. Only the names are known: runs do
+/// not keep the values.
+fn of_environment(old: &Side, new: &Side) -> Option<Doubt> {
+    let names = |side: &Side| match &side.env {
+        None => "unknown".to_owned(),
+        Some(names) if names.is_empty() => "none".to_owned(),
+        Some(names) => some_of(names, 5),
+    };
+    let has_any = [old, new].iter().any(|side| side.env.as_ref().is_some_and(|names| !names.is_empty()));
+    let text = || format!("the variables from `--env` are not the same: {} before, {} now", names(old), names(new));
+    (has_any && old.env != new.env).then(|| Doubt::new(About::Environment, text()))
+}
+
 fn of_times(old: &Arm, new: &Arm) -> Option<Doubt> {
     let is_within = old.told.as_ref()?.times_include_start()?;
     let (with, without) = if is_within { (old, new) } else { (new, old) };
@@ -308,6 +331,29 @@ fn of_models(old: &Arm, new: &Arm) -> Vec<Doubt> {
         found.push(Doubt::new(About::Model, text));
     }
     found
+}
+
+/// Returns a caveat if another model than the requested one answered in an arm.
+fn of_another_model(arm: &Arm) -> Option<Doubt> {
+    let requested = arm.model.as_deref()?;
+    let others = arm.made.models.iter().filter(|model| !models::same(requested, model));
+    let others: BTreeSet<String> = others.cloned().collect();
+    let text = || format!("{}: {requested} was requested, but {} answered", arm.name, some(&others));
+    (!others.is_empty()).then(|| Doubt::new(About::Model, text()))
+}
+
+/// Returns a caveat about arms for which a model was requested, if no trial reports which model answered.
+fn unknown_models(old: &Arm, new: &Arm) -> Option<Doubt> {
+    let is_unknown = |arm: &&Arm| {
+        let ran = arm.cases.values().any(|case| !case.scores.is_empty());
+        ran && arm.model.is_some() && arm.made.models.is_empty()
+    };
+    let names: Vec<&str> = [old, new].into_iter().filter(is_unknown).map(|arm| arm.name.as_str()).collect();
+    let text = || {
+        let names = names.join(", ");
+        format!("it is unknown which model answered: {names}; it may be another one than the requested model")
+    };
+    (!names.is_empty()).then(|| Doubt::new(About::UnknownModel, text()))
 }
 
 /// Returns the model that was requested for an arm.

@@ -13,7 +13,7 @@ use super::summary::ArmSummary;
 use crate::fold::{CaseTrials, KnownSum};
 use crate::ids::ColumnId;
 use crate::judgement::tolerance;
-use crate::reason_text::money;
+use crate::reason_text::money_beside;
 use crate::rounding::{percent, percent_beside, points_figure};
 use crate::statistics::gates::GateVerdict;
 use crate::statistics::means::mean;
@@ -203,7 +203,21 @@ fn of_critical(new: &Arm, cases: &[Paired<'_>]) -> Option<Gate> {
 fn of_critical_left_out(old: &Side, new: &Side, arm: &Arm, joined: &Joined<'_>) -> Option<Gate> {
     let critical = |id: &str| [old, new].iter().any(|side| side.cases.get(id).is_some_and(|case| case.critical));
     let left_out = joined.unpaired.iter().filter(|it| critical(&it.case));
-    let names: Vec<String> = left_out.map(|it| format!("{} ({})", it.case, it.text)).collect();
+    critical_not_compared(arm, &left_out.map(|it| format!("{} ({})", it.case, it.text)).collect::<Vec<_>>())
+}
+
+/// Returns the results for an arm that only the old side has: none of its cases has a score in the new side.
+pub fn of_gone(asked: &GateRequest, old: &Side, arm: &Arm) -> Vec<Gate> {
+    if !asked.any() || arm.cases.is_empty() {
+        return Vec::new();
+    }
+    let critical = arm.cases.keys().filter(|id| old.cases.get(*id).is_some_and(|case| case.critical));
+    let critical: Vec<String> = critical.cloned().collect();
+    [Some(evidence::of_gone(asked.cases(), arm)), critical_not_compared(arm, &critical)].into_iter().flatten().collect()
+}
+
+/// Returns the result for an arm's critical cases without a comparison, if there are any.
+fn critical_not_compared(arm: &Arm, names: &[String]) -> Option<Gate> {
     (!names.is_empty()).then(|| Gate {
         arm: arm.name.clone(),
         column: None,
@@ -230,14 +244,14 @@ pub fn of_arm(asked: &GateRequest, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
             cases.values().map(|case: &CaseTrials| case.cost).fold(KnownSum::default(), KnownSum::and)
         };
         let cost = cost_of(&arm.cases);
-        let spent = money(cost.sum);
+        let spent = money_beside(cost.sum, most);
         // A case in quarantine fails no gate; but what it cost was spent, so the gate does not pass without it.
         let with_aside = cost.and(cost_of(&arm.aside)).sum;
         let aside = some_of(arm.aside.keys(), SHOWN);
         let (verdict, text) = match (tolerance::exceeds(cost.sum, most), cost.untold) {
             (true, _) => (GateVerdict::Fail, format!("costs ${spent}, and ${most} is allowed")),
             (false, 0) if tolerance::exceeds(with_aside, most) => {
-                let with_aside = money(with_aside);
+                let with_aside = money_beside(with_aside, most);
                 let text =
                     format!("costs ${spent} of ${most}, but ${with_aside} with the cases in quarantine: {aside}");
                 (GateVerdict::Inconclusive, text)

@@ -67,6 +67,8 @@ pub struct Side {
     pub quarantined: BTreeMap<String, String>,
     /// The price table. `None` for runs and baselines of older versions.
     pub prices: Option<PriceRecord>,
+    /// The names of the user's environment variables that the agents got (`--env`). `None` for baselines of older versions.
+    pub env: Option<BTreeSet<String>>,
 }
 
 /// The properties of a case that decide whether it can be compared.
@@ -287,6 +289,7 @@ impl Side {
             interleaved: record.experiment.is_some() || record.options.aa,
             quarantined: quarantined(record),
             prices: record.prices.clone(),
+            env: Some(record.options.env.iter().cloned().collect()),
             looks: record.options.looks.as_ref().map_or(1, |looks| looks.len() as u32),
         };
         for trial in &record.trials {

@@ -6,11 +6,12 @@ use std::hash::Hash;
 
 use serde::Serialize;
 
+use super::gathered::TrialInBrief;
 use super::mixed;
 use crate::case::quarantine::Quarantine;
 use crate::fold::{self, CaseTrials, Scores};
 use crate::ids::{CellId, ColumnId, TrialRecord};
-use crate::result::TrialResult;
+use crate::result::{EarlierAttempts, TrialResult};
 use crate::run::RunRecord;
 use crate::statistics::LEVEL;
 use crate::statistics::figures::quantile;
@@ -267,6 +268,26 @@ impl CellFolds {
         }
         self.cells.of_cell(case, harness, arm).add(result);
         (self.cells.last, self.columns.last)
+    }
+
+    /// Returns the trials of the plan that have no result.
+    pub(super) fn unfinished<'a>(&self, run: &'a RunRecord, results: &[TrialInBrief]) -> Vec<&'a TrialRecord> {
+        let have: HashSet<(usize, u32)> = results.iter().map(|result| (result.cell, result.trial)).collect();
+        let is_open = |trial: &&TrialRecord| {
+            let cell = self.cells.places.get(&CellId::new(&trial.case, &trial.harness, &trial.arm));
+            cell.is_none_or(|cell| !have.contains(&(*cell, trial.trial)))
+        };
+        run.trials.iter().filter(is_open).collect()
+    }
+
+    /// Adds the cost of the attempts of a trial that has no result.
+    pub(super) fn add_unfinished(&mut self, trial: &TrialRecord, attempts: &EarlierAttempts) {
+        let TrialRecord { case, harness, arm, .. } = trial;
+        self.columns.of_column(harness, arm).add_unfinished(attempts);
+        if !self.aside.contains(case) {
+            self.counted.of_column(harness, arm).add_unfinished(attempts);
+        }
+        self.cells.of_cell(case, harness, arm).add_unfinished(attempts);
     }
 
     /// Returns the cells and the columns, in the order of the plan.

@@ -10,56 +10,70 @@ use crate::run::RunRecord;
 pub fn run_word(run: &RunRecord, folder: &Path) -> String {
     let usual = Path::new(".evals/runs").join(&run.run);
     let here = folder.strip_prefix("./").unwrap_or(folder) == usual;
-    shell_word(&if here { run.run.clone() } else { folder.to_string_lossy().into_owned() })
+    shell_word(&if here { run.run.clone() } else { path_word(&folder.to_string_lossy()) })
 }
 
 /// Returns the command that shows a trial's trace.
 pub fn show(run: &RunRecord, folder: &Path, result: &TrialResult) -> String {
-    format!("evals show {} {}", run_word(run, folder), shell_word(&result.id().to_string()))
+    let trial = result.id().to_string();
+    // Without `--`, the name of the trial would be read as an option.
+    let end_of_options = if trial.starts_with('-') { "-- " } else { "" };
+    format!("evals show {} {end_of_options}{}", run_word(run, folder), shell_word(&trial))
 }
 
 /// Returns the command that runs a trial's cell again, once.
 pub fn again(run: &RunRecord, result: &TrialResult) -> String {
     let mut words = vec!["evals".to_owned(), "run".to_owned()];
     if let Some(case) = run.case(&result.case) {
-        words.push(case_path(&case.path, &case.id));
+        words.push(path_word(&case_path(&case.path, &case.id)));
     }
     if let Some(experiment) = &run.experiment {
         // All arms run again: what one of them is follows from the experiment alone.
         if let Some(file) = &experiment.file {
-            words.extend(["--experiment".to_owned(), from_here(file).to_string_lossy().into_owned()]);
+            words.extend(option("--experiment", path_word(&from_here(file).to_string_lossy())));
         }
         for variant in &experiment.variants {
-            words.extend(["--variant".to_owned(), variant.clone()]);
+            words.extend(option("--variant", variant.clone()));
         }
     }
     let of_command_line = run.experiment.as_ref().is_none_or(|experiment| experiment.harness.is_some());
     let origin = run.harnesses.iter().find(|harness| harness.name == result.harness).map(|harness| &*harness.origin);
     if of_command_line {
-        words.extend(["--harness".to_owned(), harness_word(&result.harness, origin)]);
+        words.extend(option("--harness", harness_word(&result.harness, origin)));
     }
     if let Some(model) = asked_model(run, result).filter(|_| run.experiment.is_none()) {
         // A model with a `=` in its name would be parsed as HARNESS=MODEL.
         let word = if model.contains('=') { format!("{}={model}", result.harness) } else { model };
-        words.extend(["--model".to_owned(), word]);
+        words.extend(option("--model", word));
     }
-    words.extend(["--case".to_owned(), globset::escape(&result.case), "--trials".to_owned(), "1".to_owned()]);
+    words.extend(option("--case", globset::escape(&result.case)));
+    words.extend(option("--trials", "1".to_owned()));
     if let Some(policy) = &run.options.interaction {
-        words.extend(["--interaction".to_owned(), policy.clone()]);
+        words.extend(option("--interaction", policy.clone()));
     }
     for limit in &run.options.limits {
-        words.extend(["--limit".to_owned(), limit.clone()]);
+        words.extend(option("--limit", limit.clone()));
     }
     if let Some(sandbox) = run.options.sandbox {
-        words.extend(["--sandbox".to_owned(), sandbox.word().to_owned()]);
+        words.extend(option("--sandbox", sandbox.word().to_owned()));
     }
     if let Some(mode) = run.options.gateway {
-        words.extend(["--gateway".to_owned(), mode.word().to_owned()]);
+        words.extend(option("--gateway", mode.word().to_owned()));
     }
     if let Some(enforce) = run.options.enforce_model {
-        words.extend(["--enforce-model".to_owned(), enforce.word().to_owned()]);
+        words.extend(option("--enforce-model", enforce.word().to_owned()));
     }
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the words of an option. A value that begins with `-` would be read as another option, so it follows a `=`.
+fn option(name: &str, value: String) -> Vec<String> {
+    if value.starts_with('-') { vec![format!("{name}={value}")] } else { vec![name.to_owned(), value] }
+}
+
+/// Returns a path that is not read as an option.
+fn path_word(path: &str) -> String {
+    if path.starts_with('-') { format!("./{path}") } else { path.to_owned() }
 }
 
 fn asked_model(run: &RunRecord, result: &TrialResult) -> Option<String> {
@@ -120,6 +134,13 @@ mod tests {
         assert_eq!(case_path(Path::new("fixing/a.yaml"), "fixing/a"), ".");
         assert_eq!(case_path(Path::new("mine/a.yaml"), "a"), "mine/a.yaml");
         assert_eq!(case_path(Path::new("mine/a.yaml"), "own/id"), "mine/a.yaml");
+    }
+
+    #[test]
+    fn values_that_begin_with_a_dash_are_no_options() {
+        assert_eq!(option("--case", "-dash".to_owned()), ["--case=-dash"]);
+        assert_eq!(option("--case", "a-b".to_owned()), ["--case", "a-b"]);
+        assert_eq!((path_word("-runs/1"), path_word("runs/-1")), ("./-runs/1".to_owned(), "runs/-1".to_owned()));
     }
 
     #[test]

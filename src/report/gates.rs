@@ -14,14 +14,16 @@ use crate::values::Fraction;
 use crate::verdict::Verdict;
 
 /// Returns the gates of a run with `--fail-under`: the score of each column, each column with too few completed trials,
-/// and the critical cases that are lost or may be lost. Without `--fail-under`, and with `--aa`, there are none.
+/// and the critical cases that are lost or may be lost. Without `--fail-under`, and with `--aa`, there are none. A column whose
+/// cases were all skipped or are in quarantine has none, unless all columns are like this.
 pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> {
     // An arm that is compared with itself is neither good nor bad.
     let Some(least) = run.options.fail_under.filter(|_| !run.options.aa).map(Fraction::get) else { return Vec::new() };
     let mut gates: Vec<Gate> = Vec::new();
     let (aside, cells): (Vec<&Cell>, Vec<&Cell>) = cells.iter().partition(|cell| cell.quarantine.is_some());
     let aside: Vec<&CellId> = aside.into_iter().map(|cell| &cell.id).collect();
-    for column in columns {
+    let nothing_counts = columns.iter().all(|column| column.tally.trials == 0);
+    for column in columns.iter().filter(|column| nothing_counts || column.tally.trials > 0) {
         let here = |cell: &&&Cell| cell.id.harness == column.id.harness && cell.id.arm == column.id.arm;
         let mut here = cells.iter().filter(here);
         let at_best: Vec<f64> = here.clone().filter_map(|cell| cell.score_at_best()).collect();

@@ -1,6 +1,6 @@
 //! What a report needs of all results together, gathered in one pass, so that no result has to stay in memory.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::Summary;
 use super::activation::Activations;
@@ -8,6 +8,7 @@ use super::asked::AskedModels;
 use super::cells::CellFolds;
 use super::note_facts::NoteFacts;
 use crate::compare::self_check::Halves;
+use crate::models;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::trace::ErrorCategory;
@@ -54,6 +55,9 @@ pub struct ColumnModels {
     pub effective: BTreeSet<String>,
     /// The model that was requested first.
     pub requested: Option<String>,
+    /// The number of trials that another model than the requested one answered, by the requested model and the one that
+    /// answered.
+    pub others: BTreeMap<(String, String), usize>,
 }
 
 impl Gathered {
@@ -110,6 +114,11 @@ impl ColumnModels {
         }
         if self.requested.is_none() {
             self.requested.clone_from(&result.model.requested);
+        }
+        if let (Some(requested), Some(effective)) = (&result.model.requested, &result.model.effective)
+            && !models::same(requested, effective)
+        {
+            *self.others.entry((requested.clone(), effective.clone())).or_default() += 1;
         }
     }
 }

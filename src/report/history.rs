@@ -87,6 +87,8 @@ pub enum Break {
     Inputs,
     /// The version of the agent, or what its variant overrides.
     Agent,
+    /// The model that answered.
+    Model,
     /// A file that graders judge by: a calibration, or an accepted snapshot.
     Grader,
     /// The price table.
@@ -100,6 +102,7 @@ impl Break {
             Self::Case => "case",
             Self::Inputs => "inputs",
             Self::Agent => "agent",
+            Self::Model => "model",
             Self::Grader => "grader",
             Self::Prices => "prices",
         }
@@ -114,8 +117,12 @@ struct MadeBy {
     case: String,
     /// The digest of the agent's inputs, and the limits and the policy.
     played: Option<String>,
+    /// The names of the user's environment variables that the agents got.
+    env: BTreeSet<String>,
     judged_by: BTreeMap<PathBuf, String>,
     agents: BTreeSet<String>,
+    /// The models that answered.
+    models: BTreeSet<String>,
     variant: Option<String>,
     prices: Option<String>,
 }
@@ -123,14 +130,17 @@ struct MadeBy {
 impl MadeBy {
     /// Returns the inputs that differ. An input that is unknown on one side does not count as different.
     fn breaks(&self, before: &Self) -> Vec<Break> {
-        let agent = !self.agents.is_empty() && !before.agents.is_empty() && self.agents != before.agents;
+        let differ =
+            |now: &BTreeSet<String>, before: &BTreeSet<String>| !now.is_empty() && !before.is_empty() && now != before;
+        let agent = differ(&self.agents, &before.agents);
         let known = |now: &Option<String>, before: &Option<String>| now.is_some() && before.is_some() && now != before;
         let mixed = |it: Break| self.mixed.contains(&it) || before.mixed.contains(&it);
         let is_case = self.case != before.case || mixed(Break::Case);
         let differs = [
             (Break::Case, is_case),
-            (Break::Inputs, !is_case && known(&self.played, &before.played)),
+            (Break::Inputs, self.env != before.env || (!is_case && known(&self.played, &before.played))),
             (Break::Agent, agent || self.variant != before.variant || mixed(Break::Agent)),
+            (Break::Model, differ(&self.models, &before.models)),
             (Break::Grader, differs_in_part(&self.judged_by, &before.judged_by)),
             (Break::Prices, known(&self.prices, &before.prices) || mixed(Break::Prices)),
         ];
@@ -143,6 +153,9 @@ impl MadeBy {
         if self.agents.is_empty() {
             self.agents.clone_from(&before.agents);
         }
+        if self.models.is_empty() {
+            self.models.clone_from(&before.models);
+        }
         self.prices = self.prices.or_else(|| before.prices.clone());
         self.played = self.played.or_else(|| before.played.clone());
         for (file, digest) in &before.judged_by {
@@ -150,6 +163,13 @@ impl MadeBy {
         }
         self
     }
+}
+
+/// The agents and models of a cell's trials in a run.
+#[derive(Debug, Default)]
+struct Ran {
+    agents: BTreeSet<String>,
+    models: BTreeSet<String>,
 }
 
 /// Returns true if a file differs that both runs have recorded.
@@ -181,20 +201,22 @@ impl Collector {
             return;
         }
         let (cells, _) = cells::cells(run, results);
-        let mut agents: BTreeMap<CellId, BTreeSet<String>> = BTreeMap::new();
+        let mut ran: BTreeMap<CellId, Ran> = BTreeMap::new();
         for result in results {
             let agent =
                 result.agent.as_ref().and_then(|agent| Some(format!("{} {}", agent.name, agent.version.as_ref()?)));
-            agents.entry(result.cell()).or_default().extend(agent);
+            let ran = ran.entry(result.cell()).or_default();
+            ran.agents.extend(agent);
+            ran.models.extend(result.model.effective.clone());
         }
         let planned = trials_by_case(&run.trials);
         for cell in cells.iter().filter(|cell| cell.tally.trials > 0) {
             let of_case = planned.get(&*cell.id.case).map(Vec::as_slice).unwrap_or_default();
-            self.add_cell(run, cell, of_case, agents.remove(&cell.id).unwrap_or_default());
+            self.add_cell(run, cell, of_case, ran.remove(&cell.id).unwrap_or_default());
         }
     }
 
-    fn add_cell(&mut self, run: &RunRecord, cell: &Cell, of_case: &[&TrialRecord], agents: BTreeSet<String>) {
+    fn add_cell(&mut self, run: &RunRecord, cell: &Cell, of_case: &[&TrialRecord], ran: Ran) {
         let case = run.case(&cell.id.case);
         let arm = run.arms.iter().find(|arm| arm.name == cell.id.arm);
         let mixed = [
@@ -206,8 +228,10 @@ impl Collector {
             mixed: mixed.into_iter().filter(|(_, holds)| *holds).map(|(it, _)| it).collect(),
             case: case.map(|case| case.digest.clone()).unwrap_or_default(),
             played: case.and_then(|case| case.played.clone()),
+            env: run.options.env.iter().cloned().collect(),
             judged_by: case.map(|case| judged_by(case, of_case, &cell.id)).unwrap_or_default(),
-            agents,
+            agents: ran.agents,
+            models: ran.models,
             variant: arm.map(|arm| arm.digest.clone()),
             prices: run.prices.as_ref().map(|prices| prices.digest.clone()),
         };

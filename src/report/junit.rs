@@ -285,7 +285,7 @@ fn attachment(path: &Path) -> String {
 /// of `testsuites`, whose suites each have their own.
 struct ToTheSchema<'a> {
     out: &'a mut dyn Write,
-    /// The beginning of the document, until that element is complete.
+    /// The beginning of the document, until the start tag of `testsuites` is complete.
     head: Option<Vec<u8>>,
     /// The write error, because the crate does not return it unchanged.
     failed: Option<io::Error>,

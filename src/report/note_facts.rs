@@ -32,7 +32,7 @@ pub struct NoteFacts {
     pub unjudged: usize,
     /// The reason of the first of them.
     pub first_unjudged: Option<String>,
-    /// Models of judges without a calibration on which a score depends.
+    /// Judge models on which a score depends and which have no calibration.
     pub uncalibrated: BTreeSet<String>,
     /// Trials whose stored results were changed after they were graded.
     pub not_as_judged: usize,
@@ -44,10 +44,14 @@ pub struct NoteFacts {
     pub unadvised: usize,
     /// Trials in which not every prompt was sent.
     pub prompts_not_sent: usize,
+    /// Trials in which globs of protected files protected no file.
+    pub protected_nothing: usize,
     /// Trials with more than one attempt.
     pub tried_again: usize,
     /// The attempts of these trials before the last ones.
     pub earlier_attempts: usize,
+    /// Trials without a result whose agent was started.
+    pub unfinished: usize,
     /// Trials whose agent did not list the skills that it loaded.
     pub skills_not_listed: usize,
     /// Trials whose agent did not list the MCP servers that it loaded.
@@ -133,6 +137,7 @@ impl NoteFacts {
         }
         self.unadvised += usize::from(has(|it| matches!(it, Warning::NoModel { .. })));
         self.prompts_not_sent += usize::from(has(|it| matches!(it, Warning::PromptsNotSent { .. })));
+        self.protected_nothing += usize::from(has(|it| matches!(it, Warning::ProtectMatchedNothing { .. })));
         self.skills_not_listed += usize::from(result.warnings.contains(&Warning::SkillsNotListed));
         self.servers_not_listed += usize::from(result.warnings.contains(&Warning::ServersNotListed));
         let changed = result.warnings.iter().find(|it| matches!(it, Warning::ResultsChanged { .. }));

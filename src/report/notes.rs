@@ -69,9 +69,11 @@ pub fn of(report: &Report) -> Vec<String> {
     notes.extend(not_as_judged(report));
     notes.extend(results_changed(report));
     notes.extend(not_verified(report));
+    notes.extend(other_models(report));
     notes.extend(starts_in_times(report));
     notes.extend(unadvised(report));
     notes.extend(prompts_not_sent(report));
+    notes.extend(protected_nothing(report));
     notes.extend(unjudged(report));
     notes.extend(played_from_recordings(report));
     notes.extend(not_sandboxed(report));
@@ -87,6 +89,15 @@ pub fn of(report: &Report) -> Vec<String> {
         let run = commands::run_word(&report.run, &report.folder);
         let again = limits_again(report);
         notes.push(format!("{} not run; `evals run --resume {run}` goes on{again}", plural(summary.not_run, "trial")));
+    }
+    let unfinished = report.note_facts.unfinished;
+    if unfinished > 0 {
+        let have = if unfinished == 1 { "has" } else { "have" };
+        notes.push(format!(
+            "{} began and {have} no result; the cost includes what was reported for {}",
+            plural(unfinished, "trial"),
+            if unfinished == 1 { "it" } else { "them" }
+        ));
     }
     let priced = report.note_facts.priced;
     if priced > 0 {
@@ -179,6 +190,19 @@ fn not_verified(report: &Report) -> Vec<String> {
     report.note_facts.versions.iter().filter_map(note).collect()
 }
 
+/// Returns notes on columns in which another model than the requested one answered.
+fn other_models(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (column, models) in report.columns.iter().zip(&report.models) {
+        for ((requested, effective), trials) in &models.others {
+            let trials = plural(*trials, "trial");
+            let note = format!("{}: model {requested} was requested, and {effective} answered in {trials}", column.id);
+            notes.push(one_line(&note, 400, &LOOK));
+        }
+    }
+    notes
+}
+
 /// Returns a note on harnesses whose times include their start-up, if the times of others do not.
 fn starts_in_times(report: &Report) -> Option<String> {
     let apart = &report.note_facts.start_apart;
@@ -223,6 +247,15 @@ fn prompts_not_sent(report: &Report) -> Option<String> {
     (trials > 0).then(|| {
         let trials = plural(trials, "trial");
         format!("in {trials} not every prompt was sent; the warnings of the results say how many")
+    })
+}
+
+/// Returns a note on trials in which globs of `workspace.protect` protected no file.
+fn protected_nothing(report: &Report) -> Option<String> {
+    let trials = report.note_facts.protected_nothing;
+    (trials > 0).then(|| {
+        let trials = plural(trials, "trial");
+        format!("in {trials} a glob of `workspace.protect` protected no file; the warnings of the results name it")
     })
 }
 

@@ -425,6 +425,16 @@ fn commands_run_the_same_again() {
     let show = |folder: &str| evals::internal::report::commands::show(&run, Path::new(folder), &failed);
     assert_eq!(show(".evals/runs/20261121-201500-ab12"), "evals show 20261121-201500-ab12 'dir/a b[1]/mine/x=y/3'");
     assert_eq!(show("/else where/r"), "evals show '/else where/r' 'dir/a b[1]/mine/x=y/3'");
+    // A name that begins with `-` is no option.
+    let run = record(&[("-dash", "demo", "default", 1)], "all");
+    let failed = result("-dash", "demo", "default", 1, Verdict::Fail);
+    assert_eq!(
+        evals::internal::report::commands::again(&run, &failed),
+        "evals run cases/-dash.yaml --harness demo --case=-dash --trials 1"
+    );
+    let show = |folder: &str| evals::internal::report::commands::show(&run, Path::new(folder), &failed);
+    assert_eq!(show(".evals/runs/20261121-201500-ab12"), "evals show 20261121-201500-ab12 -- -dash/demo/default/1");
+    assert_eq!(show("-runs/r"), "evals show ./-runs/r -- -dash/demo/default/1");
 }
 
 #[test]

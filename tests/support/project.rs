@@ -116,6 +116,25 @@ impl Project {
         self.harness(name, &format!("adapter: acp\n{command}\nagent-info: evals-demo\n{keys}"));
     }
 
+    /// Writes a manifest of an agent that answers with `done` and reports this model, whatever model is requested.
+    pub fn reports_model(&self, name: &str, model: &str) {
+        let lines = format!(
+            r#"echo '{{"kind":"hello","model":"{model}"}}'
+echo '{{"kind":"say","text":"done"}}'
+echo '{{"kind":"bye"}}'
+"#
+        );
+        self.write(&format!("{name}.sh"), &lines);
+        let path = self.path(&format!("{name}.sh"));
+        let stream = r#"stream:
+  - {when: line.kind == 'hello', emit: {header: {agent: "'Fake'", model: line.model}}}
+  - {when: line.kind == 'say', emit: {message: {text: line.text}}}
+  - {when: line.kind == 'bye', emit: {stop: {reason: end_turn}}}"#;
+        let model = "model: {via: flag, flag: --model}";
+        let command = format!("command: [sh, {}, \"{{prompt}}\"]", path.display());
+        self.harness(name, &format!("adapter: json-stream\n{command}\n{model}\n{stream}"));
+    }
+
     /// Sets a variable of the user's environment.
     pub fn env(&mut self, name: &str, value: &str) {
         self.env.insert(name.to_owned(), value.to_owned());

@@ -9,7 +9,7 @@ use crate::fold::CaseTrials;
 use crate::judgement::tolerance;
 use crate::rounding::{percent, percent_beside};
 use crate::statistics::gates::GateVerdict;
-use crate::text::some_of;
+use crate::text::{plural, some_of};
 
 /// Checks whether enough of an arm's planned trials have a score.
 pub fn of_trials(least: f64, arm: &Arm) -> Gate {
@@ -64,6 +64,27 @@ pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
         verdict,
         bound: Some(least),
         found: share,
+        p: None,
+        text,
+    }
+}
+
+/// Checks an arm that only the old side has: none of its cases has a score in the new side.
+pub fn of_gone(least: f64, old: &Arm) -> Gate {
+    let enough = tolerance::reaches(0.0, least);
+    let text = format!(
+        "only the old side has it, so 0 of its {} {} a score in the new side, {} required",
+        plural(old.cases.len(), "case"),
+        if old.cases.len() == 1 { "has" } else { "have" },
+        percent(least)
+    );
+    Gate {
+        arm: old.name.clone(),
+        column: None,
+        kind: Kind::Cases,
+        verdict: if enough { GateVerdict::Pass } else { GateVerdict::Inconclusive },
+        bound: Some(least),
+        found: Some(0.0),
         p: None,
         text,
     }

@@ -47,8 +47,11 @@ pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
         blocks.push(Block::Lines(second_lines(pair, comparison, plus_minus)));
     }
     for pair in comparison.not_compared.iter().flatten() {
-        let cases = plural(pair.unpaired.len(), "case");
-        let text = format!("{} vs {}: not compared, none of {cases}: {}", pair.new, pair.old, pair.text);
+        let cases = match pair.unpaired.len() {
+            0 => String::new(),
+            count => format!(", none of {}", plural(count, "case")),
+        };
+        let text = format!("{} vs {}: not compared{cases}: {}", pair.new, pair.old, pair.text);
         blocks.push(Block::Verdict(Meaning::Open, text));
     }
     blocks.push(arms(comparison));
@@ -461,8 +464,11 @@ fn rounded(value: f64) -> f64 {
         1.0
     } else if value.abs() >= 1.0 {
         100.0
-    } else {
+    } else if value.abs() >= 0.001 || value == 0.0 {
         10_000.0
+    } else {
+        // Two digits: a small cost must not be shown as 0.
+        10f64.powf(1.0 - value.abs().log10().floor())
     };
     (value * places).round() / places
 }
@@ -494,4 +500,14 @@ fn how_it_was_made(comparison: &Comparison) -> String {
         rounding::percent_figure(comparison.margin),
         comparison.seed
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_figure_is_not_shown_as_0() {
+        assert_eq!([0.0, 123.4, 1.234, 0.25, 0.000_012_34].map(figure), ["0", "123", "1.23", "0.25", "0.000012"]);
+    }
 }

@@ -166,3 +166,17 @@ fn a_run_in_which_everything_was_skipped_says_so() {
     );
     assert_eq!(github.lines().count(), 1);
 }
+
+#[test]
+fn a_harness_that_skips_all_its_cases_has_no_gate_unless_there_is_no_other() {
+    let project = Project::new();
+    project.case("a", "requires: {tracing: true}", PASS);
+    project.demo("quiet", "capabilities: {tracing: false}");
+    let both = project.evals(&["run", "--harness", "demo", "--harness", "quiet", "--fail-under", "0.5"]).exits(0);
+    assert!(!both.says("gate pass: demo scores 100.0 %").out.contains("inconclusive"));
+    let alone = project.evals(&["run", "--harness", "quiet", "--fail-under", "0.5"]).exits(3);
+    alone.says("gate inconclusive: quiet has no score");
+    // Grading such a run again exits as the run does.
+    project.evals(&["run", "--harness", "quiet", "--label", "skipped"]).exits(3);
+    project.evals(&["grade", "skipped"]).exits(3).says("nothing was judged");
+}

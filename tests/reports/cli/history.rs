@@ -171,3 +171,26 @@ fn other_inputs_of_the_agent_are_a_mark() {
     let breaks: Vec<Value> = points(&project, "a").iter().map(|point| point["breaks"].clone()).collect();
     assert_eq!(breaks, [serde_json::json!([]), serde_json::json!([]), serde_json::json!(["inputs"])]);
 }
+
+#[test]
+fn another_model_and_other_variables_of_the_user_are_marks() {
+    let mut project = Project::new();
+    project.env("EFFORT", "high");
+    project.case("a", "", PASS);
+    project.evals(&["run"]).exits(0);
+    project.evals(&["run", "--env", "EFFORT"]).exits(0);
+    let found = points(&project, "a");
+    let breaks: Vec<&Value> = found.iter().map(|point| &point["breaks"]).collect();
+    assert_eq!(breaks, [&serde_json::json!([]), &serde_json::json!(["inputs"])]);
+    let project = Project::new();
+    project.case("a", "", "");
+    for model in ["m-1", "m-1", "m-2"] {
+        project.reports_model("said", model);
+        project.evals(&["run", "--harness", "said"]).exits(0);
+    }
+    let json = project.evals(&["history", "a", "--format", "json"]).exits(0).json();
+    let points = json["cells"][0]["points"].as_array().unwrap();
+    let breaks: Vec<&Value> = points.iter().map(|point| &point["breaks"]).collect();
+    assert_eq!(breaks, [&serde_json::json!([]), &serde_json::json!([]), &serde_json::json!(["model"])]);
+    project.evals(&["history"]).exits(0).says("model changed: a (said)");
+}

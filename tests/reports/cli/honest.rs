@@ -170,3 +170,32 @@ fn yaml_files_of_graders_harnesses_and_policies_that_are_not_read_are_named() {
         );
     }
 }
+
+#[test]
+fn another_model_than_the_requested_one_is_told_in_every_format() {
+    let project = Project::new();
+    project.case("a", "trials: 2", "");
+    project.reports_model("said", "small");
+    project.evals(&["run", "--harness", "said", "--model", "large"]).exits(0);
+    for format in ["table", "markdown", "benchmark", "json", "html"] {
+        let out = project.evals(&["report", "latest", "--format", format, "-o", "-"]).exits(0).out;
+        let note = "said / large: model large was requested, and small answered in 2 trials";
+        assert!(out.split_whitespace().collect::<Vec<_>>().join(" ").contains(note), "{format}: {out}");
+    }
+    project.reports_model("said", "large-20261121");
+    let fine = project.evals(&["run", "--harness", "said", "--model", "large"]).exits(0);
+    assert!(!fine.out.contains("was requested"), "{}", fine.out);
+}
+
+#[test]
+fn an_amount_of_money_above_0_is_never_0() {
+    let project = Project::new();
+    let cents = "steps: [{usage: {input-tokens: 8, output-tokens: 1, cost-usd: 0.0000004}}, {say: done}]";
+    project.case("a", "graders: [{budget: {cost-usd: 0}}]", cents);
+    project.evals(&["run", "--label", "old"]).exits(1).says("it cost 0.0000004 USD, above 0");
+    project.evals(&["run", "--label", "new"]).exits(1);
+    let compared = project.evals(&["compare", "old", "new", "--max-cost", "0"]).exits(1);
+    compared.says("costs $0.0000004, and $0 is allowed");
+    let spent = project.evals(&["run", "--trials", "2", "--jobs", "1", "--max-cost", "0.0000001"]).exits(1);
+    spent.says("--max-cost 0.0000001: 0.0000004 US dollars are spent");
+}

@@ -316,3 +316,87 @@ fn wrong_gates_are_refused_with_the_way_to_write_them() {
     refused(&["--gate", "old", "new"]).says("--gate without a value goes after the runs");
     refused(&["old", "new", "--gate", "margin=0.1", "--gate", "margin=0.2"]).says("--gate margin is given twice");
 }
+
+#[test]
+fn a_gate_does_not_pass_without_an_arm_of_the_old_side() {
+    let project = Project::new();
+    let run = |name: &str, arms: &[&str], critical: bool| {
+        let mut run = Stored::new(name);
+        for n in 0..8 {
+            for arm in arms {
+                run = run.case(&format!("c{n}"), arm, "pp");
+            }
+        }
+        run.cases(|it| it["critical"] = critical.into()).write(&project, 0);
+    };
+    run("old", &["a", "b"], false);
+    run("new", &["b"], false);
+    for gate in [&["--gate"][..], &["--fail-under", "0.5"], &["--max-cost", "1000"]] {
+        let found = gates(&project, gate, 3);
+        let cases = of_kind(&found, "cases");
+        assert_eq!((cases.len(), &found["gate"]["verdict"]), (2, &json!("inconclusive")), "{gate:?}");
+        let (arm, verdict) = (&cases[1]["arm"], &cases[1]["verdict"]);
+        assert_eq!((arm, verdict), (&json!("agent / a (old)"), &json!("inconclusive")), "{gate:?}");
+        let text = "only the old side has it, so 0 of its 8 cases have a score in the new side, 100.0 % required";
+        assert_eq!(cases[1]["text"], text);
+    }
+    gates(&project, &["--gate", "cases=0.5"], 3);
+    gates(&project, &["--gate", "cases=0"], 0);
+    // Whether a critical case is lost is what the user wants to know of it.
+    run("old", &["a", "b"], true);
+    run("new", &["b"], true);
+    let found = gates(&project, &["--gate", "cases=0"], 3);
+    let text = of_kind(&found, "critical")[0]["text"].as_str().unwrap();
+    assert!(text.starts_with("critical, and not compared: c0, c1"), "{text}");
+}
+
+/// Makes the trials that have no verdict skipped ones.
+fn skips(it: &mut Value) {
+    if it["verdict"] == "ungraded" {
+        it["verdict"] = "skipped".into();
+    }
+}
+
+#[test]
+fn an_arm_that_was_skipped_on_both_sides_decides_nothing() {
+    let project = Project::new();
+    let run = |name: &str, of_a: &str| {
+        let mut run = Stored::new(name);
+        for n in 0..8 {
+            run = run.case(&format!("c{n}"), "a", of_a).case(&format!("c{n}"), "b", "pp");
+        }
+        run.results(skips).write(&project, 0);
+    };
+    run("old", "u");
+    run("new", "u");
+    for gate in [&["--gate"][..], &["--fail-under", "0.5"], &["--max-cost", "1000"]] {
+        let found = gates(&project, gate, 0);
+        assert_eq!(found["not_compared"][0]["new"], "agent / a (new)", "{gate:?}");
+    }
+    let says = "agent / a (new) vs agent / a (old): not compared: neither side has a case that was not skipped";
+    project.evals(&["compare", "old", "new", "--margin", "0.9"]).exits(0).says(says);
+    // What is skipped on one side only is a gap.
+    run("old", "pp");
+    gates(&project, &["--gate"], 3);
+    project.evals(&["compare", "old", "new", "--margin", "0.9"]).exits(3);
+}
+
+#[test]
+fn where_everything_was_skipped_or_is_in_quarantine_the_comparison_is_open() {
+    let project = Project::new();
+    for name in ["old", "new"] {
+        of_cases(name, &[(2, "u")]).results(skips).write(&project, 0);
+    }
+    let says = "not compared: neither side has a case that was not skipped";
+    project.evals(&["compare", "old", "new"]).exits(3).says(says);
+    project.evals(&["compare", "old", "new", "--gate"]).exits(3).says("gate: inconclusive").says(says);
+    Stored::new("other").case("x", "default", "u").results(skips).write(&project, 0);
+    project.evals(&["compare", "old", "other"]).exits(2).says("have no case in common");
+    for name in ["old", "new"] {
+        let quarantine = json!({"until": "2999-01-01", "why": "w"});
+        of_cases(name, &[(2, "p")]).cases(|it| it["quarantine"] = quarantine.clone()).write(&project, 0);
+    }
+    let says = "not compared, none of 2 cases: it is in quarantine until 2999-01-01: w";
+    project.evals(&["compare", "old", "new"]).exits(3).says(says);
+    project.evals(&["compare", "old", "new", "--gate"]).exits(3).says("gate: inconclusive");
+}

@@ -334,3 +334,56 @@ fn runs_with_several_models_are_joined_by_model() {
     }
     project.evals(&["compare", "one", "three"]).exits(2).says("no harness and model in common");
 }
+
+#[test]
+fn another_model_than_the_requested_one_and_an_unknown_one_are_flagged() {
+    let project = Project::new();
+    let run = |name: &str, answered: Option<&str>| {
+        let mut run = Stored::new(name);
+        for n in 0..8 {
+            run = run.case(&format!("c{n}"), "large", "p");
+        }
+        let answer = |it: &mut serde_json::Value| {
+            if let Some(model) = answered {
+                it["model"]["effective"] = model.into();
+            }
+        };
+        run.results(answer).write(&project, 0);
+    };
+    run("fine", Some("large-1"));
+    run("same", Some("large-1"));
+    run("other", Some("small"));
+    run("silent", None);
+    let says = "look before you trust it: another model answered: large-1 before, small now; agent / large (other): large \
+                was requested, but small answered";
+    project.evals(&["compare", "fine", "other"]).exits(3).says(says);
+    let says =
+        "it is unknown which model answered: agent / large (silent); it may be another one than the requested model";
+    project.evals(&["compare", "fine", "silent"]).exits(3).says("valid, but:").says(says);
+    let found = project.evals(&["compare", "fine", "silent", "--format", "json"]).exits(3).json();
+    let about = |about: &str| found["pairs"][0]["doubts"].as_array().unwrap().iter().any(|it| it["about"] == about);
+    assert!(about("unknown-model") && !about("model"), "{found}");
+    let out = project.evals(&["compare", "fine", "same"]).exits(3).out;
+    assert!(!out.contains("was requested") && !out.contains("unknown which model"), "{out}");
+    project.evals(&["baseline", "set", "other"]).exits(0);
+    let says = "baseline agent / large: large was requested, but small answered";
+    project.evals(&["compare", "fine"]).exits(3).says(says);
+}
+
+#[test]
+fn other_variables_of_the_user_are_flagged_by_their_names() {
+    let project = Project::new();
+    of_cases("plain", &[(8, "pp")]).write(&project, 0);
+    of_cases("effort", &[(8, "pp")]).with("options", json!({"env": ["EFFORT"]})).write(&project, 0);
+    of_cases("same", &[(8, "pp")]).with("options", json!({"env": ["EFFORT"]})).write(&project, 0);
+    let says = "look before you trust it: the variables from `--env` are not the same: none before, EFFORT now";
+    project.evals(&["compare", "plain", "effort"]).exits(3).says(says);
+    assert!(!project.evals(&["compare", "same", "effort"]).exits(3).out.contains("--env"));
+    project.evals(&["baseline", "set", "plain"]).exits(0);
+    project.evals(&["compare", "effort"]).exits(3).says(says);
+    // A baseline of an older version does not have them.
+    let older = project.read("cases/baseline.json").replace("  \"env\": [],\n", "");
+    project.write("cases/baseline.json", &older);
+    project.evals(&["compare", "effort"]).exits(3).says("are not the same: unknown before, EFFORT now");
+    assert!(!project.evals(&["compare", "plain"]).exits(3).out.contains("--env"));
+}

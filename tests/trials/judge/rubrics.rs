@@ -488,7 +488,7 @@ fn what_judges_cost_counts_for_the_budget_of_a_run() {
     let project = at(&service);
     project.case("a", &format!("trials: 5\ngraders: [{TESTED}]"), STEPS);
     let ran = project.evals(&["run", "--jobs", "1", "--max-cost", "0.02", "--no-judge-cache"]);
-    ran.exits(3).says("--max-cost 0.02: 0.0250 US dollars are spent");
+    ran.exits(3).says("--max-cost 0.02: 0.025 US dollars are spent");
 }
 
 #[test]
@@ -500,7 +500,7 @@ fn the_known_cost_of_judges_counts_for_the_budget_although_one_has_no_price() {
     project.case("a", &format!("trials: 5\ngraders: [{rubric}]"), STEPS);
     let ran = project.evals(&["run", "--jobs", "1", "--max-cost", "0.02", "--no-judge-cache"]);
     ran.exits(3)
-        .says("--max-cost 0.02: 0.0250 US dollars are spent")
+        .says("--max-cost 0.02: 0.025 US dollars are spent")
         .says("the cost of 1 attempt is unknown, at least in part");
     let grade = project.result("a/demo/default/1")["grades"][0].clone();
     assert_eq!(grade["judge"]["lower_bounds"], json!(["cost_usd"]), "{grade}");

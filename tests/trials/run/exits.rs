@@ -96,7 +96,7 @@ fn a_spent_budget_starts_nothing_more() {
         project.case(id, "", costly);
     }
     let args = ["run", "--max-cost", "1.00", "--jobs", "1", "--reporter", "json=out.json"];
-    project.evals(&args).exits(3).says("1.5000 US dollars are spent");
+    project.evals(&args).exits(3).says("1.5 US dollars are spent");
     let report: serde_json::Value = serde_json::from_str(&project.read("out.json")).unwrap();
     assert_eq!((&report["summary"]["pass"], &report["summary"]["not_run"]), (&2.into(), &1.into()));
     // An agent whose trial fails by the set-up has spent its money, too.
@@ -109,7 +109,7 @@ fn a_spent_budget_starts_nothing_more() {
         );
         project.case(id, &format!("graders: [{{files: {{equals: {{made: {id}.golden}}}}}}]"), &spoils);
     }
-    project.evals(&args).exits(3).says("1.5000 US dollars are spent");
+    project.evals(&args).exits(3).says("1.5 US dollars are spent");
     let report: serde_json::Value = serde_json::from_str(&project.read("out.json")).unwrap();
     assert_eq!((&report["summary"]["errored"], &report["summary"]["not_run"]), (&2.into(), &1.into()), "{report:#}");
     assert_eq!(report["results"][0]["error"]["category"], "setup", "{report:#}");

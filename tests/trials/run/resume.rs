@@ -260,7 +260,14 @@ fn what_an_interrupted_attempt_had_cost_counts_in_the_resumed_run() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
     std::fs::write(project.path("flag"), "").unwrap();
+    let cost = || {
+        let report = project.evals(&["report", "latest", "--format", "json"]).exits(0).json();
+        (report["columns"][0]["cost_usd"].clone(), report["columns"][0]["cost_unknown"].clone())
+    };
+    assert_eq!(cost(), (3.0.into(), 1.into()), "a report before the trial runs again has the cost, too");
+    project.evals(&["report", "latest"]).exits(0).says("1 trial began and has no result");
     project.evals(&["run", "--resume", "latest"]).exits(3).says("US dollars are spent");
+    assert_eq!(cost(), (3.0.into(), 1.into()));
     project.evals(&["run", "--resume", "latest", "--max-cost", "100"]).exits(0);
     let earlier = project.result("a/paid/default/1")["earlier_attempts"].clone();
     assert_eq!((&earlier["count"], &earlier["cost_usd"]), (&1.into(), &3.0.into()), "{earlier}");
@@ -634,7 +641,7 @@ fn a_run_that_goes_on_has_one_budget_and_takes_what_is_said_now() {
         .exits(3)
         .says("4 trials were not run")
         .says("--max-cost MORE");
-    project.evals(&go_on).exits(3).says("1.2000 US dollars are spent");
+    project.evals(&go_on).exits(3).says("1.2 US dollars are spent");
     assert_eq!(finished(&project).len(), 2, "what was spent before counts");
     project.evals(&[&go_on[..], &["--max-cost", "1.5", "--keep-workspace", "always"]].concat()).exits(3);
     assert_eq!(finished(&project).len(), 3);
