@@ -41,7 +41,8 @@ impl Experiment {
         self.arms.first()
     }
 
-    /// Returns the arm of a column. The second arm of a comparison of an arm with itself has the name `NAME#2`.
+    /// Returns the arm of a column. The column `NAME#2`, the second one of a comparison of an arm with itself, has the
+    /// arm `NAME`.
     pub fn arm(&self, column: &str) -> Option<&Arm> {
         arm_of(&self.arms, column)
     }

@@ -180,7 +180,7 @@ pub struct CellId {
     pub case: String,
     /// Name of the harness.
     pub harness: String,
-    /// Name of the column.
+    /// Name of the arm.
     pub arm: String,
 }
 

@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::Time;
 
-/// The limits of a trial. A limit that is not set does not apply.
+/// The limits of a trial. A limit that is not set does not apply, except `time`, whose default is 30 minutes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{time: 5m}`")]
 pub struct Limits {
-    /// Time from the start of the agent.
+    /// Time from the start of the agent. Default: `30m`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Time>,
     /// Time without any output from the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<Time>,
-    /// Steps: rounds of tool calls.
+    /// Steps. A step is one round of tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
     /// Tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<u64>,
-    /// All tokens.
+    /// Tokens of all kinds, including cached ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Cost in US dollars.
@@ -102,7 +102,7 @@ pub enum OnLimit {
     /// The trial fails.
     #[default]
     Fail,
-    /// The graders judge the work so far.
+    /// The graders grade the work so far.
     Grade,
 }
 

@@ -125,7 +125,7 @@ impl Call {
         }
     }
 
-    /// Returns kind and name for people: once, if the agent calls its tool as the kind is called.
+    /// Returns the kind and the name of the tool for people, or the kind alone if the name is the same word.
     pub fn title(&self) -> String {
         let kind = self.kind.to_string();
         match &self.name {

@@ -184,8 +184,8 @@ fn is_comment(line: &str) -> bool {
     ["#", "//", "/*", "*", "--", "\"\"\"", "'"].iter().any(|start| line.starts_with(start))
 }
 
-/// Returns the code of a line without spaces: what is assigned or returned, or all of it. Returns `None` for a comment, and
-/// for code so short that a prompt may contain it by chance.
+/// Returns the code of a line without spaces: the assigned or returned value, or the whole line. Returns `None` for a
+/// comment, and for code that a prompt may contain by chance: it is short, or has fewer than two operators or brackets.
 fn code(line: &str) -> Option<String> {
     if is_comment(line) {
         return None;

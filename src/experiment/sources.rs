@@ -42,7 +42,8 @@ pub struct Written {
     pub cases: Vec<PathBuf>,
     /// The number of trials of each cell.
     pub trials: Option<u32>,
-    /// The keys that may differ. `None`: every key that a variant of the command line has.
+    /// The keys that may differ between the arms. `None`, for variants of the command line alone: every key in which
+    /// the arms differ.
     pub vary: Option<Vec<String>>,
     /// The baseline, if it is named.
     pub baseline: Option<String>,

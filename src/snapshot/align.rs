@@ -11,8 +11,8 @@ use crate::difference;
 /// The cost of removing or adding a call. Changing a call into another of the same tool costs at most
 /// [`MOST_CHANGED`].
 const CALL: u32 = 100;
-/// The maximum cost of a change: less than removing one call and adding another, but more for two calls, so that an
-/// equal call is preferred.
+/// The maximum cost of changing a call. It is less than the cost of removing one call and adding another (200). Two
+/// changes can cost more than that (300), so that an alignment with an equal call is preferred.
 const MOST_CHANGED: u32 = 150;
 /// The cost of an item that is not a step.
 const OTHER: u32 = 60;

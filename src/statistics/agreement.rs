@@ -11,7 +11,7 @@ use super::means::mean;
 pub struct Kappa {
     /// The share of items on which the judges agree.
     pub observed: f64,
-    /// The share of items on which they would agree by chance.
+    /// The share of items on which the judges would agree by chance.
     pub expected: f64,
     /// `(po - pe) / (1 - pe)`; absent if chance explains all agreement.
     pub kappa: Option<f64>,
