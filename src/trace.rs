@@ -67,7 +67,7 @@ pub struct Header {
     /// started. Absent if it does not report this, and for an agent that gets its prompt over its protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<u64>,
-    /// The time at which the trial began, in RFC 3339 and UTC.
+    /// The time at which the trial's session began, after setup, in RFC 3339 and UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
     /// `false` if the recording has no times; every `at_ms` is 0 then.
@@ -176,7 +176,7 @@ pub struct Agent {
 pub struct Event {
     /// Position in the trace, from 0 without gaps.
     pub seq: u64,
-    /// Milliseconds since the trial began; never decreases.
+    /// Milliseconds since the session began, without setup; never decreases.
     pub at_ms: u64,
     /// The kind of event and its fields.
     #[serde(flatten)]
@@ -455,7 +455,7 @@ pub enum CallStatus {
     Error,
     /// The call was refused.
     Denied,
-    /// The call's turn or its permission request was cancelled.
+    /// The call's turn or its permission request was cancelled, or the agent withdrew the call before a result.
     Cancelled,
     /// The agent did not report the end of the call.
     Unfinished,

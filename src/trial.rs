@@ -49,6 +49,7 @@ mod check_requests;
 mod workspace_gaps;
 pub mod metrics;
 mod read_outside;
+mod refusal;
 mod play;
 mod protected;
 mod idle_time;

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::sub_agents::SubAgents;
-use super::{EndReport, Translate};
+use super::{EndReport, Translate, surrogates};
 use crate::harness::Manifest;
 use crate::trace::Exit;
 use crate::trace::recorder::{DecidedBy, Recorder};
@@ -44,6 +44,7 @@ use prompts::{Echo, Turn};
 use rpc::Message;
 use sessions::Session;
 use terminals::CommandEnd;
+use updates::CutChunk;
 
 /// The maximum number of anomalies that are reported once each; further ones are not reported.
 const MAX_TOLD: usize = 1000;
@@ -64,12 +65,18 @@ pub struct Translator {
     calls: Calls,
     /// The sub-agents that calls of Claude Code started.
     sub_agents: SubAgents,
+    /// True if the agent reported a sub-agent that has a session of its own.
+    has_sub_agent_session: bool,
     requests: Requests,
     /// The error of a failed setup, if no later setup succeeded.
     setup: Option<EndReport>,
     /// The error of an agent that speaks another version of the protocol, from which no session recovers.
     version: Option<EndReport>,
     told: HashSet<String>,
+    /// The current line as [`surrogates::marked`] reads it, if it has unpaired surrogates.
+    marked: Option<Value>,
+    /// The last chunk that ended with half of a character.
+    cut: Option<CutChunk>,
     /// The number of usage reports so far. Some agents send one after each message of the model.
     usage_reports: u64,
 }
@@ -89,10 +96,13 @@ impl Translator {
             echo: Echo::default(),
             calls: Calls::default(),
             sub_agents: SubAgents::default(),
+            has_sub_agent_session: false,
             requests: Requests::default(),
             setup: None,
             version: None,
             told: HashSet::new(),
+            marked: None,
+            cut: None,
             usage_reports: 0,
         }
     }
@@ -153,6 +163,7 @@ impl Translator {
 
 impl Translate for Translator {
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
+        self.marked = surrogates::marked(line.line.trim_start_matches('\u{feff}'));
         for message in rpc::parse(&line.line) {
             self.hear(message, recorder);
         }

@@ -31,8 +31,10 @@ pub(crate) mod outcome;
 mod partial;
 mod pieces;
 mod repeated;
+mod served;
 pub(crate) mod tools;
 mod unknown;
+mod withdrawn;
 
 use background::Tasks;
 use control::Requests;
@@ -43,6 +45,7 @@ use partial::{Streamed, Whole};
 use repeated::Repeated;
 use tools::{BUILT_IN, Kinds};
 use unknown::{foreign, has_calls, lost_text, malformed, shows_other_call, unknown_block};
+use withdrawn::Sent;
 
 /// Types of lines that are known and contain no event.
 const SILENT_TYPES: [&str; 8] = [
@@ -100,6 +103,8 @@ pub struct Translator {
     announced: Hashes,
     /// The open calls, in case another call has the id of one.
     repeated: Repeated,
+    /// The content of the last lines of the model, in case the program withdraws them.
+    sent: Sent,
     /// Hashes of the calls that were reported as refused.
     denied: HashSet<u64>,
     /// Hashes of the user's known prompts, so that an echo does not count as another prompt.
@@ -116,6 +121,8 @@ pub struct Translator {
     sub_agents: SubAgents,
     /// The requests to the user, if the session goes both ways.
     control: Option<Requests>,
+    /// The current line as [`surrogates::marked`] reads it, if it has unpaired surrogates.
+    marked: Option<Value>,
 }
 
 /// The state of the current turn.
@@ -149,6 +156,7 @@ impl Translator {
             blocks: 0,
             announced: Hashes::default(),
             repeated: Repeated::default(),
+            sent: Sent::default(),
             denied: HashSet::new(),
             prompts: HashSet::new(),
             model_answered: false,
@@ -159,6 +167,7 @@ impl Translator {
             sessions: HashSet::new(),
             sub_agents: SubAgents::default(),
             control: None,
+            marked: None,
         }
     }
 
@@ -201,8 +210,15 @@ impl Translator {
     /// Takes a line of the model. Afterwards, the calls of its message have no input: the recorder has them.
     fn assistant(&mut self, line: &mut Line<'_>, text: &str, recorder: &mut Recorder) {
         let Some(mut message) = line.message.0.take() else { return recorder.lost("unknown_line", text) };
+        let calls_before = recorder.call_count();
         self.message(line, &mut message, text, recorder);
         line.message.0 = Some(message);
+        self.sent.end(line);
+        if let Some(task) = line.agent_task.get().filter(|_| line.parent().is_none()) {
+            self.sub_agents.showed_task(task, recorder.call_count().saturating_sub(calls_before));
+        }
+        // A text can be taken out of its message if the next text is in the message, too.
+        self.withdraw(line, recorder);
     }
 
     fn message(&mut self, line: &Line<'_>, message: &mut Message<'_>, text: &str, recorder: &mut Recorder) {
@@ -288,7 +304,10 @@ impl Translator {
                 (0, self.fresh_part())
             }
         };
-        recorder.say(voice, parent.clone(), text.get(from..).unwrap_or_default(), Continuation::Of(part));
+        recorder.say(voice, parent.clone(), text.get(from..).unwrap_or_default(), Continuation::Of(part.clone()));
+        if voice == Voice::Agent {
+            self.sent.text(parent, part, text, recorder);
+        }
     }
 
     fn whole_call(
@@ -310,6 +329,7 @@ impl Translator {
             }
         }
         self.call(parent, message.id.get(), id, name, input, recorder);
+        self.sent.call(id);
     }
 
     fn call(
@@ -406,13 +426,17 @@ impl Translator {
             return recorder.lost("unknown_block", "a result that names no call");
         };
         self.settle_call(id, recorder);
-        if block.content.0.iter().any(|part| part.kind.or_empty() == "text" && part.text.0.is_none()) {
+        let lacks_text = |part: &Block<'_>| part.kind.or_empty() == "text" && part.text.0.is_none();
+        if block.content.0.iter().any(|part| lacks_text(part) || served::lacks_output(part)) {
             recorder.lost("unknown_block", format!("a text in the result of the call {id} is no string"));
         }
         let said = tools::result(id, block, line, alone);
         if block.is_error == Stated::Odd && matches!(said.outcome, ReportedStatus::Ok | ReportedStatus::Failed) {
             // The outcome of the call is unknown: the call stays open, and ends as unfinished.
             return recorder.lost("unknown_status", format!("`is_error` of the call {id} is not a boolean"));
+        }
+        if served::has_unreadable_code(&block.content.0) && said.outcome == ReportedStatus::Ok {
+            return recorder.lost("unknown_status", format!("`return_code` of the call {id} is no whole number"));
         }
         // The line contains one such object, so with several results it is unknown which one it belongs to.
         if let Some(told) = line.tool_use_result.0.as_ref().filter(|_| alone) {
@@ -469,7 +493,10 @@ impl Translator {
                 let (attempt, most) = (count(line.attempt.0), count(line.max_retries.0));
                 recorder.notice("api_retry", format!("attempt {attempt} of {most}: {}{status}", line.error.or_empty()));
             }
-            code if TOLD_SUBTYPES.contains(&code) => recorder.notice(code, text),
+            code if TOLD_SUBTYPES.contains(&code) => {
+                recorder.notice(code, text);
+                self.withdraw(line, recorder);
+            }
             "task_started" | "task_progress" | "task_notification" | "task_updated" => self.task(line, recorder),
             code if SILENT_SUBTYPES.contains(&code) || code.starts_with("task_") || code.starts_with("hook_") => {}
             _ => recorder.notice("unknown_line", text),
@@ -479,9 +506,21 @@ impl Translator {
     /// Takes news of a task in the background, which may be a sub-agent.
     fn task(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
         self.tasks.news(line, recorder);
-        let Some(id) = line.tool_use_id.get() else { return };
-        if background::is_sub_agent(line) || self.sub_agents.is_started(id) {
-            self.sub_agents.reported(id, line.usage.0.as_ref().and_then(|usage| usage.tool_uses.0));
+        let calls = line.usage.0.as_ref().and_then(|usage| usage.tool_uses.0);
+        let task = line.task_id.get();
+        let is_sub_agent = background::is_sub_agent(line);
+        match (line.tool_use_id.get().or_else(|| self.tasks.call(task)), task) {
+            (Some(id), task) => {
+                // Lines before this one may have named the task alone.
+                let was_known = task.is_some_and(|task| self.sub_agents.joins(task, id));
+                if is_sub_agent || was_known || self.sub_agents.is_started(id) {
+                    self.sub_agents.reported_by_task(id, calls);
+                }
+            }
+            (None, Some(task)) if is_sub_agent || self.sub_agents.is_task(task) => {
+                self.sub_agents.reported_task(task, calls);
+            }
+            (None, _) => {}
         }
     }
 
@@ -525,11 +564,13 @@ impl Translate for Translator {
             // A line with a repeated key is still read: the last value counts, as usual in JSON.
             _ => match surrogates::parse(text) {
                 Ok(value @ Value::Object(_)) => {
+                    self.marked = surrogates::marked(text);
                     let text = value.to_string();
                     match serde_json::from_str::<Line<'_>>(&text) {
                         Ok(mut parsed) => self.line(&mut parsed, &text, recorder),
                         Err(_) => recorder.lost("unknown_line", text),
                     }
+                    self.marked = None;
                 }
                 read => malformed(read.ok().as_ref(), text, recorder),
             },

@@ -13,15 +13,15 @@ use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
 use crate::adapter::unknown_block::{
-    are_several_of_one_id, call_blocks, holds_call, ids_of_call, is_known_call, lists_other_call, may_be_answer,
-    may_be_of_call, may_hold, names_a_call,
+    all_calls, are_several_of_one_id, call_blocks, holds_call, ids_of_call, is_known_call, lists_other_call,
+    may_be_answer, may_be_of_call, may_hold, names_a_call,
 };
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
 use crate::harness::stream::Kind;
 use crate::text::first_bytes;
 use crate::trace::Exit;
-use crate::trace::recorder::Recorder;
+use crate::trace::recorder::{QuotedLine, Recorder};
 use crate::values::Pattern;
 use crate::wire::{EngineLine, WireLine};
 
@@ -58,8 +58,18 @@ pub struct Translator {
     not_found: Vec<String>,
     /// The end of standard error.
     stderr: String,
-    /// Calls in content blocks that no rule takes, by their ids, until they are announced, with the text of the notice.
-    awaited: BTreeMap<Vec<String>, String>,
+    /// The lines of standard error for the rules, until the next line of the stream.
+    printed: Vec<String>,
+    /// Calls that no rule takes, by their ids, until they are announced.
+    awaited: BTreeMap<Vec<String>, Awaited>,
+}
+
+/// A call that may still be announced.
+struct Awaited {
+    /// The text of the notice, if the call is not announced.
+    said: String,
+    /// The line that lists the call.
+    line: QuotedLine,
 }
 
 impl Translator {
@@ -75,6 +85,7 @@ impl Translator {
             taken: String::new(),
             not_found: Vec::new(),
             stderr: String::new(),
+            printed: Vec::new(),
             awaited: BTreeMap::new(),
         }
     }
@@ -89,6 +100,7 @@ impl Translator {
     /// lets later rules run, too. Returns what the rules made, or `None` if no rule matches.
     fn run(&mut self, rules: &[Rule], seen: &LineValues<'_>, recorder: &mut Recorder) -> Option<Made> {
         let mut taken: Option<(&Rule, Made)> = None;
+        let before_line = recorder.call_count();
         for rule in rules {
             let held = match &rule.when {
                 Some(when) => when.holds(&seen.scope(&self.kept)),
@@ -110,9 +122,10 @@ impl Translator {
                         for (index, item) in items.iter().enumerate() {
                             let index = json!(index);
                             let seen = seen.within(item, &index);
+                            let before_item = recorder.call_count();
                             let mut made = self.carry_out(rule, &seen, recorder);
-                            if self.tell_left_out(rule, made, &seen, recorder) {
-                                made = Made::OfCall;
+                            if self.tell_left_out(rule, made, before_item, &seen, recorder) {
+                                made = Made::Settled;
                             }
                             of_items = of_items.max(made).max(Made::Other);
                         }
@@ -121,11 +134,11 @@ impl Translator {
                     Ok(Value::Null) | Err(Failed::Absent(_)) => Made::Nothing,
                     Ok(_) => {
                         lose(recorder, &rule.label, "for-each", &Failed::Broken("the value is not a list".to_owned()));
-                        Made::OfCall
+                        Made::Settled
                     }
                     Err(failed) => {
                         lose(recorder, &rule.label, "for-each", &failed);
-                        Made::OfCall
+                        Made::Settled
                     }
                 },
                 None => self.carry_out(rule, seen, recorder),
@@ -136,27 +149,51 @@ impl Translator {
                 break;
             }
         }
-        taken.map(|(rule, made)| if self.tell_left_out(rule, made, seen, recorder) { Made::OfCall } else { made })
+        let (rule, made) = taken?;
+        let is_left_out = self.tell_left_out(rule, made, before_line, seen, recorder);
+        Some(if is_left_out { Made::Settled } else { made })
     }
 
-    /// Records that rules took a line or an item, and made no event of it, or none of the calls that it lists: the manifest
-    /// does not know this form. That is lost only if it may be about a call that the trace does not show. Returns true if it is
-    /// lost.
-    fn tell_left_out(&mut self, rule: &Rule, made: Made, seen: &LineValues<'_>, recorder: &mut Recorder) -> bool {
+    /// Records that rules took a line or an item, and made no event of it, or not of each call that it lists: the manifest
+    /// does not know this form. That is lost only if it may be about a call that the trace does not show. `calls_before` is
+    /// the number of calls announced before the line or the item. Returns true if it is lost.
+    fn tell_left_out(
+        &mut self,
+        rule: &Rule,
+        made: Made,
+        calls_before: u64,
+        seen: &LineValues<'_>,
+        recorder: &mut Recorder,
+    ) -> bool {
         let inner = seen.innermost();
-        let is_left_out = match made {
+        let (is_left_out, what) = match made {
             Made::Nothing => {
                 let named = || names_a_call(inner, recorder);
-                lists_other_call(inner, recorder) || (seen.may_be_of_call() && !named())
+                (lists_other_call(inner, recorder) || (seen.may_be_of_call() && !named()), "no event")
             }
-            Made::Other => lists_other_call(inner, recorder) || !self.await_blocks(inner, rule, recorder),
-            Made::OfCall => false,
+            Made::Other => (lists_other_call(inner, recorder) || !self.await_blocks(inner, rule, recorder), "no call"),
+            Made::Call => {
+                let announced = recorder.call_count().saturating_sub(calls_before);
+                (!self.await_others(inner, rule, announced, recorder), "fewer calls than are listed")
+            }
+            Made::Settled => (false, ""),
         };
         if is_left_out {
-            let what = if made == Made::Nothing { "no event" } else { "no call" };
             recorder.did_unseen("unmapped_line", format!("{} made {what} of {}", rule.label, seen.shown()));
         }
         is_left_out
+    }
+
+    /// Remembers the calls of a line that lists several, of which a rule announced some. `announced` is the number of calls
+    /// that the rules announced. Returns false if a call cannot be recognised later.
+    fn await_others(&mut self, line: &Value, rule: &Rule, announced: u64, recorder: &Recorder) -> bool {
+        let listed = all_calls(line, recorder);
+        let unknown: Vec<&Value> = listed.iter().filter(|call| !is_known_call(call, recorder)).copied().collect();
+        let is_by_other_ids = unknown.len() == listed.len() && (announced == 0 || announced >= unknown.len() as u64);
+        if listed.len() < 2 || is_by_other_ids {
+            return true;
+        }
+        unknown.into_iter().all(|call| self.await_call(call, rule, recorder))
     }
 
     /// Remembers the calls in content blocks of a line that were not announced: an agent may show a message before it
@@ -168,23 +205,26 @@ impl Translator {
             return false;
         }
         blocks.retain(|block| !is_known_call(block, recorder));
-        blocks.into_iter().all(|block| {
-            let ids: Vec<String> = ids_of_call(block).collect();
-            let has_place = self.awaited.len() < MAX_AWAITED || self.awaited.contains_key(&ids);
-            if ids.is_empty() || !has_place {
-                return false;
-            }
-            let said = || format!("{} made no call of {}", rule.label, first_bytes(&block.to_string(), MAX_SHOWN));
-            self.awaited.entry(ids).or_insert_with(said);
-            true
-        })
+        blocks.into_iter().all(|block| self.await_call(block, rule, recorder))
+    }
+
+    /// Remembers a call that was not announced. Returns false if it has no ID, or too many are remembered.
+    fn await_call(&mut self, call: &Value, rule: &Rule, recorder: &Recorder) -> bool {
+        let ids: Vec<String> = ids_of_call(call).collect();
+        let has_place = self.awaited.len() < MAX_AWAITED || self.awaited.contains_key(&ids);
+        if ids.is_empty() || !has_place {
+            return false;
+        }
+        let said = || format!("{} made no call of {}", rule.label, first_bytes(&call.to_string(), MAX_SHOWN));
+        self.awaited.entry(ids).or_insert_with(|| Awaited { said: said(), line: recorder.this_line() });
+        true
     }
 
     /// Records the calls in content blocks that were never announced.
     fn tell_awaited(&mut self, recorder: &mut Recorder) {
-        for (ids, said) in std::mem::take(&mut self.awaited) {
+        for (ids, Awaited { said, line }) in std::mem::take(&mut self.awaited) {
             if !ids.iter().any(|id| recorder.was_announced(id)) {
-                recorder.did_unseen("unmapped_line", said);
+                recorder.about(line, |recorder| recorder.did_unseen("unmapped_line", said));
             }
         }
     }
@@ -204,7 +244,7 @@ impl Translator {
         }
         // A rule without events means to ignore the line, or to keep its values.
         let means_it = rule.emit.is_empty() && rule.rules.is_empty();
-        let mut made = if means_it { Made::OfCall } else { Made::Nothing };
+        let mut made = if means_it { Made::Settled } else { Made::Nothing };
         for event in &rule.emit {
             made = made.max(self.emit(rule, event, seen, recorder));
         }
@@ -222,7 +262,7 @@ impl Translator {
             }
             _ => recorder.notice("unmapped_line", text),
         }
-        Made::OfCall
+        Made::Settled
     }
 
     fn keep(&mut self, rule: &Rule, name: &str, value: Option<Value>, recorder: &mut Recorder) {
@@ -247,7 +287,7 @@ impl Translator {
             Some(Ok(false)) => return Made::Nothing,
             Some(Err(failed)) => {
                 seen.tell_or_lose(recorder, &rule.label, &format!("{}.when", event.kind.word()), &failed);
-                return Made::OfCall;
+                return Made::Settled;
             }
         }
         let mut values = Values::new(event.kind);
@@ -274,8 +314,8 @@ impl Translator {
             Kind::Header | Kind::Message | Kind::Thought | Kind::Plan | Kind::Usage | Kind::Stop => Made::Other,
             // A notice that reports no loss may be about another part of a line that lists calls.
             Kind::Notice if !values.has("lost") => Made::Other,
-            Kind::ToolCall | Kind::ToolResult | Kind::Denied => Made::OfCall,
-            Kind::PermissionRequest | Kind::PermissionResponse | Kind::Notice => Made::OfCall,
+            Kind::ToolCall | Kind::ToolResult | Kind::Denied => Made::Call,
+            Kind::PermissionRequest | Kind::PermissionResponse | Kind::Notice => Made::Settled,
         };
         self.session.event(&mut values, recorder);
         for (field, why) in values.wrong() {
@@ -298,6 +338,15 @@ impl Translator {
             self.taken.push_str(", ");
         }
         self.taken.push_str(label);
+    }
+
+    /// Runs the rules for lines of standard error.
+    fn take_printed(&mut self, recorder: &mut Recorder) {
+        let mapping = self.mapping.clone();
+        for line in std::mem::take(&mut self.printed) {
+            let (work, shown) = (Work::default(), Value::String(line));
+            self.run(&mapping.stderr, &LineValues::new("text", &shown, &work), recorder);
+        }
     }
 
     /// Takes a line that is not a JSON object, with its value if it is other JSON.
@@ -351,8 +400,10 @@ enum Made {
     Nothing,
     /// Only events that are not about a call, such as a text.
     Other,
-    /// An event about a call, a notice that reports a loss, or what the author of the manifest says of the line.
-    OfCall,
+    /// An event of a call.
+    Call,
+    /// A notice that reports a loss, an event about a permission, or what the author of the manifest says of the line.
+    Settled,
 }
 
 /// Records a failure that may have hidden an event.
@@ -410,6 +461,7 @@ impl<'a> LineValues<'a> {
 
 impl Translate for Translator {
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
+        self.take_printed(recorder);
         self.begin();
         let text = line.line.trim_start_matches('\u{feff}').trim();
         if text.is_empty() {
@@ -464,11 +516,23 @@ impl Translate for Translator {
         &self.not_found
     }
 
+    /// Keeps the line if a rule may take it.
+    fn stderr(&mut self, line: &str) {
+        let (work, shown) = (Work::default(), Value::String(line.to_owned()));
+        let seen = LineValues::new("text", &shown, &work);
+        let may_take =
+            |rule: &Rule| rule.when.as_ref().is_none_or(|when| when.holds(&seen.scope(&self.kept)) != Ok(false));
+        if self.mapping.stderr.iter().any(may_take) {
+            self.printed.push(line.to_owned());
+        }
+    }
+
     fn last_words(&mut self, stderr: &str) {
         stderr.trim_end().clone_into(&mut self.stderr);
     }
 
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> EndReport {
+        self.take_printed(recorder);
         self.begin();
         self.tell_awaited(recorder);
         self.session.settle_all(recorder);

@@ -1,6 +1,6 @@
 //! Decides whether a content block or a line of an unknown form may hold text or a call.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -218,6 +218,73 @@ pub(crate) fn lists_other_call(line: &Value, recorder: &Recorder) -> bool {
         Value::Array(items) => items.iter().any(|item| lists_other_call(item, recorder)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
+}
+
+/// Returns the calls that a line lists or holds as content blocks, each once. In a list with an announced call, whatever the
+/// list's name, each entry of the same form is a call.
+pub(crate) fn all_calls<'a>(line: &'a Value, recorder: &Recorder) -> Vec<&'a Value> {
+    let mut found = Vec::new();
+    call_blocks(line, &mut found);
+    listed_calls(line, &mut found);
+    calls_beside_known(line, recorder, &mut found);
+    let (mut objects, mut ids) = (HashSet::new(), HashSet::new());
+    found.retain(|call| {
+        let own: Vec<String> = ids_of_call(call).collect();
+        let is_new = objects.insert(std::ptr::from_ref(*call)) && !own.iter().any(|id| ids.contains(id));
+        ids.extend(own);
+        is_new
+    });
+    found
+}
+
+/// Adds the calls below the keys that list them.
+fn listed_calls<'a>(line: &'a Value, found: &mut Vec<&'a Value>) {
+    match line {
+        Value::Object(map) => map.iter().for_each(|(key, value)| {
+            if LISTS.contains(&key.as_str()) {
+                let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+                found.extend(items.iter().filter(|item| is_call(item)));
+            }
+            listed_calls(value, found);
+        }),
+        Value::Array(items) => items.iter().for_each(|item| listed_calls(item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Adds the entries of lists that have the form of an announced call in the same list.
+fn calls_beside_known<'a>(line: &'a Value, recorder: &Recorder, found: &mut Vec<&'a Value>) {
+    match line {
+        // The arguments of a call may be a list whose entries have short ids, such as a plan.
+        Value::Object(map) => map
+            .iter()
+            .filter(|(key, _)| !ARGUMENTS.contains(&key.as_str()))
+            .for_each(|(_, value)| calls_beside_known(value, recorder, found)),
+        Value::Array(items) => {
+            let is_known = |item: &&Value| describes_call(item) && is_known_call(item, recorder);
+            let forms: HashSet<_> = items.iter().filter(is_known).filter_map(form).collect();
+            let is_of_form = |item: &&Value| form(item).is_some_and(|form| forms.contains(&form));
+            if !forms.is_empty() {
+                found.extend(items.iter().filter(is_of_form));
+            }
+            items.iter().for_each(|item| calls_beside_known(item, recorder, found));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Returns true if an object has the name or the arguments of a call.
+fn describes_call(value: &Value) -> bool {
+    const NAMES: [&str; 6] = ["name", "tool", "tool_name", "toolName", "function", "rawInput"];
+    value.as_object().is_some_and(|map| ARGUMENTS.iter().chain(&NAMES).any(|key| map.contains_key(*key)))
+}
+
+/// Returns the form of an object: its type and its keys.
+fn form(value: &Value) -> Option<(Option<&str>, Vec<&str>)> {
+    let map = value.as_object()?;
+    let mut keys: Vec<&str> = map.keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    Some((map.get("type").and_then(Value::as_str), keys))
 }
 
 /// Returns true if an object has a part of a call besides its name.

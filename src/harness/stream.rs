@@ -21,8 +21,8 @@ pub struct Rule {
     /// The name of the rule in notices and in `import --explain`. Default: its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The input of the rule: a `line` of JSON, a `text` that is not JSON, or the `end` of a stream that did
-    /// not report how it ended.
+    /// The input of the rule: a `line` of JSON, a `text` that is not JSON, a line of `stderr`, or the `end` of a
+    /// stream that did not report how it ended.
     #[serde(default, skip_serializing_if = "On::is_line")]
     pub on: On,
     /// The condition of the rule. Default: always. A condition that reads a missing key is false.
@@ -62,6 +62,8 @@ pub enum On {
     Line,
     /// A line that does not contain a JSON object, as `text`.
     Text,
+    /// A line that the program printed on standard error, as `text`.
+    Stderr,
     /// The end of a stream that did not report how it ended; `exit` is the exit code of the process, or null if
     /// unknown.
     End,

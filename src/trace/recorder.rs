@@ -10,12 +10,17 @@ use std::collections::{HashMap, HashSet, VecDeque};
 mod bounds;
 mod calls;
 mod input;
+mod quoted;
+mod withdrawn;
 
 pub use bounds::is_empty;
 pub use input::{Answered, Asking, CallSaid, Continuation, DecidedBy, ReportedStatus, ResultSaid, Voice};
+pub use quoted::QuotedLine;
+pub use withdrawn::SentText;
 
 use bounds::{hash_in, push_bounded, shorten};
 use calls::{EndedCall, EndedEarly, OpenCall, OpenRequest, Step};
+use withdrawn::Withdrawn;
 
 use super::hashes::Hashes;
 use super::usage::{self, UsageTotal};
@@ -34,6 +39,12 @@ const MAX_LINKS: u64 = 1000;
 pub const FOLLOWED_LINK: &str = "followed_link";
 /// The code of the notice about a turn in which the agent showed nothing: the next prompt is in the same message.
 pub const SILENT_TURN: &str = "silent_turn";
+
+/// The empty line between separate blocks and messages of one text.
+const APART: &str = "\n\n";
+
+/// The maximum number of parts of one text that are known apart. Beyond that, no part can be taken out.
+const MAX_PARTS: usize = 10_000;
 
 /// The bytes of a line that a notice about it quotes.
 const QUOTED: usize = 120;
@@ -103,6 +114,12 @@ pub struct Recorder {
     answer_part: Option<String>,
     /// The answer at the end of the last turn; late text may add to it and does not remove it.
     answered: String,
+    /// The number of the event with which the answer begins, and the same of `answered`.
+    answer_from: u64,
+    answered_from: u64,
+    /// The last text of the main agent that it withdrew and that stays in its message: the number of the last event when it
+    /// was complete, and the line that withdrew it.
+    withdrawn: Option<(u64, QuotedLine)>,
     cut_bytes: u64,
     activity: u64,
     turns: u64,
@@ -128,8 +145,12 @@ struct OpenText {
     speaker: Speaker,
     /// The ID of the last part.
     part: Option<String>,
+    /// The parts that are set apart in this event: their IDs, and the length of the text before each.
+    parts: Vec<(Option<String>, usize)>,
     /// The final answer before this text, if this text continues the last part of that answer. Else empty.
     before: String,
+    /// The withdrawn text that is alone in this event.
+    withdrawn: Option<Withdrawn>,
 }
 
 #[derive(PartialEq)]
@@ -198,6 +219,9 @@ impl Recorder {
             answer: String::new(),
             answer_part: None,
             answered: String::new(),
+            answer_from: 0,
+            answered_from: 0,
+            withdrawn: None,
             cut_bytes: 0,
             activity: 0,
             turns: 0,
@@ -432,11 +456,23 @@ impl Recorder {
                 (Continuation::Of(id), Some(last)) => id != last,
                 (Continuation::Of(_), None) | (Continuation::Chunk, _) => false,
             };
-            if let Continuation::Of(id) = part {
-                open.part = Some(id);
+            let begins = apart || open.parts.is_empty();
+            let id = match part {
+                Continuation::Of(id) => Some(id),
+                Continuation::Block | Continuation::Chunk => None,
+            };
+            if id.is_some() {
+                open.part.clone_from(&id);
             }
             let slot = open.slot;
+            let length = self.text_of(slot).len();
+            if let Some(open) = self.text.as_mut().filter(|open| begins && open.parts.len() < MAX_PARTS) {
+                open.parts.push((id, length));
+            }
             self.extend_text(slot, text, apart);
+            if apart {
+                self.take_out_first();
+            }
             return;
         }
         let mut kept = String::new();
@@ -456,17 +492,29 @@ impl Recorder {
             Continuation::Of(id) => Some(id),
             Continuation::Block | Continuation::Chunk => None,
         };
-        let is_answer = speaker == Speaker::of(Voice::Agent, None) && !self.answer.is_empty();
-        let continues = is_answer && part.is_some() && part == self.answer_part;
+        let is_answer = speaker == Speaker::of(Voice::Agent, None);
+        let continues = is_answer && !self.answer.is_empty() && part.is_some() && part == self.answer_part;
+        if is_answer && !continues {
+            self.answer_from = slot;
+        }
         let before = if continues { std::mem::take(&mut self.answer) } else { String::new() };
-        self.text = Some(OpenText { slot, speaker, part, before });
+        // A part that continues an earlier event is not whole in this one.
+        let parts = vec![(part.clone().filter(|_| !continues), 0)];
+        self.text = Some(OpenText { slot, speaker, part, parts, before, withdrawn: None });
     }
 
     /// Removes the end of a text that the agent takes back. Returns false if the text is not open any more or does not end
     /// so: then it stays. `part` is the part to which the end belongs.
     pub fn take_back(&mut self, voice: Voice, parent: Option<&String>, part: &str, end: &str) -> bool {
+        self.take_end(voice, parent, Some(part), end)
+    }
+
+    /// Removes the end of the text that can still grow, if it is a text of this speaker, ends so, and its last part is
+    /// `part`. Without a `part`, any part is meant.
+    fn take_end(&mut self, voice: Voice, parent: Option<&String>, part: Option<&str>, end: &str) -> bool {
         let is_open = |open: &OpenText| {
-            open.speaker.voice == voice && open.speaker.parent.as_ref() == parent && open.part.as_deref() == Some(part)
+            let is_part = part.is_none() || open.part.as_deref() == part;
+            open.speaker.voice == voice && open.speaker.parent.as_ref() == parent && is_part
         };
         let Some(slot) = self.text.as_ref().filter(|open| is_open(open)).map(|open| open.slot) else { return false };
         let kept = match self.body(slot) {
@@ -477,6 +525,19 @@ impl Recorder {
         let Some(length) = kept.strip_suffix(end).map(str::len) else { return false };
         kept.truncate(length);
         true
+    }
+
+    /// Completes a character that was cut between two pieces of a text: `whole` takes the place of the U+FFFD at the end of
+    /// the first piece. If another event came in between, the first piece stays as it is, and a notice reports the loss.
+    pub fn complete(&mut self, voice: Voice, parent: Option<String>, whole: char, part: Continuation) {
+        let id = match &part {
+            Continuation::Of(id) => Some(id.as_str()),
+            Continuation::Block | Continuation::Chunk => None,
+        };
+        if !self.take_end(voice, parent.as_ref(), id, "\u{fffd}") {
+            self.lost_text("cut_character", "another event came between the pieces of a text that hold a character");
+        }
+        self.say(voice, parent, whole.encode_utf8(&mut [0; 4]), part);
     }
 
     /// Begins a turn at the user's prompt, and returns true if it is a further one. The pieces of one prompt begin only one
@@ -520,7 +581,11 @@ impl Recorder {
                 }
                 let message = Message { role, text: String::new(), attachments: Vec::new() };
                 let slot = self.push_open(Body::Message(message), speaker.parent.clone());
-                self.text = Some(OpenText { slot, speaker, part: None, before: String::new() });
+                if speaker == Speaker::of(Voice::Agent, None) {
+                    self.answer_from = slot;
+                }
+                let (parts, before) = (Vec::new(), String::new());
+                self.text = Some(OpenText { slot, speaker, part: None, parts, before, withdrawn: None });
                 slot
             }
         };
@@ -658,6 +723,7 @@ impl Recorder {
     pub fn end_turn(&mut self, cancelled: bool) {
         self.turns += 1;
         self.answered = self.answer().into_owned();
+        self.answered_from = self.answer_from;
         self.mark_end();
         if cancelled {
             self.cancel_open();
@@ -667,7 +733,7 @@ impl Recorder {
             step.has_result = true;
         }
         self.release_early();
-        self.end_open(|call| call.rejected || call.is_cancelled());
+        self.end_open(|call| call.rejected || call.is_cancelled() || call.withdrawn);
     }
 
     /// Returns the number of turns that ended.
@@ -708,6 +774,9 @@ impl Recorder {
             }
         }
         self.close_text();
+        if stop.output.is_none() {
+            self.tell_withdrawn_answer();
+        }
         self.line = None;
         self.quote.clear();
         let mut codes: Vec<_> = self.notices.iter().filter(|(_, n)| **n > MAX_NOTICES).collect();
@@ -766,7 +835,7 @@ impl Recorder {
             _ => return,
         };
         if apart && !kept.is_empty() {
-            kept.push_str("\n\n");
+            kept.push_str(APART);
         }
         let cut = push_bounded(kept, text);
         self.cut_bytes += cut;
@@ -788,12 +857,16 @@ impl Recorder {
         if let Some(slot) = self.slot(open.slot) {
             slot.open = false;
         }
+        if let Some(withdrawn) = open.withdrawn {
+            self.tell_that_stays(withdrawn);
+        }
     }
 
     fn text_of(&self, slot: u64) -> &str {
         let slot = slot.checked_sub(self.first).and_then(|n| self.slots.get(n as usize));
         match slot.map(|slot| &slot.event.body) {
             Some(Body::Message(message)) => &message.text,
+            Some(Body::Thought { text }) => text,
             _ => "",
         }
     }

@@ -703,6 +703,53 @@ fn a_report_of_more_calls_of_a_sub_agent_than_are_shown_counts_in_every_form() {
 }
 
 #[test]
+fn a_sub_agent_whose_task_names_no_call_is_not_passed_over() {
+    let end = r#"{"type":"result","subtype":"success","is_error":false,"result":"A"}"#;
+    let started = |kind: &str| {
+        format!(r#"{{"type":"system","subtype":"task_started","task_id":"b","task_type":"{kind}","description":"x"}}"#)
+    };
+    let ended = |more: &str| {
+        format!(r#"{{"type":"system","subtype":"task_notification","task_id":"b","status":"completed"{more}}}"#)
+    };
+    let calls = |more: &str| {
+        let call = r#"{"type":"tool_use","id":"t5","name":"Bash","input":{"command":"ls"}}"#;
+        format!(r#"{{"type":"assistant",{more},"message":{{"id":"m5","model":"x","content":[{call}]}}}}"#)
+    };
+    let (agent, shell, of_call) = ("local_agent", "local_bash", r#""parent_tool_use_id":"t1""#);
+    let named_task = started(agent).replace(r#""task_id":"b""#, r#""task_id":"c","tool_use_id":"t1""#);
+    let hidden = [("hidden_sub_agent".to_owned(), "call".to_owned())];
+    for (tool, lines, expected) in [
+        ("Bash", vec![started(agent), ended(r#","usage":{"tool_uses":3}"#)], &hidden[..]),
+        ("Bash", vec![started(agent), ended("")], &hidden),
+        ("Bash", vec![started(agent)], &hidden),
+        ("Bash", vec![started(agent), ended(r#","usage":{"tool_uses":0}"#)], &[]),
+        ("Bash", vec![started(shell), ended(r#","usage":{"tool_uses":3}"#)], &[]),
+        ("Bash", vec![started(agent), calls(r#""agent_id":"b""#), ended(r#","usage":{"tool_uses":1}"#)], &[]),
+        ("Bash", vec![started(agent), calls(r#""agent_id":"b""#), ended(r#","usage":{"tool_uses":2}"#)], &hidden),
+        // The call is named later.
+        (
+            "Agent",
+            vec![
+                started(agent),
+                calls(r#""parent_tool_use_id":"t1""#),
+                ended(r#","tool_use_id":"t1","usage":{"tool_uses":1}"#),
+            ],
+            &[],
+        ),
+        // The call is never named, and the only call that can have started the task shows as much.
+        ("Agent", vec![started(agent), calls(of_call), ended(r#","usage":{"tool_uses":1}"#)], &[]),
+        ("Agent", vec![started(agent), calls(of_call), ended("")], &[]),
+        ("Agent", vec![started(agent), calls(of_call), ended(r#","usage":{"tool_uses":2}"#)], &hidden),
+        // Another task names that call.
+        ("Agent", vec![named_task, calls(of_call), started(agent), ended(r#","usage":{"tool_uses":1}"#)], &hidden),
+    ] {
+        let trace = imported(&session_with(tool, "{}", &format!("{}\n{end}", lines.join("\n"))));
+        laws::assert_lawful(&trace);
+        assert_eq!(lost(&trace), expected, "{tool} {lines:?}\n{trace}");
+    }
+}
+
+#[test]
 fn what_only_the_result_line_shows_is_not_passed_over() {
     let unseen = ("unseen_search".to_owned(), "call".to_owned());
     for (tool, fields, expected) in [

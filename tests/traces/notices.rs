@@ -209,6 +209,13 @@ fn each_code_quotes_its_line() {
             "api_retry",
             vec![json!({"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 3, "error": "x"})],
         ),
+        (
+            "withdrawn_message",
+            vec![
+                json!({"type": "assistant", "uuid": "u", "message": {"id": "m", "content": [{"type": "tool_use", "id": "c", "name": "Read"}]}}),
+                json!({"type": "assistant", "uuid": "v", "supersedes": ["u"], "message": {"id": "n", "content": [{"type": "text", "text": "x"}]}}),
+            ],
+        ),
     ];
     for (code, lines) in claude {
         let found = of_claude(lines);

@@ -685,6 +685,68 @@ fn a_summary_without_usage_makes_the_totals_of_pi_lower_bounds() {
 }
 
 #[test]
+fn calls_of_scripts_and_all_usage_of_pi_are_shown() {
+    let resumed = fs::read_to_string(recorded("pi/resumed.jsonl")).unwrap();
+    let last: Value = serde_json::from_str(resumed.trim_end().lines().last().unwrap()).unwrap();
+    let usage = |total: u64| {
+        json!({"input": total, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": total,
+            "cost": {"total": 0.5}})
+    };
+    let call = json!({"type": "toolCall", "id": "c", "name": "codemode", "arguments": {"script": "s"}});
+    // What a session with this result of a script, and this line after it, shows in addition.
+    let with = |more: &Value, line: &Value| {
+        let mut result = json!({"role": "toolResult", "toolCallId": "c", "toolName": "codemode",
+            "content": [{"type": "text", "text": "done"}], "isError": false});
+        result.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let asks =
+            json!({"role": "assistant", "content": [call], "model": "m", "usage": usage(10), "stopReason": "toolUse"});
+        let system = json!({"role": "system", "content": "", "toolsAdded": [{"name": "read"}]});
+        let mut entries = [
+            json!({"type": "message", "message": system}),
+            json!({"type": "message", "message": asks}),
+            json!({"type": "message", "message": result}),
+            line.clone(),
+        ];
+        let mut before = last["id"].clone();
+        for (number, entry) in entries.iter_mut().enumerate() {
+            entry["id"] = json!(format!("added{number}"));
+            entry["timestamp"] = json!("2026-11-23T20:00:00.000Z");
+            entry["parentId"] = std::mem::replace(&mut before, entry["id"].clone());
+        }
+        lines(imported((resumed.clone() + &text_of(&entries)).as_bytes(), &[]))
+    };
+    let none = json!({"type": "session_info", "name": "n"});
+    let inner = json!([
+        {"id": "c/1", "name": "bash", "arguments": {"command": "rm -rf build"}, "status": "ok"},
+        {"id": "c/2", "name": "bash", "argumentsBytes": 9000, "status": "error", "error": "no"},
+    ]);
+    let complete = json!({"nestedCalls": {"calls": inner, "complete": true}, "usage": usage(400)});
+    let trace = with(&complete, &json!({"type": "usage", "kind": "cache_warm", "model": "m", "usage": usage(5000)}));
+    assert!(losses(&trace).is_empty(), "{trace:?}");
+    let calls: Vec<Value> = of(&trace, "tool_call")
+        .iter()
+        .filter(|call| call["parent"] == "c")
+        .map(|call| json!([call["call"], call["kind"], call["input"]]))
+        .collect();
+    assert_eq!(calls, [json!(["c/1", "execute", {"command": "rm -rf build"}]), json!(["c/2", "execute", null])]);
+    let statuses: Vec<&Value> =
+        of(&trace, "tool_result").into_iter().filter(|it| it["parent"] == "c").map(|it| &it["status"]).collect();
+    assert_eq!(statuses, ["ok", "error"]);
+    let used: Vec<u64> = of(&trace, "usage").iter().map(|it| it["total_tokens"].as_u64().unwrap()).collect();
+    assert!(used.ends_with(&[10, 400, 5000]), "{used:?}");
+    // A list that is not complete, a script without a list, and lines of unknown types.
+    let part = json!({"nestedCalls": {"calls": inner, "complete": false}});
+    assert_eq!(losses(&with(&part, &none)), [("unshown_action", "call")]);
+    assert_eq!(losses(&with(&json!({}), &none)), [("hidden_sub_agent", "call")]);
+    let trace = with(&complete, &json!({"type": "usage", "kind": "cache_warm"}));
+    assert!(codes(&trace).contains(&"usage_incomplete"));
+    let unknown = json!({"type": "context_answer", "content": "I deleted src"});
+    assert_eq!(losses(&with(&complete, &unknown)), [("unknown_line", "line")]);
+    let edit = json!({"type": "context_edit", "targetId": "x", "replacement": null});
+    assert!(losses(&with(&complete, &edit)).is_empty());
+}
+
+#[test]
 fn errors_in_the_rules_of_session_files_have_their_place() {
     let manifest = |keys: &str| {
         let project = Project::new();
@@ -928,6 +990,13 @@ fn news_of_the_program_after_the_last_text_of_gemini_ends_the_session() {
     let cancelled = stop(&with(&[news("info", "Request cancelled.")]));
     assert_eq!(cancelled["reason"], "cancelled");
     assert_eq!(stop(&with(&[news("info", "Update available.")]))["reason"], "end_turn");
+    for limit in [
+        "A potential loop was detected. This can happen due to repetitive tool calls or other model behavior.",
+        "The session has reached the maximum number of turns: 3. Please update this limit in your setting.json file.",
+    ] {
+        let limited = stop(&with(&[news("info", limit)]));
+        assert_eq!((&limited["reason"], &limited["detail"]), (&json!("max_turns"), &json!(limit)));
+    }
     // The model was asked again and answered.
     let mut answer = all.iter().rfind(|line| line["type"] == "gemini").unwrap().clone();
     answer["id"] = json!("again");
@@ -1159,4 +1228,155 @@ fn an_output_that_quotes_a_rejection_is_none() {
     let own = "The user rejected permission to use this specific tool call";
     assert_eq!(opencode(&format!("{own}.")), "denied");
     assert_eq!(opencode(&format!("no file {own}.")), "error");
+}
+
+/// A line of a session file of Codex.
+fn of_codex(kind: &str, payload: Value) -> Value {
+    json!({"timestamp": "2026-11-23T19:17:13.400Z", "type": kind, "payload": payload})
+}
+
+/// The trace of a session of Codex with these lines after its first.
+fn codex_session(more: &[Value]) -> Vec<Value> {
+    let mut all = vec![of_codex("session_meta", json!({"id": "s", "cwd": "/w", "cli_version": "0.169.0"}))];
+    all.extend_from_slice(more);
+    lines(imported(text_of(&all).as_bytes(), &[]))
+}
+
+#[test]
+fn the_summary_of_a_compaction_of_codex_is_no_answer() {
+    let text = |role: &str, text: &str| {
+        let content = json!([{"type": "output_text", "text": text}]);
+        of_codex("response_item", json!({"type": "message", "role": role, "content": content}))
+    };
+    let call = json!({"type": "function_call", "name": "exec_command", "arguments": "{}", "call_id": "c"});
+    let output = json!({"type": "function_call_output", "call_id": "c", "output": "Wall time: 1.0 seconds\nOutput:\n"});
+    let mut summary = text("assistant", "I did a.");
+    summary["metadata"] = json!({"compaction_output": true});
+    let compacted = of_codex("compacted", json!({"message": "Here is the summary: I did a."}));
+    let mut all = vec![text("user", "Do it."), of_codex("response_item", call), of_codex("response_item", output)];
+    all.extend([summary, compacted]);
+    let said = |trace: &[Value]| -> Vec<String> {
+        let by_agent = of(trace, "message").into_iter().filter(|message| message["role"] == "agent");
+        by_agent.map(|message| message["text"].as_str().unwrap().to_owned()).collect()
+    };
+    let cut = codex_session(&all);
+    assert_eq!((said(&cut), &cut.last().unwrap()["reason"]), (vec![], &json!("crashed")));
+    assert_eq!(codes(&cut), ["compact_summary", "compact_summary"]);
+    all.push(text("assistant", "42"));
+    let whole = codex_session(&all);
+    assert_eq!((said(&whole), &whole.last().unwrap()["output"]), (vec!["42".to_owned()], &json!("42")));
+}
+
+#[test]
+fn a_script_of_codex_shows_how_it_ended_and_what_it_called() {
+    let script = |text: &str, output: &[&str], items: &[Value]| {
+        let call = json!({"type": "custom_tool_call", "name": "exec", "call_id": "c", "input": text});
+        let blocks: Vec<Value> = output.iter().map(|text| json!({"type": "input_text", "text": text})).collect();
+        let output = json!({"type": "custom_tool_call_output", "call_id": "c", "output": blocks});
+        let ended = |item: &Value| of_codex("event_msg", json!({"type": "item_completed", "item": item}));
+        let mut all = vec![of_codex("response_item", call)];
+        all.extend(items.iter().map(ended));
+        all.push(of_codex("response_item", output));
+        codex_session(&all)
+    };
+    let told = |trace: &[Value]| -> Vec<Value> {
+        let calls = of(trace, "tool_call");
+        let of_result = |result: &Value| {
+            let call = calls.iter().find(|call| call["call"] == result["call"]).unwrap();
+            json!([call["name"], call["kind"], call["parent"], result["status"], result["exit_code"]])
+        };
+        of(trace, "tool_result").into_iter().map(of_result).collect()
+    };
+    let done = "Script completed\nWall time 0.3 seconds\nOutput:\n";
+    let failed = "Script failed\nWall time 0.3 seconds\nOutput:\n";
+    let command = json!({"type": "CommandExecution", "id": "exec-1", "command": ["/bin/bash", "-lc", "pytest -q"],
+        "cwd": "file:///w", "status": "failed", "aggregated_output": "no", "exit_code": 1});
+    let change = json!({"type": "FileChange", "id": "exec-2", "status": "completed", "stdout": "M secret/z",
+        "changes": {"/w/a": {"type": "update", "unified_diff": "", "move_path": "/w/secret/z"}}});
+    let ran = script("await tools.exec_command({cmd: \"pytest -q\"})", &[failed, "Script error:\nboom"], &[command]);
+    let inner = json!(["exec_command", "execute", "c", "error", 1]);
+    assert_eq!(told(&ran), [inner, json!(["exec", "other", null, "error", null])]);
+    assert_eq!(of(&ran, "tool_call")[1]["input"], json!({"cmd": "pytest -q"}));
+    assert!(losses(&ran).is_empty(), "{ran:?}");
+    let moved = script("await tools.apply_patch(\"x\")", &[done, "ok"], &[change]);
+    let inner = json!(["apply_patch", "edit", "c", "ok", null]);
+    assert_eq!(told(&moved), [inner, json!(["exec", "other", null, "ok", null])]);
+    assert_eq!(of(&moved, "tool_call")[1]["locations"], json!([{"path": "/w/a"}, {"path": "/w/secret/z"}]));
+    // A command that the program refused is shown by the error alone.
+    let refused = r#"exec_command failed: CreateProcess { message: "Rejected(\"`/bin/bash -lc 'rm -rf keep'` rejected: not permitted\")" }"#;
+    let refused = script("await tools.exec_command(x)", &[failed, &format!("Script error:\n{refused}")], &[]);
+    let inner = json!(["exec_command", "execute", "c", "denied", null]);
+    assert_eq!(told(&refused), [inner, json!(["exec", "other", null, "error", null])]);
+    assert_eq!(of(&refused, "tool_call")[1]["input"], json!({"cmd": "/bin/bash -lc 'rm -rf keep'"}));
+    // Calls of other tools are in no line, and another sentence is no success.
+    assert_eq!(losses(&script("await tools.view_image({path: \"a\"})", &[done], &[])), [("unshown_action", "call")]);
+    let other = json!({"type": "WebSearch", "id": "exec-3", "query": "q"});
+    assert_eq!(losses(&script("text(1)", &[done], &[other])), [("unshown_action", "call")]);
+    let unknown = script("text(1)", &["Script vanished\n"], &[]);
+    assert_eq!(told(&unknown), [json!(["exec", "other", null, "unfinished", null])]);
+    // A list of tools is no action.
+    let tools = json!({"type": "additional_tools", "role": "developer", "tools": [{"type": "custom", "name": "exec"}]});
+    assert_eq!(codes(&codex_session(&[of_codex("response_item", tools)])), [""; 0]);
+}
+
+#[test]
+fn a_sentence_of_codex_in_place_of_a_result_is_no_success() {
+    let status = |name: &str, output: Value| {
+        let call = json!({"type": "function_call", "name": name, "arguments": "{}", "call_id": "c"});
+        let output = json!({"type": "function_call_output", "call_id": "c", "output": output});
+        let trace = codex_session(&[of_codex("response_item", call), of_codex("response_item", output)]);
+        of(&trace, "tool_result")[0]["status"].as_str().unwrap().to_owned()
+    };
+    for (name, output, expected) in [
+        ("view_image", json!("unable to locate image at `/w/a.png`: No such file or directory (os error 2)"), "error"),
+        ("view_image", json!("a sentence of a later version"), "unfinished"),
+        ("view_image", json!([{"type": "input_image", "image_url": "data:image/png;base64,AA"}]), "ok"),
+        ("view_image", json!("attached local image path"), "ok"),
+        ("spawn_agent", json!("collab spawn failed: agent thread limit reached"), "error"),
+        ("spawn_agent", json!("{\"task_name\":\"/root/kid\"}"), "ok"),
+        ("close_agent", json!("agent with id 7 not found"), "error"),
+        ("send_message", json!(""), "ok"),
+        ("update_plan", json!("Plan updated"), "ok"),
+        ("mcp__a__b", json!("unable to locate image at `x`"), "ok"),
+    ] {
+        assert_eq!(status(name, output.clone()), expected, "{name} {output}");
+    }
+}
+
+#[test]
+fn a_sub_agent_of_copilot_neither_prompts_nor_answers_for_the_main_agent() {
+    let line = |n: u32, kind: &str, agent: Value, data: Value| {
+        let time = format!("2026-11-29T10:00:{n:02}.000Z");
+        json!({"type": kind, "id": format!("l{n}"), "timestamp": time, "agentId": agent, "data": data})
+    };
+    let said =
+        |text: &str, calls: Value| json!({"messageId": text, "content": text, "model": "big", "toolRequests": calls});
+    let task = json!([{"toolCallId": "t", "name": "task", "arguments": {"prompt": "look"}}]);
+    let result = json!({"toolCallId": "t", "success": true, "result": {"content": "I looked."}});
+    let all = [
+        line(0, "session.start", Value::Null, json!({"sessionId": "s", "selectedModel": "big"})),
+        line(1, "user.message", Value::Null, json!({"content": "Do it."})),
+        line(2, "assistant.message", Value::Null, said("", task)),
+        line(3, "subagent.started", json!("k"), json!({"toolCallId": "t", "agentName": "kid"})),
+        line(4, "session.model_change", json!("k"), json!({"newModel": "small"})),
+        line(5, "user.message", json!("k"), json!({"content": "look"})),
+        line(6, "assistant.message", json!("k"), said("I looked.", json!([]))),
+        line(7, "tool.execution_complete", Value::Null, result),
+        line(8, "assistant.message", Value::Null, said("Done.", json!([]))),
+    ];
+    let content = |lines: &[Value]| lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+    let whole = lines(imported(content(&all).as_bytes(), &[]));
+    assert_eq!(whole[0]["model"]["effective"], "big");
+    let prompts: Vec<Value> = of(&whole, "message")
+        .iter()
+        .filter(|it| it["role"] == "user")
+        .map(|it| json!([it["text"], it["parent"]]))
+        .collect();
+    assert_eq!(prompts, [json!(["Do it.", null]), json!(["look", "t"])]);
+    assert_eq!(
+        (&whole.last().unwrap()["reason"], &whole.last().unwrap()["output"]),
+        (&json!("end_turn"), &json!("Done."))
+    );
+    let cut = lines(imported(content(&all[..7]).as_bytes(), &[]));
+    assert_eq!(cut.last().unwrap()["reason"], "crashed");
 }

@@ -15,8 +15,13 @@ use crate::project;
 /// Imports lines of an agent, and returns the events.
 fn events(adapter: Adapter, manifest: &Manifest, lines: &[Value]) -> Vec<Value> {
     let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    events_of_text(adapter, manifest, &text.join("\n"))
+}
+
+/// Imports the text of an agent's lines, and returns the events.
+fn events_of_text(adapter: Adapter, manifest: &Manifest, text: &str) -> Vec<Value> {
     let mut events = Vec::new();
-    let header = import(adapter, manifest, true, text.join("\n").as_bytes(), |event| write_event(&mut events, &event));
+    let header = import(adapter, manifest, true, text.as_bytes(), |event| write_event(&mut events, &event));
     let mut trace = Vec::new();
     write_header(&mut trace, &header.unwrap()).unwrap();
     trace.extend(events);
@@ -114,6 +119,248 @@ fn a_text_of_an_unknown_type_in_a_result_of_claude_code_is_output() {
     assert_eq!(ended["output"], "ran\n2 FAILED");
 }
 
+/// Returns the first event of a type.
+fn first<'a>(events: &'a [Value], kind: &str) -> &'a Value {
+    events.iter().find(|event| event["type"] == kind).unwrap()
+}
+
+#[test]
+fn a_result_of_a_tool_of_the_service_has_the_outcome_and_the_output_inside_it() {
+    let ran = |tool: &str, inner: Value| {
+        let call = json!({"type": "server_tool_use", "id": "s", "name": tool, "input": {"command": "pytest -q"}});
+        let told = json!({"type": format!("{tool}_tool_result"), "tool_use_id": "s", "content": inner});
+        claude(&[assistant("m", json!([call, told])), result(json!({}))])
+    };
+    let exits = |kind: &str, code: Value| {
+        let (stdout, stderr) = ("1 failed", "Traceback");
+        json!({"type": kind, "stdout": stdout, "stderr": stderr, "return_code": code, "content": []})
+    };
+    let error = |kind: &str, code: &str| json!({"type": kind, "error_code": code});
+    let page = json!({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "page"}});
+    let both = "1 failed\nTraceback";
+    for (tool, inner, status, output, exit_code) in [
+        ("bash_code_execution", exits("bash_code_execution_result", json!(1)), "error", both, json!(1)),
+        ("bash_code_execution", exits("bash_code_execution_result", json!(0)), "ok", both, json!(0)),
+        ("code_execution", exits("code_execution_result", json!(2)), "error", both, json!(2)),
+        ("code_execution", exits("of_a_later_version", json!(2)), "error", both, json!(2)),
+        (
+            "code_execution",
+            json!({"type": "encrypted_code_execution_result", "encrypted_stdout": "x", "stderr": "bad", "return_code": 1}),
+            "error",
+            "bad",
+            json!(1),
+        ),
+        (
+            "bash_code_execution",
+            error("bash_code_execution_tool_result_error", "unavailable"),
+            "error",
+            "unavailable",
+            Value::Null,
+        ),
+        ("web_fetch", error("web_fetch_tool_error", "url_not_accessible"), "error", "url_not_accessible", Value::Null),
+        (
+            "web_search",
+            error("web_search_tool_result_error", "max_uses_exceeded"),
+            "error",
+            "max_uses_exceeded",
+            Value::Null,
+        ),
+        (
+            "text_editor_code_execution",
+            json!({"type": "text_editor_code_execution_tool_result_error", "error_code": "file_not_found",
+                   "error_message": "no a.txt"}),
+            "error",
+            "file_not_found: no a.txt",
+            Value::Null,
+        ),
+        (
+            "text_editor_code_execution",
+            json!({"type": "text_editor_code_execution_view_result", "file_type": "text", "content": "a line"}),
+            "ok",
+            "a line",
+            Value::Null,
+        ),
+        ("web_fetch", json!({"type": "web_fetch_result", "url": "u", "content": page}), "ok", "page", Value::Null),
+        (
+            "advisor",
+            json!({"type": "advisor_result", "text": "go on", "stop_reason": null}),
+            "ok",
+            "go on",
+            Value::Null,
+        ),
+        (
+            "text_editor_code_execution",
+            json!({"type": "text_editor_code_execution_create_result", "is_file_update": false}),
+            "ok",
+            "[text_editor_code_execution_create_result]",
+            Value::Null,
+        ),
+    ] {
+        let events = ran(tool, inner);
+        let ended = first(&events, "tool_result");
+        let told = (&ended["status"], &ended["output"], &ended["exit_code"]);
+        assert_eq!(told, (&json!(status), &json!(output), &exit_code), "{events:#?}");
+        assert!(lost(&events).is_empty(), "{events:#?}");
+    }
+    // What cannot be read is no success.
+    for (inner, status) in [
+        (exits("bash_code_execution_result", json!("none")), "unfinished"),
+        (exits("bash_code_execution_result", json!(1.5)), "unfinished"),
+        (exits("bash_code_execution_result", Value::Null), "unfinished"),
+        (json!({"type": "code_execution_result", "stdout": "1 failed", "stderr": ""}), "unfinished"),
+        (json!({"type": "encrypted_code_execution_result", "encrypted_stdout": "x", "stderr": ""}), "unfinished"),
+        (json!({"type": "bash_code_execution_result", "stdout": ["1 failed"], "return_code": 0}), "ok"),
+    ] {
+        let events = ran("bash_code_execution", inner);
+        assert_eq!(first(&events, "tool_result")["status"], status, "{events:#?}");
+        assert_eq!(lost(&events).into_iter().collect::<Vec<_>>(), ["line"], "{events:#?}");
+    }
+}
+
+#[test]
+fn what_claude_code_withdraws_is_taken_out_or_told() {
+    let said = |uuid: &str, message: &str, blocks: Value, more: Value| {
+        let mut line = assistant(message, blocks);
+        line["uuid"] = json!(uuid);
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line
+    };
+    let text = |text: &str| json!([{"type": "text", "text": text}]);
+    let thinks = said("u4", "m2", json!([{"type": "thinking", "thinking": "Hm."}]), json!({}));
+    let first_text = said("u1", "m1", text("The answer is 42."), json!({}));
+    let call = said("u2", "m1", bash("a", "make"), json!({}));
+    let ran = answered("a", json!("ok"));
+    let retracted =
+        |uuids: Value| json!({"type": "system", "subtype": "model_refusal_fallback", "retracted_message_uuids": uuids});
+    let by_message = |uuids: Value| vec![said("u3", "m2", text("I do not know."), json!({"supersedes": uuids}))];
+    let by_notice = |uuids: Value| vec![said("u3", "m2", text("I do not know."), json!({})), retracted(uuids)];
+    let all = || json!(["u1", "u2", "unknown"]);
+    let (one, two) = ("I do not know.", "The answer is 42.\n\nI do not know.");
+    for (before, after, texts, status, expected) in [
+        (vec![first_text.clone()], by_message(json!(["u1"])), vec![one], None, vec![]),
+        (vec![first_text.clone()], by_notice(json!(["u1"])), vec![one], None, vec![]),
+        // Named twice.
+        (
+            vec![first_text.clone()],
+            [by_message(json!(["u1"])), vec![retracted(json!(["u1"]))]].concat(),
+            vec![one],
+            None,
+            vec![],
+        ),
+        (vec![first_text.clone()], by_message(json!(["other"])), vec![two], None, vec![]),
+        // The notice comes before the new answer.
+        (vec![first_text.clone(), retracted(json!(["u1"]))], by_message(json!([])), vec![one], None, vec![]),
+        // The text is in an earlier message than the answer.
+        (
+            vec![first_text.clone(), call.clone()],
+            by_message(all()),
+            vec!["The answer is 42.", one],
+            Some("cancelled"),
+            vec![],
+        ),
+        (
+            vec![first_text.clone(), call.clone()],
+            by_notice(all()),
+            vec!["The answer is 42.", one],
+            Some("cancelled"),
+            vec![],
+        ),
+        (
+            vec![first_text.clone(), thinks.clone()],
+            by_message(json!(["u1"])),
+            vec!["The answer is 42.", one],
+            None,
+            vec![],
+        ),
+        (
+            vec![first_text.clone(), retracted(json!(["u1"])), thinks.clone()],
+            by_message(json!([])),
+            vec!["The answer is 42.", one],
+            None,
+            vec![],
+        ),
+        // The text is the answer.
+        (vec![first_text.clone()], vec![retracted(json!(["u1"]))], vec!["The answer is 42."], None, vec!["text"]),
+        (
+            vec![first_text.clone(), thinks],
+            vec![retracted(json!(["u1"]))],
+            vec!["The answer is 42."],
+            None,
+            vec!["text"],
+        ),
+        // A call with a result was carried out.
+        (vec![call.clone(), ran.clone()], by_message(all()), vec![one], Some("ok"), vec![]),
+        (vec![call.clone()], by_message(json!([])), vec![one], Some("unfinished"), vec![]),
+        (vec![call.clone()], [by_message(all()), vec![ran.clone()]].concat(), vec![one], Some("ok"), vec![]),
+    ] {
+        let lines = [before, after, vec![result(json!({"result": one}))]].concat();
+        let events = claude(&lines);
+        let messages = events.iter().filter(|event| event["type"] == "message").map(|event| event["text"].clone());
+        assert_eq!(messages.collect::<Vec<_>>(), texts, "{lines:#?}\n{events:#?}");
+        let ended = events.iter().find(|event| event["type"] == "tool_result").map(|event| event["status"].clone());
+        assert_eq!(ended, status.map(|status| json!(status)), "{lines:#?}\n{events:#?}");
+        assert_eq!(lost(&events).into_iter().collect::<Vec<_>>(), expected, "{lines:#?}\n{events:#?}");
+        assert_eq!(events.last().unwrap()["output"], *texts.last().unwrap(), "{events:#?}");
+    }
+    // A text that stays is quoted.
+    let lines = [first_text, call, ran, retracted(json!(["u1"])), said("u3", "m2", text(one), json!({}))];
+    let told = |event: &Value| event["code"] == "withdrawn_message" && event["text"].to_string().contains("is 42");
+    assert!(claude(&lines).iter().any(told), "{:#?}", claude(&lines));
+}
+
+#[test]
+fn a_character_that_is_cut_between_two_pieces_is_whole() {
+    // The halves are in the lines as JavaScript writes them.
+    let cut = |pieces: &[Value]| -> String {
+        let lines: Vec<String> = pieces.iter().map(Value::to_string).collect();
+        lines.join("\n").replace("<HIGH>", "\\ud83d").replace("<LOW>", "\\ude00")
+    };
+    let delta =
+        |index: u64, delta: Value| piece(json!({"type": "content_block_delta", "index": index, "delta": delta}));
+    let text = |text: &str| delta(0, json!({"type": "text_delta", "text": text}));
+    let input = |json: &str| delta(1, json!({"type": "input_json_delta", "partial_json": json}));
+    let begin = |index: u64, block: Value| {
+        piece(json!({"type": "content_block_start", "index": index, "content_block": block}))
+    };
+    let lines = [
+        piece(json!({"type": "message_start", "message": {"id": "m"}})),
+        begin(0, json!({"type": "text", "text": ""})),
+        text("a <HIGH>"),
+        text("<LOW> b"),
+        assistant("m", json!([{"type": "text", "text": "a 😀 b"}])),
+        begin(1, json!({"type": "tool_use", "id": "a", "name": "Bash", "input": {}})),
+        input("{\"command\": \"echo <HIGH>"),
+        input("<LOW>\"}"),
+        piece(json!({"type": "content_block_stop", "index": 1})),
+        answered("a", json!("ok")),
+        result(json!({"result": "a 😀 b"})),
+    ];
+    let manifest = named("claude-code-stream");
+    let events = events_of_text(Adapter::ClaudeCodeStream, &manifest, &cut(&lines));
+    assert_eq!(first(&events, "message")["text"], "a 😀 b", "{events:#?}");
+    assert_eq!(first(&events, "tool_call")["input"]["command"], "echo 😀", "{events:#?}");
+    assert!(!events.iter().any(|event| event["code"] == "stream_differs"), "{events:#?}");
+    assert!(lost(&events).is_empty(), "{events:#?}");
+
+    let says = |word: &str, text: &str| json!({"sessionUpdate": word, "content": {"type": "text", "text": text}});
+    let chunks = |pieces: &[Value]| {
+        // The line is a text in the line of the wire log.
+        let log = acp_log(pieces).iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+        let log = log.replace("<HIGH>", "\\\\ud83d").replace("<LOW>", "\\\\ude00");
+        events_of_text(Adapter::Acp, &Manifest::bare(Adapter::Acp), &log)
+    };
+    let agent = "agent_message_chunk";
+    let answer = |events: &[Value]| events.last().unwrap()["output"].clone();
+    let events = chunks(&[says(agent, "a <HIGH>"), says(agent, "<LOW> b")]);
+    assert_eq!((answer(&events), lost(&events).len()), (json!("a 😀 b"), 0), "{events:#?}");
+    let events = chunks(&[says(agent, "a <HIGH>"), says(agent, " <LOW> b")]);
+    assert_eq!((answer(&events), lost(&events).len()), (json!("a \u{fffd} \u{fffd} b"), 0), "{events:#?}");
+    // Another event came in between.
+    let events = chunks(&[says(agent, "a <HIGH>"), says("agent_thought_chunk", "Hm."), says(agent, "<LOW> b")]);
+    assert_eq!(lost(&events).into_iter().collect::<Vec<_>>(), ["text"], "{events:#?}");
+    assert_eq!(answer(&events), "😀 b", "{events:#?}");
+}
+
 #[test]
 fn a_turn_that_used_more_than_the_session_makes_the_figures_of_claude_code_lower_bounds() {
     let models = json!({"m": {"inputTokens": 10, "outputTokens": 5}});
@@ -126,6 +373,11 @@ fn a_turn_that_used_more_than_the_session_makes_the_figures_of_claude_code_lower
 }
 
 fn acp(manifest: &Manifest, updates: &[Value]) -> Vec<Value> {
+    events(Adapter::Acp, manifest, &acp_log(updates))
+}
+
+/// Returns the lines of the wire log of a session over ACP with these updates.
+fn acp_log(updates: &[Value]) -> Vec<Value> {
     let update = |fields: &Value| {
         let params = json!({"sessionId": "s", "update": fields});
         json!({"jsonrpc": "2.0", "method": "session/update", "params": params})
@@ -145,7 +397,7 @@ fn acp(manifest: &Manifest, updates: &[Value]) -> Vec<Value> {
     ];
     lines.extend(updates.iter().map(|fields| log("recv", update(fields))));
     lines.push(answer(2, json!({"stopReason": "end_turn"})));
-    events(Adapter::Acp, manifest, &lines)
+    lines
 }
 
 #[test]

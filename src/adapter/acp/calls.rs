@@ -11,6 +11,7 @@ use super::terminals::{CommandEnd, InTerminals, Terminals};
 use super::{Translator, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;
 use crate::adapter::exit_text::exit_code_in;
+use crate::adapter::surrogates::Cut;
 use crate::text::first_bytes;
 use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ReportedStatus, ResultSaid};
 use crate::trace::{CallStatus, ToolKind};
@@ -47,6 +48,8 @@ struct OpenCall {
     raw: Option<String>,
     /// Output that arrived in pieces.
     streamed: String,
+    /// The half of a character with which that output ends.
+    cut: Cut,
     /// The engine's terminals in which the call runs.
     terminals: Vec<String>,
     /// The agent's reason why the call was not carried out.
@@ -251,7 +254,8 @@ impl Translator {
         }
         let CallContents { text, diffs, .. } = content::shown(update.remove("content").unwrap_or(Value::Null));
         if let Some(text) = text {
-            self.calls.open.entry(id.clone()).or_default().stream(&text);
+            let marked = self.marked_content().and_then(|content| content::shown(content).text);
+            self.calls.open.entry(id.clone()).or_default().stream(&text, marked.as_deref());
         }
         recorder.update(&id, CallSaid { diffs, ..CallSaid::default() }, false);
     }
@@ -342,7 +346,11 @@ impl Translator {
         }
         for key in ["terminal_output_delta", "terminal_output"] {
             if let Some(data) = meta.get(key).and_then(|piece| piece.get("data")).and_then(Value::as_str) {
-                call.stream(data);
+                let marked = self
+                    .marked
+                    .as_ref()
+                    .and_then(|line| line.pointer(&format!("/params/update/_meta/{key}/data")).and_then(Value::as_str));
+                call.stream(data, marked);
             }
         }
         if let Some(why) = meta.get("claudeCode").and_then(|claude| text_at(claude, "nonExecutionKind")) {
@@ -498,8 +506,9 @@ pub(crate) fn said_in(call: &Value, known_name: Option<&str>, conventions: &Conv
 }
 
 impl OpenCall {
-    fn stream(&mut self, piece: &str) {
-        self.streamed.push_str(first_bytes(piece, MAX_TEXT.saturating_sub(self.streamed.len())));
+    fn stream(&mut self, piece: &str, marked: Option<&str>) {
+        let piece = first_bytes(piece, MAX_TEXT.saturating_sub(self.streamed.len()));
+        self.cut.push(&mut self.streamed, piece, marked);
     }
 }
 

@@ -154,4 +154,31 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn texts_of_the_bridge_to_pi_are_its_programs() {
+        let conventions = Conventions::of(by_agent_info("pi-acp").unwrap());
+        for text in [
+            "Retrying...",
+            "Retrying (attempt 1/3, waiting 2s)...",
+            "Retry finished, resuming.",
+            "Context nearing limit, running automatic compaction...",
+            "Automatic compaction finished; context was summarized to continue the session.",
+            "Pi editor UI request is not supported in ACP yet; cancelling it.",
+            "Queued message (position 1).",
+            "Cleared queued prompts.",
+            "Starting queued message. (0 remaining)",
+            "pi v0.74.2\n---\n",
+            "pi v0.74.2\n---\n\n## Context\n- /w/AGENTS.md\n\n## Extensions\n- npm:x\n  - index.ts\n",
+            "## Context\n- /w/AGENTS.md\n\n## Skills\n- /w/.pi/skills/a.md\n\n---\nNew version available: v2 (installed v1).\n",
+            "New version available: v2 (installed v1). Run: `npm i -g x`\n",
+        ] {
+            assert!(conventions.is_program_text(text), "{text}");
+        }
+        for text in
+            ["42", "", "\n", "## Context\nI read the file.\n", "Retrying... it works now.", "## Context\n- /w/a"]
+        {
+            assert!(!conventions.is_program_text(text), "{text}");
+        }
+    }
 }

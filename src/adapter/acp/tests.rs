@@ -5,7 +5,9 @@ use serde_json::json;
 use super::*;
 use crate::adapter::Translation;
 use crate::harness::Adapter;
+use crate::trace::amount::Amount;
 use crate::trace::calls::{Call, Joiner};
+use crate::trace::usage::UsageTotal;
 use crate::trace::{
     Body, CallStatus, ErrorCategory, Event, Header, Lost, Message as Said, PermissionOutcome, Role, Stop, StopReason,
     ToolKind, Usage, UsageScope,
@@ -169,6 +171,12 @@ impl Told {
             Body::PermissionResponse(response) => Some(response.outcome),
             _ => None,
         })
+    }
+
+    fn tokens(&self) -> Option<Amount<u64>> {
+        let mut total = UsageTotal::default();
+        self.events.iter().for_each(|event| total.event(event));
+        total.tokens()
     }
 
     fn usages(&self) -> Vec<Usage> {
@@ -378,6 +386,35 @@ fn usage_is_taken_from_where_it_is_told() {
     );
     assert_eq!((usages[2].input_tokens, usages[2].model.as_deref()), (Some(7), Some("m")));
     assert_eq!(told.header.model.effective.as_deref(), Some("m"));
+}
+
+#[test]
+fn a_sub_agent_with_a_session_of_its_own_is_hidden_and_its_usage_is_missing() {
+    let mut script = Script::prompted();
+    script.update(json!({"sessionUpdate": "subagent_update", "sessionId": "child", "title": "Helper"}));
+    script.update(json!({"sessionUpdate": "session_message", "messageId": "m", "recipientSessionId": "child"}));
+    script.recv(json!({"id": 3, "result": {"stopReason": "end_turn",
+        "usage": {"inputTokens": 80, "outputTokens": 20, "totalTokens": 100}}}));
+    let told = script.end();
+    assert_eq!(told.notices(), ["hidden_sub_agent", "usage_incomplete", "unknown_update", "unknown_update"]);
+    let lost = collect(&told.events, |event| match &event.body {
+        Body::Notice { code, lost: Some(lost), .. } => Some((code.as_str(), *lost)),
+        _ => None,
+    });
+    assert_eq!(lost, [("hidden_sub_agent", Lost::Call)]);
+    assert_eq!(told.tokens(), Some(Amount::AtLeast(100)));
+}
+
+#[test]
+fn a_count_that_cannot_be_read_makes_the_tokens_a_lower_bound() {
+    for (tokens, total) in [(json!(100), Amount::Exact(200)), (json!("many"), Amount::AtLeast(100))] {
+        let mut script = Script::prompted();
+        for tokens in [json!(100), tokens] {
+            script.update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"},
+                "_meta": {"usage": {"totalTokens": tokens}}}));
+        }
+        assert_eq!(script.done().tokens(), Some(total));
+    }
 }
 
 #[test]

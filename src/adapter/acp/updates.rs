@@ -5,9 +5,19 @@ use serde_json::{Map, Value};
 use super::content::{self, Piece};
 use super::usage::{Figures, tell_invalid};
 use super::{Translator, take_text, text_at};
+use crate::adapter::surrogates::Cut;
 use crate::text::first_bytes;
 use crate::trace::recorder::{Continuation, Recorder, Voice};
+use crate::trace::usage::INCOMPLETE;
 use crate::trace::{PlanEntry, Role, Usage, UsageScope};
+
+/// A chunk of a text that ended with half of a character.
+pub(super) struct CutChunk {
+    voice: Voice,
+    parent: Option<String>,
+    part: Continuation,
+    cut: Cut,
+}
 
 impl Translator {
     /// Takes an update of the session.
@@ -68,11 +78,24 @@ impl Translator {
                 recorder.notice("compaction", told.join(": "));
             }
             _ => {
+                if matches!(word.as_str(), "subagent_update" | "session_message" | "session_message_chunk") {
+                    self.sub_agent_session(recorder);
+                }
                 // The notice shows the update as the agent sent it, with its kind.
                 update.insert("sessionUpdate".to_owned(), Value::String(word.clone()));
                 recorder.notice("unknown_update", format!("{word}: {}", Value::Object(update)));
             }
         }
+    }
+
+    /// Records, once, that a sub-agent has a session of its own. The engine does not advertise that it reads such sessions,
+    /// so neither the calls of the sub-agent nor its usage are known.
+    fn sub_agent_session(&mut self, recorder: &mut Recorder) {
+        if std::mem::replace(&mut self.has_sub_agent_session, true) {
+            return;
+        }
+        recorder.did_unseen("hidden_sub_agent", "a sub-agent has a session of its own, which the agent does not show");
+        recorder.notice(INCOMPLETE, "the usage of the sub-agent may be missing, so the totals are lower bounds");
     }
 
     /// Notes an error status of an agent's own, such as codex' `threadStatus`.
@@ -109,6 +132,7 @@ impl Translator {
         let Some(content) = update.remove("content") else {
             return recorder.notice("malformed_update", format!("a chunk without content: {}", Value::Object(update)));
         };
+        let marked = self.marked_content().map(content::pieces).unwrap_or_default();
         match (voice, content::pieces(content)) {
             (None, pieces) => {
                 for piece in pieces {
@@ -116,9 +140,12 @@ impl Translator {
                 }
             }
             (Some(voice), pieces) => {
-                for piece in pieces {
+                for (n, piece) in pieces.into_iter().enumerate() {
                     match piece {
-                        Piece::Text(text) if voice == Voice::Agent && self.is_program_text(&text, &part) => {
+                        Piece::Text(text)
+                            if voice == Voice::Agent
+                                && (is_notification(meta) || self.is_program_text(&text, &part)) =>
+                        {
                             recorder.notice("program_message", text.trim());
                             self.turn.program_said = Some(text.trim().to_owned());
                         }
@@ -126,7 +153,11 @@ impl Translator {
                             if voice == Voice::Agent && !text.trim().is_empty() {
                                 self.turn.program_said = None;
                             }
-                            recorder.say(voice, parent.clone(), &text, part.clone());
+                            let marked = match marked.get(n) {
+                                Some(Piece::Text(marked)) => Some(marked.as_str()),
+                                _ => None,
+                            };
+                            self.say(CutChunk::new(voice, &parent, &part), &text, marked, recorder);
                         }
                         Piece::Attachment(attachment) => recorder.attach(Role::Agent, parent.clone(), attachment),
                         Piece::Embedded(attachment, text) => {
@@ -145,6 +176,27 @@ impl Translator {
                     }
                 }
             }
+        }
+    }
+
+    /// Returns the content of the current update as [`surrogates::marked`](crate::adapter::surrogates::marked) reads it, if the
+    /// line has unpaired surrogates.
+    pub(super) fn marked_content(&mut self) -> Option<Value> {
+        self.marked.take()?.pointer_mut("/params/update/content").map(Value::take)
+    }
+
+    /// Records a chunk of a text. If a character was cut between the last chunk and this one, it becomes whole.
+    fn say(&mut self, mut chunk: CutChunk, text: &str, marked: Option<&str>, recorder: &mut Recorder) {
+        if let Some(last) = self.cut.take_if(|last| last.is_same_text(&chunk)) {
+            chunk.cut = last.cut;
+        }
+        let (whole, rest) = chunk.cut.take(text, marked);
+        if let Some(whole) = whole {
+            recorder.complete(chunk.voice, chunk.parent.clone(), whole, chunk.part.clone());
+        }
+        recorder.say(chunk.voice, chunk.parent.clone(), rest, chunk.part.clone());
+        if chunk.cut.is_open() {
+            self.cut = Some(chunk);
         }
     }
 
@@ -214,12 +266,27 @@ impl Translator {
     }
 }
 
+impl CutChunk {
+    fn new(voice: Voice, parent: &Option<String>, part: &Continuation) -> Self {
+        Self { voice, parent: parent.clone(), part: part.clone(), cut: Cut::default() }
+    }
+
+    fn is_same_text(&self, other: &Self) -> bool {
+        (self.voice, &self.parent, &self.part) == (other.voice, &other.parent, &other.part)
+    }
+}
+
 /// Records a content block of an unknown form. The block is lost if it may hold text of the message.
 fn unknown_content(block: String, recorder: &mut Recorder) {
     match content::may_hold_text(&block) {
         true => recorder.lost("unknown_content", block),
         false => recorder.notice("unknown_content", block),
     }
+}
+
+/// Returns true if a chunk is a notification by an extension of Pi, whose bridge writes it in the agent's name.
+fn is_notification(meta: &Value) -> bool {
+    meta.get("piAcp").is_some_and(|bridge| bridge.get("notify").is_some())
 }
 
 /// Returns the sub-agent's call that an update belongs to, by the agent's id.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::harness::{LeftOut, UsageConvention};
 use crate::trace::recorder::Recorder;
-use crate::trace::usage::{Measure, WentBy};
+use crate::trace::usage::{INCOMPLETE, Measure, WentBy};
 use crate::trace::{Usage, UsageScope};
 
 /// Counts as an agent reports them. It is not yet determined whether the input includes cached tokens, and the output
@@ -166,7 +166,8 @@ pub fn mark_left_out(usage: &mut Usage, convention: &UsageConvention, went_by: &
     }
 }
 
-/// Adds a notice about the figures of a report that are no counts, and that are therefore unknown.
+/// Adds a notice about the figures of a report that are no counts, and that are therefore unknown: the totals are then lower
+/// bounds.
 pub fn tell_invalid(report: &Value, recorder: &mut Recorder) {
     let keys = [INPUT, OUTPUT, THOUGHT, CACHE_READ, CACHE_WRITE, TOTAL].into_iter().flatten();
     let invalid: Vec<String> = keys
@@ -176,6 +177,7 @@ pub fn tell_invalid(report: &Value, recorder: &mut Recorder) {
         .collect();
     if !invalid.is_empty() {
         recorder.notice("usage_invalid", invalid.join(", "));
+        recorder.notice(INCOMPLETE, "a figure of a usage report is no count, so the totals are lower bounds");
     }
 }
 

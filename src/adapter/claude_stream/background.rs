@@ -64,7 +64,7 @@ impl Tasks {
     }
 
     /// Returns the call that started a task, if it is known.
-    fn call(&self, task: Option<&str>) -> Option<&str> {
+    pub(super) fn call(&self, task: Option<&str>) -> Option<&str> {
         self.calls.get(task?).map(String::as_str)
     }
 

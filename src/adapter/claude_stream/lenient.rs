@@ -39,6 +39,16 @@ pub(crate) enum Stated {
 #[derive(Debug, Default)]
 pub(crate) struct Count(pub(crate) Option<u64>);
 
+/// An exit code: a whole number, absent, or a value of another type.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExitCode {
+    /// No value, or null.
+    #[default]
+    Absent,
+    Is(i64),
+    Odd,
+}
+
 /// A number, if the value is one.
 #[derive(Debug, Default)]
 pub(crate) struct Number(pub(crate) Option<f64>);
@@ -283,6 +293,25 @@ impl Lenient<'_> for Count {
     }
 }
 
+impl Lenient<'_> for ExitCode {
+    fn other() -> Self {
+        Self::Odd
+    }
+
+    fn text(text: Cow<'_, str>) -> Self {
+        text.trim().parse().map_or(Self::Odd, Self::Is)
+    }
+
+    fn count(count: u64) -> Self {
+        i64::try_from(count).map_or(Self::Odd, Self::Is)
+    }
+
+    fn number(number: f64) -> Self {
+        let is_whole = number.fract() == 0.0 && number.abs() < 9e15;
+        if is_whole { Self::Is(number as i64) } else { Self::Odd }
+    }
+}
+
 impl Lenient<'_> for Number {
     fn text(text: Cow<'_, str>) -> Self {
         Self(text.trim().parse().ok().filter(|number: &f64| number.is_finite()))
@@ -343,7 +372,7 @@ macro_rules! read_leniently {
     )*};
 }
 
-read_leniently!([] Flag, [] Stated, [] Count, [] Number, [T: Deserialize<'de>] Object<T>, [T: Deserialize<'de>] List<T>, [T: Deserialize<'de> + Default] Present<T>);
+read_leniently!([] Flag, [] Stated, [] Count, [] ExitCode, [] Number, [T: Deserialize<'de>] Object<T>, [T: Deserialize<'de>] List<T>, [T: Deserialize<'de> + Default] Present<T>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

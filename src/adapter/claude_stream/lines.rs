@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, value::MapAccessDeserializer};
 use serde_json::Value;
 
-use super::lenient::{Count, Flag, Lenient, List, Number, Object, Present, Stated, Text, Word, any_shape};
+use super::lenient::{Count, ExitCode, Flag, Lenient, List, Number, Object, Present, Stated, Text, Word, any_shape};
 
 /// A line of any type, in either direction. What few lines have is boxed, because a line is moved when it is read.
 #[derive(Debug, Default, Deserialize)]
@@ -49,6 +49,12 @@ pub(crate) struct Line<'a> {
     pub(crate) is_compact_summary: Flag,
     #[serde(borrow)]
     pub(crate) uuid: Text<'a>,
+    /// The UUIDs of earlier messages that the line withdraws.
+    #[serde(borrow, alias = "retracted_message_uuids", alias = "retractedMessageUuids")]
+    pub(crate) supersedes: List<Text<'a>>,
+    /// The task of the sub-agent that wrote the message.
+    #[serde(rename = "agent_id", borrow)]
+    pub(crate) agent_task: Text<'a>,
     #[serde(rename = "parentUuid", borrow)]
     pub(crate) parent_uuid: Text<'a>,
     #[serde(rename = "agentId", borrow)]
@@ -174,12 +180,24 @@ pub(crate) struct Block<'a> {
     pub(crate) is_error: Stated,
     #[serde(borrow)]
     pub(crate) source: Object<Box<Source<'a>>>,
+    // Fields of the results of tools that the model's service runs.
+    #[serde(borrow)]
+    pub(crate) stdout: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) stderr: Text<'a>,
+    pub(crate) return_code: ExitCode,
+    #[serde(borrow)]
+    pub(crate) error_code: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) error_message: Text<'a>,
 }
 
 /// The source of the bytes of an image or a document.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Source<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(crate) kind: Text<'a>,
     #[serde(borrow)]
     pub(crate) media_type: Text<'a>,
     #[serde(borrow)]

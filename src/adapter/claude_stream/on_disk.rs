@@ -127,6 +127,7 @@ impl Translator {
                 code if TOLD_SUBTYPES.contains(&code) => {
                     self.was_compacted |= code == "compact_boundary";
                     recorder.notice(code, text);
+                    self.inner.withdraw(line, recorder);
                 }
                 "" => recorder.notice("unknown_line", text),
                 _ => {}

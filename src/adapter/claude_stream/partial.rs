@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::adapter::surrogates::Cut;
 use crate::repeated_key::repeated_key;
 use crate::trace::recorder::Voice;
 
@@ -27,7 +28,7 @@ struct StreamedBlock {
 
 #[derive(Debug)]
 enum PartKind {
-    Text { voice: Voice, said: String, part: String },
+    Text { voice: Voice, said: String, part: String, cut: Cut },
     Call(StreamedCall),
 }
 
@@ -38,8 +39,21 @@ pub(crate) struct StreamedCall {
     pub(crate) name: String,
     /// The input so far, as JSON.
     pub(crate) json: String,
+    /// The half of a character with which that JSON ends.
+    cut: Cut,
     /// The fullness of the recorded input.
     pub(crate) recorded: usize,
+}
+
+/// A piece of a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Piece<'a> {
+    /// The part that the piece belongs to.
+    pub(crate) part: String,
+    /// The character of which the piece before ends with the first half, and this one began with the second.
+    pub(crate) whole: Option<char>,
+    /// The text, without that half.
+    pub(crate) text: &'a str,
 }
 
 /// The relation of a complete block to its streamed parts.
@@ -81,28 +95,35 @@ impl Streamed {
         &self.unread
     }
 
-    /// Begins or continues a block of text or thought. Returns the part it belongs to, if the text is new: pieces after
-    /// the complete block only repeat it.
-    pub(crate) fn text(
+    /// Begins or continues a block of text or thought. Returns the piece, if the text is new: pieces after the complete
+    /// block only repeat it. `marked` is the text as [`marked`](crate::adapter::surrogates::marked) reads it.
+    pub(crate) fn text<'a>(
         &mut self,
         index: u64,
         voice: Voice,
-        text: &str,
+        text: &'a str,
+        marked: Option<&str>,
         fresh: impl FnOnce() -> String,
-    ) -> Option<String> {
+    ) -> Option<Piece<'a>> {
         if let Some(block) = self.blocks.iter_mut().find(|block| block.index == index) {
             return match &mut block.what {
-                PartKind::Text { said, part, .. } if !block.whole => {
+                PartKind::Text { said, part, cut, .. } if !block.whole => {
+                    let (whole, text) = cut.take(text, marked);
+                    if let Some(whole) = whole {
+                        said.pop();
+                        said.push(whole);
+                    }
                     said.push_str(text);
-                    Some(part.clone())
+                    Some(Piece { part: part.clone(), whole, text })
                 }
                 _ => None,
             };
         }
-        let part = fresh();
-        let what = PartKind::Text { voice, said: text.to_owned(), part: part.clone() };
+        let (part, mut cut) = (fresh(), Cut::default());
+        let (whole, text) = cut.take(text, marked);
+        let what = PartKind::Text { voice, said: text.to_owned(), part: part.clone(), cut };
         self.blocks.push(StreamedBlock { index, whole: false, what });
-        Some(part)
+        Some(Piece { part, whole, text })
     }
 
     /// Begins a call.
@@ -112,12 +133,13 @@ impl Streamed {
         self.blocks.push(StreamedBlock { index, whole: false, what: PartKind::Call(call) });
     }
 
-    /// Adds a piece to a call's input. Returns false if no block has begun at this place.
-    pub(crate) fn input(&mut self, index: u64, json: &str) -> bool {
+    /// Adds a piece to a call's input, with the piece as [`marked`](crate::adapter::surrogates::marked) reads it. Returns false
+    /// if no block has begun at this place.
+    pub(crate) fn input(&mut self, index: u64, json: &str, marked: Option<&str>) -> bool {
         let block = self.blocks.iter_mut().find(|block| block.index == index);
         let begun = block.is_some();
         if let Some(PartKind::Call(call)) = block.map(|block| &mut block.what) {
-            call.json.push_str(json);
+            call.cut.push(&mut call.json, json, marked);
         }
         begun
     }
@@ -141,7 +163,7 @@ impl Streamed {
     pub(crate) fn whole(&mut self, voice: Voice, text: &str) -> Whole {
         let mut differs = false;
         for block in &mut self.blocks {
-            let PartKind::Text { voice: spoken, said, part } = &mut block.what else { continue };
+            let PartKind::Text { voice: spoken, said, part, .. } = &mut block.what else { continue };
             if block.whole || *spoken != voice {
                 continue;
             }
@@ -182,19 +204,19 @@ mod tests {
     #[test]
     fn a_block_told_whole_adds_only_what_is_missing() {
         let mut streamed = Streamed::new("m");
-        let part = streamed.text(0, Voice::Agent, "one ", || "p".into()).unwrap();
-        assert_eq!(streamed.text(0, Voice::Agent, "two", || "q".into()).as_deref(), Some("p"));
+        let part = streamed.text(0, Voice::Agent, "one ", None, || "p".into()).unwrap().part;
+        assert_eq!(streamed.text(0, Voice::Agent, "two", None, || "q".into()).unwrap().part, "p");
         assert_eq!(streamed.whole(Voice::Thought, "one two"), Whole::New);
         assert_eq!(streamed.whole(Voice::Agent, "one two three"), Whole::Rest { from: 7, part });
-        assert_eq!(streamed.text(0, Voice::Agent, " three", || "q".into()), None, "it was told with the whole");
+        assert_eq!(streamed.text(0, Voice::Agent, " three", None, || "q".into()), None, "it was told with the whole");
         assert_eq!(streamed.whole(Voice::Agent, "one two three"), Whole::New, "a block is told whole once");
     }
 
     #[test]
     fn a_block_that_differs_is_said() {
         let mut streamed = Streamed::new("m");
-        streamed.text(0, Voice::Agent, "one", || "p".into());
-        streamed.text(1, Voice::Agent, "two", || "q".into());
+        streamed.text(0, Voice::Agent, "one", None, || "p".into());
+        streamed.text(1, Voice::Agent, "two", None, || "q".into());
         assert_eq!(streamed.whole(Voice::Agent, "two"), Whole::Rest { from: 3, part: "q".into() });
         assert_eq!(streamed.whole(Voice::Agent, "three"), Whole::Differs);
     }

@@ -2,7 +2,7 @@
 
 use super::Translator;
 use super::lines::{Line, Message, StreamEvent};
-use super::partial::Streamed;
+use super::partial::{Piece, Streamed};
 use super::tools;
 use crate::trace::recorder::{CallSaid, Continuation, Recorder, Voice, is_empty};
 
@@ -104,8 +104,9 @@ impl Translator {
             "text_delta" => self.piece(line, index, Voice::Agent, parent, delta.text.or_empty(), recorder),
             "thinking_delta" => self.piece(line, index, Voice::Thought, parent, delta.thinking.or_empty(), recorder),
             "input_json_delta" => {
+                let marked = self.marked_piece("partial_json");
                 let streamed = self.stream_of(line, parent);
-                if !streamed.input(index, delta.partial_json.or_empty()) {
+                if !streamed.input(index, delta.partial_json.or_empty(), marked.as_deref()) {
                     streamed.cannot_read("");
                 }
             }
@@ -124,9 +125,21 @@ impl Translator {
         recorder: &mut Recorder,
     ) {
         let fresh = self.fresh_part();
-        if let Some(part) = self.stream_of(line, parent).text(index, voice, text, || fresh) {
-            recorder.say(voice, parent.clone(), text, Continuation::Of(part));
+        let marked = self.marked_piece(if voice == Voice::Thought { "thinking" } else { "text" });
+        let piece = self.stream_of(line, parent).text(index, voice, text, marked.as_deref(), || fresh);
+        let Some(Piece { part, whole, text }) = piece else { return };
+        if let Some(whole) = whole {
+            recorder.complete(voice, parent.clone(), whole, Continuation::Of(part.clone()));
         }
+        recorder.say(voice, parent.clone(), text, Continuation::Of(part));
+    }
+
+    /// Returns a text of the event's piece as [`surrogates::marked`](crate::adapter::surrogates::marked) reads it, if the line
+    /// has unpaired surrogates.
+    fn marked_piece(&self, key: &str) -> Option<String> {
+        let event = self.marked.as_ref()?.get("event")?;
+        let piece = event.get("delta").or_else(|| event.get("content_block"))?;
+        piece.get(key)?.as_str().map(str::to_owned)
     }
 
     /// Returns the state of this speaker's stream. The beginning of the message may be missing.

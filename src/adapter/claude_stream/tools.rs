@@ -1,5 +1,6 @@
 //! Claude's tools, and the meaning of their calls and results: kinds, files, plans, outputs, changes.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -12,6 +13,7 @@ use crate::trace::{Attachment, FileDiff, Location, PlanEntry, ToolKind};
 
 use super::lenient::Text;
 use super::lines::{Block, Line, ResultMeta, ToolUseResult};
+use super::served;
 
 /// The built-in manifest of Claude Code. It holds the only table of Claude's tools.
 #[expect(clippy::unwrap_used, reason = "the file is part of the program, and a test reads it")]
@@ -85,8 +87,11 @@ pub(crate) fn plan(name: &str, input: &Value) -> Option<Vec<PlanEntry>> {
 
 /// Reads a `tool_result` block, with the details in its line.
 pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) -> ResultSaid {
-    let output = output(&block.content.0);
+    let parts = &block.content.0;
+    let output = output_of(parts);
     let failed = block.is_error.is_true();
+    let exit_code = served::exit_code(parts);
+    let failed_inside = served::is_error(parts) || exit_code.is_some_and(|code| code != 0);
     let meta = meta_of(id, line);
     let denied_on_disk = alone
         && (!line.denial_kind.or_empty().is_empty()
@@ -95,6 +100,7 @@ pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) 
     let outcome = match outcome(failed, meta, &output) {
         _ if denied_on_disk => ReportedStatus::Denied,
         ReportedStatus::Ok if was_interrupted => ReportedStatus::Cancelled,
+        ReportedStatus::Ok if failed_inside => ReportedStatus::Failed,
         outcome => outcome,
     };
     // The line contains one such object, so with several results it is unknown which one it belongs to.
@@ -105,8 +111,8 @@ pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) 
     ResultSaid {
         outcome,
         diffs,
-        exit_code: if failed { exit_code_in(&output) } else { None },
-        truncated: output.trim_start().starts_with("<persisted-output>"),
+        exit_code: exit_code.or_else(|| exit_code_in(&output).filter(|_| failed)),
+        truncated: output.trim_start().starts_with("<persisted-output>") || served::is_encrypted(parts),
         output: Some(output),
     }
 }
@@ -154,26 +160,40 @@ fn is_denial(output: &str) -> bool {
         || (!output.starts_with("Exit code") && output.contains(" was blocked. For security, Claude Code may only "))
 }
 
-/// Returns the output as text. A block that is not text is named in its place.
-fn output(blocks: &[Block<'_>]) -> String {
+/// Returns the output as text. A block that holds no text is named in its place.
+fn output_of(blocks: &[Block<'_>]) -> String {
     let mut output = String::new();
     for (n, block) in blocks.iter().enumerate() {
         if n > 0 {
             output.push('\n');
         }
-        match block.kind.or_empty() {
-            "text" => output.push_str(block.text.or_empty()),
-            // A block of an unknown type that holds a text is output.
-            _ if block.text.get().is_some() => output.push_str(block.text.or_empty()),
-            _ => {
-                let attachment = attachment(block);
-                let bytes = attachment.bytes.map(|n| format!(", {n} bytes")).unwrap_or_default();
-                let name = attachment.media_type.or(attachment.uri).map(|name| format!(" {name}")).unwrap_or_default();
-                output.push_str(&format!("[{}{name}{bytes}]", attachment.kind));
-            }
+        if let Some(text) = text_in(block) {
+            output.push_str(&text);
+            continue;
         }
+        let attachment = attachment(block);
+        let bytes = attachment.bytes.map(|n| format!(", {n} bytes")).unwrap_or_default();
+        let name = attachment.media_type.or(attachment.uri).map(|name| format!(" {name}")).unwrap_or_default();
+        output.push_str(&format!("[{}{name}{bytes}]", attachment.kind));
     }
     output
+}
+
+/// Returns the text that a block of a result holds: its own, the output of a command, the text of an error, the text of the
+/// blocks in it, or that of a document.
+fn text_in<'a>(block: &'a Block<'_>) -> Option<Cow<'a, str>> {
+    // A block of an unknown type that holds a text is output.
+    if block.kind.or_empty() == "text" || block.text.get().is_some() {
+        return Some(Cow::Borrowed(block.text.or_empty()));
+    }
+    if let Some(text) = served::output(block) {
+        return Some(Cow::Owned(text));
+    }
+    if !block.content.0.is_empty() {
+        return Some(Cow::Owned(output_of(&block.content.0)));
+    }
+    let source = block.source.0.as_ref().filter(|source| source.kind.get() == Some("text"))?;
+    source.data.get().map(Cow::Borrowed)
 }
 
 /// Converts a block that is not text.

@@ -1,6 +1,6 @@
 //! Adds the events of the rules to the trace, for every agent. Only this module does so.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -15,13 +15,17 @@ use crate::repeated_key::repeated_key;
 use crate::text::first_bytes;
 use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::recorder::{
-    Answered, CallSaid, Continuation, DecidedBy, MAX_TEXT, Recorder, ReportedStatus, ResultSaid, Voice,
+    Answered, CallSaid, Continuation, DecidedBy, MAX_TEXT, QuotedLine, Recorder, ReportedStatus, ResultSaid, Voice,
 };
+use crate::trace::usage::INCOMPLETE;
 use crate::trace::view;
 use crate::trace::{Agent, ErrorCategory, PermissionOutcome, StopReason, ToolKind, UsageScope};
 use crate::values::Pattern;
 
 use crate::harness::stream::compile::{UNKNOWN_KIND, category_of};
+
+/// The fields of a usage report that count tokens.
+const TOKEN_COUNTS: [&str; 6] = ["input", "output", "thought", "cache-read", "cache-write", "total"];
 
 /// The status of a call that goes on after this output. A later result ends the call.
 const RUNNING: &str = "running";
@@ -43,8 +47,8 @@ pub(super) struct Session {
     requests: HashMap<String, String>,
     /// The answers to earlier requests, by the agent's id.
     answered: HashMap<String, PermissionOutcome>,
-    /// The calls that requests were about before they were announced.
-    asked_of: BTreeSet<String>,
+    /// The calls that requests were about before they were announced, with the lines of the requests.
+    asked_of: BTreeMap<String, QuotedLine>,
     answer: EndReport,
     /// True if the lines are from a session file: each text of the user is a prompt, and the session continues after
     /// the end of a turn.
@@ -66,7 +70,7 @@ impl Session {
             prompts: HashSet::new(),
             requests: HashMap::new(),
             answered: HashMap::new(),
-            asked_of: BTreeSet::new(),
+            asked_of: BTreeMap::new(),
             answer: EndReport::None,
             kept_on_disk: false,
             ends: HashMap::new(),
@@ -122,7 +126,7 @@ impl Session {
                 let unique = recorder.request(&request, &id, values.options("options"));
                 self.requests.insert(request, unique);
                 if !recorder.was_announced(&id) && self.asked_of.len() < MAX_ANSWERED {
-                    self.asked_of.insert(id);
+                    self.asked_of.entry(id).or_insert_with(|| recorder.this_line());
                 }
             }
             Kind::PermissionResponse => self.respond(values, recorder),
@@ -235,10 +239,10 @@ impl Session {
 
     /// Reports, at the end of the session, the calls that the agent asked about and never described.
     pub(super) fn settle_requests(&mut self, recorder: &mut Recorder) {
-        for id in std::mem::take(&mut self.asked_of) {
+        for (id, line) in std::mem::take(&mut self.asked_of) {
             if !recorder.was_announced(&id) {
                 let text = format!("the agent asked for permission for the call {id}, which it never described");
-                recorder.did_unseen("unknown_call", text);
+                recorder.about(line, |recorder| recorder.did_unseen("unknown_call", text));
             }
         }
     }
@@ -306,18 +310,8 @@ impl Session {
     }
 
     fn usage(&mut self, values: &mut Values, recorder: &mut Recorder) {
-        let scope = match values.word("scope").as_deref() {
-            Some("call") => UsageScope::Call,
-            Some("turn") => UsageScope::Turn,
-            Some("session") => UsageScope::Session,
-            Some(other) => {
-                return values.refuse("scope", format!("`{other}` is not a scope; expected call, turn or session"));
-            }
-            None => match self.usage.scope {
-                Some(UsageOf::Call) => UsageScope::Call,
-                Some(UsageOf::Session) => UsageScope::Session,
-                Some(UsageOf::Turn) | None => UsageScope::Turn,
-            },
+        let Some(scope) = self.usage_scope(values) else {
+            return recorder.notice(INCOMPLETE, "a usage report with an unreadable scope is left out");
         };
         let figures = Figures {
             input: values.count("input"),
@@ -329,11 +323,36 @@ impl Session {
         };
         let mut usage = figures.told(scope, &self.usage);
         usage.cost_usd = values.amount("cost-usd");
+        if values.is_unreadable("cost-usd") {
+            usage.lacks_cost();
+        }
         usage.context_used = values.count("context-used");
         usage.context_size = values.count("context-size");
         usage.model = values.word("model");
         mark_left_out(&mut usage, &self.usage, recorder.usage_total().went_by());
+        if TOKEN_COUNTS.iter().any(|field| values.is_unreadable(field)) {
+            recorder.notice(INCOMPLETE, "a count of a usage report cannot be read, so the totals are lower bounds");
+        }
         recorder.usage(usage, false);
+    }
+
+    /// Returns the scope of a usage report, or `None` if the report states one that cannot be read.
+    fn usage_scope(&self, values: &mut Values) -> Option<UsageScope> {
+        match values.word("scope").as_deref() {
+            Some("call") => Some(UsageScope::Call),
+            Some("turn") => Some(UsageScope::Turn),
+            Some("session") => Some(UsageScope::Session),
+            Some(other) => {
+                values.refuse("scope", format!("`{other}` is not a scope; expected call, turn or session"));
+                None
+            }
+            None if values.is_unreadable("scope") => None,
+            None => Some(match self.usage.scope {
+                Some(UsageOf::Call) => UsageScope::Call,
+                Some(UsageOf::Session) => UsageScope::Session,
+                Some(UsageOf::Turn) | None => UsageScope::Turn,
+            }),
+        }
     }
 
     fn stop(&mut self, values: &mut Values, recorder: &mut Recorder) {

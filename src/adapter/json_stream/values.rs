@@ -52,6 +52,11 @@ impl Values {
         self.broken.contains(&field)
     }
 
+    /// Returns true if a field has a value that cannot be read: its expression failed, or the value is invalid.
+    pub(super) fn is_unreadable(&self, field: &str) -> bool {
+        self.is_broken(field) || self.wrong.iter().any(|(known, _)| *known == field)
+    }
+
     /// Takes the invalid fields, with the reasons, for a notice.
     pub(super) fn wrong(&mut self) -> Vec<(&'static str, String)> {
         std::mem::take(&mut self.wrong)

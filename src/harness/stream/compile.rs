@@ -13,6 +13,7 @@ use crate::yaml::words;
 pub struct Mapping {
     pub(crate) lines: Vec<Rule>,
     pub(crate) texts: Vec<Rule>,
+    pub(crate) stderr: Vec<Rule>,
     pub(crate) ends: Vec<Rule>,
     /// The condition for the line by which the agent reports that it has started.
     pub(crate) started: Option<Expression>,
@@ -106,6 +107,7 @@ fn rules<'a>(list: &'a [stream::Rule], place: &[At], name: &str) -> (Mapping, Co
         match rule.on {
             On::Line => mapping.lines.push(compiled),
             On::Text => mapping.texts.push(compiled),
+            On::Stderr => mapping.stderr.push(compiled),
             On::End => mapping.ends.push(compiled),
         }
     }
@@ -130,7 +132,7 @@ impl Within {
     fn variables(self) -> Vec<&'static str> {
         let mut variables = match self.on {
             On::Line => vec!["line", "kept"],
-            On::Text => vec!["text", "kept"],
+            On::Text | On::Stderr => vec!["text", "kept"],
             On::End => vec!["exit", "kept"],
         };
         if self.each {

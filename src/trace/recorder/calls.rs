@@ -1,20 +1,16 @@
-//! Tool calls and their permission requests: announced, updated, requested, answered and ended, each once.
+//! Tool calls: announced and updated. Their permission requests and their ends are in the modules below.
 
-use std::collections::hash_map::Entry;
-
-use super::bounds::{cut_to_bound, hash_in, hash_of};
+use super::bounds::hash_in;
 use serde_json::Value;
 
-use super::{
-    Answered, Asking, CallSaid, MAX_BEHIND, MAX_ENDED, MAX_OPEN, Recorder, ReportedStatus, ResultSaid, is_empty,
-};
+use super::{CallSaid, MAX_BEHIND, MAX_OPEN, Recorder, ReportedStatus, is_empty};
 use crate::text::first_bytes;
-use crate::trace::calls::{DENIED_CALL_COMPLETED, TOO_MANY_OPEN_CALLS};
+use crate::trace::calls::TOO_MANY_OPEN_CALLS;
 use crate::trace::view;
-use crate::trace::{
-    Body, CallStatus, FileDiff, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, ToolCall,
-    ToolKind, ToolResult,
-};
+use crate::trace::{Body, CallStatus, FileDiff, PermissionOutcome, ToolCall, ToolKind};
+
+mod endings;
+mod requests;
 
 /// An open call. An agent may open very many and close none, so fields that most calls lack take no room.
 pub(super) struct OpenCall {
@@ -31,6 +27,8 @@ pub(super) struct OpenCall {
     cancelled: bool,
     /// True if the turn was cancelled while the call was open.
     turn_cancelled: bool,
+    /// True if the agent withdrew the message that announced the call.
+    pub(super) withdrawn: bool,
     more: Option<Box<More>>,
 }
 
@@ -186,18 +184,6 @@ fn is_same_title(old: &str, new: &str) -> bool {
     old.starts_with(&new) || new.starts_with(&old)
 }
 
-struct ResultOf {
-    status: CallStatus,
-    output: Option<String>,
-    diffs: Vec<FileDiff>,
-    exit_code: Option<i64>,
-    truncated: bool,
-    /// The agent's own word for the end. Absent if the engine ended the call.
-    reported: Option<ReportedStatus>,
-    /// True if the agent reports that a refused call completed.
-    contested: bool,
-}
-
 impl Recorder {
     /// Announces a call, or adds to an open one. Returns true if the call was new.
     pub fn call(&mut self, id: &str, mut said: CallSaid) -> bool {
@@ -253,6 +239,7 @@ impl Recorder {
             denied: false,
             cancelled: answer == Some(PermissionOutcome::Cancelled),
             turn_cancelled: false,
+            withdrawn: false,
             more: (!is_empty).then(|| Box::new(more)),
         };
         self.open.insert(id.into(), open);
@@ -420,63 +407,6 @@ impl Recorder {
         }
     }
 
-    /// Notes that the agent reports a call as refused: an open call ends as denied, regardless of its result. If the
-    /// call has ended otherwise, or was never shown, its outcome is unknown: graders may not rely on what the trace
-    /// shows.
-    pub fn deny(&mut self, id: &str) {
-        if let Some(open) = self.open.get_mut(id) {
-            (open.rejected, open.denied) = (true, true);
-        } else if self.was_announced(id) && self.ended_as(id) != Some(CallStatus::Denied) {
-            self.contradicted("late_denial", format!("the agent reports the call {id} as denied after its result"));
-        } else if !self.was_announced(id) {
-            self.lost("unknown_call", format!("the agent reports the call {id} as denied, which it never showed"));
-        }
-    }
-
-    /// Returns how a call ended, if it is one of the last calls that ended.
-    pub fn ended_as(&self, id: &str) -> Option<CallStatus> {
-        self.ended(id).map(|ended| ended.status)
-    }
-
-    /// Returns true if a call is known to have ended with exactly these changes to files.
-    pub fn ended_with(&self, id: &str, diffs: &[FileDiff]) -> bool {
-        self.ended(id).is_some_and(|ended| ended.diffs == hash_of(diffs))
-    }
-
-    /// Returns true if a call is known to have ended with this output.
-    pub fn ended_printing(&self, id: &str, output: &str) -> bool {
-        self.ended(id).is_some_and(|ended| ended.output == Some(hash_of(output)))
-    }
-
-    /// Returns true if a call is known to have ended with what is now said of it again. A title says nothing unless titles
-    /// are commands.
-    pub fn ended_knowing(&self, id: &str, said: &CallSaid) -> bool {
-        let title = said.title.as_ref().filter(|_| self.header.command_title.is_some());
-        self.ended(id).is_some_and(|ended| {
-            !said.unknown_kind
-                && said.name.as_ref().is_none_or(|name| ended.name == Some(hash_of(name)))
-                && title.is_none_or(|title| ended.title == Some(hash_of(title)))
-                && said.kind.is_none_or(|kind| ended.kind == Some(kind))
-                && said.input.as_ref().is_none_or(|input| ended.input == Some(hash_of(input)))
-                && said.locations.iter().all(|location| ended.paths.contains(&hash_of(&location.path)))
-        })
-    }
-
-    fn ended(&self, id: &str) -> Option<&EndedCall> {
-        let id = hash_in("ended", id);
-        self.ended.iter().rev().find(|ended| ended.id == id)
-    }
-
-    /// Returns true if a call ended with another outcome than the agent reports now. An exit code that makes a reported
-    /// success a failure is no contradiction, unless the call ended as ok.
-    pub fn contradicts(&self, id: &str, now: &ResultSaid) -> bool {
-        use ReportedStatus::{Failed, Ok};
-        let Some(ended) = self.ended(id) else { return false };
-        let failed_now = now.outcome == Ok && now.exit_code.is_some_and(|code| code != 0);
-        matches!((ended.reported, now.outcome), (Some(Ok), Failed) | (Some(Failed), Ok))
-            || (failed_now && ended.status == CallStatus::Ok)
-    }
-
     /// Notes the input that an open call showed before the one that it has now, such as one in pieces.
     pub fn showed_first(&mut self, id: &str, input: &Value) {
         let Some(old) = view::command(Some(input)) else { return };
@@ -489,128 +419,6 @@ impl Recorder {
     fn changed_command(&mut self, id: &str, old: &str) {
         let text = format!("the call {id} first showed another command: {}", first_bytes(old, 200));
         self.did_unseen("changed_command", text);
-    }
-
-    /// Ends an open call. A rejected call is denied and a cancelled one cancelled, even if the agent reports
-    /// otherwise; a notice says if it reports that a rejected call completed. Returns false, and records nothing, if the
-    /// call was not open.
-    ///
-    /// The answer to a request that is still open says what the result means, so the event may change until then.
-    pub fn result(&mut self, id: &str, said: ResultSaid) -> bool {
-        if !said.diffs.is_empty() && self.open.get(id).is_some_and(|open| !open.diffs().is_empty()) {
-            self.keep_paths(id);
-        }
-        let Some(mut open) = self.open.remove(id) else { return false };
-        let more = open.more.take().map(|more| *more).unwrap_or_default();
-        let exit_code = said.exit_code.or(more.exit_code);
-        let status = match said.outcome {
-            _ if open.rejected => CallStatus::Denied,
-            _ if open.is_cancelled() => CallStatus::Cancelled,
-            ReportedStatus::Denied => CallStatus::Denied,
-            ReportedStatus::Cancelled => CallStatus::Cancelled,
-            ReportedStatus::Failed => CallStatus::Error,
-            ReportedStatus::Ok if exit_code.is_some_and(|code| code != 0) => CallStatus::Error,
-            ReportedStatus::Ok => CallStatus::Ok,
-        };
-        let output = said.output.or(more.output);
-        let prints = || output.as_deref().is_some_and(|output| !output.trim().is_empty() && !says_denied(output));
-        let changes = !said.diffs.is_empty() || more.changed_after_all;
-        let shows = || changes || prints() || said.exit_code.is_some();
-        // What the agent itself reports as denied often gets an ordinary result, which says so in words of its own.
-        let is_refused = (open.rejected && !open.denied) || (!open.rejected && open.is_cancelled());
-        let is_contested = if is_refused { shows() } else { open.denied && changes };
-        let contested = is_contested && said.outcome == ReportedStatus::Ok;
-        if contested {
-            let how = if open.rejected { "rejected" } else { "cancelled" };
-            let text = format!("the call {id} was {how}, but the agent reports that it completed");
-            self.notice(DENIED_CALL_COMPLETED, text);
-        }
-        // The line of the result may show the changes, too.
-        let shows = shows() || (more.diffs_at.is_some() && more.diffs_at == self.line);
-        let is_ok = said.outcome == ReportedStatus::Ok;
-        let diffs = if said.diffs.is_empty() { more.diffs } else { said.diffs };
-        let early = (more.awaited > 0).then(|| More { awaited: more.awaited, diffs: diffs.clone(), ..More::default() });
-        let reported = Some(said.outcome);
-        let truncated = said.truncated;
-        let result = ResultOf { status, output, diffs, exit_code, truncated, reported, contested };
-        self.end_call(id, &open, more.parent, &more.earlier_paths, result, false);
-        if let Some(more) = early {
-            open.more = Some(Box::new(more));
-            let result = self.first + self.slots.len() as u64 - 1;
-            for slot in [open.slot, result] {
-                self.hold(slot, true);
-            }
-            let ended = EndedEarly { open, result, is_contested: shows && is_ok };
-            // The agent may use the ID again before the answer comes.
-            if let Some(EndedEarly { open, result, .. }) = self.early.insert(id.to_owned(), ended) {
-                self.hold(open.slot, false);
-                self.hold(result, false);
-            }
-        }
-        true
-    }
-
-    /// Holds an event, or releases it.
-    fn hold(&mut self, slot: u64, is_open: bool) {
-        if let Some(slot) = self.slot(slot) {
-            slot.open = is_open;
-        }
-    }
-
-    /// Takes the answer to a request about a call that had ended before it: the call was refused nevertheless.
-    fn answer_early(&mut self, id: &str, outcome: PermissionOutcome) {
-        let Some(ended) = self.early.get_mut(id) else { return };
-        ended.open.rejected = outcome == PermissionOutcome::Rejected;
-        ended.open.cancelled = outcome == PermissionOutcome::Cancelled;
-        let more = ended.open.more();
-        more.awaited = more.awaited.saturating_sub(1);
-        if more.awaited > 0 {
-            return;
-        }
-        let Some(EndedEarly { open, result, is_contested }) = self.early.remove(id) else { return };
-        let (status, how) = match outcome {
-            PermissionOutcome::Allowed => (None, ""),
-            PermissionOutcome::Rejected => (Some(CallStatus::Denied), "rejected"),
-            PermissionOutcome::Cancelled => (Some(CallStatus::Cancelled), "cancelled"),
-        };
-        if let Some(status) = status {
-            let hash = hash_in("ended", id);
-            if let Some(ended) = self.ended.iter_mut().rev().find(|ended| ended.id == hash) {
-                ended.status = status;
-            }
-            if let Some(Body::ToolResult(result)) = self.body(result) {
-                result.status = status;
-                result.contested = is_contested && !open.denied;
-            }
-            if is_contested && !open.denied {
-                let text = format!("the call {id} was {how}, but the agent reports that it completed");
-                self.notice(DENIED_CALL_COMPLETED, text);
-            }
-        }
-        for slot in [open.slot, result] {
-            self.hold(slot, false);
-        }
-    }
-
-    /// Releases the calls that ended before the answer to a request about them, which did not come.
-    pub(super) fn release_early(&mut self) {
-        for (_, EndedEarly { open, result, .. }) in std::mem::take(&mut self.early) {
-            for slot in [open.slot, result] {
-                self.hold(slot, false);
-            }
-        }
-    }
-
-    /// Returns a call that is open, or that has ended before the answer to a request about it, by the agent's id.
-    pub fn asked_call(&self, id: &str) -> Option<(&ToolCall, &[FileDiff])> {
-        self.open_call(id).or_else(|| {
-            let ended = self.early.get(id)?;
-            let index = ended.open.slot.checked_sub(self.first)?;
-            match &self.slots.get(index as usize)?.event.body {
-                Body::ToolCall(call) => Some((call, ended.open.diffs())),
-                _ => None,
-            }
-        })
     }
 
     /// Adds a notice if an open call now shows another command, or a kind that changes nothing after one that changes
@@ -677,282 +485,6 @@ impl Recorder {
         }
     }
 
-    /// Records a permission request. Returns the request's id in the trace, which is unique.
-    pub fn request(&mut self, request: &str, call_id: &str, options: Vec<PermissionOption>) -> String {
-        self.ask(request, Some(call_id), Asking { options, ..Asking::default() })
-    }
-
-    /// Records a request with its details of the call. A request of another session does not concern a call of this
-    /// trace, even if the ids are the same.
-    pub fn ask(&mut self, request: &str, call_id: Option<&str>, asking: Asking) -> String {
-        let unique = self.unique("request", request);
-        let next = self.first + self.slots.len() as u64;
-        let asked_input = asking.updated_input.clone();
-        let open = call_id.and_then(|id| self.open.get_mut(id));
-        let is_known = open.is_some();
-        let (call, parent) = match open {
-            Some(open) => {
-                let asked = asked_input.map(|input| AskedInput { request: unique.clone(), input, slot: None });
-                let more = open.more();
-                more.asked = asked;
-                more.last_request.clone_from(&unique);
-                more.awaited += usize::from(asking.awaits_answer);
-                if more.requests.len() < MAX_REQUESTS {
-                    more.requests.push(next);
-                }
-                (open.call(call_id.unwrap_or_default()), open.parent().cloned())
-            }
-            None => (asking.unknown.or(call_id.map(str::to_owned)).unwrap_or_default(), None),
-        };
-        let asked = asking.asked.filter(|asked| is_known && !asked.is_empty());
-        let options = asking.options;
-        self.push(
-            Body::PermissionRequest(PermissionRequest { call: call.clone(), request: unique.clone(), options, asked }),
-            parent.clone(),
-            false,
-        );
-        let unknown = (!is_known).then(|| request.to_owned());
-        if let Some(request) = &unknown {
-            *self.of_unknown_calls.entry(request.clone()).or_default() += 1;
-        }
-        let agent_call = call_id.map(str::to_owned);
-        let asked_as = request.to_owned();
-        let is_awaited = asking.awaits_answer && is_known;
-        self.requests.insert(
-            unique.clone(),
-            OpenRequest { call, agent_call, parent, asked_as, unknown, is_awaited, input: asking.updated_input },
-        );
-        unique
-    }
-
-    /// Returns the agent's id of the open call that a request without an answer is about, by the agent's id of the
-    /// request. If several requests have this id, the last one counts.
-    pub fn call_of_request(&self, request: &str) -> Option<&str> {
-        let asked = self.requests.iter().filter(|(_, open)| open.asked_as == request);
-        asked
-            .max_by_key(|(unique, _)| (unique.len(), *unique))
-            .and_then(|(_, open)| open.agent_call.as_deref().filter(|_| open.unknown.is_none()))
-    }
-
-    /// Returns the agent's id of the first open call of this tool with this input for which `is_free` is true.
-    pub fn open_call_with(&self, name: &str, input: &Value, is_free: impl Fn(&str) -> bool) -> Option<String> {
-        let fits = |id: &str| {
-            self.open_call(id).is_some_and(|(call, _)| {
-                call.name.as_deref() == Some(name)
-                    && call.input.as_ref().is_some_and(|it| view::canonical(it) == view::canonical(input))
-            })
-        };
-        let all = self.open.iter().filter(|(id, _)| fits(id) && is_free(id));
-        all.min_by_key(|(_, open)| open.slot).map(|(id, _)| id.to_string())
-    }
-
-    /// Returns true if an open request, by the agent's id, came before its call was announced. Later reports of the
-    /// call do not change such a request.
-    pub fn asked_of_an_unknown_call(&self, request: &str) -> bool {
-        self.of_unknown_calls.contains_key(request)
-    }
-
-    /// Records the answer to a request, and its effect on the call.
-    pub fn respond(&mut self, request: &str, answered: Answered) {
-        let Some(open) = self.requests.remove(request) else { return };
-        if let Some(Entry::Occupied(mut count)) = open.unknown.map(|request| self.of_unknown_calls.entry(request)) {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
-        }
-        let mut updated_input = answered.updated_input;
-        let next = self.first + self.slots.len() as u64;
-        let (outcome, mut early) = (answered.outcome, None);
-        // The agent may announce a call after it has asked for it.
-        if let Some(id) = open.agent_call.as_deref().filter(|id| !self.was_announced(id))
-            && self.answered_early.len() < MAX_EARLY
-        {
-            self.answered_early.insert(id.to_owned(), answered.outcome);
-        }
-        if let Some(id) = open.agent_call.as_deref()
-            && let Some(call) = self.open.get_mut(id)
-            && call.call(id) == open.call
-        {
-            let is_last = call.more.as_ref().is_none_or(|more| more.last_request == request);
-            let asked =
-                call.more.as_mut().and_then(|more| more.asked.as_mut()).filter(|asked| asked.request == request);
-            if let Some(asked) = asked {
-                asked.slot = Some(next);
-                updated_input.get_or_insert_with(|| asked.input.clone());
-            } else if !is_last {
-                // A further request came before this answer.
-                updated_input = updated_input.or(open.input);
-            }
-            call.rejected = answered.outcome == PermissionOutcome::Rejected;
-            // If an agent asks again, the last answer counts.
-            call.cancelled = answered.outcome == PermissionOutcome::Cancelled;
-            if let Some(more) = call.more.as_mut().filter(|_| open.is_awaited) {
-                more.awaited = more.awaited.saturating_sub(1);
-            }
-        } else if open.is_awaited {
-            updated_input = updated_input.or(open.input);
-            early =
-                open.agent_call.clone().filter(|id| self.early.get(id).is_some_and(|it| it.open.call(id) == open.call));
-        }
-        self.push(
-            Body::PermissionResponse(PermissionResponse {
-                call: open.call,
-                request: request.to_owned(),
-                outcome: answered.outcome,
-                option: answered.option,
-                policy: answered.by.policy,
-                rule: answered.by.rule,
-                reason: answered.by.reason,
-                updated_input,
-            }),
-            open.parent,
-            false,
-        );
-        if let Some(id) = early {
-            self.answer_early(&id, outcome);
-        }
-    }
-
-    /// Marks everything open as cancelled, because the turn is being cancelled.
-    pub fn cancel_open(&mut self) {
-        for call in self.open.values_mut() {
-            call.turn_cancelled = true;
-        }
-    }
-
-    /// Ends the open calls, because the agent's process has ended and another one continues.
-    pub fn end_calls(&mut self) {
-        self.end_open(|_| true);
-    }
-
-    /// Ends open calls in the order in which they were announced.
-    pub(super) fn end_open(&mut self, which: impl Fn(&OpenCall) -> bool) {
-        for (id, open) in self.take_open(which) {
-            self.end_unanswered(&id, open);
-        }
-    }
-
-    /// Takes open calls, in the order in which they were announced.
-    pub(super) fn take_open(&mut self, which: impl Fn(&OpenCall) -> bool) -> Vec<(Box<str>, OpenCall)> {
-        let mut taken: Vec<(Box<str>, OpenCall)> = self.open.extract_if(|_, open| which(open)).collect();
-        if self.open.is_empty() {
-            self.open.shrink_to_fit();
-        }
-        taken.sort_unstable_by_key(|(_, open)| open.slot);
-        taken
-    }
-
-    /// Ends a call that the agent did not end.
-    pub(super) fn end_unanswered(&mut self, id: &str, mut open: OpenCall) {
-        let more = open.more.take().map(|more| *more).unwrap_or_default();
-        let status = if open.rejected {
-            CallStatus::Denied
-        } else if open.is_cancelled() {
-            CallStatus::Cancelled
-        } else if more.exit_code.is_some_and(|code| code != 0) {
-            CallStatus::Error
-        } else {
-            CallStatus::Unfinished
-        };
-        let More { parent, diffs, output, exit_code, earlier_paths, .. } = more;
-        self.end_call(
-            id,
-            &open,
-            parent,
-            &earlier_paths,
-            ResultOf { status, output, diffs, exit_code, truncated: false, reported: None, contested: false },
-            true,
-        );
-    }
-
-    /// Returns true if the call starts a sub-agent whose calls the agent does not show: by its name, or else its title.
-    fn starts_hidden(&mut self, slot: u64) -> bool {
-        if self.hidden_sub_agents.is_empty() {
-            return false;
-        }
-        let Some(Body::ToolCall(call)) = self.body(slot) else { return false };
-        let tool = call.name.clone().or_else(|| call.title.clone());
-        tool.is_some_and(|tool| self.hidden_sub_agents.iter().any(|glob| glob.is_match(&tool)))
-    }
-
-    fn end_call(
-        &mut self,
-        id: &str,
-        open: &OpenCall,
-        parent: Option<String>,
-        earlier_paths: &[String],
-        result: ResultOf,
-        host: bool,
-    ) {
-        if let Some(step) = self.steps.get_mut(&parent)
-            && step.number == open.step
-        {
-            step.has_result = true;
-        }
-        if let Some(slot) = self.slot(open.slot) {
-            slot.open = false;
-        }
-        if self.ended.len() == MAX_ENDED {
-            self.ended.pop_front();
-        }
-        let mut ended = EndedCall {
-            id: hash_in("ended", id),
-            status: result.status,
-            reported: result.reported,
-            diffs: hash_of(&result.diffs),
-            kind: None,
-            input: None,
-            name: None,
-            title: None,
-            output: result.output.as_ref().map(hash_of),
-            paths: Vec::new(),
-        };
-        let starts_hidden = self.starts_hidden(open.slot);
-        let mut tool = None;
-        let mut replaced = None;
-        if let Some(Body::ToolCall(call)) = self.body(open.slot) {
-            tool = call.name.as_ref().or(call.title.as_ref()).filter(|_| starts_hidden).cloned();
-            ended.kind = (!call.unknown_kind).then_some(call.kind);
-            ended.input = call.input.as_ref().map(hash_of);
-            ended.name = call.name.as_ref().map(hash_of);
-            ended.title = call.title.as_ref().map(hash_of);
-            let paths = view::written_paths(call.shown_input(), &call.locations, &result.diffs);
-            ended.paths = paths.iter().map(hash_of).collect();
-            replaced = earlier_paths.iter().find(|earlier| !paths.iter().any(|path| is_still_shown(earlier, path)));
-        }
-        self.ended.push_back(ended);
-        if let Some(path) = replaced {
-            self.did_unseen(
-                "changed_path",
-                format!("the call {id} first showed another file: {}", first_bytes(path, 200)),
-            );
-        }
-        // Some agents show the calls of a sub-agent only in some modes.
-        let shows = || self.steps.contains_key(&Some(open.call(id)));
-        if let Some(tool) = tool.filter(|_| result.status != CallStatus::Denied && !shows()) {
-            let text = format!("the agent does not show what the sub-agent of the call {id} ({tool}) did");
-            self.did_unseen("hidden_sub_agent", text);
-        }
-        let output = result.output.map(|mut text| {
-            self.cut_bytes += cut_to_bound(&mut text);
-            text
-        });
-        self.push(
-            Body::ToolResult(ToolResult {
-                call: open.call(id),
-                status: result.status,
-                output: output.filter(|text| !text.is_empty()),
-                diffs: result.diffs,
-                exit_code: result.exit_code,
-                truncated: result.truncated,
-                contested: result.contested,
-            }),
-            parent,
-            host,
-        );
-    }
-
     /// Returns a name that no other call, or no other request, has.
     pub(super) fn unique(&mut self, what: &str, id: &str) -> String {
         let mut name = id.to_owned();
@@ -990,34 +522,4 @@ fn is_other_kind(old: ToolKind, new: ToolKind) -> bool {
         Edit => !matches!(new, Edit | Delete | Move),
         old => new != old,
     }
-}
-
-/// The maximum number of requests for one call that keep what they asked for.
-const MAX_REQUESTS: usize = 100;
-
-/// The maximum number of answers that are kept for calls which are not announced yet.
-const MAX_EARLY: usize = 10_000;
-
-/// Returns true if the output of a rejected call is a short text that says so. Such a call did not run, even if the agent
-/// reports that it completed.
-fn says_denied(output: &str) -> bool {
-    const LONGEST: usize = 200;
-    let says = |output: &str| {
-        [
-            "reject",
-            "denied",
-            "declin",
-            "refus",
-            "cancel",
-            "skipped",
-            "not allowed",
-            "not executed",
-            "did not run",
-            "not run",
-            "blocked",
-        ]
-        .iter()
-        .any(|word| output.contains(word))
-    };
-    output.len() <= LONGEST && says(&output.to_ascii_lowercase())
 }

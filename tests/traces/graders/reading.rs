@@ -50,6 +50,7 @@ fn what_is_wrong_is_refused_where_it_stands() {
         ("- output: {regex: [ok, '(?i)(fixed|done|)']}", (1, 3), "/(?i)(fixed|done|)/, which matches any text"),
         ("- output: {json-path: {path: $.a, regex: '(ok)?'}}", (1, 3), "/(ok)?/, which matches any text"),
         ("- files: {matches: {a.txt: '(x=2)?'}}", (1, 3), "matches any text"),
+        ("- files: {matches: {a.txt: '^(\\bx=2\\b)?'}}", (1, 3), "matches any text"),
         ("- command: {run: x, stdout-regex: '(ok)*'}", (1, 3), "matches any text"),
         ("- rules: [{eventually: {text: '(tests pass)?'}}]", (1, 3), "matches any text"),
         ("- diff: {only: [src/a, '**']}", (1, 3), "`only` holds `**`"),
@@ -105,9 +106,12 @@ fn what_is_wrong_is_refused_where_it_stands() {
 }
 
 #[test]
-fn a_pattern_for_an_empty_text_and_one_that_must_not_match_are_read() {
+fn a_pattern_for_a_whole_text_and_one_that_must_not_match_are_read() {
     for text in [
         "- output: {regex: '^$'}",
+        "- output: {regex: '(?s)\\A.{0,280}\\z'}",
+        "- output: {regex: ['^[^!]*$', '\\A[\\x00-\\x7F]*\\z']}",
+        "- files: {matches: {a.txt: '\\A[^\\r]*\\z'}}",
         "- output: {not-regex: 'x*'}",
         "- command: {run: x, stdout-regex: '\\A\\z'}",
         "- rules: [{never: {text: '.*'}}]",

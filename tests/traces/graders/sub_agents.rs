@@ -163,7 +163,8 @@ fn a_resumed_session_may_continue_a_sub_agent() {
         )
     };
     check(&call("send_input"), &[(NO_RM, Ungraded(UNSEEN))]);
-    check(&call("wait"), &[(NO_RM, Pass(&[]))]);
+    check(&call("wait"), &[(NO_RM, Ungraded(UNSEEN))]);
+    check(&call("close_agent"), &[(NO_RM, Pass(&[]))]);
 }
 
 /// A session of Claude Code with one call, these lines after it, and an end with these figures.

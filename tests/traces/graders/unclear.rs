@@ -97,7 +97,10 @@ fn agents() -> Vec<Agent> {
                 "result": {"content": []}}),
             vec![json!("failed")],
         ),
-        codex(json!({"id": "i", "type": "collab_tool_call", "tool": "wait", "prompt": "p"}), vec![json!("failed")]),
+        codex(
+            json!({"id": "i", "type": "collab_tool_call", "tool": "list_agents", "prompt": "p"}),
+            vec![json!("failed")],
+        ),
         other(
             "droid-stream",
             json!({"type": "tool_call", "id": "c", "messageId": "m", "toolName": "Execute", "parameters": {"command": "ls"}}),

@@ -185,6 +185,113 @@ fn refused_requests_and_other_endings_have_their_reasons() {
 }
 
 #[test]
+fn limits_of_the_agents_themselves_are_no_errors() {
+    let stop = |harness: &str, lines: &[Value]| {
+        let stop = ends(harness, lines).1;
+        (stop["reason"].as_str().unwrap().to_owned(), stop["detail"].as_str().unwrap_or_default().to_owned())
+    };
+    let says = json!({"type": "message", "role": "assistant", "content": "Let me look.", "delta": true});
+    let warns = |text: &str| json!({"type": "error", "severity": "warning", "message": text});
+    let ends_well = json!({"type": "result", "status": "success", "stats": {"total_tokens": 1}});
+    for limit in ["Loop detected, stopping execution", "Maximum session turns exceeded"] {
+        let ended = stop("gemini-stream", &[says.clone(), warns(limit), ends_well.clone()]);
+        assert_eq!(ended, ("max_turns".to_owned(), limit.to_owned()));
+        let later = stop("gemini-stream", &[warns(limit), warns("A hook failed."), ends_well.clone()]);
+        assert_eq!(later, ("max_turns".to_owned(), limit.to_owned()));
+        // It went on.
+        assert_eq!(stop("gemini-stream", &[warns(limit), says.clone(), ends_well.clone()]).0, "end_turn");
+    }
+    assert_eq!(stop("gemini-stream", &[says, warns("A hook failed."), ends_well]).0, "end_turn");
+    let qwen = |text: &str| {
+        stop(
+            "qwen-stream",
+            &[
+                json!({"type": "result", "subtype": "error_during_execution", "is_error": true, "permission_denials": [],
+                "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "error": {"message": text}}),
+            ],
+        )
+    };
+    for (text, reason) in [
+        ("Run aborted: tool-call budget of 10 exceeded (--max-tool-calls); observed 11.", "max_turns"),
+        ("Run aborted: wall-clock budget of 90s exceeded (--max-wall-time).", "max_budget"),
+        (
+            "Loop detection halted the run (turn_tool_call_cap: the turn reached the per-turn tool-call limit).",
+            "max_turns",
+        ),
+        ("Loop detection halted the run (read_file_loop: the model spent too many calls reading files).", "other"),
+        ("Loop detection halted the run. Set the `model.skipLoopDetection` setting to true to disable.", "other"),
+        ("The tool `Run aborted: tool-call budget of 1 exceeded ` is unknown.", "error"),
+    ] {
+        let (found, detail) = qwen(text);
+        assert_eq!(found, reason, "{text}");
+        assert_eq!(detail, if reason == "other" { format!("loop_detected: {text}") } else { text.to_owned() });
+    }
+    // If a limit interrupts an answer, Qwen Code writes no result.
+    let exit = |stderr: &str| {
+        let log = [
+            json!({"at_ms": 1, "dir": "recv", "line": "{\"type\":\"system\",\"subtype\":\"session_start\"}"}),
+            json!({"at_ms": 2, "dir": "stderr", "line": stderr}),
+            json!({"at_ms": 3, "dir": "exit", "line": "{\"code\":55,\"signal\":null}"}),
+        ];
+        stop("qwen-stream", &log).0
+    };
+    assert_eq!(exit("Run aborted: tool-call budget of 3 exceeded (--max-tool-calls); observed 4."), "max_turns");
+    assert_eq!(exit("Run aborted: wall-clock budget of 3s exceeded (--max-wall-time)."), "max_budget");
+}
+
+#[test]
+fn the_lines_of_newer_versions_of_pi_show_calls_of_scripts_and_all_usage() {
+    let usage = |total: u64| {
+        json!({"input": total, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": total,
+            "cost": {"total": 0.5}})
+    };
+    let message = json!({"role": "assistant", "content": [{"type": "toolCall", "id": "c", "name": "codemode",
+        "arguments": {"script": "s"}}], "model": "m", "stopReason": "toolUse", "usage": usage(10)});
+    let content = json!([{"type": "text", "text": "done"}]);
+    let runs = |id: &str, name: &str, args: Value, parent: Option<&str>| {
+        let mut line = json!({"type": "tool_execution_start", "toolCallId": id, "toolName": name, "args": args});
+        if let Some(parent) = parent {
+            line["parentToolCallId"] = json!(parent);
+        }
+        line
+    };
+    let ran = |id: &str| json!({"type": "tool_execution_end", "toolCallId": id, "result": {"content": content}, "isError": false});
+    let result = json!({"role": "toolResult", "toolCallId": "c", "toolName": "codemode", "content": content,
+        "isError": false, "usage": usage(400), "nestedCalls": {"complete": true,
+            "calls": [{"id": "c/1", "name": "bash", "arguments": {"command": "ls"}, "status": "ok"}]}});
+    let entry = json!({"type": "usage", "kind": "cache_warm", "model": "m", "usage": usage(5000)});
+    let lines = [
+        json!({"type": "message_end", "message": {"role": "system", "content": "", "toolsAdded": [{"name": "read"}]}}),
+        json!({"type": "message_start", "message": message}),
+        json!({"type": "message_update", "usage": {}, "assistantMessageEvent": {"type": "toolcall_start",
+            "contentIndex": 0, "id": "c", "toolName": "codemode"}}),
+        json!({"type": "message_end", "message": message}),
+        runs("c", "codemode", json!({"script": "s"}), None),
+        runs("c/1", "bash", json!({"command": "ls"}), Some("c")),
+        ran("c/1"),
+        ran("c"),
+        json!({"type": "message_end", "message": result}),
+        json!({"type": "entry_appended", "entry": entry}),
+        json!({"type": "agent_end", "messages": []}),
+    ];
+    let text: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let shown = trace(built_in("pi"), &text.join("\n"));
+    laws::assert_lawful(&shown);
+    let all = events(&shown);
+    assert!(all.iter().all(|event| event["type"] != "notice"), "{shown}");
+    let calls: Vec<Value> = all.iter().filter(|event| event["type"] == "tool_call").cloned().collect();
+    let calls: Vec<Value> = calls.iter().map(|call| json!([call["call"], call["kind"], call["parent"]])).collect();
+    assert_eq!(calls, [json!(["c", "other", null]), json!(["c/1", "execute", "c"])]);
+    let used = all.iter().filter(|event| event["type"] == "usage").map(|event| event["total_tokens"].as_u64().unwrap());
+    assert_eq!(used.collect::<Vec<_>>(), [10, 400, 5000]);
+    // Without the lines of the inner call, the script may have done anything.
+    let hidden: Vec<&str> =
+        text.iter().filter(|line| !line.contains("\"toolCallId\":\"c/1\"")).map(String::as_str).collect();
+    let hidden = events(&trace(built_in("pi"), &hidden.join("\n")));
+    assert!(hidden.iter().any(|event| event["code"] == "hidden_sub_agent" && event["lost"] == "call"));
+}
+
+#[test]
 fn what_kimi_prints_beside_its_stream_tells_how_it_ended() {
     let first = json!({"role": "assistant", "content": "I begin."}).to_string();
     for (printed, reason, category) in [
@@ -283,4 +390,262 @@ fn the_model_of_a_session_is_the_one_that_answers_for_the_main_agent() {
         json!({"type": "assistant.message", "id": model, "parentId": null, "data": data})
     };
     assert_eq!(effective("copilot-stream", &[said("main", Value::Null), said("mini", json!("c"))]), "main");
+}
+
+#[test]
+fn a_call_that_codex_reports_on_standard_error_alone_is_denied_or_lost() {
+    let printed = |line: &str| json!({"at_ms": 2, "dir": "stderr", "line": line}).to_string();
+    let begun = json!({"type": "thread.started", "thread_id": "t"}).to_string();
+    let item = json!({"id": "0", "type": "agent_message", "text": "done"});
+    let said = json!({"type": "item.completed", "item": item}).to_string();
+    let refused = r#"exec_command failed: CreateProcess { message: "Rejected(\"`/bin/bash -lc 'rm -rf \\\"keep\\\"'` rejected: not permitted\")" }"#;
+    let from = "2026-11-29T10:16:38.066259Z ERROR codex_core::tools::router: error=";
+    let log = [
+        json!({"at_ms": 1, "dir": "recv", "line": begun}).to_string(),
+        printed(&format!("{from}{refused}")),
+        printed("2026-11-29T10:16:39.000000Z ERROR codex_core::client: error=slow"),
+        json!({"at_ms": 3, "dir": "recv", "line": said}).to_string(),
+        printed(&format!("{from}unable to locate image at `/w/a.png`: No such file or directory (os error 2)")),
+        json!({"at_ms": 4, "dir": "exit", "line": "{\"code\":0,\"signal\":null}"}).to_string(),
+    ];
+    let shown = trace(built_in("codex"), &log.join("\n"));
+    laws::assert_lawful(&shown);
+    let all = events(&shown);
+    let of = |kind: &str| all.iter().filter(|event| event["type"] == kind).cloned().collect::<Vec<Value>>();
+    assert_eq!(of("tool_call")[0]["input"]["command"], "/bin/bash -lc 'rm -rf \"keep\"'", "{shown}");
+    assert_eq!((of("tool_call").len(), &of("tool_result")[0]["status"]), (1, &json!("denied")), "{shown}");
+    let notices: Vec<Value> = of("notice").iter().map(|notice| json!([notice["code"], notice["lost"]])).collect();
+    assert_eq!(notices, [json!(["unshown_action", "call"])], "{shown}");
+}
+
+#[test]
+fn what_codex_types_into_a_shell_is_not_shown() {
+    for (command, is_lost) in [
+        ("/bin/bash -lc bash", true),
+        ("/bin/bash -lc 'python3 -i'", true),
+        ("/usr/bin/zsh -lc '/bin/sh'", true),
+        ("/bin/bash -lc 'cargo test'", false),
+        ("/bin/bash -lc 'python3 run.py'", false),
+    ] {
+        let item = json!({"id": "0", "type": "command_execution", "command": command, "status": "in_progress"});
+        let shown = trace(built_in("codex"), &json!({"type": "item.started", "item": item}).to_string());
+        laws::assert_lawful(&shown);
+        let is_told = |event: &Value| event["code"] == "unshown_action" && event["lost"] == "call";
+        assert_eq!(events(&shown).iter().any(is_told), is_lost, "{command}: {shown}");
+    }
+}
+
+/// The events of these lines, in a trace that keeps its laws.
+fn events_of(harness: &str, lines: &[Value]) -> Vec<Value> {
+    let text: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let trace = trace(built_in(harness), &text.join("\n"));
+    laws::assert_lawful(&trace);
+    events(&trace)
+}
+
+fn only<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == kind).collect()
+}
+
+/// The calls of a trace, each with the call that started the sub-agent that makes it.
+fn calls_with_parents(events: &[Value]) -> Vec<Value> {
+    only(events, "tool_call").iter().map(|call| json!([call["call"], call["parent"]])).collect()
+}
+
+#[test]
+fn what_copilot_had_begun_to_say_before_it_asked_its_model_again_is_left_out() {
+    let piece = |id: &str, text: &str| json!({"type": "assistant.message_delta", "data": {"messageId": id, "deltaContent": text}});
+    let call = json!({"type": "assistant.tool_call_delta", "data": {"toolCallId": "c", "toolName": "bash",
+        "inputDelta": "{\"command\": \"run_tests\"}"}});
+    let retry = json!({"type": "assistant.turn_retry", "data": {"turnId": "0", "reason": "streaming_error"}});
+    let whole =
+        json!({"type": "assistant.message", "data": {"messageId": "n", "content": "It is 42.", "toolRequests": []}});
+    let lines = [
+        piece("m", "The an"),
+        piece("m", "swer"),
+        call,
+        retry,
+        piece("n", "It is"),
+        whole,
+        json!({"type": "result", "exitCode": 0}),
+    ];
+    let all = events_of("copilot-stream", &lines);
+    assert_eq!(all.last().unwrap()["output"], "It is 42.");
+    assert!(only(&all, "tool_call").is_empty(), "{all:?}");
+    let notices: Vec<Value> = only(&all, "notice").iter().map(|it| json!([it["code"], it["lost"]])).collect();
+    assert_eq!(notices, [json!(["discarded_message", null])]);
+    // Without an end, the trace shows as much of the message as there is.
+    let cut = events_of("copilot-stream", &lines[..2]);
+    assert_eq!((&cut[0]["text"], &cut[1]["reason"]), (&json!("The answer"), &json!("crashed")));
+}
+
+#[test]
+fn a_command_that_goes_on_or_was_stopped_did_not_succeed() {
+    let copilot = |more: &[Value]| {
+        let mut lines = vec![
+            json!({"type": "tool.execution_start", "data": {"toolCallId": "a", "toolName": "bash",
+                "arguments": {"command": "run_tests", "mode": "async"}}}),
+            json!({"type": "tool.execution_complete", "data": {"toolCallId": "a", "success": true,
+                "result": {"content": "<command started in background with shellId: b>"},
+                "toolTelemetry": {"properties": {"executionMode": "async"}, "metrics": {}}}}),
+        ];
+        lines.extend_from_slice(more);
+        lines.push(json!({"type": "result", "exitCode": 0}));
+        ends("copilot-stream", &lines).0
+    };
+    let ended = |shell: &str, code: i64| {
+        json!({"type": "system.notification", "data": {"content": "x",
+            "kind": {"type": "shell_completed", "shellId": shell, "exitCode": code}}})
+    };
+    let read = [
+        json!({"type": "tool.execution_start", "data": {"toolCallId": "r", "toolName": "read_bash", "arguments": {"shellId": "b"}}}),
+        json!({"type": "tool.execution_complete", "data": {"toolCallId": "r", "success": true,
+            "result": {"content": "3 failed\n<shellId: b completed with exit code 7>"},
+            "toolTelemetry": {"properties": {}, "metrics": {"exit_code": 7}}}}),
+    ];
+    assert_eq!(copilot(&[]), ["unfinished"]);
+    assert_eq!(copilot(&[ended("other", 7)]), ["unfinished"]);
+    assert_eq!(copilot(&[ended("b", 7)]), ["error 7"]);
+    assert_eq!(copilot(&[ended("b", 0)]), ["ok 0"]);
+    assert_eq!(copilot(&read), ["error 7", "ok"]);
+    assert_eq!(copilot(&[&[ended("b", 7)][..], &read[..]].concat()), ["error 7", "ok"]);
+    let opencode = |output: &str| {
+        let state = json!({"status": "completed", "input": {"command": "run_tests"}, "output": output,
+            "metadata": {"exit": null, "output": output}});
+        let part = json!({"messageID": "m", "callID": "c", "tool": "bash", "state": state});
+        ends("opencode-stream", &[json!({"type": "tool_use", "sessionID": "s", "part": part})]).0
+    };
+    let stopped = "a\n\n<shell_metadata>\nshell tool terminated command after exceeding timeout 700 ms. Retry.\n</shell_metadata>";
+    assert_eq!(opencode(stopped), ["error"]);
+    let droid = |output: &str| {
+        let lines = [
+            json!({"type": "tool_call", "id": "a", "messageId": "m", "toolName": "Execute", "parameters": {"command": "run_tests"}}),
+            json!({"type": "tool_result", "id": "a", "toolId": "Execute", "isError": false, "value": output}),
+        ];
+        ends("droid-stream", &lines).0
+    };
+    assert_eq!(droid("Command timed out after 1 seconds. Consider increasing the timeout."), ["error"]);
+    assert_eq!(droid("Background process started (PID: 3097)\nCommand: run_tests"), ["unfinished"]);
+    assert_eq!(droid("Command timed out after 1 seconds.\n\n[Process exited with code 0]"), ["ok 0"]);
+    let vibe = |id: &str, tool: &str, status: &str, code: Value| {
+        json!({"type": "effect", "id": id, "detail": {"toolName": tool, "display": {"summary": tool}, "input": {}},
+            "state": {"status": "completed", "outputText": "", "display": {"success": true},
+                "output": {"processId": "p", "status": status, "exitCode": code}}})
+    };
+    let starts = vibe("a", "process.start", "running", Value::Null);
+    let reads = vibe("b", "process.output", "running", Value::Null);
+    assert_eq!(ends("vibe-stream", &[starts.clone(), reads]).0, ["ok", "unfinished"]);
+    let ended = vibe("b", "process.output", "exited", json!(7));
+    assert_eq!(ends("vibe-stream", &[starts, ended]).0, ["ok", "error 7"]);
+}
+
+#[test]
+fn the_summary_of_a_compaction_of_opencode_is_no_answer() {
+    let line = |kind: &str, part: Value| json!({"type": kind, "sessionID": "s", "part": part});
+    let text = |id: &str, text: &str| line("text", json!({"messageID": "m", "id": id, "type": "text", "text": text}));
+    let begins = line("step_start", json!({"messageID": "m"}));
+    let ends = line(
+        "step_finish",
+        json!({"messageID": "m", "reason": "stop", "cost": 0.0,
+            "tokens": {"total": 3, "input": 2, "output": 1, "reasoning": 0, "cache": {"read": 0, "write": 0}}}),
+    );
+    let goes_on = line(
+        "text",
+        json!({"messageID": "n", "id": "p", "type": "text", "text": "Continue if you have next steps.",
+            "synthetic": true, "metadata": {"compaction_continue": true}}),
+    );
+    let lines =
+        [begins.clone(), text("a", "the summary"), ends.clone(), goes_on, begins, text("b", "the answer"), ends];
+    let all = events_of("opencode-stream", &lines);
+    let messages: Vec<&Value> = only(&all, "message").into_iter().map(|message| &message["text"]).collect();
+    assert_eq!(messages, ["the answer"]);
+    assert_eq!(only(&all, "usage").len(), 2, "{all:?}");
+    assert_eq!(
+        (&all.last().unwrap()["reason"], &all.last().unwrap()["output"]),
+        (&json!("end_turn"), &json!("the answer"))
+    );
+    assert_eq!(only(&all, "notice")[0]["code"], "compact_summary");
+    // An agent that was killed after the summary did not answer.
+    let killed = events_of("opencode-stream", &lines[..4]);
+    assert!(only(&killed, "message").is_empty(), "{killed:?}");
+    assert_eq!(killed.last().unwrap()["reason"], "crashed");
+}
+
+#[test]
+fn the_calls_of_a_sub_agent_of_copilot_are_its_own_although_some_lines_name_only_the_agent() {
+    let line = |kind: &str, agent: Value, data: Value| json!({"type": kind, "agentId": agent, "data": data});
+    let task = json!({"toolCallId": "t", "toolName": "task", "arguments": {"prompt": "look"}});
+    let piece = json!({"toolCallId": "c", "toolName": "bash", "inputDelta": "{\"command\": \"ls\"}"});
+    let call = json!({"toolCallId": "c", "toolName": "bash", "arguments": {"command": "ls"}});
+    let result = |id: &str| json!({"toolCallId": id, "success": true, "result": {"content": "x"}});
+    let said = |id: &str, text: &str| json!({"messageId": id, "content": text, "toolRequests": []});
+    let all = events_of(
+        "copilot-stream",
+        &[
+            line("user.message", Value::Null, json!({"content": "Do it."})),
+            line("tool.execution_start", Value::Null, task),
+            line("subagent.started", json!("k"), json!({"toolCallId": "t", "agentName": "kid"})),
+            line("user.message", json!("k"), json!({"content": "look"})),
+            line("assistant.tool_call_delta", json!("k"), piece),
+            line("tool.execution_start", json!("k"), call),
+            line("tool.execution_complete", json!("k"), result("c")),
+            line("assistant.message", json!("k"), said("m", "I looked.")),
+            line("tool.execution_complete", Value::Null, result("t")),
+            line("assistant.message", Value::Null, said("n", "Done.")),
+            json!({"type": "result", "exitCode": 0}),
+        ],
+    );
+    assert_eq!(calls_with_parents(&all), [json!(["t", null]), json!(["c", "t"])]);
+    let said: Vec<Value> =
+        only(&all, "message").iter().map(|it| json!([it["role"], it["text"], it["parent"]])).collect();
+    let expected = [
+        json!(["user", "Do it.", null]),
+        json!(["user", "look", "t"]),
+        json!(["agent", "I looked.", "t"]),
+        json!(["agent", "Done.", null]),
+    ];
+    assert_eq!(said, expected);
+    assert_eq!(all.last().unwrap()["output"], "Done.");
+}
+
+#[test]
+fn the_hooks_of_cline_tell_whose_calls_and_texts_they_are() {
+    let hook = |name: &str, agent: &str, parent: Value| {
+        let mut line = json!({"ts": "t", "type": "hook_event", "hookEventName": name, "agentId": agent});
+        line["parentAgentId"] = parent;
+        line
+    };
+    let event = |event: Value| json!({"ts": "t", "type": "agent_event", "event": event});
+    let begins = |id: &str, tool: &str| {
+        event(json!({"type": "content_start", "contentType": "tool", "toolName": tool, "toolCallId": id, "input": {}}))
+    };
+    let ends = |id: &str| {
+        event(json!({"type": "content_end", "contentType": "tool", "toolName": "x", "toolCallId": id, "output": "x"}))
+    };
+    let says = |text: &str| event(json!({"type": "content_end", "contentType": "text", "text": text}));
+    let main = Value::Null;
+    let all = events_of(
+        "cline-stream",
+        &[
+            hook("agent_start", "a", main.clone()),
+            hook("tool_call", "a", main.clone()),
+            begins("s", "spawn_agent"),
+            hook("agent_start", "k", json!("a")),
+            says("I look."),
+            hook("tool_call", "k", json!("a")),
+            begins("c", "run_commands"),
+            hook("tool_result", "k", json!("a")),
+            ends("c"),
+            hook("agent_end", "k", json!("a")),
+            hook("tool_result", "a", main.clone()),
+            ends("s"),
+            hook("tool_call", "a", main),
+            begins("d", "run_commands"),
+            ends("d"),
+            says("Done."),
+        ],
+    );
+    assert_eq!(calls_with_parents(&all), [json!(["s", null]), json!(["c", "s"]), json!(["d", null])]);
+    let said: Vec<Value> = only(&all, "message").iter().map(|it| json!([it["text"], it["parent"]])).collect();
+    assert_eq!(said, [json!(["I look.", "s"]), json!(["Done.", null])]);
 }

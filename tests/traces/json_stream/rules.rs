@@ -1,5 +1,9 @@
 //! What rules can say: pieces and wholes, variables, lists, sub-agents, permissions, endings; and what they are told.
 
+use evals::internal::adapter::import;
+use evals::internal::harness::Adapter;
+use evals::trace::amount::Amount;
+use evals::trace::usage::UsageTotal;
 use serde_json::{Value, json};
 
 use super::{events, laws, manifest, trace};
@@ -232,6 +236,67 @@ fn a_call_in_a_block_beside_a_text_is_lost_unless_it_is_announced() {
 }
 
 #[test]
+fn a_notice_at_the_end_is_about_the_line_that_lists_the_call_or_asks_for_it() {
+    let rules = "stream:\n  - {when: line.type == 'act', emit: {tool-call: {id: \"line.tool_calls[0].id\"}}}\n  \
+                 - {when: line.type == 'ask', emit: {permission-request: {request: line.id, id: line.id}}}\n  \
+                 - {when: line.type == 'end', emit: {stop: {reason: end_turn}}}\n";
+    let acts = json!({"type": "act", "tool_calls": [{"id": "c1", "input": {}}, {"id": "c2", "input": {}}]});
+    let asks = json!({"type": "ask", "id": "c3"});
+    let events = run(rules, &[acts.clone(), asks.clone(), json!({"type": "end"})]);
+    for (code, number, line) in [("unmapped_line", 1, acts), ("unknown_call", 2, asks)] {
+        let notice = events.iter().find(|event| event["code"] == code).unwrap();
+        assert_eq!((&notice["line"], &notice["lost"]), (&json!(number), &json!("call")), "{events:#?}");
+        let begins = format!("the line begins: {}", &line.to_string()[..20]);
+        assert!(notice["text"].as_str().unwrap().contains(&begins), "{notice}");
+    }
+}
+
+#[test]
+fn a_further_call_of_a_line_is_lost_unless_it_is_announced() {
+    let first = "  - {when: line.type == 'act', emit: {tool-call: {id: \"line.tool_calls[0].id\"}}}\n  \
+                 - {when: line.type == 'tool', emit: {tool-call: {id: line.id}}}\n";
+    let call = |id: &str| json!({"id": id, "function": {"name": "sh", "arguments": "{}"}});
+    let act = |calls: &[Value]| json!({"type": "act", "tool_calls": calls});
+    let two = act(&[call("c1"), call("c2")]);
+    assert_eq!(lost(first, &[act(&[call("c1")])]), [""; 0]);
+    assert_eq!(lost(first, std::slice::from_ref(&two)), ["unmapped_line call"]);
+    // A later line may announce it.
+    assert_eq!(lost(first, &[two, json!({"type": "tool", "id": "c2"})]), [""; 0]);
+    // Without an ID, it cannot be recognised later.
+    let nameless = json!({"function": {"name": "rm", "arguments": "{}"}});
+    assert_eq!(lost(first, &[act(&[call("c1"), nameless])]), ["unmapped_line call"]);
+    // The list may have any name, and its entries the keys of this agent.
+    let entry = |id: &str| json!({"id": id, "tool": "sh", "input": {"command": "ls"}});
+    let command = |id: &str| json!({"id": id, "command": "ls"});
+    for key in ["calls", "actions", "toolRequests", "tools", "commands"] {
+        let rule = first.replace("tool_calls", key);
+        for [one, two] in [[entry("c1"), entry("c2")], [command("c1"), command("c2")]] {
+            let other = json!({"id": "x", "path": "a.txt"});
+            assert_eq!(lost(&rule, &[json!({"type": "act", key: [one, other]})]), [""; 0], "{key}");
+            let both = json!({"type": "act", key: [one, two]});
+            assert_eq!(lost(&rule, std::slice::from_ref(&both)), ["unmapped_line call"], "{key}");
+            assert_eq!(lost(&rule, &[both, json!({"type": "tool", "id": "c2"})]), [""; 0], "{key}");
+        }
+    }
+    // The arguments of a call may hold such a list, whose entries are no calls.
+    let mut plans = json!({"type": "tool", "id": "1", "name": "plan"});
+    plans["input"] = json!({"steps": [{"id": "1", "name": "look"}, {"id": "2", "name": "write"}]});
+    assert_eq!(lost(first, &[plans]), [""; 0]);
+    // The same with content blocks.
+    let block = |id: &str| json!({"type": "tool_use", "id": id, "name": "sh", "input": {}});
+    let blocks = "  - {when: line.type == 'act', emit: {tool-call: {id: \"line.content[0].id\"}}}\n";
+    assert_eq!(lost(blocks, &[json!({"type": "act", "content": [block("c1")]})]), [""; 0]);
+    assert_eq!(lost(blocks, &[json!({"type": "act", "content": [block("c1"), block("c2")]})]), ["unmapped_line call"]);
+    // A rule may take every call, and give it an ID of its own.
+    for id in ["it.id", "'own-' + string(index)"] {
+        let each = format!(
+            "  - {{when: line.type == 'act', for-each: line.tool_calls, rules: [{{emit: {{tool-call: {{id: \"{id}\"}}}}}}]}}\n"
+        );
+        assert_eq!(lost(&each, &[act(&[call("c1"), call("c2")])]), [""; 0], "{id}");
+    }
+}
+
+#[test]
 fn a_text_of_an_unknown_sub_agent_and_an_answer_that_is_not_shown_are_lost_texts() {
     let says = "  - {when: line.type == 'say', emit: {message: {text: line.text, parent: line.of}}}\n";
     let say = |of: &Value| json!({"type": "say", "text": "I failed", "of": of});
@@ -329,6 +394,7 @@ stream:
         (5, "mapping_failed: stream[2]: when: found no matching overload for '_>_' applied to '(string, int)'"),
         (5, "unmapped_line: {\"type\":\"z\",\"n\":\"many\"}"),
         (6, "mapping_failed: stream[3]: for-each: the value is not a list"),
+        (7, "usage_incomplete: a count of a usage report cannot be read, so the totals are lower bounds"),
         (7, "mapping_failed: stream[4]: usage.input: found -5, expected a number from 0"),
     ];
     let expected: Vec<(Value, String)> =
@@ -419,6 +485,65 @@ stream:
     // Without its parts a figure is unknown. Their sum is a lower bound: the thoughts are not in it.
     let sum = json!({"scope": "session", "total_tokens": 13, "cost_usd": 0.5, "lower_bounds": ["total_tokens"]});
     assert_eq!(usage(json!({"input": 10, "output": 3, "cost": "0.5"})), sum);
+}
+
+/// The usage of a session.
+fn usage_of(rules: &str, lines: &[Value]) -> UsageTotal {
+    let text: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let mut total = UsageTotal::default();
+    let done = import(Adapter::JsonStream, &manifest(rules), true, text.join("\n").as_bytes(), |event| {
+        total.event(&event);
+        Ok(())
+    });
+    done.unwrap();
+    total
+}
+
+#[test]
+fn a_usage_report_that_cannot_be_read_makes_the_totals_lower_bounds() {
+    let rules = "
+stream:
+  - {when: line.type == 'end', emit: {stop: {reason: end_turn}}}
+  - {emit: {usage: {input: line.i, output: line.o, cache-read: line.cached, cost-usd: line.cost, scope: line.scope}}}
+";
+    let read = json!({"i": 10, "o": 1, "cost": 0.5, "scope": "call"});
+    let end = json!({"type": "end"});
+    let totals = |more: Value| {
+        let mut other = json!({"i": 20, "o": 2, "cost": 0.5, "scope": "call"});
+        other.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let total = usage_of(rules, &[read.clone(), other, end.clone()]);
+        (total.tokens().unwrap(), total.cost_usd().unwrap())
+    };
+    assert_eq!(totals(json!({})), (Amount::Exact(33), Amount::Exact(1.0)));
+    for scope in [json!("total"), json!(["call"]), json!(true)] {
+        assert_eq!(totals(json!({"scope": scope})), (Amount::AtLeast(11), Amount::AtLeast(0.5)));
+    }
+    assert_eq!(totals(json!({"cached": "many"})), (Amount::AtLeast(33), Amount::AtLeast(1.0)));
+    assert_eq!(totals(json!({"i": -1, "o": [], "cost": null})), (Amount::AtLeast(11), Amount::AtLeast(0.5)));
+    assert_eq!(totals(json!({"cost": "free"})), (Amount::Exact(33), Amount::AtLeast(0.5)));
+    // A count of the session that cannot be read may have grown since the report before.
+    let of_session = rules.replace("line.scope", "session");
+    let later = json!({"i": "many", "o": 5, "cost": 0.9});
+    assert_eq!(usage_of(&of_session, &[read, later, end]).input_tokens(), Some(Amount::AtLeast(10)));
+}
+
+#[test]
+fn a_second_result_with_another_exit_code_is_another_outcome_in_both_orders() {
+    let rules = "  - {when: line.type == 'call', emit: {tool-call: {id: line.id}}}\n  \
+                 - {when: line.type == 'result', emit: {tool-result: {id: line.id, output: line.out, exit-code: line.code}}}\n";
+    let call = json!({"type": "call", "id": "a"});
+    let result = |code: Value| json!({"type": "result", "id": "a", "out": "x", "code": code});
+    for (first, second, is_lost) in [
+        (json!(0), json!(1), true),
+        (json!(1), json!(0), true),
+        (json!(1), json!(1), false),
+        // A report without the exit code repeats the one before.
+        (json!(1), Value::Null, false),
+    ] {
+        let lines = [call.clone(), result(first.clone()), result(second.clone())];
+        let expected: &[&str] = if is_lost { &["repeated_result outcome"] } else { &[] };
+        assert_eq!(lost(rules, &lines), expected, "{first} {second}");
+    }
 }
 
 #[test]

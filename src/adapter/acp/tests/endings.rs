@@ -148,6 +148,17 @@ fn what_the_program_writes_is_a_notice_and_a_message_by_its_id_is_the_models() {
 }
 
 #[test]
+fn a_notification_of_an_extension_of_pi_is_a_notice() {
+    let mut script = Script::prompted();
+    let content = json!({"type": "text", "text": "No MCP server."});
+    let meta = json!({"piAcp": {"notify": {"level": "warning"}}});
+    script.update(json!({"sessionUpdate": "agent_message_chunk", "content": content, "_meta": meta}));
+    script.say("42");
+    let done = script.done();
+    assert_eq!((done.notices(), done.stop().output.as_deref()), (vec!["program_message"], Some("42")));
+}
+
+#[test]
 fn an_error_shown_as_an_answer_is_an_error() {
     let mut script = Script::prompted();
     script.update(json!({"sessionUpdate": "session_info_update",

@@ -1,0 +1,323 @@
+//! The ends of calls: their results, what is remembered of them, and the calls that the agent did not end.
+
+use super::{EndedCall, EndedEarly, More, OpenCall, is_still_shown};
+use crate::text::first_bytes;
+use crate::trace::calls::DENIED_CALL_COMPLETED;
+use crate::trace::recorder::bounds::{cut_to_bound, hash_in, hash_of};
+use crate::trace::recorder::{CallSaid, MAX_ENDED, Recorder, ReportedStatus, ResultSaid};
+use crate::trace::view;
+use crate::trace::{Body, CallStatus, FileDiff, ToolResult};
+
+impl Recorder {
+    /// Ends an open call. A rejected call is denied and a cancelled one cancelled, even if the agent reports
+    /// otherwise; a notice says if it reports that a rejected call completed. Returns false, and records nothing, if the
+    /// call was not open.
+    ///
+    /// The answer to a request that is still open says what the result means, so the event may change until then.
+    pub fn result(&mut self, id: &str, said: ResultSaid) -> bool {
+        if !said.diffs.is_empty() && self.open.get(id).is_some_and(|open| !open.diffs().is_empty()) {
+            self.keep_paths(id);
+        }
+        let Some(mut open) = self.open.remove(id) else { return false };
+        let more = open.more.take().map(|more| *more).unwrap_or_default();
+        let exit_code = said.exit_code.or(more.exit_code);
+        let status = match said.outcome {
+            _ if open.rejected => CallStatus::Denied,
+            _ if open.is_cancelled() => CallStatus::Cancelled,
+            ReportedStatus::Denied => CallStatus::Denied,
+            ReportedStatus::Cancelled => CallStatus::Cancelled,
+            ReportedStatus::Failed => CallStatus::Error,
+            ReportedStatus::Ok if exit_code.is_some_and(|code| code != 0) => CallStatus::Error,
+            ReportedStatus::Ok => CallStatus::Ok,
+        };
+        let output = said.output.or(more.output);
+        let prints = || output.as_deref().is_some_and(|output| !output.trim().is_empty() && !says_denied(output));
+        let changes = !said.diffs.is_empty() || more.changed_after_all;
+        let shows = || changes || prints() || said.exit_code.is_some();
+        // What the agent itself reports as denied often gets an ordinary result, which says so in words of its own.
+        let is_refused = (open.rejected && !open.denied) || (!open.rejected && open.is_cancelled());
+        let is_contested = if is_refused { shows() } else { open.denied && changes };
+        let contested = is_contested && said.outcome == ReportedStatus::Ok;
+        if contested {
+            let how = if open.rejected { "rejected" } else { "cancelled" };
+            let text = format!("the call {id} was {how}, but the agent reports that it completed");
+            self.notice(DENIED_CALL_COMPLETED, text);
+        }
+        // The line of the result may show the changes, too.
+        let shows = shows() || (more.diffs_at.is_some() && more.diffs_at == self.line);
+        let is_ok = said.outcome == ReportedStatus::Ok;
+        let diffs = if said.diffs.is_empty() { more.diffs } else { said.diffs };
+        let early = (more.awaited > 0).then(|| More { awaited: more.awaited, diffs: diffs.clone(), ..More::default() });
+        let reported = Some(said.outcome);
+        let truncated = said.truncated;
+        let result = ResultOf { status, output, diffs, exit_code, truncated, reported, contested };
+        self.end_call(id, &open, more.parent, &more.earlier_paths, result, false);
+        if let Some(more) = early {
+            open.more = Some(Box::new(more));
+            let result = self.first + self.slots.len() as u64 - 1;
+            for slot in [open.slot, result] {
+                self.hold(slot, true);
+            }
+            let ended = EndedEarly { open, result, is_contested: shows && is_ok };
+            // The agent may use the ID again before the answer comes.
+            if let Some(EndedEarly { open, result, .. }) = self.early.insert(id.to_owned(), ended) {
+                self.hold(open.slot, false);
+                self.hold(result, false);
+            }
+        }
+        true
+    }
+
+    /// Holds an event, or releases it.
+    pub(super) fn hold(&mut self, slot: u64, is_open: bool) {
+        if let Some(slot) = self.slot(slot) {
+            slot.open = is_open;
+        }
+    }
+
+    /// Notes that the agent reports a call as refused: an open call ends as denied, regardless of its result. If the
+    /// call has ended otherwise, or was never shown, its outcome is unknown: graders may not rely on what the trace
+    /// shows.
+    pub fn deny(&mut self, id: &str) {
+        if let Some(open) = self.open.get_mut(id) {
+            (open.rejected, open.denied) = (true, true);
+        } else if self.was_announced(id) && self.ended_as(id) != Some(CallStatus::Denied) {
+            self.contradicted("late_denial", format!("the agent reports the call {id} as denied after its result"));
+        } else if !self.was_announced(id) {
+            self.lost("unknown_call", format!("the agent reports the call {id} as denied, which it never showed"));
+        }
+    }
+
+    /// Returns true if a call ended with another outcome than the agent reports now. An exit code that makes a reported
+    /// success a failure is no contradiction, unless the call ended as ok, or the agent now reports the exit code 0.
+    pub fn contradicts(&self, id: &str, now: &ResultSaid) -> bool {
+        use ReportedStatus::{Failed, Ok};
+        let Some(ended) = self.ended(id) else { return false };
+        let failed_now = now.outcome == Ok && now.exit_code.is_some_and(|code| code != 0);
+        let succeeded_now = now.outcome == Ok && now.exit_code == Some(0);
+        matches!((ended.reported, now.outcome), (Some(Ok), Failed) | (Some(Failed), Ok))
+            || (failed_now && ended.status == CallStatus::Ok)
+            || (succeeded_now && ended.status == CallStatus::Error)
+    }
+
+    /// Returns how a call ended, if it is one of the last calls that ended.
+    pub fn ended_as(&self, id: &str) -> Option<CallStatus> {
+        self.ended(id).map(|ended| ended.status)
+    }
+
+    /// Returns true if a call is known to have ended with exactly these changes to files.
+    pub fn ended_with(&self, id: &str, diffs: &[FileDiff]) -> bool {
+        self.ended(id).is_some_and(|ended| ended.diffs == hash_of(diffs))
+    }
+
+    /// Returns true if a call is known to have ended with this output.
+    pub fn ended_printing(&self, id: &str, output: &str) -> bool {
+        self.ended(id).is_some_and(|ended| ended.output == Some(hash_of(output)))
+    }
+
+    /// Returns true if a call is known to have ended with what is now said of it again. A title says nothing unless titles
+    /// are commands.
+    pub fn ended_knowing(&self, id: &str, said: &CallSaid) -> bool {
+        let title = said.title.as_ref().filter(|_| self.header.command_title.is_some());
+        self.ended(id).is_some_and(|ended| {
+            !said.unknown_kind
+                && said.name.as_ref().is_none_or(|name| ended.name == Some(hash_of(name)))
+                && title.is_none_or(|title| ended.title == Some(hash_of(title)))
+                && said.kind.is_none_or(|kind| ended.kind == Some(kind))
+                && said.input.as_ref().is_none_or(|input| ended.input == Some(hash_of(input)))
+                && said.locations.iter().all(|location| ended.paths.contains(&hash_of(&location.path)))
+        })
+    }
+
+    fn ended(&self, id: &str) -> Option<&EndedCall> {
+        let id = hash_in("ended", id);
+        self.ended.iter().rev().find(|ended| ended.id == id)
+    }
+
+    /// Marks everything open as cancelled, because the turn is being cancelled.
+    pub fn cancel_open(&mut self) {
+        for call in self.open.values_mut() {
+            call.turn_cancelled = true;
+        }
+    }
+
+    /// Notes that the agent withdrew the message of a call. Without a result until the end of the turn, the call ends as
+    /// cancelled. Returns false if the call is not open.
+    pub fn withdraw(&mut self, id: &str) -> bool {
+        let Some(open) = self.open.get_mut(id) else { return false };
+        open.withdrawn = true;
+        true
+    }
+
+    /// Ends the open calls, because the agent's process has ended and another one continues.
+    pub fn end_calls(&mut self) {
+        self.end_open(|_| true);
+    }
+
+    /// Ends open calls in the order in which they were announced.
+    pub(in crate::trace::recorder) fn end_open(&mut self, which: impl Fn(&OpenCall) -> bool) {
+        for (id, open) in self.take_open(which) {
+            self.end_unanswered(&id, open);
+        }
+    }
+
+    /// Takes open calls, in the order in which they were announced.
+    pub(in crate::trace::recorder) fn take_open(
+        &mut self,
+        which: impl Fn(&OpenCall) -> bool,
+    ) -> Vec<(Box<str>, OpenCall)> {
+        let mut taken: Vec<(Box<str>, OpenCall)> = self.open.extract_if(|_, open| which(open)).collect();
+        if self.open.is_empty() {
+            self.open.shrink_to_fit();
+        }
+        taken.sort_unstable_by_key(|(_, open)| open.slot);
+        taken
+    }
+
+    /// Ends a call that the agent did not end.
+    pub(in crate::trace::recorder) fn end_unanswered(&mut self, id: &str, mut open: OpenCall) {
+        let more = open.more.take().map(|more| *more).unwrap_or_default();
+        let status = if open.rejected {
+            CallStatus::Denied
+        } else if open.is_cancelled() || open.withdrawn {
+            CallStatus::Cancelled
+        } else if more.exit_code.is_some_and(|code| code != 0) {
+            CallStatus::Error
+        } else {
+            CallStatus::Unfinished
+        };
+        let More { parent, diffs, output, exit_code, earlier_paths, .. } = more;
+        self.end_call(
+            id,
+            &open,
+            parent,
+            &earlier_paths,
+            ResultOf { status, output, diffs, exit_code, truncated: false, reported: None, contested: false },
+            true,
+        );
+    }
+
+    fn end_call(
+        &mut self,
+        id: &str,
+        open: &OpenCall,
+        parent: Option<String>,
+        earlier_paths: &[String],
+        result: ResultOf,
+        host: bool,
+    ) {
+        if let Some(step) = self.steps.get_mut(&parent)
+            && step.number == open.step
+        {
+            step.has_result = true;
+        }
+        if let Some(slot) = self.slot(open.slot) {
+            slot.open = false;
+        }
+        if self.ended.len() == MAX_ENDED {
+            self.ended.pop_front();
+        }
+        let mut ended = EndedCall {
+            id: hash_in("ended", id),
+            status: result.status,
+            reported: result.reported,
+            diffs: hash_of(&result.diffs),
+            kind: None,
+            input: None,
+            name: None,
+            title: None,
+            output: result.output.as_ref().map(hash_of),
+            paths: Vec::new(),
+        };
+        let starts_hidden = self.starts_hidden(open.slot);
+        let mut tool = None;
+        let mut replaced = None;
+        if let Some(Body::ToolCall(call)) = self.body(open.slot) {
+            tool = call.name.as_ref().or(call.title.as_ref()).filter(|_| starts_hidden).cloned();
+            ended.kind = (!call.unknown_kind).then_some(call.kind);
+            ended.input = call.input.as_ref().map(hash_of);
+            ended.name = call.name.as_ref().map(hash_of);
+            ended.title = call.title.as_ref().map(hash_of);
+            let paths = view::written_paths(call.shown_input(), &call.locations, &result.diffs);
+            ended.paths = paths.iter().map(hash_of).collect();
+            replaced = earlier_paths.iter().find(|earlier| !paths.iter().any(|path| is_still_shown(earlier, path)));
+        }
+        self.ended.push_back(ended);
+        if let Some(path) = replaced {
+            self.did_unseen(
+                "changed_path",
+                format!("the call {id} first showed another file: {}", first_bytes(path, 200)),
+            );
+        }
+        // Some agents show the calls of a sub-agent only in some modes.
+        let shows = || self.steps.contains_key(&Some(open.call(id)));
+        if let Some(tool) = tool.filter(|_| result.status != CallStatus::Denied && !shows()) {
+            let text = format!("the agent does not show what the sub-agent of the call {id} ({tool}) did");
+            self.did_unseen("hidden_sub_agent", text);
+        }
+        let output = result.output.map(|mut text| {
+            self.cut_bytes += cut_to_bound(&mut text);
+            text
+        });
+        self.push(
+            Body::ToolResult(ToolResult {
+                call: open.call(id),
+                status: result.status,
+                output: output.filter(|text| !text.is_empty()),
+                diffs: result.diffs,
+                exit_code: result.exit_code,
+                truncated: result.truncated,
+                contested: result.contested,
+            }),
+            parent,
+            host,
+        );
+    }
+
+    /// Returns true if the call starts a sub-agent whose calls the agent does not show: by its name, or else its title.
+    pub(super) fn starts_hidden(&mut self, slot: u64) -> bool {
+        if self.hidden_sub_agents.is_empty() {
+            return false;
+        }
+        let Some(Body::ToolCall(call)) = self.body(slot) else { return false };
+        let tool = call.name.clone().or_else(|| call.title.clone());
+        tool.is_some_and(|tool| self.hidden_sub_agents.iter().any(|glob| glob.is_match(&tool)))
+    }
+}
+
+/// The end of a call.
+struct ResultOf {
+    status: CallStatus,
+    output: Option<String>,
+    diffs: Vec<FileDiff>,
+    exit_code: Option<i64>,
+    truncated: bool,
+    /// The agent's own word for the end. Absent if the engine ended the call.
+    reported: Option<ReportedStatus>,
+    /// True if the agent reports that a refused call completed.
+    contested: bool,
+}
+
+/// Returns true if the output of a rejected call is a short text that says so. Such a call did not run, even if the agent
+/// reports that it completed.
+fn says_denied(output: &str) -> bool {
+    const LONGEST: usize = 200;
+    let says = |output: &str| {
+        [
+            "reject",
+            "denied",
+            "declin",
+            "refus",
+            "cancel",
+            "skipped",
+            "not allowed",
+            "not executed",
+            "did not run",
+            "not run",
+            "blocked",
+        ]
+        .iter()
+        .any(|word| output.contains(word))
+    };
+    output.len() <= LONGEST && says(&output.to_ascii_lowercase())
+}

@@ -1,0 +1,129 @@
+//! Texts that the agent withdraws: they are removed from the message that can still grow, or they stay and are reported.
+
+use super::{APART, MAX_PARTS, QuotedLine, Recorder, Voice};
+use crate::trace::Body;
+
+/// The code of the notices about texts and calls that the agent withdrew.
+const WITHDRAWN: &str = "withdrawn_message";
+
+/// A text of the agent that the agent may withdraw.
+#[derive(Debug, Clone)]
+pub struct SentText {
+    /// The sub-agent that wrote the text.
+    pub parent: Option<String>,
+    /// The ID of the text's part.
+    pub part: String,
+    /// The beginning of the text.
+    pub begins: String,
+    /// The number of the last event when the text was complete.
+    pub last_event: u64,
+}
+
+/// A withdrawn text that was not removed, and the line that withdrew it.
+pub(super) struct Withdrawn {
+    text: SentText,
+    line: QuotedLine,
+}
+
+/// The place of a withdrawn text.
+#[derive(PartialEq, Eq)]
+enum Place {
+    Removed,
+    /// The text is all that the message holds, so it was not removed.
+    Alone,
+    /// The text is not in the message that can still grow, or cannot be removed from it.
+    Elsewhere,
+}
+
+impl Recorder {
+    /// Returns the number of the last event.
+    pub fn last_event(&self) -> u64 {
+        (self.first + self.slots.len() as u64).saturating_sub(1)
+    }
+
+    /// Removes a text that the agent withdraws from the message that can still grow. If the message holds nothing else, the
+    /// text is removed when another text is added. A text that stays is reported in a notice.
+    pub fn withdraw_text(&mut self, text: SentText) {
+        let line = self.this_line();
+        match self.take_out(&text) {
+            Place::Removed => {}
+            Place::Elsewhere => self.tell_that_stays(Withdrawn { text, line }),
+            Place::Alone => {
+                if let Some(open) = &mut self.text {
+                    open.withdrawn = Some(Withdrawn { text, line });
+                }
+            }
+        }
+    }
+
+    /// Removes the withdrawn text that was alone in the message that can still grow, because another text was added.
+    pub(super) fn take_out_first(&mut self) {
+        let Some(alone) = self.text.as_mut().and_then(|open| open.withdrawn.take()) else { return };
+        if self.take_out(&alone.text) != Place::Removed
+            && let Some(open) = &mut self.text
+        {
+            open.withdrawn = Some(alone);
+        }
+    }
+
+    /// Reports a withdrawn text that stays in its message.
+    pub(super) fn tell_that_stays(&mut self, withdrawn: Withdrawn) {
+        let Withdrawn { text, line } = withdrawn;
+        let is_later = |event: u64| event <= text.last_event;
+        if text.parent.is_none() && self.withdrawn.as_ref().is_none_or(|(event, _)| is_later(*event)) {
+            self.withdrawn = Some((text.last_event, line.clone()));
+        }
+        let told = format!("a message still shows a text that the agent withdrew: {}", text.begins);
+        self.about(line, |recorder| recorder.notice(WITHDRAWN, told));
+    }
+
+    /// Reports at the end of the session that the final answer may hold a withdrawn text.
+    pub(super) fn tell_withdrawn_answer(&mut self) {
+        let (is_empty, from) = match self.answer.is_empty() {
+            true => (self.answered.is_empty(), self.answered_from),
+            false => (false, self.answer_from),
+        };
+        if is_empty {
+            return;
+        }
+        if let Some((_, line)) = self.withdrawn.take().filter(|(event, _)| *event >= from) {
+            let told = "the final answer holds a text that the agent withdrew";
+            self.about(line, |recorder| recorder.lost_text(WITHDRAWN, told));
+        }
+    }
+
+    /// Removes a text of the agent, wherever it is in the message that can still grow, unless the message is nothing else.
+    fn take_out(&mut self, text: &SentText) -> Place {
+        let Some(open) = &self.text else { return Place::Elsewhere };
+        let is_of_speaker = open.speaker.voice == Voice::Agent && open.speaker.parent == text.parent;
+        if !is_of_speaker || open.parts.len() >= MAX_PARTS {
+            return Place::Elsewhere;
+        }
+        let is_part = |id: &Option<String>| id.as_deref() == Some(text.part.as_str());
+        let Some(at) = open.parts.iter().position(|(id, _)| is_part(id)) else { return Place::Elsewhere };
+        let (slot, from) = (open.slot, open.parts[at].1);
+        let next = open.parts.get(at + 1).map(|(_, length)| *length);
+        let Some(Body::Message(message)) = self.body(slot) else { return Place::Elsewhere };
+        let kept = &mut message.text;
+        let to = match next {
+            // The empty line after the first part goes with it.
+            Some(next) if from == 0 && next > 0 => next + APART.len(),
+            Some(next) => next,
+            None => kept.len(),
+        };
+        if from == 0 && to >= kept.len() {
+            return Place::Alone;
+        }
+        if kept.get(from..to).is_none() {
+            return Place::Elsewhere;
+        }
+        kept.replace_range(from..to, "");
+        if let Some(open) = &mut self.text {
+            open.parts.remove(at);
+            for (_, length) in open.parts.iter_mut().skip(at) {
+                *length = length.saturating_sub(to - from);
+            }
+        }
+        Place::Removed
+    }
+}
