@@ -51,7 +51,9 @@ mod pending;
 pub mod exchange;
 pub mod script_line;
 pub mod log;
+mod request_place;
 pub mod refused;
+pub mod refusals;
 pub mod totals;
 
 /// A request to a model, independent of the API.
@@ -64,6 +66,8 @@ pub struct ModelRequest {
     pub usage_in_stream: bool,
     /// The offered tools.
     pub tools: Vec<Tool>,
+    /// True if the request offers tools under the deprecated key `functions`, by which scripts call no tools.
+    pub functions: bool,
     /// The number of the model's earlier turns in this conversation.
     pub model_turns: usize,
     /// The results of tool calls in the conversation.

@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 use self::join::Joiner;
 use super::{ModelRequest, Refusal, Reply};
 
+pub use self::answer::ModelAnswer;
 pub use self::ids::IdKind;
 pub use self::join::{Join, StreamError};
 pub use self::usage::TokenUsage;
 
+mod answer;
 mod anthropic;
 mod gemini;
 mod ids;

@@ -1,5 +1,6 @@
 //! Distinguishes the requests of the case's conversation from other requests that an agent makes, before or besides it.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -70,15 +71,30 @@ pub(super) fn turns_since_prompt(asked: &ModelRequest, prompts: &[String]) -> Op
     found.map(|(before, _)| asked.model_turns.saturating_sub(*before))
 }
 
-/// Returns true if the user's messages since the model's last turn contain a prompt of the case.
+/// Returns true if the user's messages since the model's last turn contain a prompt of the case, or the instructions of
+/// a conversation that begins.
 pub(super) fn hands_prompt(asked: &ModelRequest, prompts: &[String]) -> bool {
-    let last = in_words(&asked.last);
-    prompts.iter().any(|prompt| asked.last.contains(prompt.trim()) || last.contains(&in_words(prompt)))
+    holds_prompt(&asked.last, prompts) || (asked.model_turns == 0 && holds_prompt(&asked.told, prompts))
 }
+
+/// Returns true if a text contains a prompt of the case.
+pub(super) fn holds_prompt(text: &str, prompts: &[String]) -> bool {
+    if prompts.iter().any(|prompt| text.contains(prompt.trim())) {
+        return true;
+    }
+    let words = in_words(text);
+    prompts.iter().any(|prompt| words.contains(&in_words(prompt)))
+}
+
+/// The escaped characters of XML.
+const ESCAPED: [&str; 6] = ["&lt;", "&gt;", "&amp;", "&quot;", "&apos;", "&#39;"];
 
 /// Returns a text's words in lower case with single spaces: agents wrap prompts, escape them and change their
 /// white space.
 fn in_words(text: &str) -> String {
+    let text = ESCAPED.iter().fold(Cow::Borrowed(text), |text, sign| {
+        if text.contains(sign) { Cow::Owned(text.replace(sign, " ")) } else { text }
+    });
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<String> = words.map(str::to_lowercase).collect();
     format!(" {} ", words.join(" "))
@@ -100,6 +116,7 @@ mod tests {
         for (users, model_turns, turns) in [
             (vec![(0, "Fix the bug, please.")], 0, Some(0)),
             (vec![(0, "<task>\nFix  the bug,\n please.</task>")], 0, Some(0)),
+            (vec![(0, "<task>Fix the &quot;bug&quot;, please.</task>")], 0, Some(0)),
             // Turns that the agent wrote itself, or exchanged before the prompt, do not count.
             (vec![(0, "This is your context."), (1, "Fix the bug, please.")], 1, Some(0)),
             (vec![(0, "hi"), (1, "Fix the bug, please."), (2, "Now test it.")], 2, Some(1)),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::api::TokenUsage;
 use super::exchange::{Exchange, Failure, FailureKind, Source};
 use super::purpose::Purpose;
-use super::refused::Refusals;
+use super::refusals::Refusals;
 use super::script_line::Tally;
 use crate::price;
 use crate::trace::amount::Amount;

@@ -10,8 +10,7 @@ use crate::wire::EngineLine;
 /// Returns the line for a session whose model answered no request, or not the one that the agent needed to go on.
 pub(super) fn line_for(totals: &Totals) -> Option<EngineLine> {
     let (refused, message) = totals.refusals.decisive()?;
-    let closed = refused.kind == Some(FailureKind::Closed);
-    Some(EngineLine::Refused { category: category_of(refused), message, closed })
+    Some(EngineLine::Refused { category: category_of(refused), message, closed: refused.is_closed() })
 }
 
 /// Returns the category of the error that ended the session.

@@ -36,6 +36,7 @@ pub fn asked(body: &Value) -> ModelRequest {
         stream: body["stream"].as_bool().unwrap_or(false),
         usage_in_stream: body["stream_options"]["include_usage"].as_bool().unwrap_or(false),
         tools: body["tools"].as_array().into_iter().flatten().filter_map(tool).collect(),
+        functions: body["functions"].as_array().is_some_and(|functions| !functions.is_empty()),
         most: body["max_completion_tokens"].as_u64().or(body["max_tokens"].as_u64()),
         forced: forced(body),
         format: match text(format, "type") {

@@ -162,11 +162,14 @@ fn a_service_that_does_not_answer_in_time_is_not_the_agent_s_failure() {
 
 #[test]
 fn a_refusal_of_a_script_or_a_cassette_has_the_same_effect() {
-    for fault in ["{http-error: {status: 429}}", "{error-event: {message: Overloaded}}"] {
+    let long = "text: This is long enough to come in several pieces of which some are lost";
+    for turn in [
+        "fault: {http-error: {status: 429}}".to_owned(),
+        format!("{long}, fault: {{error-event: {{message: Overloaded}}}}"),
+    ] {
         let mut project = project("model: {script: ../scripts/a.model.yaml}");
         project.env("AGENT_MODE", "goes-on");
-        let text = "This is long enough to come in several pieces of which some are lost";
-        project.write("scripts/a.model.yaml", &format!("turns: [{{text: {text}, fault: {fault}}}]"));
+        project.write("scripts/a.model.yaml", &format!("turns: [{{{turn}}}]"));
         project.evals(&["run"]).exits(3);
         errored(&project, TRIAL, "rate_limit");
     }
@@ -235,4 +238,97 @@ fn a_request_that_is_answered_when_it_is_repeated_is_no_failure() {
     );
     stand.run("observe", &[]).exits(0);
     assert_eq!(stand.exchanges("observe").len(), 3);
+}
+
+/// Answers with what the header `x-want` of the request names.
+fn as_wanted(request: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
+    const CALLS: &str = "{\"id\":\"x\",\"model\":\"m\",\"choices\":[{\"index\":0,\"finish_reason\":\"tool_calls\",\
+                         \"message\":{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c0\",\
+                         \"type\":\"function\",\"function\":{\"name\":\"sh\",\"arguments\":\"{}\"}}]}}]}";
+    const RESPONSE: &str = "{\"id\":\"resp_1\",\"object\":\"response\",\"status\":\"completed\",\"model\":\"m\",\
+                            \"output\":[{\"type\":\"function_call\",\"id\":\"f1\",\"call_id\":\"c0\",\"name\":\"sh\",\
+                            \"arguments\":\"{}\",\"status\":\"completed\"}]}";
+    const DONE: &str = "{\"id\":\"x\",\"model\":\"m\",\"choices\":[{\"index\":0,\"finish_reason\":\"stop\",\
+                        \"message\":{\"role\":\"assistant\",\"content\":\"Yes.\"}}]}";
+    const CHUNK: &str = "data: {\"id\":\"x\",\"model\":\"m\",\"choices\":[{\"index\":0,\"finish_reason\":\"stop\",\
+                         \"delta\":{\"role\":\"assistant\",\"content\":\"Yes.\"}}]}\n\n";
+    let want = request.headers.lines().find_map(|line| line.strip_prefix("x-want:")).unwrap().trim();
+    match want {
+        "nothing" => std::thread::sleep(std::time::Duration::from_secs(30)),
+        "no-answer" => return (200, JSON, vec![(0, "{\"detail\":\"Unauthorized\"}")]),
+        "cut" => return (200, EVENTS, vec![(0, CHUNK), (0, CUT)]),
+        "calls" if request.line.contains("/responses") => return (200, JSON, vec![(0, RESPONSE)]),
+        "calls" => return (200, JSON, vec![(0, CALLS)]),
+        "done" => {}
+        status => return (status.parse().unwrap(), JSON, vec![(0, NOT_TODAY)]),
+    }
+    (200, JSON, vec![(0, DONE)])
+}
+
+#[test]
+fn the_last_state_of_the_case_s_conversation_decides() {
+    const LONGER: &str = "chat('calls', USER)\nchat('429', USER, CALL, RESULT)\n";
+    let once = "chat('calls', USER)\nchat('nothing', USER, CALL, RESULT, timeout=0.5)\n";
+    let respond = "respond('calls', input=PROMPT, tools=RESPONSE_TOOLS)\nrespond('429', previous_response_id='resp_1', \
+                   input=[{'type': 'function_call_output', 'call_id': 'c0', 'output': 'x'}], tools=RESPONSE_TOOLS)";
+    let sub_agent = "chat('calls', USER)\nchat('calls', OTHER)\nchat('done', USER, CALL, RESULT)\n\
+                     chat('429', OTHER, CALL, RESULT)";
+    let older = "old = dict(tools=None, functions=[{'name': 'sh'}])\nchat('calls', USER, **old)\n\
+                 chat('429', USER, CALL, {'role': 'function', 'name': 'sh', 'content': 'x'}, **old)";
+    let without_tools = "chat('done', USER, tools=None)\nchat('429', USER, {'role': 'assistant', 'content': 'ls'}, \
+                         {'role': 'user', 'content': 'x'}, tools=None)";
+    // Another request was answered, so the case's conversation decides.
+    let hello = "chat('done', {'role': 'user', 'content': 'hi'}, tools=None)\n";
+    let system = "chat('429', {'role': 'system', 'content': 'Task: ' + PROMPT}, {'role': 'user', 'content': 'Begin.'})";
+    let instructions = "respond('429', instructions='Task: ' + PROMPT, input='Begin.', tools=RESPONSE_TOOLS)";
+    let escaped = "chat('429', {'role': 'user', 'content': '<task>' + PROMPT.replace('<', '&lt;') + '</task>'})";
+    let rows = [
+        ("title-before", "errored", "chat('done', TITLE, USER, tools=None)\nchat('429', USER)".to_owned()),
+        ("title-after", "errored", "chat('429', USER)\nchat('done', TITLE, USER, tools=None)".to_owned()),
+        ("other-after", "errored", "chat('429', USER)\nchat('done', OTHER, tools=None)".to_owned()),
+        ("sub-agent-after", "errored", format!("{LONGER}chat('done', OTHER)")),
+        ("answered-after", "pass", format!("{LONGER}chat('done', USER, CALL, RESULT)")),
+        (
+            "nothing-thrice",
+            "errored",
+            format!("{once}{}", "chat('nothing', USER, CALL, RESULT, timeout=0.5)\n".repeat(2)),
+        ),
+        ("nothing-once", "pass", once.to_owned()),
+        ("no-answer", "errored", "chat('no-answer', USER)".to_owned()),
+        ("no-answer-last", "errored", "chat('calls', USER)\nchat('no-answer', USER, CALL, RESULT)".to_owned()),
+        ("previous-response", "errored", respond.to_owned()),
+        ("sub-agent-refused", "pass", sub_agent.to_owned()),
+        ("one-of-two", "pass", "chat('done', USER)\nchat('429', USER)".to_owned()),
+        ("cut-after-end", "pass", "chat('cut', USER, stream=True)".to_owned()),
+        ("too-long", "pass", "chat('calls', USER)\nchat('400', USER, CALL, RESULT)".to_owned()),
+        ("system", "errored", format!("{hello}{system}")),
+        ("instructions", "errored", format!("{hello}{instructions}")),
+        ("escaped", "errored", format!("{hello}{escaped}")),
+        ("functions", "errored", older.to_owned()),
+        ("without-tools", "errored", without_tools.to_owned()),
+    ];
+    let mut project = Project::new();
+    project.env("EVALS_UPSTREAM_OPENAI", &format!("{}/v1", Service::start(as_wanted).base_url()));
+    project.env("OPENAI_API_KEY", KEY);
+    for (name, _, steps) in &rows {
+        let file = format!("{name}.py");
+        project.write(&file, &format!("{}{steps}\nprint('{{\"say\": \"Yes.\"}}')\n", include_str!("refused_agent.py")));
+        let agent = project.path(&file).canonicalize().unwrap();
+        let manifest = "adapter: json-stream\ncommand: [python3, 'AGENT', '{prompt}']\nusage: {scope: session}\n\
+                        gateway: {api: openai-chat, env: {AGENT_URL: '{gateway}/v1', AGENT_API_KEY: '{key}'}}\n\
+                        stream:\n  - when: has(line.say)\n    \
+                        emit: [{message: {text: line.say}}, {stop: {reason: end_turn}}]";
+        project.harness(name, &manifest.replace("AGENT'", &format!("{}'", agent.display())));
+    }
+    let names: Vec<&str> = rows.iter().map(|row| row.0).collect();
+    let keys = format!("prompt: Check that a < b, and change nothing.\nharnesses: [{}]\n", names.join(", "));
+    project.write("cases/a.yaml", &format!("{keys}graders: [{{stop: {{reason: [end_turn]}}}}]\n"));
+    project.evals(&["run", "--gateway", "observe"]).exits(3);
+    for (name, verdict, _) in &rows {
+        let result = project.result(&format!("a/{name}/default/1"));
+        assert_eq!(result["verdict"], *verdict, "{name}: {result}");
+        if *verdict == "errored" {
+            errored(&project, &format!("a/{name}/default/1"), result["error"]["category"].as_str().unwrap());
+        }
+    }
 }

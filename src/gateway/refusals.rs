@@ -1,0 +1,290 @@
+//! Finds agents whose model did not answer: every request of the trial failed, or the one that the agent needed to go
+//! on. Pure.
+
+use std::collections::HashSet;
+
+use super::api::ModelAnswer;
+use super::refused::{Answered, Outcome, Refused};
+use super::request_place::{RequestKey, RequestPlace};
+use crate::text::plural;
+
+/// The minimum number of characters of a line by which a request is known to quote an answer.
+const SHORTEST_QUOTE: usize = 40;
+
+/// The requests of a trial that got no answer of a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refusals {
+    answered: u64,
+    refused: u64,
+    /// The last refused request.
+    last: Option<Refused>,
+    /// The refused requests that the agent needed, and whose conversations were not answered afterwards.
+    open: Vec<Open>,
+    /// The requests that got a whole answer.
+    known: HashSet<RequestKey>,
+    /// True if the agent offers tools to its model.
+    offers: bool,
+    main: MainConversation,
+}
+
+/// A refused request that the agent needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Open {
+    refused: Refused,
+    place: RequestPlace,
+    /// True if the request belongs to the case's conversation.
+    is_main: bool,
+    /// True if the request continues a conversation that was answered before.
+    continues: bool,
+    /// The number of times that the agent made the request.
+    times: u64,
+}
+
+/// The conversation with the case's prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct MainConversation {
+    /// True if a request was answered.
+    answered: bool,
+    /// True if the last answer calls no tools.
+    rests: bool,
+    /// The ids of its answers.
+    ids: HashSet<String>,
+    /// The longest line of the last answer without calls. A conversation that was summarised begins with the summary.
+    quote: Option<String>,
+}
+
+impl Refusals {
+    /// Adds a request that has ended.
+    pub fn add(&mut self, outcome: Outcome) {
+        let is_main = !outcome.aside && self.main.has(&outcome);
+        self.offers |= !outcome.aside && outcome.place.offers;
+        match outcome.answer.clone() {
+            Ok(answered) => self.add_answered(answered, outcome, is_main),
+            Err(refused) => self.add_refused(refused, outcome, is_main),
+        }
+    }
+
+    fn add_answered(&mut self, answered: Answered, outcome: Outcome, is_main: bool) {
+        self.answered += 1;
+        if outcome.aside {
+            return;
+        }
+        let place = outcome.place;
+        if answered.is_whole {
+            self.known.extend(place.key());
+        }
+        self.open.retain(|open| !open.is_ended_by(&place, is_main));
+        if is_main {
+            // Without tools, an agent that offers tools asks for summaries.
+            let goes_on = place.offers == self.offers;
+            self.main.add(answered, goes_on);
+        }
+    }
+
+    fn add_refused(&mut self, refused: Refused, outcome: Outcome, is_main: bool) {
+        self.refused += 1;
+        // A refusal explains more than a connection that the agent closed.
+        if self.last.is_none() || !refused.is_closed() {
+            self.last = Some(refused.clone());
+        }
+        let place = outcome.place;
+        let continues = place.continues(&self.known);
+        let is_needed = outcome.is_plain && (outcome.hands || (continues && !place.offers));
+        // One of several equal requests was answered.
+        let is_answered = place.key().is_some_and(|key| self.known.contains(&key));
+        if !is_needed || is_answered {
+            return;
+        }
+        let same = self.open.iter().position(|open| open.place.key().is_some() && open.place.key() == place.key());
+        let before = same.map(|at| self.open.remove(at));
+        let times = before.as_ref().map_or(0, |open| open.times) + 1;
+        let refused = match before {
+            Some(open) if refused.is_closed() && !open.refused.is_closed() => open.refused,
+            _ => refused,
+        };
+        self.open.push(Open { refused, place, is_main, continues, times });
+    }
+
+    /// Returns the request without which the agent could not do its task, and what happened in words. Returns `None` if
+    /// the agent's model answered.
+    pub fn decisive(&self) -> Option<(&Refused, String)> {
+        if let (Some(last), 0) = (&self.last, self.answered) {
+            let requests = plural(self.refused, "request");
+            let text = "the gateway: the agent's model answered no request";
+            return Some((last, format!("{text} ({requests} failed); the last one: {}", last.why())));
+        }
+        let open = self.open.iter().rev().find(|open| self.is_decisive(open))?;
+        let which =
+            if open.is_main { "the last request of the conversation" } else { "a request with results of calls" };
+        let text = format!("the gateway: the agent's model did not answer {which}: {}", open.refused.why());
+        Some((&open.refused, text))
+    }
+
+    fn is_decisive(&self, open: &Open) -> bool {
+        // An agent that ends closes its connections, and so does one that makes two requests at once for speed.
+        let is_refused = !open.refused.is_closed() || open.times > 1;
+        let is_agents = if self.offers {
+            open.place.offers
+        } else {
+            // The first request of the conversation and one for its title look alike.
+            open.is_main && (open.continues || !self.main.answered)
+        };
+        // An agent that has its whole answer does not need those of its sub-agents.
+        is_refused && is_agents && (open.is_main || !self.main.rests)
+    }
+}
+
+impl Open {
+    /// Returns true if an answer to a request at this place shows that the agent could go on.
+    fn is_ended_by(&self, place: &RequestPlace, is_main: bool) -> bool {
+        self.place.is_like(place) && (is_main || (!self.is_main && self.place.begins_as(place)))
+    }
+}
+
+impl MainConversation {
+    /// Returns true if a request belongs to the conversation.
+    fn has(&self, outcome: &Outcome) -> bool {
+        outcome.holds_prompt
+            || outcome.place.previous.as_ref().is_some_and(|id| self.ids.contains(id))
+            || self.quote.as_ref().is_some_and(|quote| outcome.texts.contains(quote))
+    }
+
+    /// Adds an answer. `goes_on` is true if the agent works with it.
+    fn add(&mut self, answered: Answered, goes_on: bool) {
+        let Answered { answer: ModelAnswer { id, text, calls, finished }, is_whole } = answered;
+        self.answered = true;
+        if !id.is_empty() {
+            self.ids.insert(id);
+        }
+        if goes_on {
+            self.rests = !calls && (finished || is_whole);
+        }
+        let longest = text.lines().map(str::trim).max_by_key(|line| line.len());
+        if let Some(line) = longest.filter(|line| !calls && line.chars().count() >= SHORTEST_QUOTE) {
+            self.quote = Some(line.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::refused::{CaseTexts, outcome};
+    use super::*;
+    use crate::secrets::Masker;
+
+    /// Returns the finding after requests that ended with a status, `closed`, `calls` or an answer of this text.
+    fn after(lines: &[(&Value, &str)]) -> Option<String> {
+        let case = CaseTexts { prompts: vec!["Do it.".to_owned()], aside: Vec::new() };
+        let mut refusals = Refusals::default();
+        for (request, end) in lines {
+            let mut line = json!({"n": 1, "at_ms": 0, "api": "openai-chat", "method": "POST",
+                "path": "/v1/chat/completions", "request": request, "response": {}, "source": "upstream"});
+            match *end {
+                "closed" => line["error"] = json!({"kind": "closed"}),
+                "429" => {
+                    line["status"] = json!(429);
+                    line["error"] = json!({"kind": "service"});
+                }
+                end => {
+                    let (message, reason) = match end {
+                        "calls" => (json!({"content": null, "tool_calls": [{"id": "c1"}]}), "tool_calls"),
+                        text => (json!({"content": text}), "stop"),
+                    };
+                    line["status"] = json!(200);
+                    line["response"] = json!({"choices": [{"message": message, "finish_reason": reason}]});
+                }
+            }
+            let exchange = serde_json::from_value(line).unwrap();
+            refusals.add(outcome(&exchange, &case, &Masker::default()).unwrap());
+        }
+        refusals.decisive().map(|(_, text)| text)
+    }
+
+    fn message(role: &str, content: &str) -> Value {
+        json!({"role": role, "content": content})
+    }
+
+    fn with_tools(messages: &[Value]) -> Value {
+        json!({"messages": messages, "tools": [{"type": "function", "function": {"name": "sh"}}]})
+    }
+
+    fn results_after(first: Value) -> Vec<Value> {
+        let call = json!({"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "sh"}}]});
+        vec![first, call, json!({"role": "tool", "tool_call_id": "c1", "content": "ok"})]
+    }
+
+    #[test]
+    fn only_an_answer_in_the_same_conversation_ends_a_refusal() {
+        let first = with_tools(&[message("user", "Do it.")]);
+        let second = with_tools(&results_after(message("user", "Do it.")));
+        let title = json!({"messages": [message("system", "Name it"), message("user", "Do it.")]});
+        let sub = with_tools(&[message("user", "Look around.")]);
+        let sub_second = with_tools(&results_after(message("user", "Look around.")));
+        let summary = "The user wants that it is done; so far, one file was changed.";
+        let mut long = results_after(message("user", "Do it."));
+        long.push(message("user", "Summarise."));
+        let compaction = json!({"messages": long});
+        let shorter = with_tools(&results_after(message("user", &format!("<summary>\n{summary}\n</summary>"))));
+        for (lines, is_decisive) in [
+            (vec![(&first, "429")], true),
+            (vec![(&first, "429"), (&title, "A name")], true),
+            (vec![(&title, "A name"), (&first, "429")], true),
+            (vec![(&first, "calls"), (&second, "429"), (&sub, "Seen.")], true),
+            (vec![(&first, "calls"), (&second, "429"), (&second, "Done.")], false),
+            (vec![(&first, "calls"), (&second, "429"), (&compaction, summary)], true),
+            (vec![(&first, "calls"), (&second, "429"), (&compaction, summary), (&shorter, "Done.")], false),
+            (vec![(&first, "calls"), (&compaction, summary), (&shorter, "429")], true),
+            // One of two equal requests was answered.
+            (vec![(&first, "Done."), (&first, "429")], false),
+            (vec![(&first, "429"), (&first, "Done.")], false),
+            // A sub-agent fails.
+            (vec![(&first, "calls"), (&sub, "calls"), (&second, "Done."), (&sub_second, "429")], false),
+            (vec![(&first, "calls"), (&sub, "calls"), (&sub_second, "429"), (&second, "Done.")], false),
+            (vec![(&first, "calls"), (&sub, "calls"), (&sub_second, "429")], true),
+            (vec![(&first, "calls"), (&sub, "calls"), (&sub_second, "429"), (&sub_second, "Seen.")], false),
+            (vec![(&title, "429"), (&first, "Done.")], false),
+            (vec![(&first, "Done."), (&title, "429")], false),
+        ] {
+            assert_eq!(after(&lines).is_some(), is_decisive, "{lines:?}");
+        }
+        let of_sub = after(&[(&first, "calls"), (&sub, "calls"), (&sub_second, "429")]).unwrap();
+        assert!(!of_sub.contains("of the conversation"), "{of_sub}");
+    }
+
+    #[test]
+    fn a_connection_that_the_agent_closed_counts_if_it_asked_again() {
+        let first = with_tools(&[message("user", "Do it.")]);
+        let second = with_tools(&results_after(message("user", "Do it.")));
+        for (ends, is_decisive) in [
+            (vec!["closed"], false),
+            (vec!["closed", "closed"], true),
+            (vec!["429", "closed"], true),
+            (vec!["closed", "closed", "Done."], false),
+            (vec!["Done.", "closed", "closed"], false),
+        ] {
+            let mut lines = vec![(&first, "calls")];
+            lines.extend(ends.iter().map(|end| (&second, *end)));
+            assert_eq!(after(&lines).is_some(), is_decisive, "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn an_agent_without_tools_needs_the_prompt_and_the_next_step() {
+        let first = json!({"messages": [message("user", "Do it.")]});
+        let steps = [message("user", "Do it."), message("assistant", "ls"), message("user", "a.txt")];
+        let second = json!({"messages": steps});
+        let other = json!({"messages": [message("user", "hi")]});
+        let title = json!({"messages": [message("system", "Name it"), message("user", "Do it.")]});
+        for (lines, is_decisive) in [
+            (vec![(&other, "Hello."), (&first, "429")], true),
+            (vec![(&first, "ls"), (&second, "429")], true),
+            (vec![(&first, "ls"), (&second, "429"), (&second, "Done.")], false),
+            (vec![(&title, "429"), (&first, "Done.")], false),
+            (vec![(&first, "Done."), (&other, "429")], false),
+        ] {
+            assert_eq!(after(&lines).is_some(), is_decisive, "{lines:?}");
+        }
+    }
+}
