@@ -176,16 +176,38 @@ impl Pattern {
         self.0.is_match(text)
     }
 
-    /// Returns true if the pattern is found in every text, so that finding it shows nothing: `(ok)?`, but not `^$`, which is
-    /// found in an empty text only.
+    /// Returns true if the pattern is found in every text, so that finding it shows nothing: it needs no
+    /// character at the beginning or at the end of a text, as `(ok)?` and `^(ok)?`. A pattern for the whole text, such as `^$` or
+    /// `\A[^!]*\z`, is never one.
     pub fn is_in_any_text(&self) -> bool {
-        ["", "\u{1}", "x\u{1}y", "- 7\n"].iter().all(|text| self.is_match(text))
+        let is_empty_with = |kept| {
+            let without = Regex::new(&without_assertions(self.0.as_str(), kept));
+            without.is_ok_and(|without| without.is_match(""))
+        };
+        self.is_match("") && [["^", "\\A"], ["$", "\\z"]].into_iter().any(is_empty_with)
     }
 
     /// Returns the match of the first group in the text.
     pub fn first_group<'a>(&self, text: &'a str) -> Option<&'a str> {
         Some(self.0.captures(text)?.get(1)?.as_str())
     }
+}
+
+/// Returns a pattern in which each assertion, such as `\b`, is replaced by a class without characters, which is never found.
+/// Those in `kept` stay.
+fn without_assertions(pattern: &str, kept: [&str; 2]) -> String {
+    const ASSERTIONS: [&str; 8] = ["^", "$", "\\A", "\\z", "\\b", "\\B", "\\<", "\\>"];
+    let mut plain = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while !rest.is_empty() {
+        let is_pair = rest.starts_with('\\') || rest.starts_with("[^");
+        let size: usize = rest.chars().take(if is_pair { 2 } else { 1 }).map(char::len_utf8).sum();
+        let (token, after) = rest.split_at(size);
+        let is_replaced = ASSERTIONS.contains(&token) && !kept.contains(&token);
+        plain.push_str(if is_replaced { "[a&&b]" } else { token });
+        rest = after;
+    }
+    plain
 }
 
 impl FromStr for Pattern {
@@ -347,10 +369,27 @@ mod tests {
     #[test]
     fn a_pattern_that_is_in_any_text_is_known() {
         let is_in_any = |text: &str| text.parse::<Pattern>().unwrap().is_in_any_text();
-        for text in ["(?i)(fixed|done|)", "[0-9]*", "(ok)?", ".*", "^", "$", r"\s*", r"\b|^$|[^x]"] {
+        let any = [
+            "(?i)(fixed|done|)",
+            "[0-9]*",
+            "(ok)?",
+            ".*",
+            "^",
+            "$",
+            r"\s*",
+            r"^[^!]*",
+            r"[$^]*\z",
+            r"(\bok\b)?",
+            "^|$",
+        ];
+        for text in any {
             assert!(is_in_any(text), "{text}");
         }
-        for text in ["^$", r"\A\z", "(?m)^$", ".+", ".", r"\b", "ok", r"^\s*$", "(?s).", r"^(yes|no)?$"] {
+        let of_whole_text =
+            [r"(?s)\A.{0,280}\z", r"^[^!]*$", r"\A[\x00-\x7F]*\z", r"\A[^\r]*\z", r"^\s*$", "^(yes|no)?$"];
+        for text in
+            ["^$", r"\A\z", "(?m)^$", ".+", ".", r"\b", r"\^?\$", "ok", "(?s)."].into_iter().chain(of_whole_text)
+        {
             assert!(!is_in_any(text), "{text}");
         }
     }

@@ -331,7 +331,12 @@ impl Tests {
                 report
             }
         };
-        if read.is_empty() { Err("showed no test that could be understood".to_owned()) } else { Ok(read) }
+        let is_go = matches!(self.format, Format::Auto | Format::Go);
+        match go::mark_of_no_test(&both).filter(|_| is_go) {
+            _ if !read.is_empty() => Ok(read),
+            Some(mark) => Err(format!("ran no test: its output contains `{mark}`")),
+            None => Err("showed no test that could be understood".to_owned()),
+        }
     }
 
     /// Returns the reader of the output of `go test`.

@@ -38,6 +38,11 @@ pub fn is_verbose(line: &str) -> bool {
     runs > 0 && runs == verbose
 }
 
+/// Returns the mark of a package without tests, if the output contains one.
+pub fn mark_of_no_test(text: &str) -> Option<&'static str> {
+    ["[no tests to run]", "[no test files]"].into_iter().find(|mark| text.contains(mark))
+}
+
 fn names(package: &str, test: &str) -> Vec<String> {
     vec![format!("{package}.{test}"), format!("{package}/{test}"), test.to_owned()]
 }

@@ -12,10 +12,50 @@ use crate::text::plural;
 
 /// The name of pytest's suite.
 const PYTEST: &str = "pytest";
-/// The name of the root of jest-junit.
-const JEST: &str = "jest tests";
-/// The names of the roots of reporters that join the names of suites and tests by blanks: jest-junit, mocha-junit-reporter.
-const WITH_BLANKS: [&str; 2] = [JEST, "Mocha Tests"];
+
+/// A reporter whose reports differ from those of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reporter {
+    /// jest-junit, which does not count tests that are still to be done.
+    Jest,
+    /// mocha-junit-reporter, which counts tests when their suite begins. A hook may add more.
+    Mocha,
+    /// Catch2, which counts assertions.
+    Catch2,
+    /// Another reporter.
+    Other,
+}
+
+impl Reporter {
+    fn of(root: &Node<'_, '_>) -> Self {
+        // Catch2 writes this text for the name of the machine.
+        let is_catch2 =
+            |node: Node<'_, '_>| node.has_tag_name("testsuite") && node.attribute("hostname") == Some("tbd");
+        match root.attribute("name") {
+            Some("jest tests") => Self::Jest,
+            Some("Mocha Tests") => Self::Mocha,
+            _ if has_form_of_jest(root) => Self::Jest,
+            _ if root.descendants().any(is_catch2) => Self::Catch2,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Returns true if the elements have the attributes that jest-junit writes. Its option `suiteName` replaces the name of the root.
+fn has_form_of_jest(root: &Node<'_, '_>) -> bool {
+    const ROOT: [&str; 5] = ["name", "tests", "failures", "errors", "time"];
+    const SUITE: [&str; 7] = ["name", "errors", "failures", "skipped", "timestamp", "time", "tests"];
+    const CASE: [&str; 3] = ["classname", "name", "time"];
+    let has = |node: &Node<'_, '_>, keys: &[&str]| keys.iter().all(|key| node.has_attribute(*key));
+    let has_only = |node: &Node<'_, '_>, keys: &[&str]| has(node, keys) && node.attributes().count() == keys.len();
+    root.has_tag_name("testsuites")
+        && has_only(root, &ROOT)
+        && root.descendants().all(|node| match node.tag_name().name() {
+            "testsuite" => has_only(&node, &SUITE),
+            "testcase" => has(&node, &CASE),
+            _ => true,
+        })
+}
 
 /// Parses a report.
 ///
@@ -46,8 +86,9 @@ pub fn read_beside(text: &str, told: &Told) -> Result<Report, String> {
     }
     let mut report = Report::default();
     let mut is_pytest = false;
-    let todo = Todo::of(&root, &mut report);
-    for case in root.descendants().filter(|node| node.has_tag_name("testcase")) {
+    let reporter = Reporter::of(&root);
+    let todo = Todo::of(&root, reporter, &mut report);
+    for case in root.descendants().filter(is_test) {
         let names = names(&case);
         let status = if todo.known.contains(&case.id()) { Status::Skipped } else { status_of(&case) };
         if case.attribute("name").is_none() && status != Status::Failed {
@@ -63,18 +104,35 @@ pub fn read_beside(text: &str, told: &Told) -> Result<Report, String> {
             report.add_another(names, status);
         }
     }
-    let is_with_blanks = root.attribute("name").is_some_and(|name| WITH_BLANKS.contains(&name));
+    // jest-junit and mocha-junit-reporter join the names of suites and tests by blanks.
+    let is_with_blanks = matches!(reporter, Reporter::Jest | Reporter::Mocha);
     report.joins_by_blanks = is_with_blanks && root.has_tag_name("testsuites");
     let is_group = |node: &Node<'_, '_>| node.has_tag_name("testsuites") || node.has_tag_name("testsuite");
     report.doubts.extend(root.descendants().filter(is_group).filter_map(|suite| unreadable_total(&suite)));
     let suites = root.descendants().filter(is_group);
-    report.problems.extend(suites.filter_map(|suite| beside_tests(&suite).or_else(|| contradiction(&suite, told))));
+    report
+        .problems
+        .extend(suites.filter_map(|suite| beside_tests(&suite).or_else(|| contradiction(&suite, reporter, told))));
+    // Whether another reporter than pytest's counts each test that it lists is unknown.
+    let suites = root.descendants().filter(is_group).filter(|suite| name_of(suite) != PYTEST);
+    report.doubts.extend(suites.filter_map(|suite| more_passes(&suite, reporter)));
     let suites = root.descendants().filter(is_group).filter(|_| told.tests.is_none());
     report.doubts.extend(suites.filter_map(|suite| may_be_subtests(&suite)));
     if let Some(why) = told.abort.as_deref().filter(|_| is_pytest) {
         report.contradiction(|| pytest::aborted(why));
     }
     Ok(report)
+}
+
+/// Returns true for the element of a test. `prove --timer` also lists the time before and after the tests of a file, and does
+/// not count it.
+fn is_test(node: &Node<'_, '_>) -> bool {
+    let is_time = || {
+        let name = node.attribute("name").unwrap_or_default();
+        let has_name = ["(init)", "(teardown)"].contains(&name) && !node.has_attribute("classname");
+        has_name && status_of(node) == Status::Passed
+    };
+    node.has_tag_name("testcase") && !is_time()
 }
 
 /// Returns the outcome of a test.
@@ -112,9 +170,9 @@ struct Todo {
 
 impl Todo {
     /// Finds the tests, and adds those of unclear outcome to the counts of the report, without names.
-    fn of(root: &Node<'_, '_>, report: &mut Report) -> Self {
+    fn of(root: &Node<'_, '_>, reporter: Reporter, report: &mut Report) -> Self {
         let mut todo = Self::default();
-        if root.attribute("name") != Some(JEST) {
+        if reporter != Reporter::Jest {
             return todo;
         }
         for suite in root.descendants().filter(|node| node.has_tag_name("testsuite")) {
@@ -187,14 +245,14 @@ fn distinct<'a, 'input: 'a>(cases: impl Iterator<Item = Node<'a, 'input>>) -> u6
 }
 
 /// Returns the number of tests that passed and are counted in `tests` of a suite or of the whole report.
-fn counted_passes(suite: &Node<'_, '_>) -> u64 {
-    let is_jest = suite.document().root_element().attribute("name") == Some(JEST);
+fn counted_passes(suite: &Node<'_, '_>, reporter: Reporter) -> u64 {
+    let is_jest = reporter == Reporter::Jest;
     // Node does not count the tests of a nested suite, which has a total of its own.
     let is_counted = |case: &Node<'_, '_>| {
         let with_total = || case.ancestors().skip(1).find(|node| node.has_attribute("tests"));
         suite.has_tag_name("testsuites") || with_total().is_none_or(|node| node.id() == suite.id())
     };
-    let cases = suite.descendants().filter(|node| node.has_tag_name("testcase")).filter(is_counted);
+    let cases = suite.descendants().filter(is_test).filter(is_counted);
     distinct(cases.filter(|case| status_of(case) == Status::Passed && !(is_jest && may_be_todo(case))))
 }
 
@@ -226,11 +284,21 @@ fn hidden_skipped(suite: &Node<'_, '_>) -> u64 {
     suite.ancestors().map(hidden).max().unwrap_or(0)
 }
 
-/// Returns a message if the totals of a suite exceed its reported tests or failures, or if more tests passed than it counts.
-fn contradiction(suite: &Node<'_, '_>, told: &Told) -> Option<String> {
-    let counted = total(suite, "tests");
+/// Returns a message if more tests of a suite passed than it counts.
+fn more_passes(suite: &Node<'_, '_>, reporter: Reporter) -> Option<String> {
+    let counted = total(suite, "tests").filter(|_| !matches!(reporter, Reporter::Mocha | Reporter::Catch2))?;
+    let passed = counted_passes(suite, reporter);
+    let is_more = passed > counted && !has_reruns(suite);
+    is_more.then(|| {
+        let tests = plural(counted, "test");
+        format!("{} has {tests} by its totals, but {passed} are reported as passed", name_of(suite))
+    })
+}
+
+/// Returns a message if the totals of a suite exceed its reported tests or failures, or if more tests of pytest passed than it
+/// counts.
+fn contradiction(suite: &Node<'_, '_>, reporter: Reporter, told: &Told) -> Option<String> {
     let total = |key: &str| total(suite, key).unwrap_or(0);
-    let is_test = |node: &Node<'_, '_>| node.has_tag_name("testcase");
     let is_suite = |node: &Node<'_, '_>| node.has_tag_name("testsuite");
     let cases = suite.descendants().filter(is_test).count() as u64;
     // Node counts a nested suite as one test of the suite around it.
@@ -243,20 +311,20 @@ fn contradiction(suite: &Node<'_, '_>, told: &Told) -> Option<String> {
     };
     let shown_failures = suite.descendants().filter(is_failed).count() as u64;
     let (tests, failures) = (total("tests"), total("failures").saturating_add(total("errors")));
-    let (name, passed) = (name_of(suite), counted_passes(suite));
+    let (name, passed) = (name_of(suite), counted_passes(suite, reporter));
     let is_pytest = name == PYTEST;
     let all = || distinct(suite.descendants().filter(is_test));
     if cases == 0 && failures > 0 {
         Some(format!("{name} failed before any of its tests"))
     } else if failures > shown_failures {
         Some(format!("{name} has {} by its totals, but {shown_failures} in its tests", plural(failures, "failure")))
-    } else if counted.is_some_and(|counted| passed > counted) && !has_reruns(suite) {
-        Some(format!("{name} has {} by its totals, but {passed} are reported as passed", plural(tests, "test")))
+    } else if let Some(more) = more_passes(suite, reporter).filter(|_| is_pytest) {
+        Some(more)
     } else if is_pytest && told.tests == Some(0) && passed > 0 {
         Some(format!("pytest ran no test by its output, but {passed} are reported as passed"))
     } else if is_pytest && told.tests.is_none_or(|told| told == all()) {
         None
-    } else if tests.saturating_sub(cases.max(direct)) > hidden_skipped(suite) {
+    } else if reporter != Reporter::Catch2 && tests.saturating_sub(cases.max(direct)) > hidden_skipped(suite) {
         Some(format!("{name} has {} by its totals, but {cases} are reported", plural(tests, "test")))
     } else {
         None

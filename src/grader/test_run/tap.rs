@@ -287,7 +287,8 @@ fn point(line: &str) -> Option<Point<'_>> {
         Some(rest) => (false, rest),
         None => (true, line.strip_prefix("ok")?),
     };
-    if !rest.is_empty() && !rest.starts_with(' ') {
+    // `go test` writes such a line with a tab before the name of a package.
+    if (!rest.is_empty() && !rest.starts_with(' ')) || rest.starts_with("  \t") {
         return None;
     }
     let numbered = rest.trim_start();

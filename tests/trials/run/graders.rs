@@ -273,6 +273,62 @@ fn tests_that_are_listed_and_did_not_run_do_not_pass() {
 }
 
 #[test]
+fn totals_that_do_not_count_each_listed_test_are_no_failure() {
+    let project = Project::new();
+    let suites = |root: &str, suite: &str, tests: &str| {
+        format!("<testsuites {root}><testsuite {suite}>{tests}</testsuite></testsuites>")
+    };
+    let two = "<testcase classname=\"x\" name=\"a\"/><testcase classname=\"y\" name=\"b\"/>";
+    let mocha =
+        suites("name=\"Mocha Tests\" tests=\"1\" failures=\"0\"", "name=\"files\" tests=\"1\" failures=\"0\"", two);
+    let jest = suites(
+        "name=\"web\" tests=\"1\" failures=\"0\" errors=\"0\" time=\"0.299\"",
+        "name=\"undefined\" errors=\"0\" failures=\"0\" skipped=\"0\" timestamp=\"2026-11-29T10:55:19\" time=\"0.1\" tests=\"1\"",
+        "<testcase classname=\" x\" name=\" x\" time=\"0.002\"/><testcase classname=\" later\" name=\" later\" time=\"0\"/>",
+    );
+    let times = "<testcase name=\"(init)\" time=\"0.01\"/><testcase name=\"1 - adds\"/><testcase name=\"(teardown)\" time=\"0.01\"/>";
+    let catch = "name=\"t\" errors=\"0\" failures=\"0\" tests=\"6\" hostname=\"tbd\"";
+    for (name, report) in [
+        ("mocha", mocha),
+        ("jest", jest),
+        ("prove", suites("", "name=\"a_t\" tests=\"1\" failures=\"0\" errors=\"0\"", times)),
+        ("missing", suites("", "name=\"a_t\" tests=\"3\" failures=\"0\" errors=\"0\"", times)),
+        ("catch", suites("", catch, two)),
+        ("other", suites("", "name=\"s\" tests=\"1\"", two)),
+    ] {
+        project.write(&format!("cases/given/{name}.xml"), &report);
+        let keys =
+            format!("workspace: {{copy: given}}\ngraders: [{{tests: {{run: cp {name}.xml r.xml, report: r.xml}}}}]");
+        project.case(name, &keys, "steps: [{say: done}]");
+    }
+    project.evals(&["run"]).exits(1);
+    for (id, passed, reason) in [
+        ("mocha", Some(true), "all of 2 tests passed"),
+        ("jest", Some(true), "all of 1 test passed, 1 skipped"),
+        ("prove", Some(true), "all of 1 test passed"),
+        ("missing", Some(false), "a_t has 3 tests by its totals, but 1 are reported"),
+        ("catch", Some(true), "all of 2 tests passed"),
+        ("other", None, "s has 1 test by its totals, but 2 are reported as passed"),
+    ] {
+        let grade = &project.result(&format!("{id}/demo/default/1"))["grades"][0];
+        assert_eq!(grade["passed"].as_bool(), passed, "{id}: {grade}");
+        assert!(grade["reason"].as_str().unwrap().contains(reason), "{id}: {grade}");
+    }
+}
+
+#[test]
+fn a_package_of_go_that_has_no_test_to_run_is_not_read_as_tap() {
+    let project = Project::new();
+    project.write("cases/given/go", "printf 'ok  \\tm\\t(cached) [no tests to run]\\n'\n");
+    let keys = "workspace: {copy: given}\ngraders: [{tests: {run: sh ./go test ./..., fail-to-pass: [TestB]}}]";
+    project.case("a", keys, "steps: [{say: done}]");
+    project.evals(&["run"]).exits(1);
+    let grade = &project.result("a/demo/default/1")["grades"][0];
+    let reason = grade["reason"].as_str().unwrap();
+    assert!(reason.contains("ran no test: its output contains `[no tests to run]`"), "{grade}");
+}
+
+#[test]
 fn a_report_that_lay_there_before_says_nothing() {
     let project = Project::new();
     let report =
