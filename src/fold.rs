@@ -161,7 +161,7 @@ impl CaseTrials {
         }
     }
 
-    /// Adds the cost of the attempts of a trial that has no result.
+    /// Adds the cost of attempts of a trial that no result includes.
     pub fn add_unfinished(&mut self, attempts: &EarlierAttempts) {
         self.cost.add(attempts.cost_usd, attempts.cost_unknown == 0);
     }

@@ -13,7 +13,6 @@ use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
 use crate::run::{RunError, RunRecord};
 use crate::snapshot::compare::Compared;
-use crate::trial::previous_attempts;
 use crate::verdict::Verdict;
 
 pub mod activation;
@@ -54,6 +53,7 @@ pub mod snapshots;
 pub mod case_flags;
 pub mod stored;
 pub mod text;
+mod unfinished;
 pub mod note_facts;
 
 use activation::Activation;
@@ -231,16 +231,9 @@ impl Report {
     ) -> Self {
         let Gathered { summary, mut cells, again, asked, halves, activation, mut note_facts, trials, models } =
             gathered;
-        if not_run > 0 {
-            let stored = RunFolder::open(folder);
-            for trial in cells.unfinished(&run, &trials) {
-                let manifest = run.harnesses.iter().find(|known| known.name == trial.harness).map(|it| &it.manifest);
-                let attempts = stored.stored_trial(&trial.id()).ok().filter(|attempt| attempt.is_dir());
-                if let Some(attempts) = attempts.and_then(|it| previous_attempts::of_unfinished(&it, manifest)) {
-                    cells.add_unfinished(trial, &attempts);
-                    note_facts.unfinished += 1;
-                }
-            }
+        for (trial, attempts) in unfinished::of(&run, folder, &cells, &trials) {
+            cells.add_unfinished(trial, &attempts);
+            note_facts.unfinished += 1;
         }
         let (cells, columns) = cells.all(&run);
         let summary = Summary { not_run, ..summary };

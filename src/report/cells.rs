@@ -270,17 +270,22 @@ impl CellFolds {
         (self.cells.last, self.columns.last)
     }
 
-    /// Returns the trials of the plan that have no result.
-    pub(super) fn unfinished<'a>(&self, run: &'a RunRecord, results: &[TrialInBrief]) -> Vec<&'a TrialRecord> {
-        let have: HashSet<(usize, u32)> = results.iter().map(|result| (result.cell, result.trial)).collect();
-        let is_open = |trial: &&TrialRecord| {
+    /// Returns the trials of the plan that have no result, or an errored one, and true for the latter.
+    pub(super) fn open<'a>(&self, run: &'a RunRecord, results: &[TrialInBrief]) -> Vec<(&'a TrialRecord, bool)> {
+        let known: HashMap<(usize, u32), Verdict> =
+            results.iter().map(|result| ((result.cell, result.trial), result.verdict)).collect();
+        let trials = run.trials.iter().filter_map(|trial| {
             let cell = self.cells.places.get(&CellId::new(&trial.case, &trial.harness, &trial.arm));
-            cell.is_none_or(|cell| !have.contains(&(*cell, trial.trial)))
-        };
-        run.trials.iter().filter(is_open).collect()
+            match cell.and_then(|cell| known.get(&(*cell, trial.trial))) {
+                None => Some((trial, false)),
+                Some(Verdict::Errored) => Some((trial, true)),
+                Some(_) => None,
+            }
+        });
+        trials.collect()
     }
 
-    /// Adds the cost of the attempts of a trial that has no result.
+    /// Adds the cost of attempts of a trial that no result includes.
     pub(super) fn add_unfinished(&mut self, trial: &TrialRecord, attempts: &EarlierAttempts) {
         let TrialRecord { case, harness, arm, .. } = trial;
         self.columns.of_column(harness, arm).add_unfinished(attempts);

@@ -50,7 +50,7 @@ pub struct NoteFacts {
     pub tried_again: usize,
     /// The attempts of these trials before the last ones.
     pub earlier_attempts: usize,
-    /// Trials without a result whose agent was started.
+    /// Trials with an attempt that has no result, in which an agent was started.
     pub unfinished: usize,
     /// Trials whose agent did not list the skills that it loaded.
     pub skills_not_listed: usize,

@@ -92,12 +92,9 @@ pub fn of(report: &Report) -> Vec<String> {
     }
     let unfinished = report.note_facts.unfinished;
     if unfinished > 0 {
+        let trials = plural(unfinished, "trial");
         let have = if unfinished == 1 { "has" } else { "have" };
-        notes.push(format!(
-            "{} began and {have} no result; the cost includes what was reported for {}",
-            plural(unfinished, "trial"),
-            if unfinished == 1 { "it" } else { "them" }
-        ));
+        notes.push(format!("{trials} {have} an attempt without a result; the cost includes what it reported"));
     }
     let priced = report.note_facts.priced;
     if priced > 0 {

@@ -25,6 +25,17 @@ pub fn of_unfinished(trial: &Path, manifest: Option<&Manifest>) -> Option<Earlie
     (sum.cost_usd.is_some() || sum.cost_unknown > 0).then_some(sum)
 }
 
+/// Returns the attempt of a trial that is going on or was interrupted after an earlier one had a result, or `None` if there
+/// is none or nothing can have been spent.
+pub fn of_last(trial: &Path, manifest: Option<&Manifest>) -> Option<EarlierAttempts> {
+    if trial.join("result.json").exists() {
+        return None;
+    }
+    let (cost_usd, is_unknown) = of_interrupted(trial, manifest);
+    let sum = EarlierAttempts { count: 1, cost_usd, cost_unknown: u32::from(is_unknown) };
+    (sum.cost_usd.is_some() || is_unknown).then_some(sum)
+}
+
 fn sum_of(attempts: impl Iterator<Item = PathBuf>, manifest: Option<&Manifest>) -> Option<EarlierAttempts> {
     let mut sum = EarlierAttempts::default();
     for attempt in attempts {

@@ -265,7 +265,7 @@ fn what_an_interrupted_attempt_had_cost_counts_in_the_resumed_run() {
         (report["columns"][0]["cost_usd"].clone(), report["columns"][0]["cost_unknown"].clone())
     };
     assert_eq!(cost(), (3.0.into(), 1.into()), "a report before the trial runs again has the cost, too");
-    project.evals(&["report", "latest"]).exits(0).says("1 trial began and has no result");
+    project.evals(&["report", "latest"]).exits(0).says("1 trial has an attempt without a result");
     project.evals(&["run", "--resume", "latest"]).exits(3).says("US dollars are spent");
     assert_eq!(cost(), (3.0.into(), 1.into()));
     project.evals(&["run", "--resume", "latest", "--max-cost", "100"]).exits(0);
