@@ -11,8 +11,10 @@ use super::role::{self, Role, Roles};
 use super::runner::{Tree, describes_the_project};
 use crate::audit::leaks::hashes;
 
+mod globs;
 mod helpers;
 mod links;
+mod loaded;
 mod test_data;
 mod usage;
 
@@ -48,6 +50,8 @@ pub struct Change {
     pub protected: Vec<String>,
     /// Modules that only tests import, and that may be code.
     pub unsure: Vec<String>,
+    /// Data that tests name, and that code may read without naming it.
+    pub open: BTreeSet<String>,
     /// Tests that are links to files which an agent may change: `tests/test_a.py -> src/a.py`.
     pub loose_links: Vec<String>,
     /// Files that the commit changes, and that may be code or data of its tests.
@@ -106,6 +110,7 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
     hidden.extend(own.iter().filter(|path| is_utf8(path)).cloned());
     let kept = data.kept.into_iter().filter(|path| !own.contains(path));
     let protected = kept.chain(helpers.protected).collect();
+    let open = data.open.into_iter().chain(links.open).filter(|path| !own.contains(path)).collect();
     let patch = diff(repository, parent, &commit.id, &of_role(&[Role::Code])).await?;
     let more = of_role(&[Role::Code, Role::Dependencies, Role::Data]);
     let all_of_it = diff(repository, parent, &commit.id, &more).await?;
@@ -121,6 +126,7 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
         hidden,
         protected,
         unsure: helpers.unsure,
+        open,
         loose_links: links.loose,
         doubtful: data.doubtful,
         patch,

@@ -102,6 +102,14 @@ impl Miner<'_> {
                  `workspace.protect`, because an agent may change it: {some}"
             ));
         }
+        if !change.open.is_empty() {
+            let some = crate::text::some_of(change.open.iter().map(|path| format!("`{path}`")), 5);
+            remarks.push(format!(
+                "Tests name these files, or have links to them, and code may read them: an agent may have to write those that \
+                 the patch adds, and may change all of them; if one of them decides what passes, move it from the patch to the \
+                 hidden files, or add it to `workspace.protect`: {some}"
+            ));
+        }
         let patched = hunks::files(&change.patch);
         let mut protect = protection::globs(change, &patched, recipe.runner);
         protect.extend(protection::of_helpers(change, &patched));

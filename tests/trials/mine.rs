@@ -676,6 +676,18 @@ fn the_file_behind_a_link_among_the_tests_is_hidden_with_it() {
     let empty = TEST_ADD.replace("self.assertEqual(add(1, 2), 3)", "pass");
     decides(&project, &case, &[(put("calc.py", FIXED), 0), (put("shared/impl_add.py", &empty), 1)]);
 
+    // Code reads the files behind a link by a glob.
+    link("../views", "tests/views");
+    let glob = "import pathlib\n\n\ndef views():\n    return sorted(path.name for path in pathlib.Path('.').rglob('*.tmpl'))\n";
+    let listed = "import os\nimport unittest\nimport views_of\n\n\nclass Views(unittest.TestCase):\n    def test_views(self):\n        \
+                  self.assertEqual(set(views_of.views()), {'one.tmpl'})\n        self.assertTrue(os.listdir('tests/views'))\n";
+    let files = [("views_of.py", Some(glob)), ("views/one.tmpl", Some("1\n")), ("tests/test_views.py", Some(listed))];
+    history.commit("List the views", &files);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0", "--since", "HEAD~1", "--force"]).exits(0).json();
+    let case = of(&mined, "List the views")["case"].as_str().unwrap().to_owned();
+    assert!(project.read(&case.replace(".yaml", ".patch")).contains("one.tmpl"));
+    assert!(project.read(&case).contains("`workspace.protect`: `views/one.tmpl`\n"), "{}", project.read(&case));
+
     // Code uses the file, so an agent may change it.
     link("../more/half.py", "tests/test_half.py");
     let half = "import unittest\n\n\ndef half(a):\n    return a / 2\n\n\nclass Half(unittest.TestCase):\n    \
@@ -727,6 +739,59 @@ fn data_and_modules_of_tests_that_the_commit_does_not_change_are_protected() {
         (format!("{}{}", put("calc.py", FIXED), put("support/checks.py", none)), 0),
     ];
     decides(&project, &case, &runs);
+}
+
+#[test]
+fn files_that_code_finds_by_a_glob_or_a_name_are_no_data_of_tests() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let tables = "import pathlib\n\n\ndef tables():\n    here = pathlib.Path(__file__).parent\n    \
+                  return {path.name: path.read_text() for path in here.rglob('*.sql')}\n";
+    let core = "import importlib\n\n\ndef run(name, text):\n    \
+                return importlib.import_module('plug' + 'ins.' + name).apply(text)\n";
+    let begin = [
+        ("app/__init__.py", Some("")),
+        ("app/db.py", Some(tables)),
+        ("app/migrations/001_users.sql", Some("create table users(name text);\n")),
+        ("calc.py", Some(BASE)),
+        ("core.py", Some(core)),
+        ("plugins/slug.py", Some("def apply(text):\n    return text.lower()\n")),
+        ("tests/test_double.py", Some(TEST_DOUBLE)),
+    ];
+    history.commit("Begin", &begin);
+    let fixed = core.replace("(text)\n", "(text.strip())\n");
+    let email = "alter table users add column email text;\n";
+    let test = "import unittest\nimport core\nfrom app import db\nfrom plugins import slug\n\n\n\
+                class Users(unittest.TestCase):\n    def test_email(self):\n        all = db.tables()\n        \
+                self.assertIn('001_users.sql', all)\n        self.assertIn('email', all.get('002_email.sql', ''))\n\n    \
+                def test_slug(self):\n        self.assertEqual(slug.apply('A'), 'a')\n        \
+                self.assertEqual(core.run('slug', ' A '), 'a')\n";
+    let files = [
+        ("app/migrations/002_email.sql", Some(email)),
+        ("core.py", Some(fixed.as_str())),
+        ("tests/test_users.py", Some(test)),
+    ];
+    history.commit("Users have an address, and slugs have no blanks at their ends", &files);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let fix = of(&mined, "Users have an address, and slugs have no blanks at their ends");
+    let case = fix["case"].as_str().unwrap().to_owned();
+    assert!(project.read(&case.replace(".yaml", ".patch")).contains("002_email.sql"));
+    assert!(!project.path(&case.replace(".yaml", ".hidden/app")).exists());
+    let text = project.read(&case);
+    for part in [
+        "# Tests name these files, or have links to them, and code may read them",
+        "`workspace.protect`: `app/migrations/001_users.sql`, `app/migrations/002_email.sql`\n",
+        "may change it: `app/db.py`, `plugins/slug.py`\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for path in ["app/migrations/001_users.sql", "app/db.py", "plugins/slug.py"] {
+        assert!(!text.contains(&format!("  - {path}\n")), "{path}: {text}");
+    }
+    let migrated = put("app/migrations/002_email.sql", email);
+    // Another correct fix changes the plug-in.
+    let slug = put("plugins/slug.py", "def apply(text):\n    return text.strip().lower()\n");
+    decides(&project, &case, &[(put("core.py", &fixed), 1), (format!("{migrated}{slug}"), 0)]);
 }
 
 #[test]

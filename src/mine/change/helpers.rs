@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::links::resolved;
+use super::loaded::may_be_loaded;
 use super::usage::only_of_tests;
 use super::{Entry, tree};
 use crate::mine::history::Commit;
@@ -23,7 +24,8 @@ const ENDINGS: [&str; 9] = ["", ".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".
 pub(super) struct Helpers {
     /// Globs of modules that an agent has no reason to change, and of files that would be loaded in place of one.
     pub(super) protected: BTreeSet<String>,
-    /// Modules that may be code: they are beside files that the commit changes, or import code.
+    /// Modules that may be code: their folders hold code that the commit changes, they import code, or code may load them by a
+    /// name.
     pub(super) unsure: Vec<String>,
 }
 
@@ -62,6 +64,7 @@ pub(super) async fn find(
     }
     let all: BTreeSet<String> = found.keys().cloned().collect();
     let alone = only_of_tests(repository, &commit.id, entries, roles, &all).await?;
+    let loaded = may_be_loaded(repository, &commit.id, entries, roles, &alone).await?;
     let is_code = |path: &String| roles.of(path) == Role::Code && !own.contains(path);
     let patched: Vec<&str> =
         commit.files.iter().filter(|file| is_code(&file.path)).map(|file| file.path.as_str()).collect();
@@ -73,19 +76,25 @@ pub(super) async fn find(
     for path in &alone {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let is_below = |other: &str| folder.is_empty() || other.starts_with(&format!("{folder}/"));
-        let is_beside = patched.iter().any(|other| other.rsplit_once('/').map_or("", |(folder, _)| folder) == folder);
         let is_of_folder = ["__init__", "index"].contains(&split(name).0);
         // The package of the code.
         if is_of_folder && patched.iter().any(|other| is_below(other)) {
             continue;
         }
-        if is_beside || imports_code(path) {
+        if patched.iter().any(|other| is_near(path, other)) || imports_code(path) || loaded.contains(path) {
             helpers.unsure.push(path.clone());
         } else {
             helpers.protected.extend(places(path, &files));
         }
     }
     Ok(helpers)
+}
+
+/// Returns true if two files are in one folder, or one of them is below the folder of the other. All files are below the top.
+fn is_near(path: &str, other: &str) -> bool {
+    let folder = |path: &str| path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+    let (one, two) = (folder(path), folder(other));
+    one == two || (!one.is_empty() && !two.is_empty() && (one.starts_with(&two) || two.starts_with(&one)))
 }
 
 /// Returns globs of a module, and of what would be loaded in its place.
@@ -204,6 +213,20 @@ fn of_node(path: &str, text: &str, files: &BTreeSet<String>) -> BTreeSet<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_module_is_near_code_in_its_folder_and_below_and_above_it() {
+        for (path, other, expected) in [
+            ("near.py", "calc.py", true),
+            ("support/checks.py", "calc.py", false),
+            ("support/checks.py", "src/calc.py", false),
+            ("app/support/checks.py", "app/calc.py", true),
+            ("app/checks.py", "app/core/calc.py", true),
+            ("app/checks.py", "application/calc.py", false),
+        ] {
+            assert_eq!(is_near(path, other), expected, "{path} {other}");
+        }
+    }
 
     #[test]
     fn the_modules_that_tests_import_are_found() {

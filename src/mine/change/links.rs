@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::loaded::may_be_loaded;
 use super::usage::only_of_tests;
 use super::{Entry, texts};
 use crate::mine::history::Commit;
@@ -19,6 +20,8 @@ pub(super) struct Links {
     pub(super) hidden: BTreeSet<String>,
     /// Tests that are links to files which an agent may change: `tests/test_a.py -> src/a.py`.
     pub(super) loose: Vec<String>,
+    /// Data behind other links that code may read, and modules that code may load by a name.
+    pub(super) open: BTreeSet<String>,
 }
 
 /// Finds the files behind the links among the tests of a commit.
@@ -53,10 +56,13 @@ pub(super) async fn find(
     let behind: BTreeSet<String> =
         leads.iter().flat_map(|(.., found)| found).filter(|path| !is_test(path)).cloned().collect();
     let own = only_of_tests(repository, &commit.id, entries, roles, &behind).await?;
+    let modules = own.iter().filter(|path| Language::of(path).is_some() && !has_test_name(path));
+    let loaded = may_be_loaded(repository, &commit.id, entries, roles, &modules.cloned().collect()).await?;
     let is_changed = |path: &String| commit.files.iter().any(|file| file.path == *path);
     for (link, place, found) in leads {
         let others = found.iter().filter(|path| !is_test(path));
-        if has_test_name(link) || has_test_name(&place) {
+        let is_test_itself = has_test_name(link) || has_test_name(&place);
+        if is_test_itself {
             if found.is_empty() || others.clone().any(|path| !own.contains(path)) {
                 links.loose.push(format!("{link} -> {place}"));
             }
@@ -64,7 +70,12 @@ pub(super) async fn find(
             // The tests reach the code of the commit by this link.
             continue;
         }
-        links.hidden.extend(others.filter(|path| own.contains(*path)).cloned());
+        let is_open = |path: &&String| match Language::of(path) {
+            Some(_) => !is_test_itself && loaded.contains(*path),
+            None => !own.contains(*path),
+        };
+        links.open.extend(others.clone().filter(is_open).cloned());
+        links.hidden.extend(others.filter(|path| own.contains(*path) && !is_open(path)).cloned());
     }
     Ok(links)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::globs::{Globs, signs};
 use super::{Entry, LARGEST_HIDDEN, MOST_HIDDEN, MOST_WORDS, tree};
 use crate::mine::history::Commit;
 use crate::mine::language::Language;
@@ -22,10 +23,13 @@ pub(super) struct TestData {
     /// Files that the commit changes, that tests name, and that may be code: they have the ending of a language that the
     /// project compiles.
     pub(super) doubtful: Vec<String>,
+    /// Files that tests name and that code may read without their names. Those that the commit changes stay in its patch.
+    pub(super) open: BTreeSet<String>,
 }
 
-/// Returns the data of the tests: files that a file of tests names, or whose folder it names, and that no file of code does.
-/// An agent that had to write such a file, or that changes one, could write what its code returns.
+/// Returns the data of the tests: files that a file of tests names, or whose folder it names, and that no file of code does,
+/// if they lie apart from the code. An agent that had to write such a file, or that changes one, could write what its code
+/// returns.
 pub(super) async fn find(
     repository: &Repository,
     commit: &Commit,
@@ -64,7 +68,11 @@ pub(super) async fn find(
         return Ok(TestData::default());
     }
     let searched = changed.iter().chain(&kept);
-    let searched: BTreeSet<&str> = searched.flat_map(|path| [Some(name(path)), place(path)]).flatten().collect();
+    let endings: BTreeSet<String> = searched.clone().flat_map(|path| signs(name(path))).collect();
+    // The names of the files, and of all folders around them.
+    let mut searched: BTreeSet<&str> =
+        searched.flat_map(|path| path.split('/')).filter(|part| !part.is_empty()).collect();
+    searched.extend(endings.iter().map(String::as_str));
     let holders = holders(repository, &commit.id, &searched).await?;
     let all = tree(repository, entries, |path| holders.contains(path)).await?;
     Ok(kinds.of_tests(&changed, &kept, &all))
@@ -124,19 +132,36 @@ impl Kinds<'_> {
     /// that may name them.
     fn of_tests(&self, changed: &[&str], kept: &[&str], tree: &Tree) -> TestData {
         let mut found = TestData::default();
+        let globs =
+            Globs::of(tree.texts.iter().filter(|(file, _)| self.is_program(file)).map(|(_, text)| text.as_str()));
         for path in changed {
             let (is_named, is_place_named) = self.is_named(path, tree);
-            match self.of(path, tree.files.iter()) {
-                Kind::Compiled if is_named => found.doubtful.push((*path).to_owned()),
-                Kind::Data | Kind::Unknown if is_place_named => {
-                    let folder = path.strip_suffix(name(path)).unwrap_or_default();
-                    let beside = tree.files.iter().filter(|file| file.strip_suffix(name(file)) == Some(folder));
-                    let is_data =
-                        |file: &&String| matches!(self.of(file, tree.files.iter()), Kind::Data | Kind::Unknown);
-                    found.changed.extend(beside.filter(is_data).cloned());
-                }
-                Kind::Data | Kind::Unknown | Kind::Source if is_named => _ = found.changed.insert((*path).to_owned()),
-                _ => {}
+            let kind = self.of(path, tree.files.iter());
+            let is_data = match kind {
+                Kind::Data | Kind::Unknown => is_named || is_place_named,
+                Kind::Source => is_named,
+                Kind::Compiled | Kind::Code | Kind::Other => false,
+            };
+            if kind == Kind::Compiled && is_named {
+                found.doubtful.push((*path).to_owned());
+            }
+            if !is_data {
+                continue;
+            }
+            if !self.is_apart(path, tree, &globs) {
+                found.open.insert((*path).to_owned());
+                continue;
+            }
+            found.changed.insert((*path).to_owned());
+            if kind != Kind::Source && is_place_named {
+                let beside = tree.files.iter().filter(|file| folder(file) == folder(path));
+                let is_data = |file: &&String| {
+                    let kind = self.of(file, tree.files.iter());
+                    matches!(kind, Kind::Data | Kind::Unknown)
+                        && self.is_named(file, tree).1
+                        && self.is_apart(file, tree, &globs)
+                };
+                found.changed.extend(beside.filter(is_data).cloned());
             }
         }
         for path in kept.iter().filter(|path| !found.changed.contains(**path)) {
@@ -146,11 +171,49 @@ impl Kinds<'_> {
                 Kind::Source => is_named,
                 Kind::Compiled | Kind::Code | Kind::Other => false,
             };
-            if is_data {
+            if is_data && self.is_apart(path, tree, &globs) {
                 found.kept.insert((*path).to_owned());
+            } else if is_data {
+                found.open.insert((*path).to_owned());
             }
         }
         found
+    }
+
+    /// Returns true if a file lies apart from the code, which would have to name it to read it: in or below a folder of tests
+    /// without code, or in a folder that code neither names nor has around it. No glob in code fits its name.
+    fn is_apart(&self, path: &str, tree: &Tree, globs: &Globs) -> bool {
+        if globs.fit(name(path)) {
+            return false;
+        }
+        let holds_code =
+            |around: &str| tree.files.iter().any(|file| folder(file) == around && self.is_code(file, tree));
+        let is_of_tests = |around: &str| {
+            let holds_tests = tree.files.iter().any(|file| folder(file) == around && self.is_test(file));
+            holds_tests && !tree.files.iter().any(|file| file.starts_with(around) && self.is_code(file, tree))
+        };
+        let programs =
+            || tree.texts.iter().filter(move |(file, _)| self.is_program(file) && folder(file) != folder(path));
+        let is_named = |part: &str| programs().any(|(_, text)| names_folder(text, part));
+        // Each file is below the top.
+        let folders = || path.match_indices('/').filter_map(move |(at, _)| path.get(..=at));
+        let parts = || folder(path).split('/').filter(|part| !part.is_empty());
+        folders().any(is_of_tests) || (!folder(path).is_empty() && !folders().any(holds_code) && !parts().any(is_named))
+    }
+
+    /// Returns true if a file may read others by a glob or by their folder: code, or a file about dependencies.
+    fn is_program(&self, path: &str) -> bool {
+        let is_code = self.roles.of(path) == Role::Code && !role::is_data(path);
+        !self.is_test(path) && (is_code || self.roles.of(path) == Role::Dependencies)
+    }
+
+    /// Returns true if a file is code. A source file of another language that only tests name is none.
+    fn is_code(&self, path: &str, tree: &Tree) -> bool {
+        match self.of(path, tree.files.iter()) {
+            Kind::Code | Kind::Compiled => true,
+            Kind::Source => !self.is_named(path, tree).0,
+            Kind::Data | Kind::Unknown | Kind::Other => false,
+        }
     }
 
     /// Returns whether only tests name a file, and whether they name its folder, which holds no code.
@@ -195,7 +258,7 @@ fn is_prose(path: &str) -> bool {
 }
 
 /// Returns the words of a text that are a path within quotes, or a part of one.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut words: Vec<&str> = text.split(is_edge).skip(1).collect();
     words.pop();
     words.into_iter().filter(|word| !word.is_empty() && word.len() <= LONGEST_NAME && !word.contains('\n'))
@@ -230,6 +293,11 @@ pub(super) fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// Returns the path of the folder of a file, with `/` at its end. The top is empty.
+fn folder(path: &str) -> &str {
+    path.strip_suffix(name(path)).unwrap_or_default()
+}
+
 /// Returns the name of the folder of a file.
 pub(super) fn place(path: &str) -> Option<&str> {
     path.rsplit('/').nth(1)
@@ -237,10 +305,21 @@ pub(super) fn place(path: &str) -> Option<&str> {
 
 /// Returns true if a text has a word as a path, or as a part of one, within quotes.
 pub(super) fn names(text: &str, word: &str) -> bool {
+    has_edges(text, word, |before, after| is_edge(before) && is_edge(after))
+}
+
+/// Returns true if a text has the name of a folder within quotes, as a part of a path or of a package: `"app.migrations"`.
+pub(super) fn names_folder(text: &str, word: &str) -> bool {
+    let is_part = |c: char| is_edge(c) || c == '.';
+    has_edges(text, word, |before, after| is_part(before) && is_part(after) && (is_edge(before) || is_edge(after)))
+}
+
+/// Returns true if a text has a word between two characters that are its edges.
+fn has_edges(text: &str, word: &str, are_edges: impl Fn(char, char) -> bool) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
-        before.is_some_and(is_edge) && after.is_some_and(is_edge)
+        before.zip(after).is_some_and(|(before, after)| are_edges(before, after))
     })
 }
 
@@ -273,7 +352,10 @@ mod tests {
             (reads, "load('./all.json')", "golden/all.json", &[]),
             // A folder of code.
             ("require('../lib/calc')", "", "lib/table.json", &[]),
-            ("read('../lib/table.json')", "", "lib/table.json", &["lib/table.json"]),
+            ("read('../lib/table.json')", "", "lib/table.json", &[]),
+            // The code reads it by its ending, or by the package that its folder is.
+            ("open('golden/all.json')", "glob('**/*.json')", "golden/all.json", &[]),
+            ("open('golden/all.json')", "files('app.golden')", "golden/all.json", &[]),
         ] {
             let files = ["golden/all.json", "golden/empty.json", "lib/calc.js", "lib/table.json", "test/calc.js"];
             let texts = [("test/calc.js", test), ("lib/calc.js", code)];
@@ -283,6 +365,31 @@ mod tests {
             let kept: Vec<String> = found(&files, &texts, &[], &[path]).kept.into_iter().collect();
             let expected = if expected.is_empty() { Vec::new() } else { vec![path] };
             assert_eq!(kept, expected, "{test} {code} {path}");
+        }
+    }
+
+    #[test]
+    fn a_file_near_code_that_tests_name_may_be_code() {
+        let (tests, code) = (("test/calc.js", "read('x.sql')"), "lib/calc.js");
+        for (path, beside, text, is_apart) in [
+            ("lib/x.sql", "lib/y.sql", "", false),
+            // A folder above it holds code.
+            ("lib/data/x.sql", "lib/data/y.sql", "", false),
+            ("golden/x.sql", "golden/read.js", "", false),
+            ("x.sql", "y.sql", "", false),
+            ("golden/x.sql", "golden/y.sql", "", true),
+            ("golden/sub/x.sql", "golden/y.sql", "", true),
+            ("golden/sub/x.sql", "golden/y.sql", "walk('golden')", false),
+            ("golden/x.sql", "golden/y.sql", "walk(root, '.sql')", false),
+            ("checks/data/x.sql", "checks/a.test.js", "walk('checks')", true),
+            ("checks/x.sql", "checks/a.test.js", "glob('*.sql')", false),
+        ] {
+            let files = ["lib/calc.js", "test/calc.js", path, beside];
+            for (changed, kept) in [(&[path][..], &[][..]), (&[][..], &[path][..])] {
+                let found = found(&files, &[tests, (code, text)], changed, kept);
+                let is_data = found.changed.contains(path) || found.kept.contains(path);
+                assert_eq!((is_data, found.open.contains(path)), (is_apart, !is_apart), "{path} {beside} {text}");
+            }
         }
     }
 

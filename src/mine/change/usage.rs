@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::test_data::{holders, name, names, place};
+use super::globs::{Globs, signs};
+use super::test_data::{holders, name, names, names_folder, place};
 use super::{Entry, MOST_WORDS, tree};
 use crate::mine::language::Language;
 use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{self, Role, Roles};
 
-/// Returns those of the paths that no code outside of them uses. Of more than [`MOST_WORDS`] files, none is returned.
+/// Returns those of the paths that no code outside of them uses. Data counts as used if a glob in code fits its name, or if
+/// code names its folder. Of more than [`MOST_WORDS`] files, none is returned.
 ///
 /// # Errors
 /// Returns git's message.
@@ -19,17 +21,26 @@ pub(super) async fn only_of_tests(
     roles: &Roles,
     paths: &BTreeSet<String>,
 ) -> Result<BTreeSet<String>, RepositoryError> {
-    let words: BTreeSet<&str> = paths.iter().map(|path| word(path)).collect();
+    let is_data = |path: &String| Language::of(path).is_none();
+    let data = || paths.iter().filter(|path| is_data(path));
+    let endings: BTreeSet<String> = data().flat_map(|path| signs(name(path))).collect();
+    let mut words: BTreeSet<&str> = paths.iter().map(|path| word(path)).collect();
     if words.is_empty() || words.len() > MOST_WORDS {
         return Ok(BTreeSet::new());
     }
+    words.extend(endings.iter().map(String::as_str));
+    words.extend(data().filter_map(|path| place(path)));
     let holders = holders(repository, commit, &words).await?;
     let is_code = |path: &str| {
         let is_program = roles.of(path) == Role::Code && !role::is_data(path);
         holders.contains(path) && (is_program || roles.of(path) == Role::Dependencies)
     };
     let texts = tree(repository, entries, is_code).await?.texts;
-    Ok(unused(paths, &texts))
+    let globs = Globs::of(texts.values().map(String::as_str));
+    let is_folder_named = |folder: &str| texts.values().any(|text| names_folder(text, folder));
+    let is_read = |path: &String| globs.fit(name(path)) || place(path).is_some_and(is_folder_named);
+    let unread = paths.iter().filter(|path| !is_data(path) || !is_read(path));
+    Ok(unused(&unread.cloned().collect(), &texts))
 }
 
 /// Returns those of the paths that none of the texts outside of them uses.
@@ -48,7 +59,7 @@ fn unused(paths: &BTreeSet<String>, texts: &BTreeMap<String, String>) -> BTreeSe
 }
 
 /// Returns the word by which code would name a file: the name of data, and the name of a module without its ending.
-fn word(path: &str) -> &str {
+pub(super) fn word(path: &str) -> &str {
     if Language::of(path).is_none() {
         return name(path);
     }
@@ -68,7 +79,8 @@ fn uses(text: &str, path: &str) -> bool {
     text.lines().any(|line| has_word(line, word) && IMPORTS.iter().any(|sign| line.contains(sign)))
 }
 
-fn has_word(line: &str, word: &str) -> bool {
+/// Returns true if a text has a word that is not within a longer name.
+pub(super) fn has_word(line: &str, word: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {
         let before = line.get(..at).and_then(|before| before.chars().next_back());
