@@ -1,5 +1,7 @@
 //! Finds the requests for an answer of a model that got none. Pure.
 
+use serde_json::Map;
+
 use super::ModelRequest;
 use super::api::{Api, ModelAnswer};
 use super::exchange::{Exchange, FailureKind};
@@ -118,6 +120,10 @@ fn answer_in(exchange: &Exchange, api: Api, is_known: bool) -> Option<ModelAnswe
     let found = match api.model_answer(response) {
         _ if api.error_of(response).is_some() => None,
         None if !is_known && (response.is_object() || response.is_array()) => Some(ModelAnswer::default()),
+        // The service counts tokens, or says nothing: then nothing shows a refusal.
+        None if exchange.usage.is_some() || response.as_object().is_some_and(Map::is_empty) => {
+            Some(ModelAnswer::default())
+        }
         found => found,
     };
     match exchange.error.as_ref().map(|error| error.kind) {
@@ -235,5 +241,6 @@ mod tests {
             assert!(!is_answered(200, error, &json!({"detail": "Unauthorized"})), "{error:?}");
             assert!(!is_answered(200, error, &Value::Null), "{error:?}");
         }
+        assert!(is_answered(200, None, &json!({})));
     }
 }
