@@ -223,7 +223,8 @@ pub(super) fn may_be_data(path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let plain = split(name).0.to_ascii_lowercase();
     let is_documentation = folder.split('/').any(|part| OTHER_FOLDERS.contains(&part));
-    !is_documentation && !OTHER_NAMES.contains(&plain.as_str()) && !(folder.is_empty() && name.starts_with('.'))
+    let is_setting = folder.is_empty() && name.starts_with('.');
+    !is_documentation && !is_setting && !OTHER_NAMES.contains(&plain.as_str())
 }
 
 /// Returns true if a file is a test by its name alone.
