@@ -74,6 +74,11 @@ impl Refusals {
             self.known.extend(place.key());
         }
         self.open.retain(|open| !open.is_ended_by(&place, is_main));
+        let is_final = answered.is_whole && !answered.answer.calls && place.offers == self.offers;
+        if is_final && !is_main {
+            // The prompt may be in other words: then this may be the case's conversation.
+            self.open.retain(|open| open.is_main);
+        }
         if is_main {
             // Without tools, an agent that offers tools asks for summaries.
             let goes_on = place.offers == self.offers;
@@ -88,7 +93,7 @@ impl Refusals {
             self.last = Some(refused.clone());
         }
         let place = outcome.place;
-        let continues = place.continues(&self.known);
+        let continues = place.continues(&self.known) || place.previous.is_some();
         let is_needed = outcome.is_plain && (outcome.hands || (continues && !place.offers));
         // One of several equal requests was answered.
         let is_answered = place.key().is_some_and(|key| self.known.contains(&key));
@@ -129,8 +134,8 @@ impl Refusals {
             // The first request of the conversation and one for its title look alike.
             open.is_main && (open.continues || !self.main.answered)
         };
-        // An agent that has its whole answer does not need those of its sub-agents.
-        is_refused && is_agents && (open.is_main || !self.main.rests)
+        // An agent that has its whole answer does not need those of its sub-agents, whose tasks may quote the prompt.
+        is_refused && is_agents && (!self.main.rests || (open.is_main && open.continues))
     }
 }
 
@@ -226,6 +231,11 @@ mod tests {
         let mut long = results_after(message("user", "Do it."));
         long.push(message("user", "Summarise."));
         let compaction = json!({"messages": long});
+        let quoting = with_tools(&[message("user", "Help with: Do it.")]);
+        let (reworded, reworded_second) =
+            (with_tools(&[message("user", "Act.")]), with_tools(&results_after(message("user", "Act."))));
+        let next =
+            with_tools(&[message("user", "Do it."), message("assistant", "Done."), message("user", "Do it again.")]);
         let shorter = with_tools(&results_after(message("user", &format!("<summary>\n{summary}\n</summary>"))));
         for (lines, is_decisive) in [
             (vec![(&first, "429")], true),
@@ -244,6 +254,11 @@ mod tests {
             (vec![(&first, "calls"), (&sub, "calls"), (&sub_second, "429"), (&second, "Done.")], false),
             (vec![(&first, "calls"), (&sub, "calls"), (&sub_second, "429")], true),
             (vec![(&first, "calls"), (&sub, "calls"), (&sub_second, "429"), (&sub_second, "Seen.")], false),
+            // A sub-agent whose task quotes the prompt, and one in a conversation with a prompt in other words.
+            (vec![(&first, "calls"), (&second, "Done."), (&quoting, "429")], false),
+            (vec![(&reworded, "calls"), (&sub, "calls"), (&sub_second, "429"), (&reworded_second, "Done.")], false),
+            // The next prompt of the case.
+            (vec![(&first, "Done."), (&next, "429")], true),
             (vec![(&title, "429"), (&first, "Done.")], false),
             (vec![(&first, "Done."), (&title, "429")], false),
         ] {

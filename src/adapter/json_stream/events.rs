@@ -137,8 +137,9 @@ impl Session {
                     None => recorder.notice(&code, text),
                     Some("line") => recorder.lost(&code, text),
                     Some("call") => recorder.did_unseen(&code, text),
+                    Some("text") => recorder.lost_text(&code, text),
                     Some(other) => {
-                        values.refuse("lost", format!("`{other}` is not a loss; expected line or call"));
+                        values.refuse("lost", format!("`{other}` is not a loss; expected line, call or text"));
                         recorder.lost(&code, text);
                     }
                 }

@@ -393,7 +393,7 @@ fn the_model_of_a_session_is_the_one_that_answers_for_the_main_agent() {
 }
 
 #[test]
-fn a_call_that_codex_reports_on_standard_error_alone_is_denied_or_lost() {
+fn a_call_that_codex_reports_on_standard_error_is_denied_or_told() {
     let printed = |line: &str| json!({"at_ms": 2, "dir": "stderr", "line": line}).to_string();
     let begun = json!({"type": "thread.started", "thread_id": "t"}).to_string();
     let item = json!({"id": "0", "type": "agent_message", "text": "done"});
@@ -415,7 +415,7 @@ fn a_call_that_codex_reports_on_standard_error_alone_is_denied_or_lost() {
     assert_eq!(of("tool_call")[0]["input"]["command"], "/bin/bash -lc 'rm -rf \"keep\"'", "{shown}");
     assert_eq!((of("tool_call").len(), &of("tool_result")[0]["status"]), (1, &json!("denied")), "{shown}");
     let notices: Vec<Value> = of("notice").iter().map(|notice| json!([notice["code"], notice["lost"]])).collect();
-    assert_eq!(notices, [json!(["unshown_action", "call"])], "{shown}");
+    assert_eq!(notices, [json!(["agent_error", null])], "{shown}");
 }
 
 #[test]
@@ -503,6 +503,21 @@ fn a_command_that_goes_on_or_was_stopped_did_not_succeed() {
             "result": {"content": "3 failed\n<shellId: b completed with exit code 7>"},
             "toolTelemetry": {"properties": {}, "metrics": {"exit_code": 7}}}}),
     ];
+    let sync = |telemetry: Value, content: &str| {
+        let lines = [
+            json!({"type": "tool.execution_start", "data": {"toolCallId": "a", "toolName": "bash", "arguments": {"command": "ls"}}}),
+            json!({"type": "tool.execution_complete", "data": {"toolCallId": "a", "success": true,
+                "result": {"content": content}, "toolTelemetry": telemetry}}),
+            json!({"type": "result", "exitCode": 0}),
+        ];
+        ends("copilot-stream", &lines).0
+    };
+    // Earlier versions have no exit code beside the result.
+    let telemetry = |metrics: Value| json!({"properties": {"executionMode": "sync"}, "metrics": metrics});
+    assert_eq!(sync(telemetry(json!({})), "a\n<shellId: 0 completed with exit code 0>"), ["ok"]);
+    assert_eq!(sync(telemetry(json!({"exit_code": 3})), "a\n<shellId: 0 completed with exit code 3>"), ["error 3"]);
+    assert_eq!(sync(telemetry(json!({})), "a\n<command with shellId: 0 is still running>"), ["unfinished"]);
+    assert_eq!(sync(json!({}), "a"), ["ok"]);
     assert_eq!(copilot(&[]), ["unfinished"]);
     assert_eq!(copilot(&[ended("other", 7)]), ["unfinished"]);
     assert_eq!(copilot(&[ended("b", 7)]), ["error 7"]);
@@ -540,7 +555,7 @@ fn a_command_that_goes_on_or_was_stopped_did_not_succeed() {
 }
 
 #[test]
-fn the_summary_of_a_compaction_of_opencode_is_no_answer() {
+fn the_summary_of_a_compaction_of_opencode_doubts_the_answer_and_ends_nothing() {
     let line = |kind: &str, part: Value| json!({"type": kind, "sessionID": "s", "part": part});
     let text = |id: &str, text: &str| line("text", json!({"messageID": "m", "id": id, "type": "text", "text": text}));
     let begins = line("step_start", json!({"messageID": "m"}));
@@ -558,17 +573,15 @@ fn the_summary_of_a_compaction_of_opencode_is_no_answer() {
         [begins.clone(), text("a", "the summary"), ends.clone(), goes_on, begins, text("b", "the answer"), ends];
     let all = events_of("opencode-stream", &lines);
     let messages: Vec<&Value> = only(&all, "message").into_iter().map(|message| &message["text"]).collect();
-    assert_eq!(messages, ["the answer"]);
+    assert_eq!(messages, ["the summary\n\nthe answer"]);
     assert_eq!(only(&all, "usage").len(), 2, "{all:?}");
-    assert_eq!(
-        (&all.last().unwrap()["reason"], &all.last().unwrap()["output"]),
-        (&json!("end_turn"), &json!("the answer"))
-    );
-    assert_eq!(only(&all, "notice")[0]["code"], "compact_summary");
+    assert_eq!(all.last().unwrap()["reason"], "end_turn");
+    // The summary is in the answer.
+    let notice = only(&all, "notice")[0];
+    assert_eq!((&notice["code"], &notice["lost"]), (&json!("compact_summary"), &json!("text")));
     // An agent that was killed after the summary did not answer.
     let killed = events_of("opencode-stream", &lines[..4]);
-    assert!(only(&killed, "message").is_empty(), "{killed:?}");
-    assert_eq!(killed.last().unwrap()["reason"], "crashed");
+    assert_eq!(killed.last().unwrap()["reason"], "error");
 }
 
 #[test]
