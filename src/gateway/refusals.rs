@@ -47,6 +47,8 @@ struct MainConversation {
     answered: bool,
     /// True if the last answer calls no tools.
     rests: bool,
+    /// True if the request of that answer offered tools.
+    offered: bool,
     /// The ids of its answers.
     ids: HashSet<String>,
     /// The longest line of the last answer without calls. A conversation that was summarised begins with the summary.
@@ -80,9 +82,9 @@ impl Refusals {
             self.open.retain(|open| open.is_main);
         }
         if is_main {
-            // Without tools, an agent that offers tools asks for summaries.
+            // Without tools, an agent that offers tools asks for titles and summaries.
             let goes_on = place.offers == self.offers;
-            self.main.add(answered, goes_on);
+            self.main.add(answered, goes_on, place.offers);
         }
     }
 
@@ -135,7 +137,8 @@ impl Refusals {
             open.is_main && (open.continues || !self.main.answered)
         };
         // An agent that has its whole answer does not need those of its sub-agents, whose tasks may quote the prompt.
-        is_refused && is_agents && (!self.main.rests || (open.is_main && open.continues))
+        let rests = self.main.rests && self.main.offered == self.offers;
+        is_refused && is_agents && (!rests || (open.is_main && open.continues))
     }
 }
 
@@ -154,15 +157,15 @@ impl MainConversation {
             || self.quote.as_ref().is_some_and(|quote| outcome.texts.contains(quote))
     }
 
-    /// Adds an answer. `goes_on` is true if the agent works with it.
-    fn add(&mut self, answered: Answered, goes_on: bool) {
+    /// Adds an answer to a request that offered tools or not. `goes_on` is true if the agent works with it.
+    fn add(&mut self, answered: Answered, goes_on: bool, offers: bool) {
         let Answered { answer: ModelAnswer { id, text, calls, finished }, is_whole } = answered;
         self.answered = true;
         if !id.is_empty() {
             self.ids.insert(id);
         }
         if goes_on {
-            self.rests = !calls && (finished || is_whole);
+            (self.rests, self.offered) = (!calls && (finished || is_whole), offers);
         }
         let longest = text.lines().map(str::trim).max_by_key(|line| line.len());
         if let Some(line) = longest.filter(|line| !calls && line.chars().count() >= SHORTEST_QUOTE) {

@@ -10,7 +10,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 mod bounds;
 mod calls;
 mod input;
+mod notices;
 mod quoted;
+mod texts;
 mod withdrawn;
 
 pub use bounds::is_empty;
@@ -18,14 +20,14 @@ pub use input::{Answered, Asking, CallSaid, Continuation, DecidedBy, ReportedSta
 pub use quoted::QuotedLine;
 pub use withdrawn::SentText;
 
-use bounds::{hash_in, push_bounded, shorten};
+use bounds::hash_in;
 use calls::{EndedCall, EndedEarly, OpenCall, OpenRequest, Step};
 use withdrawn::Withdrawn;
 
 use super::hashes::Hashes;
 use super::usage::{self, UsageTotal};
-use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope};
-use super::{FollowedLink, Lost, PermissionOutcome, UnseenAction};
+use super::{Body, Event, FileDiff, Header, PlanEntry, Stop, ToolCall, Usage, UsageScope};
+use super::{Lost, PermissionOutcome};
 use crate::text::first_bytes;
 use crate::values::NameGlob;
 
@@ -346,28 +348,6 @@ impl Recorder {
         self.open.len()
     }
 
-    /// Returns the final answer so far: the main agent's last text after its last call. A text that continues the same part
-    /// after a plan or a thought is one with the text before it.
-    pub fn answer(&self) -> Cow<'_, str> {
-        match &self.text {
-            Some(open) if open.speaker == Speaker::of(Voice::Agent, None) && open.slot >= self.first => {
-                match open.before.is_empty() {
-                    true => Cow::Borrowed(self.text_of(open.slot)),
-                    false => Cow::Owned(self.whole_answer(open)),
-                }
-            }
-            _ => Cow::Borrowed(&self.answer),
-        }
-    }
-
-    /// Returns the answer that ends with an open text of the main agent.
-    fn whole_answer(&self, open: &OpenText) -> String {
-        let mut answer = open.before.clone();
-        // What is beyond the bound is counted with the text itself.
-        let _ = push_bounded(&mut answer, self.text_of(open.slot));
-        answer
-    }
-
     /// Returns the count of the agent's actions; usage and notices are not actions.
     pub fn activity(&self) -> u64 {
         self.activity
@@ -435,111 +415,6 @@ impl Recorder {
         self.renamed.get(id).cloned().unwrap_or_else(|| id.to_owned())
     }
 
-    /// Adds text. Chunks are joined without a separator; separate blocks and messages are joined by an empty line.
-    pub fn say(&mut self, voice: Voice, parent: Option<String>, text: &str, part: Continuation) {
-        if text.is_empty() {
-            return;
-        }
-        self.activity += 1;
-        let begins_turn = voice == Voice::User && parent.is_none() && self.begin_turn();
-        let speaker = Speaker { voice, parent };
-        if begins_turn && self.text.as_ref().is_some_and(|open| open.speaker == speaker) {
-            let text = "the agent answered a prompt and showed nothing, so the next prompt is in the same message";
-            self.notice(SILENT_TURN, text);
-        }
-        if let Some(open) = &mut self.text
-            && open.speaker == speaker
-        {
-            let apart = match (&part, &open.part) {
-                _ if begins_turn => true,
-                (Continuation::Block, _) => true,
-                (Continuation::Of(id), Some(last)) => id != last,
-                (Continuation::Of(_), None) | (Continuation::Chunk, _) => false,
-            };
-            let begins = apart || open.parts.is_empty();
-            let id = match part {
-                Continuation::Of(id) => Some(id),
-                Continuation::Block | Continuation::Chunk => None,
-            };
-            if id.is_some() {
-                open.part.clone_from(&id);
-            }
-            let slot = open.slot;
-            let length = self.text_of(slot).len();
-            if let Some(open) = self.text.as_mut().filter(|open| begins && open.parts.len() < MAX_PARTS) {
-                open.parts.push((id, length));
-            }
-            self.extend_text(slot, text, apart);
-            if apart {
-                self.take_out_first();
-            }
-            return;
-        }
-        let mut kept = String::new();
-        self.cut_bytes += push_bounded(&mut kept, text);
-        let body = match voice {
-            Voice::Thought => Body::Thought { text: kept },
-            Voice::User => Body::Message(Message { role: Role::User, text: kept, attachments: Vec::new() }),
-            Voice::Agent => Body::Message(Message { role: Role::Agent, text: kept, attachments: Vec::new() }),
-        };
-        if voice == Voice::User && speaker.parent.is_none() {
-            self.forget_answer();
-            self.prompted = true;
-        }
-        let parent = speaker.parent.clone();
-        let slot = self.push_open(body, parent);
-        let part = match part {
-            Continuation::Of(id) => Some(id),
-            Continuation::Block | Continuation::Chunk => None,
-        };
-        let is_answer = speaker == Speaker::of(Voice::Agent, None);
-        let continues = is_answer && !self.answer.is_empty() && part.is_some() && part == self.answer_part;
-        if is_answer && !continues {
-            self.answer_from = slot;
-        }
-        let before = if continues { std::mem::take(&mut self.answer) } else { String::new() };
-        // A part that continues an earlier event is not whole in this one.
-        let parts = vec![(part.clone().filter(|_| !continues), 0)];
-        self.text = Some(OpenText { slot, speaker, part, parts, before, withdrawn: None });
-    }
-
-    /// Removes the end of a text that the agent takes back. Returns false if the text is not open any more or does not end
-    /// so: then it stays. `part` is the part to which the end belongs.
-    pub fn take_back(&mut self, voice: Voice, parent: Option<&String>, part: &str, end: &str) -> bool {
-        self.take_end(voice, parent, Some(part), end)
-    }
-
-    /// Removes the end of the text that can still grow, if it is a text of this speaker, ends so, and its last part is
-    /// `part`. Without a `part`, any part is meant.
-    fn take_end(&mut self, voice: Voice, parent: Option<&String>, part: Option<&str>, end: &str) -> bool {
-        let is_open = |open: &OpenText| {
-            let is_part = part.is_none() || open.part.as_deref() == part;
-            open.speaker.voice == voice && open.speaker.parent.as_ref() == parent && is_part
-        };
-        let Some(slot) = self.text.as_ref().filter(|open| is_open(open)).map(|open| open.slot) else { return false };
-        let kept = match self.body(slot) {
-            Some(Body::Message(message)) => &mut message.text,
-            Some(Body::Thought { text }) => text,
-            _ => return false,
-        };
-        let Some(length) = kept.strip_suffix(end).map(str::len) else { return false };
-        kept.truncate(length);
-        true
-    }
-
-    /// Completes a character that was cut between two pieces of a text: `whole` takes the place of the U+FFFD at the end of
-    /// the first piece. If another event came in between, the first piece stays as it is, and a notice reports the loss.
-    pub fn complete(&mut self, voice: Voice, parent: Option<String>, whole: char, part: Continuation) {
-        let id = match &part {
-            Continuation::Of(id) => Some(id.as_str()),
-            Continuation::Block | Continuation::Chunk => None,
-        };
-        if !self.take_end(voice, parent.as_ref(), id, "\u{fffd}") {
-            self.lost_text("cut_character", "another event came between the pieces of a text that hold a character");
-        }
-        self.say(voice, parent, whole.encode_utf8(&mut [0; 4]), part);
-    }
-
     /// Begins a turn at the user's prompt, and returns true if it is a further one. The pieces of one prompt begin only one
     /// turn.
     fn begin_turn(&mut self) -> bool {
@@ -569,31 +444,6 @@ impl Recorder {
         }
     }
 
-    /// Adds an attachment to the current message, or to a new one.
-    pub fn attach(&mut self, role: Role, parent: Option<String>, attachment: Attachment) {
-        let voice = if role == Role::User { Voice::User } else { Voice::Agent };
-        let speaker = Speaker { voice, parent };
-        let slot = match &self.text {
-            Some(open) if open.speaker == speaker => open.slot,
-            _ => {
-                if speaker == Speaker::of(Voice::User, None) {
-                    self.forget_answer();
-                }
-                let message = Message { role, text: String::new(), attachments: Vec::new() };
-                let slot = self.push_open(Body::Message(message), speaker.parent.clone());
-                if speaker == Speaker::of(Voice::Agent, None) {
-                    self.answer_from = slot;
-                }
-                let (parts, before) = (Vec::new(), String::new());
-                self.text = Some(OpenText { slot, speaker, part: None, parts, before, withdrawn: None });
-                slot
-            }
-        };
-        if let Some(Body::Message(message)) = self.body(slot) {
-            message.attachments.push(attachment);
-        }
-    }
-
     /// Records the agent's plan, which replaces the one before.
     pub fn plan(&mut self, parent: Option<String>, entries: Vec<PlanEntry>) {
         self.push(Body::Plan { entries }, parent, false);
@@ -615,62 +465,6 @@ impl Recorder {
         self.push_aside(Body::Usage(usage), None, host);
     }
 
-    /// Records a notice about something that could not become an event, and quotes its line. After [`MAX_NOTICES`]
-    /// notices of one code, further ones are only counted.
-    pub fn notice(&mut self, code: &str, text: impl Into<String>) {
-        self.tell(code, text.into(), None);
-    }
-
-    /// Records that a line, or a part of one, was lost, so that its content is in no event. Graders must then assume
-    /// that events may have happened that the trace does not show.
-    pub fn lost(&mut self, code: &str, text: impl Into<String>) {
-        self.tell(code, text.into(), Some(Lost::Line));
-    }
-
-    /// Records that a text of the agent is missing, or is not known to be the agent's.
-    pub fn lost_text(&mut self, code: &str, text: impl Into<String>) {
-        self.tell(code, text.into(), Some(Lost::Text));
-    }
-
-    /// Records that the agent did something which no call of the trace shows.
-    pub fn did_unseen(&mut self, code: &str, text: impl Into<String>) {
-        self.tell(code, text.into(), Some(Lost::Call));
-    }
-
-    /// Records a file that the engine read or wrote for the agent, and that no call shows. If there are too many of them
-    /// for notices of their own, they count as anything that the agent may have done.
-    pub fn acted_unseen(&mut self, code: &str, text: impl Into<String>, action: UnseenAction) {
-        if self.notices.get(code).is_some_and(|count| *count >= MAX_NOTICES) {
-            return self.did_unseen(code, text);
-        }
-        self.tell_of(code, text.into(), None, Some(action));
-    }
-
-    /// Records that a path of a call leads to another file by a link. If there are too many of them, they count as anything
-    /// that the agent may have done.
-    pub fn followed(&mut self, link: FollowedLink) {
-        let FollowedLink { kind, path, to } = &link;
-        let text = format!("a call of kind {kind} names `{path}`, which leads to `{to}` by a link");
-        self.links += 1;
-        if self.links <= MAX_LINKS {
-            let (code, text, line) = (FOLLOWED_LINK.to_owned(), shorten(&text), self.line);
-            let body = Body::Notice { code, text, line, lost: None, action: None, link: Some(link) };
-            self.push_aside(body, None, false);
-        } else if self.links == MAX_LINKS + 1 {
-            self.did_unseen("followed_links", "too many calls name files by links for a notice of each");
-        }
-    }
-
-    /// Records that the agent reported another outcome of a call than the call's event shows, which is written already.
-    pub fn contradicted(&mut self, code: &str, text: impl Into<String>) {
-        self.tell(code, text.into(), Some(Lost::Outcome));
-    }
-
-    /// Records that the agent reported the outcome of a call in a form that cannot be read. The call stays open.
-    pub fn unclear_outcome(&mut self, id: &str) {
-        self.contradicted("unclear_outcome", format!("how the call {id} ended cannot be read"));
-    }
-
     /// Ends an open call, or records another result for a call that is not open. `call` is the name of the open call, if it
     /// differs from the agent's id.
     pub fn end_or_repeat(&mut self, call: &str, id: &str, said: ResultSaid) {
@@ -689,27 +483,6 @@ impl Recorder {
             self.contradicted("repeated_result", format!("{text} and had another output"));
         } else {
             self.notice("repeated_result", text);
-        }
-    }
-
-    fn tell(&mut self, code: &str, text: String, lost: Option<Lost>) {
-        self.tell_of(code, text, lost, None);
-    }
-
-    fn tell_of(&mut self, code: &str, text: String, lost: Option<Lost>, action: Option<UnseenAction>) {
-        let count = self.notices.entry(code.to_owned()).or_insert(0);
-        *count += 1;
-        // The first loss of its kind is recorded even after too many notices of its code.
-        let first_loss = lost.is_some_and(|lost| self.lost.insert(lost));
-        if *count <= MAX_NOTICES || first_loss {
-            let line = self.line;
-            let mut text = shorten(&text);
-            let quote = self.quote.strip_suffix('…').unwrap_or(&self.quote);
-            if !quote.trim().is_empty() && !text.contains(quote) {
-                text = format!("{text}; the line begins: {}", self.quote);
-            }
-            let body = Body::Notice { code: code.to_owned(), text, line, lost, action, link: None };
-            self.push_aside(body, None, false);
         }
     }
 
@@ -821,53 +594,6 @@ impl Recorder {
             let Some(slot) = self.slots.pop_front() else { break };
             self.first += 1;
             each(slot.event);
-        }
-    }
-
-    fn extend_text(&mut self, slot: u64, text: &str, apart: bool) {
-        let Some(body) = self.body(slot) else {
-            self.cut_bytes += text.len() as u64;
-            return;
-        };
-        let kept = match body {
-            Body::Message(message) => &mut message.text,
-            Body::Thought { text } => text,
-            _ => return,
-        };
-        if apart && !kept.is_empty() {
-            kept.push_str(APART);
-        }
-        let cut = push_bounded(kept, text);
-        self.cut_bytes += cut;
-    }
-
-    /// Forgets the answer so far, because the agent is asked again.
-    fn forget_answer(&mut self) {
-        self.close_text();
-        self.answer.clear();
-        self.answered.clear();
-    }
-
-    fn close_text(&mut self) {
-        let Some(open) = self.text.take() else { return };
-        if open.speaker == Speaker::of(Voice::Agent, None) && open.slot >= self.first {
-            self.answer = self.whole_answer(&open);
-            self.answer_part = open.part;
-        }
-        if let Some(slot) = self.slot(open.slot) {
-            slot.open = false;
-        }
-        if let Some(withdrawn) = open.withdrawn {
-            self.tell_that_stays(withdrawn);
-        }
-    }
-
-    fn text_of(&self, slot: u64) -> &str {
-        let slot = slot.checked_sub(self.first).and_then(|n| self.slots.get(n as usize));
-        match slot.map(|slot| &slot.event.body) {
-            Some(Body::Message(message)) => &message.text,
-            Some(Body::Thought { text }) => text,
-            _ => "",
         }
     }
 

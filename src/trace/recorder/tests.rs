@@ -1,6 +1,7 @@
 //! Tests of the recorder with unusual sequences; its laws over any sequence are in `tests/traces/trace_laws.rs`.
 
 use super::*;
+use crate::trace::FollowedLink;
 use crate::trace::calls::TOO_MANY_OPEN_CALLS;
 use crate::trace::{CallStatus, PermissionOutcome, Seen, StopReason, ToolKind};
 

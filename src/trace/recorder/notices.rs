@@ -1,0 +1,84 @@
+//! Notices: what could not become an event, and what is therefore missing in the trace.
+
+use super::bounds::shorten;
+use super::{FOLLOWED_LINK, MAX_LINKS, MAX_NOTICES, Recorder};
+use crate::trace::{Body, FollowedLink, Lost, UnseenAction};
+
+impl Recorder {
+    /// Records a notice about something that could not become an event, and quotes its line. After [`MAX_NOTICES`]
+    /// notices of one code, further ones are only counted.
+    pub fn notice(&mut self, code: &str, text: impl Into<String>) {
+        self.tell(code, text.into(), None);
+    }
+
+    /// Records that a line, or a part of one, was lost, so that its content is in no event. Graders must then assume
+    /// that events may have happened that the trace does not show.
+    pub fn lost(&mut self, code: &str, text: impl Into<String>) {
+        self.tell(code, text.into(), Some(Lost::Line));
+    }
+
+    /// Records that a text of the agent is missing, or is not known to be the agent's.
+    pub fn lost_text(&mut self, code: &str, text: impl Into<String>) {
+        self.tell(code, text.into(), Some(Lost::Text));
+    }
+
+    /// Records that the agent did something which no call of the trace shows.
+    pub fn did_unseen(&mut self, code: &str, text: impl Into<String>) {
+        self.tell(code, text.into(), Some(Lost::Call));
+    }
+
+    /// Records a file that the engine read or wrote for the agent, and that no call shows. If there are too many of them
+    /// for notices of their own, they count as anything that the agent may have done.
+    pub fn acted_unseen(&mut self, code: &str, text: impl Into<String>, action: UnseenAction) {
+        if self.notices.get(code).is_some_and(|count| *count >= MAX_NOTICES) {
+            return self.did_unseen(code, text);
+        }
+        self.tell_of(code, text.into(), None, Some(action));
+    }
+
+    /// Records that a path of a call leads to another file by a link. If there are too many of them, they count as anything
+    /// that the agent may have done.
+    pub fn followed(&mut self, link: FollowedLink) {
+        let FollowedLink { kind, path, to } = &link;
+        let text = format!("a call of kind {kind} names `{path}`, which leads to `{to}` by a link");
+        self.links += 1;
+        if self.links <= MAX_LINKS {
+            let (code, text, line) = (FOLLOWED_LINK.to_owned(), shorten(&text), self.line);
+            let body = Body::Notice { code, text, line, lost: None, action: None, link: Some(link) };
+            self.push_aside(body, None, false);
+        } else if self.links == MAX_LINKS + 1 {
+            self.did_unseen("followed_links", "too many calls name files by links for a notice of each");
+        }
+    }
+
+    /// Records that the agent reported another outcome of a call than the call's event shows, which is written already.
+    pub fn contradicted(&mut self, code: &str, text: impl Into<String>) {
+        self.tell(code, text.into(), Some(Lost::Outcome));
+    }
+
+    /// Records that the agent reported the outcome of a call in a form that cannot be read. The call stays open.
+    pub fn unclear_outcome(&mut self, id: &str) {
+        self.contradicted("unclear_outcome", format!("how the call {id} ended cannot be read"));
+    }
+
+    pub(super) fn tell(&mut self, code: &str, text: String, lost: Option<Lost>) {
+        self.tell_of(code, text, lost, None);
+    }
+
+    pub(super) fn tell_of(&mut self, code: &str, text: String, lost: Option<Lost>, action: Option<UnseenAction>) {
+        let count = self.notices.entry(code.to_owned()).or_insert(0);
+        *count += 1;
+        // The first loss of its kind is recorded even after too many notices of its code.
+        let first_loss = lost.is_some_and(|lost| self.lost.insert(lost));
+        if *count <= MAX_NOTICES || first_loss {
+            let line = self.line;
+            let mut text = shorten(&text);
+            let quote = self.quote.strip_suffix('…').unwrap_or(&self.quote);
+            if !quote.trim().is_empty() && !text.contains(quote) {
+                text = format!("{text}; the line begins: {}", self.quote);
+            }
+            let body = Body::Notice { code: code.to_owned(), text, line, lost, action, link: None };
+            self.push_aside(body, None, false);
+        }
+    }
+}

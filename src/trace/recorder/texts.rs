@@ -1,0 +1,208 @@
+//! Texts: messages and thoughts, joined from their pieces, and the final answer.
+
+use std::borrow::Cow;
+
+use super::bounds::push_bounded;
+use super::{APART, Continuation, MAX_PARTS, OpenText, Recorder, SILENT_TURN, Speaker, Voice};
+use crate::trace::{Attachment, Body, Message, Role};
+
+impl Recorder {
+    /// Adds text. Chunks are joined without a separator; separate blocks and messages are joined by an empty line.
+    pub fn say(&mut self, voice: Voice, parent: Option<String>, text: &str, part: Continuation) {
+        if text.is_empty() {
+            return;
+        }
+        self.activity += 1;
+        let begins_turn = voice == Voice::User && parent.is_none() && self.begin_turn();
+        let speaker = Speaker { voice, parent };
+        if begins_turn && self.text.as_ref().is_some_and(|open| open.speaker == speaker) {
+            let text = "the agent answered a prompt and showed nothing, so the next prompt is in the same message";
+            self.notice(SILENT_TURN, text);
+        }
+        if let Some(open) = &mut self.text
+            && open.speaker == speaker
+        {
+            let apart = match (&part, &open.part) {
+                _ if begins_turn => true,
+                (Continuation::Block, _) => true,
+                (Continuation::Of(id), Some(last)) => id != last,
+                (Continuation::Of(_), None) | (Continuation::Chunk, _) => false,
+            };
+            let begins = apart || open.parts.is_empty();
+            let id = match part {
+                Continuation::Of(id) => Some(id),
+                Continuation::Block | Continuation::Chunk => None,
+            };
+            if id.is_some() {
+                open.part.clone_from(&id);
+            }
+            let slot = open.slot;
+            let length = self.text_of(slot).len();
+            if let Some(open) = self.text.as_mut().filter(|open| begins && open.parts.len() < MAX_PARTS) {
+                open.parts.push((id, length));
+            }
+            self.extend_text(slot, text, apart);
+            if apart {
+                self.take_out_first();
+            }
+            return;
+        }
+        let mut kept = String::new();
+        self.cut_bytes += push_bounded(&mut kept, text);
+        let body = match voice {
+            Voice::Thought => Body::Thought { text: kept },
+            Voice::User => Body::Message(Message { role: Role::User, text: kept, attachments: Vec::new() }),
+            Voice::Agent => Body::Message(Message { role: Role::Agent, text: kept, attachments: Vec::new() }),
+        };
+        if voice == Voice::User && speaker.parent.is_none() {
+            self.forget_answer();
+            self.prompted = true;
+        }
+        let parent = speaker.parent.clone();
+        let slot = self.push_open(body, parent);
+        let part = match part {
+            Continuation::Of(id) => Some(id),
+            Continuation::Block | Continuation::Chunk => None,
+        };
+        let is_answer = speaker == Speaker::of(Voice::Agent, None);
+        let continues = is_answer && !self.answer.is_empty() && part.is_some() && part == self.answer_part;
+        if is_answer && !continues {
+            self.answer_from = slot;
+        }
+        let before = if continues { std::mem::take(&mut self.answer) } else { String::new() };
+        // A part that continues an earlier event is not whole in this one.
+        let parts = vec![(part.clone().filter(|_| !continues), 0)];
+        self.text = Some(OpenText { slot, speaker, part, parts, before, withdrawn: None });
+    }
+
+    /// Removes the end of a text that the agent takes back. Returns false if the text is not open any more or does not end
+    /// so: then it stays. `part` is the part to which the end belongs.
+    pub fn take_back(&mut self, voice: Voice, parent: Option<&String>, part: &str, end: &str) -> bool {
+        self.take_end(voice, parent, Some(part), end)
+    }
+
+    /// Removes the end of the text that can still grow, if it is a text of this speaker, ends so, and its last part is
+    /// `part`. Without a `part`, any part is meant.
+    pub(super) fn take_end(&mut self, voice: Voice, parent: Option<&String>, part: Option<&str>, end: &str) -> bool {
+        let is_open = |open: &OpenText| {
+            let is_part = part.is_none() || open.part.as_deref() == part;
+            open.speaker.voice == voice && open.speaker.parent.as_ref() == parent && is_part
+        };
+        let Some(slot) = self.text.as_ref().filter(|open| is_open(open)).map(|open| open.slot) else { return false };
+        let kept = match self.body(slot) {
+            Some(Body::Message(message)) => &mut message.text,
+            Some(Body::Thought { text }) => text,
+            _ => return false,
+        };
+        let Some(length) = kept.strip_suffix(end).map(str::len) else { return false };
+        kept.truncate(length);
+        true
+    }
+
+    /// Completes a character that was cut between two pieces of a text: `whole` takes the place of the U+FFFD at the end of
+    /// the first piece. If another event came in between, the first piece stays as it is, and a notice reports the loss.
+    pub fn complete(&mut self, voice: Voice, parent: Option<String>, whole: char, part: Continuation) {
+        let id = match &part {
+            Continuation::Of(id) => Some(id.as_str()),
+            Continuation::Block | Continuation::Chunk => None,
+        };
+        if !self.take_end(voice, parent.as_ref(), id, "\u{fffd}") {
+            self.lost_text("cut_character", "another event came between the pieces of a text that hold a character");
+        }
+        self.say(voice, parent, whole.encode_utf8(&mut [0; 4]), part);
+    }
+
+    /// Adds an attachment to the current message, or to a new one.
+    pub fn attach(&mut self, role: Role, parent: Option<String>, attachment: Attachment) {
+        let voice = if role == Role::User { Voice::User } else { Voice::Agent };
+        let speaker = Speaker { voice, parent };
+        let slot = match &self.text {
+            Some(open) if open.speaker == speaker => open.slot,
+            _ => {
+                if speaker == Speaker::of(Voice::User, None) {
+                    self.forget_answer();
+                }
+                let message = Message { role, text: String::new(), attachments: Vec::new() };
+                let slot = self.push_open(Body::Message(message), speaker.parent.clone());
+                if speaker == Speaker::of(Voice::Agent, None) {
+                    self.answer_from = slot;
+                }
+                let (parts, before) = (Vec::new(), String::new());
+                self.text = Some(OpenText { slot, speaker, part: None, parts, before, withdrawn: None });
+                slot
+            }
+        };
+        if let Some(Body::Message(message)) = self.body(slot) {
+            message.attachments.push(attachment);
+        }
+    }
+
+    /// Returns the final answer so far: the main agent's last text after its last call. A text that continues the same part
+    /// after a plan or a thought is one with the text before it.
+    pub fn answer(&self) -> Cow<'_, str> {
+        match &self.text {
+            Some(open) if open.speaker == Speaker::of(Voice::Agent, None) && open.slot >= self.first => {
+                match open.before.is_empty() {
+                    true => Cow::Borrowed(self.text_of(open.slot)),
+                    false => Cow::Owned(self.whole_answer(open)),
+                }
+            }
+            _ => Cow::Borrowed(&self.answer),
+        }
+    }
+
+    /// Returns the answer that ends with an open text of the main agent.
+    pub(super) fn whole_answer(&self, open: &OpenText) -> String {
+        let mut answer = open.before.clone();
+        // What is beyond the bound is counted with the text itself.
+        let _ = push_bounded(&mut answer, self.text_of(open.slot));
+        answer
+    }
+
+    pub(super) fn extend_text(&mut self, slot: u64, text: &str, apart: bool) {
+        let Some(body) = self.body(slot) else {
+            self.cut_bytes += text.len() as u64;
+            return;
+        };
+        let kept = match body {
+            Body::Message(message) => &mut message.text,
+            Body::Thought { text } => text,
+            _ => return,
+        };
+        if apart && !kept.is_empty() {
+            kept.push_str(APART);
+        }
+        let cut = push_bounded(kept, text);
+        self.cut_bytes += cut;
+    }
+
+    pub(super) fn close_text(&mut self) {
+        let Some(open) = self.text.take() else { return };
+        if open.speaker == Speaker::of(Voice::Agent, None) && open.slot >= self.first {
+            self.answer = self.whole_answer(&open);
+            self.answer_part = open.part;
+        }
+        if let Some(slot) = self.slot(open.slot) {
+            slot.open = false;
+        }
+        if let Some(withdrawn) = open.withdrawn {
+            self.tell_that_stays(withdrawn);
+        }
+    }
+
+    /// Forgets the answer so far, because the agent is asked again.
+    pub(super) fn forget_answer(&mut self) {
+        self.close_text();
+        self.answer.clear();
+        self.answered.clear();
+    }
+
+    pub(super) fn text_of(&self, slot: u64) -> &str {
+        let slot = slot.checked_sub(self.first).and_then(|n| self.slots.get(n as usize));
+        match slot.map(|slot| &slot.event.body) {
+            Some(Body::Message(message)) => &message.text,
+            Some(Body::Thought { text }) => text,
+            _ => "",
+        }
+    }
+}
