@@ -178,8 +178,12 @@ impl Pattern {
 
     /// Returns true if the pattern is found in every text, so that finding it shows nothing: it needs no
     /// character at the beginning or at the end of a text, as `(ok)?` and `^(ok)?`. A pattern for the whole text, such as `^$` or
-    /// `\A[^!]*\z`, is never one.
+    /// `\A[^!]*\z`, is never one, nor is one that says plainly that any text will do, such as `.*`.
     pub fn is_in_any_text(&self) -> bool {
+        const ANY: [&str; 5] = [".*", "(?s).*", "^.*", ".*$", r"[\s\S]*"];
+        if ANY.contains(&self.0.as_str()) {
+            return false;
+        }
         let is_empty_with = |kept| {
             let without = Regex::new(&without_assertions(self.0.as_str(), kept));
             without.is_ok_and(|without| without.is_match(""))
@@ -369,26 +373,16 @@ mod tests {
     #[test]
     fn a_pattern_that_is_in_any_text_is_known() {
         let is_in_any = |text: &str| text.parse::<Pattern>().unwrap().is_in_any_text();
-        let any = [
-            "(?i)(fixed|done|)",
-            "[0-9]*",
-            "(ok)?",
-            ".*",
-            "^",
-            "$",
-            r"\s*",
-            r"^[^!]*",
-            r"[$^]*\z",
-            r"(\bok\b)?",
-            "^|$",
-        ];
+        let any =
+            ["(?i)(fixed|done|)", "[0-9]*", "(ok)?", "^", "$", r"\s*", r"^[^!]*", r"[$^]*\z", r"(\bok\b)?", "^|$"];
         for text in any {
             assert!(is_in_any(text), "{text}");
         }
         let of_whole_text =
             [r"(?s)\A.{0,280}\z", r"^[^!]*$", r"\A[\x00-\x7F]*\z", r"\A[^\r]*\z", r"^\s*$", "^(yes|no)?$"];
-        for text in
-            ["^$", r"\A\z", "(?m)^$", ".+", ".", r"\b", r"\^?\$", "ok", "(?s)."].into_iter().chain(of_whole_text)
+        for text in [".*", "(?s).*", "^$", r"\A\z", "(?m)^$", ".+", ".", r"\b", r"\^?\$", "ok", "(?s)."]
+            .into_iter()
+            .chain(of_whole_text)
         {
             assert!(!is_in_any(text), "{text}");
         }

@@ -48,7 +48,8 @@ impl GraderSpec for Diff {
         if let Some((key, _)) = lists.clone().find(|(_, globs)| globs.iter().any(empty)) {
             return Some(format!("checks nothing: `{key}` has an empty glob"));
         }
-        if let Some(glob) = only.iter().find(|glob| glob.is_any()) {
+        // Alone, it says plainly that every file may change.
+        if let Some(glob) = only.iter().find(|glob| glob.is_any() && only.len() > 1) {
             return Some(format!("checks nothing: `only` holds `{glob}`, so every file may change"));
         }
         if *none && [created, changed, deleted].into_iter().any(|globs| !globs.is_empty()) {

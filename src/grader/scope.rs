@@ -65,9 +65,10 @@ impl GraderSpec for Scope {
         if let Some((key, _)) = lists.clone().find(|(_, globs)| globs.iter().any(|glob| glob.to_string().is_empty())) {
             return Some(format!("checks nothing: `{key}` has an empty glob"));
         }
+        // Alone, it says plainly that every file is allowed.
         if let Some((key, glob)) = [("only", only), ("reads", reads)]
             .into_iter()
-            .find_map(|(key, globs)| Some((key, globs.iter().find(|glob| glob.is_any())?)))
+            .find_map(|(key, globs)| Some((key, globs.iter().find(|glob| glob.is_any() && globs.len() > 1)?)))
         {
             return Some(format!("checks nothing: `{key}` holds `{glob}`, which is every file"));
         }

@@ -386,7 +386,7 @@ fn what_says_nothing_is_refused() {
         ("scope: {only: []}", "this list is empty"),
         ("scope: {reads: ['']}", "empty glob"),
         ("scope: {only: [src/**, '**']}", "`only` holds `**`"),
-        ("scope: {reads: ['**/*']}", "`reads` holds `**/*`"),
+        ("scope: {reads: [a, '**/*']}", "`reads` holds `**/*`"),
         ("scope: {never: ['**.lock']}", "`**/*.lock`"),
         ("scope: {never: ['src\\a.lock']}", "write `/` between folders"),
     ] {
