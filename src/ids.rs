@@ -22,8 +22,8 @@ pub struct TrialRecord {
     /// The requested model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The name of the column: the model, `default` without a model, or `a#2` for a second arm with the same
-    /// model.
+    /// The arm, as a folder name: the model or the variant, `default` if there is neither, or `NAME#2` for a second arm
+    /// of the same name, as with `--aa`.
     pub arm: String,
     /// Number of the trial, from 1.
     pub trial: u32,

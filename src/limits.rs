@@ -15,7 +15,7 @@ pub struct Limits {
     /// Time from the start of the agent. Default: `30m`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Time>,
-    /// Time without any output from the agent.
+    /// Time without any output from the agent, from a prompt to its answer, and while no tool call is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<Time>,
     /// Steps. A step is one round of tool calls.

@@ -198,7 +198,7 @@ struct InstructionsBody {
     #[serde(rename = "in", default)]
     place: Option<OverlayPlace>,
     /// The treatment of an instruction file that already exists at the path: `append` or `replace`. Default: the trial
-    /// is refused.
+    /// is `errored` (`setup`).
     #[serde(default)]
     mode: Option<Mode>,
 }

@@ -66,7 +66,8 @@ pub struct TrialResult {
     /// The attempts before this one, which count in no score. Absent for the first attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_attempts: Option<EarlierAttempts>,
-    /// The column that the trial belongs to: the folder name of the model, or `default` if none was requested.
+    /// The arm, as a folder name: the model or the variant, `default` if there is neither, or `NAME#2` for a second arm
+    /// of the same name, as with `--aa`.
     pub arm: String,
     /// `kind:name` of the calls of each step.
     pub shape: Vec<Vec<String>>,

@@ -153,7 +153,7 @@ const VERBS: [&str; 10] =
 const THINGS: [&str; 11] =
     ["file", "files", "diff", "cmd", "command", "terminal", "editor", "patch", "dir", "directory", "folder"];
 
-/// Words within the type of a line that is about what there is, and not about what was done.
+/// Words in the type of a line that describes a state, such as the list of available tools, and not an action.
 const NO_ACTION: [&str; 20] = [
     "list",
     "available",

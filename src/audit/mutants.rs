@@ -57,7 +57,7 @@ pub struct Mutation {
     pub line: usize,
     /// The kind of error.
     pub kind: MutationKind,
-    /// The line in the solution. Absent for a hunk that only deletes.
+    /// The text of the line in the solution. Absent for a hunk that only deletes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
     /// The line in its place. Absent if lines are missing.

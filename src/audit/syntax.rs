@@ -90,8 +90,9 @@ pub fn docstrings(lines: &[Vec<u8>], is_beginning: bool) -> BTreeSet<usize> {
     found
 }
 
-/// Returns true if every changed line of a hunk of a unified diff is a comment, a text about code, or white space. `lines`
-/// are the lines of the hunk with their signs, and `is_beginning` is true if the hunk is at the beginning of the file.
+/// Returns true if every changed line of a hunk of a unified diff is a comment, a docstring or white space. Returns
+/// false if the comments of the file's language are not known. `lines` are the lines of the hunk with their signs, and
+/// `is_beginning` is true if the hunk is at the beginning of the file.
 pub fn changes_no_code(path: &Path, lines: &[&str], is_beginning: bool) -> bool {
     let style = Style::of(path);
     // Without known comments, every line may be one that matters.

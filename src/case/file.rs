@@ -181,7 +181,7 @@ pub struct ModelLayer {
     pub script: Option<PathBuf>,
     /// A recording of the model's answers.
     pub cassette: Option<PathBuf>,
-    /// The comparison of tool results with the recording. Default: `compare`, or that of the harness.
+    /// The comparison of tool results with the recording. Default: `gateway.results` of the manifest, else `compare`.
     pub results: Option<Results>,
 }
 

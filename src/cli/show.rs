@@ -106,7 +106,8 @@ fn trace(
     exit_code_of(end(&look, &mut out).and_then(|()| out.flush()))
 }
 
-/// Returns the selected trial; without a name, the first that did not pass, else the first.
+/// Returns the selected trial. Without a name: the first that neither passed nor was skipped, else the first that was
+/// not skipped.
 fn choose<'a>(folder: &RunFolder, record: &'a RunRecord, name: Option<&str>) -> Result<&'a TrialRecord, CliError> {
     let Some(name) = name else {
         let results = folder.results(record)?;

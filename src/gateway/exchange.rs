@@ -142,7 +142,7 @@ impl Failure {
 }
 
 impl Exchange {
-    /// Returns true if the service answered the request.
+    /// Returns true if the request is of a known API and was answered with a status from 200 to 299.
     pub fn is_answered(&self) -> bool {
         self.status.is_some_and(|status| (200..300).contains(&status)) && self.api.is_some()
     }

@@ -182,7 +182,8 @@ mod tests {
     use super::*;
     use crate::secrets::Masker;
 
-    /// Returns the finding after requests that ended with a status, `closed`, `calls` or an answer of this text.
+    /// Returns the finding after requests. Each ends with `429`, `closed`, `calls` (an answer that calls a tool), or an
+    /// answer with the given text.
     fn after(lines: &[(&Value, &str)]) -> Option<String> {
         let case = CaseTexts { prompts: vec!["Do it.".to_owned()], aside: Vec::new() };
         let mut refusals = Refusals::default();

@@ -52,7 +52,7 @@ pub(super) fn only(list: &Value) -> Option<&Value> {
     list.as_array().filter(|list| list.len() == 1)?.first()
 }
 
-/// Returns a text of a JSON object; empty if there is none.
+/// Returns the text of a key of a JSON object, or an empty text if the key has no text.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or("")
 }

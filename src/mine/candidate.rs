@@ -41,7 +41,7 @@ pub enum Dropped {
         /// The name, as far as it is text.
         name: String,
     },
-    /// The code that it changes is binary alone.
+    /// It changes no code except binary files.
     BinaryAlone,
     /// An earlier commit makes the same change.
     Duplicate {

@@ -289,7 +289,8 @@ impl Laboratory {
         Ok(())
     }
 
-    /// Returns the folder for a set-up. A new set-up replaces the least recently used one.
+    /// Returns the folder for a set-up. If there are `MOST_SITES` set-ups, a new one replaces the least
+    /// recently used one.
     fn site(&mut self, key: &str) -> std::io::Result<&Site> {
         let found = self.sites.iter().position(|site| site.key == key).and_then(|at| self.sites.remove(at));
         let site = match found {

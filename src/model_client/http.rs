@@ -141,7 +141,7 @@ fn is_cut(kind: io::ErrorKind) -> bool {
     [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].contains(&kind)
 }
 
-/// Returns the kind of the system's error among the causes.
+/// Returns the kind of the first I/O error among the causes of an error.
 fn io_kind(error: &dyn Error) -> Option<io::ErrorKind> {
     let mut cause = error.source();
     while let Some(error) = cause {

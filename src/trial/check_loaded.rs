@@ -21,7 +21,7 @@ const MOST_LINES: usize = 1000;
 pub(super) struct Loaded {
     /// The reason if the trial does not have the settings of its arm.
     pub wrong: Option<String>,
-    /// Skills that belong neither to the trial nor to the agent.
+    /// The listed skills that belong neither to an arm, nor to the workspace, nor to the agent itself.
     pub unexpected: Vec<String>,
     /// True if the agent could have listed its skills and did not.
     pub skills_not_shown: bool,

@@ -1,4 +1,4 @@
-//! Repetitions of calls, in the order of parallel calls that has the fewest: calls of one step have no order.
+//! Counts repetitions of calls. Calls of one step have no order, so the order with the fewest repetitions counts.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};

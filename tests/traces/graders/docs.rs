@@ -127,7 +127,7 @@ impl Schema {
             if required.contains(&key.as_str()) {
                 meaning += ". Required";
             } else if !default.is_null() && *default != false && !meaning.contains("Default:") {
-                meaning += &format!(". Default: {}", default.to_string().replace('"', "`"));
+                meaning += &format!(". Default: {}", shown_default(default));
             }
             text += &format!("| `{key}` | {value} | {meaning} |\n");
         }
@@ -173,4 +173,11 @@ fn every_kind_has_a_page_whose_keys_are_the_schemas() {
     }
     let pages = fs::read_dir(&folder).unwrap().count();
     assert_eq!(pages, evals::internal::grader::Kind::WORDS.len(), "a page about no grader");
+}
+
+/// Returns a default value as a case states it.
+fn shown_default(default: &Value) -> String {
+    let Some(map) = default.as_object() else { return default.to_string().replace('"', "`") };
+    let keys: Vec<String> = map.iter().map(|(key, value)| format!("{key}: {value}")).collect();
+    format!("`{{{}}}`", keys.join(", "))
 }
