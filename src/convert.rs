@@ -27,6 +27,7 @@ mod parts;
 mod patterns;
 mod places;
 mod promptfoo;
+mod python;
 mod refused;
 mod source;
 mod swe_bench;

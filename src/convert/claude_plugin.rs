@@ -385,7 +385,9 @@ impl Case<'_> {
 
     fn workspace(&mut self) -> Result<(), String> {
         if let Some(field) = self.fields.remove("context.add_dirs") {
-            for folder in field.0.as_array().into_iter().flatten().filter_map(Value::as_str) {
+            let folders: Option<Vec<&str>> =
+                field.0.as_array().and_then(|list| list.iter().map(Value::as_str).collect());
+            for folder in folders.ok_or("its `context.add_dirs` is not a list of texts")? {
                 let to = folder.trim_start_matches("./").trim_end_matches('/');
                 match copied::below(self.folder, to, Path::new(to)) {
                     Ok(files) => {

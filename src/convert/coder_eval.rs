@@ -10,11 +10,14 @@ use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, 
 use crate::yaml::{self, YamlError};
 
 mod criteria;
+mod rows;
+
+use rows::{Row, TaskText};
 
 /// The maximum depth of folders that are searched.
 const DEPTH: usize = 8;
-/// The maximum number of cases of a dataset.
-const MOST_ROWS: usize = 10_000;
+/// The keys in which the source puts values of rows.
+const FILLED: [&str; 2] = ["initial_prompt", "success_criteria"];
 
 /// The folder of the task's files in the workspace while it is graded.
 const HIDDEN: &str = ".evals-task";
@@ -72,20 +75,20 @@ fn yaml_below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 
 /// Adds the cases of a task.
 fn task(file: &Path, keys: &Map<String, Value>, cases: &mut Vec<NewCase>, notes: &mut Vec<Note>) {
-    let rows = match rows(file, keys) {
-        Ok(rows) => rows,
+    let rows = rows::of_task(file, keys).and_then(|rows| {
+        let text = TaskText::read(file).map_err(|error| refused("dataset", error.to_string()))?;
+        Ok((rows, text))
+    });
+    let (rows, text) = match rows {
+        Ok(found) => found,
         Err((key, why)) => return notes.push(Note::new(file, key, format!("no case was written: {why}"))),
     };
     let id = keys.get("task_id").and_then(scalar).unwrap_or_default();
-    for (row, columns) in rows {
-        let written = if row.is_empty() { id.clone() } else { format!("{id} {row}") };
+    for row in &rows {
+        let written = row.as_ref().map_or_else(|| id.clone(), |row| format!("{id} {}", row.id));
         let name = unique(slug(&written).unwrap_or_else(|| "task".to_owned()), cases);
-        let keys = match &columns {
-            Some(columns) => with_row(&Value::Object(keys.clone()), columns),
-            None => Value::Object(keys.clone()),
-        };
-        let Value::Object(keys) = keys else { continue };
-        let mut reader = Reader { file, keys: &keys, case: NewCase::new(name, file) };
+        let row = row.as_ref().map(|row| (row, &text));
+        let mut reader = Reader { file, keys: keys.clone(), row, case: NewCase::new(name, file) };
         match reader.translate() {
             Ok(()) => cases.push(reader.case),
             Err((key, why)) => {
@@ -96,63 +99,16 @@ fn task(file: &Path, keys: &Map<String, Value>, cases: &mut Vec<NewCase>, notes:
     }
 }
 
-/// A row of a dataset: its id, and its columns. A task without a dataset has one without columns.
-type Row = (String, Option<Map<String, Value>>);
-
-fn rows(file: &Path, keys: &Map<String, Value>) -> Result<Vec<Row>, Refused> {
-    let Some(dataset) = keys.get("dataset").filter(|dataset| !dataset.is_null()) else {
-        return Ok(vec![(String::new(), None)]);
-    };
-    let mut values: Vec<Value> = typed::list(dataset.get("rows"), "dataset.rows")?.to_vec();
-    for path in typed::texts(dataset.get("paths"), "dataset.paths")? {
-        let rows = source::named(&source::folder(file), &path).map_err(|why| refused("dataset.paths", why))?;
-        let text = yaml::read(&rows).map_err(|error| refused("dataset.paths", error.to_string()))?;
-        let lines = source::json_lines(&rows, &text).map_err(|error| refused("dataset.paths", error.to_string()))?;
-        values.extend(lines.into_iter().map(|(_, value)| value));
-    }
-    if values.is_empty() || values.len() > MOST_ROWS {
-        return Err(refused("dataset", format!("it has {} rows; 1 to {MOST_ROWS} can be converted", values.len())));
-    }
-    let id = typed::text(dataset.get("id_field"), "dataset.id_field")?.unwrap_or("id");
-    let row = |value: Value| match value {
-        Value::Object(columns) => {
-            let name = columns.get(id).and_then(scalar);
-            name.map(|name| (name, Some(columns))).ok_or_else(|| refused("dataset", format!("a row has no `{id}`")))
-        }
-        _ => Err(refused("dataset", "a row is not a map of keys")),
-    };
-    values.into_iter().map(row).collect()
-}
-
-/// Returns a value with `${row.FIELD}` replaced in all texts.
-fn with_row(value: &Value, columns: &Map<String, Value>) -> Value {
-    match value {
-        Value::String(text) => {
-            let mut text = text.clone();
-            for (name, value) in columns {
-                if let Some(value) = scalar(value) {
-                    text = text.replace(&format!("${{row.{name}}}"), &value);
-                }
-            }
-            Value::String(text)
-        }
-        Value::Array(list) => Value::Array(list.iter().map(|item| with_row(item, columns)).collect()),
-        Value::Object(map) => {
-            Value::Object(map.iter().map(|(key, value)| (key.clone(), with_row(value, columns))).collect())
-        }
-        other => other.clone(),
-    }
-}
-
 struct Reader<'a> {
     file: &'a Path,
-    keys: &'a Map<String, Value>,
+    keys: Map<String, Value>,
+    row: Option<(&'a Row, &'a TaskText)>,
     case: NewCase,
 }
 
 impl Reader<'_> {
     fn at(&self, path: &[&str]) -> Option<&Value> {
-        parts::at(self.keys, path)
+        parts::at(&self.keys, path)
     }
 
     fn note(&mut self, key: &str, message: impl Into<String>) {
@@ -181,6 +137,7 @@ impl Reader<'_> {
         if self.at(&["agent", "type"]).and_then(Value::as_str) == Some("none") {
             return Err(refused("agent.type", "no agent runs"));
         }
+        self.fill()?;
         self.prompt()?;
         if let Some(text) = self.at(&["description"]).and_then(Value::as_str).map(one_line).filter(|it| !it.is_empty())
         {
@@ -213,6 +170,13 @@ impl Reader<'_> {
         self.criteria()?;
         self.rest();
         Ok(())
+    }
+
+    /// Puts the values of the row into the two keys that the source fills.
+    fn fill(&mut self) -> Result<(), Refused> {
+        let Some((row, task)) = self.row else { return Ok(()) };
+        let mut filled = self.keys.iter_mut().filter(|(key, _)| FILLED.contains(&key.as_str()));
+        filled.try_for_each(|(_, value)| row.fill_all(value, task).map(|filled| *value = filled))
     }
 
     /// Notes the keys of the task that are not taken over.
@@ -256,7 +220,11 @@ impl Reader<'_> {
                 let path = path.as_str().unwrap_or_default();
                 let file = source::named(&source::folder(self.file), path);
                 let file = file.map_err(|why| refused("initial_prompt_file", why))?;
-                Some(yaml::read(&file).map_err(|error| refused("initial_prompt_file", error.to_string()))?)
+                let text = yaml::read(&file).map_err(|error| refused("initial_prompt_file", error.to_string()))?;
+                Some(match self.row {
+                    Some((row, task)) => row.fill(&text, task)?,
+                    None => text,
+                })
             }
             (None, None) => None,
         };

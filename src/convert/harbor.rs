@@ -328,7 +328,6 @@ impl Task {
                     "workdir",
                     "network_mode",
                     "allow_internet",
-                    "user",
                 ],
             ),
         ];

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::numbers;
-use super::parts::scalar;
 use super::promptfoo::check::Check;
+use super::python;
 use super::refused::Refused;
 use super::table::{self, Sample};
 use super::{Choices, Content, Converted, NewCase, Note, chat, slug, source, unique, whole};
@@ -79,26 +78,11 @@ fn parsed(value: &Value) -> Value {
     value.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| value.clone())
 }
 
-/// Returns a value as the text that the source makes of it, or `None` for a list or a map.
-///
-/// # Errors
-/// Returns the reason if the text is not known.
-fn text(value: &Value) -> Result<Option<String>, String> {
-    match value {
-        Value::Bool(is_true) => Ok(Some(if *is_true { "True" } else { "False" }.to_owned())),
-        Value::Number(number) => match numbers::python(number) {
-            Some(text) => Ok(Some(text)),
-            None => Err(format!("the digits of the number {number} are not known here; write it as a text, in quotes")),
-        },
-        other => Ok(scalar(other)),
-    }
-}
-
 /// Returns the texts of a value that is one text or a list of scalars.
 fn texts(value: &Value) -> Result<Option<Vec<String>>, String> {
     match value {
-        Value::Array(list) => list.iter().map(text).collect(),
-        other => Ok(text(other)?.map(|text| vec![text])),
+        Value::Array(list) => list.iter().map(python::text).collect(),
+        other => Ok(python::text(other)?.map(|text| vec![text])),
     }
 }
 
@@ -132,8 +116,11 @@ fn sample(path: &Path, sample: &Sample, target: Target, case: &mut NewCase) -> R
     };
     let value = column("target").ok_or(("target", "there is no target".to_owned()))?;
     let targets = texts(value).map_err(|why| ("target", why))?;
-    let targets = targets.filter(|targets| !targets.is_empty() && targets.iter().all(|text| !text.trim().is_empty()));
     let targets = targets.ok_or(("target", "this is neither a text nor a list of texts".to_owned()))?;
+    if targets.iter().any(|text| text.trim().is_empty()) {
+        let which = if value.is_array() { "a target of the list is" } else { "the target is" };
+        return Err(("target", format!("{which} empty or white space only, which decides nothing")));
+    }
     let choices = column("choices").map(choices_of).transpose()?.unwrap_or_default();
     if target == Target::Choice {
         prompt = with_choices(&prompt, &choices)?;

@@ -29,9 +29,13 @@ pub fn python(number: &Number) -> Option<String> {
     if number.is_u64() || number.is_i64() {
         return Some(number.to_string());
     }
-    let value = number.as_f64().filter(|value| value.abs() < 9e18)?;
+    number.as_f64().filter(|value| value.abs() < 9e18).map(python_float)
+}
+
+/// Returns the text of a finite number with a point in Python.
+pub fn python_float(value: f64) -> String {
     let Some((is_negative, digits, exponent)) = shortest(value) else {
-        return Some(if value.is_sign_negative() { "-0.0" } else { "0.0" }.to_owned());
+        return if value.is_sign_negative() { "-0.0" } else { "0.0" }.to_owned();
     };
     let sign = if is_negative { "-" } else { "" };
     let count = digits.len() as i32;
@@ -45,7 +49,7 @@ pub fn python(number: &Number) -> Option<String> {
             format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
         }
     };
-    Some(format!("{sign}{text}"))
+    format!("{sign}{text}")
 }
 
 /// Returns the fewest digits that are this number and no other, and the exponent of the first one. `None` is zero.

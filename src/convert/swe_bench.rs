@@ -13,7 +13,8 @@ use crate::yaml::YamlError;
 
 /// The folder of the tests in the workspace while it is graded.
 const FOLDER: &str = ".evals-tests";
-/// The plug-in of pytest that reports a test that fails as expected (`XFAIL`) as passed, and the name of its module.
+/// The plug-in of pytest that reports tests that are marked as failing (`XFAIL`, `XPASS`) as the source counts them, and
+/// the name of its module.
 const XFAIL: &str = include_str!("swe_bench/evals_xfail.py");
 const XFAIL_MODULE: &str = "evals_xfail";
 /// The columns that are taken over.
@@ -114,8 +115,8 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
     }
     let is_pytest = fail.iter().chain(&pass).any(|name| name.contains("::"));
     if is_pytest && choices.test.is_some() {
-        let message =
-            "a test that fails as expected (`XFAIL`) has passed in the source, and has not passed with --test";
+        let message = "a test that fails as expected (`XFAIL`) has passed in the source, and has not passed with --test; \
+                       for one that passes unexpectedly (`XPASS`) it is the other way round";
         case.notes.push(note(path, sample, "PASS_TO_PASS", message));
     } else if is_pytest {
         case.add(&format!("hidden/{FOLDER}/{XFAIL_MODULE}.py"), Content::Text(XFAIL.to_owned()));
@@ -211,9 +212,12 @@ fn names(sample: &Sample, key: &'static str) -> Result<Vec<String>, Refused<&'st
         Some(Value::String(text)) => serde_json::from_str::<Vec<Value>>(text).map_err(|_| wrong())?,
         _ => return Err(wrong()),
     };
-    let names: Option<Vec<String>> =
-        list.iter().map(|name| name.as_str().map(str::to_owned).filter(|name| !name.trim().is_empty())).collect();
-    names.ok_or_else(wrong)
+    let names: Option<Vec<String>> = list.iter().map(|name| name.as_str().map(str::to_owned)).collect();
+    let names = names.ok_or_else(wrong)?;
+    match names.iter().any(|name| name.trim().is_empty()) {
+        true => Err((key, "a name of the list is empty".to_owned())),
+        false => Ok(names),
+    }
 }
 
 /// A file that a patch changes.

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use super::container::Container;
 use super::refused::{Refused, unread};
 use super::{
-    Content, Converted, NewCase, Note, copied, dockerfile, folders, one_line, parts, slug, source, typed, unique, whole,
+    Content, Converted, NewCase, Note, UNKNOWN, copied, dockerfile, folders, one_line, parts, slug, source, typed,
+    unique, whole,
 };
 use crate::yaml::{self, YamlError};
 
@@ -17,6 +18,16 @@ const VERIFY: &str = include_str!("terminal_bench/verify.sh");
 const FOLDER: &str = ".evals-verifier";
 /// The times that the source uses if a task sets none, in seconds.
 const USUAL: [(&str, f64); 2] = [("max_agent_timeout_sec", 360.0), ("max_test_timeout_sec", 60.0)];
+
+/// The keys that say something about a task and do not change it.
+const BESIDE: [&str; 6] = [
+    "author_name",
+    "author_email",
+    "disable_asciinema",
+    "estimated_duration_sec",
+    "expert_time_estimate_min",
+    "junior_time_estimate_min",
+];
 
 /// Reads the task of a folder, or the tasks below it.
 pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
@@ -136,7 +147,9 @@ fn case(
         case.notes.push(Note::new(file, format!("descriptions[{at}]"), message));
     }
     for key in keys.keys().filter(|key| !known.contains(&key.as_str())) {
-        case.notes.push(Note::new(file, key.clone(), "left out: the key does not change the task"));
+        let is_known = BESIDE.contains(&key.as_str());
+        let message = if is_known { "left out: the key does not change the task" } else { UNKNOWN };
+        case.notes.push(Note::new(file, key.clone(), message));
     }
     for name in ["solution.sh", "solution.yaml"].iter().filter(|name| folder.join(name).is_file()) {
         let message = "left out: the solution runs only in the container";

@@ -71,7 +71,8 @@ fn evals_below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the name of an eval: that of its file, or of the folder that it describes.
+/// Returns the name of an eval: the name of its file or, if the file is named `eval`, of the nearest folder above that
+/// is not named `evals`, `eval` or `tests`.
 fn name_of(file: &Path) -> String {
     let own = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = own.split('.').next().unwrap_or_default();
@@ -221,10 +222,12 @@ impl Reader<'_> {
     }
 
     fn prompts(&mut self) -> Result<(), Refused> {
-        if let Some(Value::Array(turns)) = self.stimulus.get("turns") {
-            let texts: Option<Vec<&str>> = turns.iter().map(Value::as_str).collect();
-            let texts = texts.filter(|texts| !texts.is_empty() && texts.iter().all(|text| !text.trim().is_empty()));
+        if let Some(turns) = self.stimulus.get("turns").filter(|turns| !turns.is_null()) {
+            let texts: Option<Vec<&str>> = turns.as_array().and_then(|turns| turns.iter().map(Value::as_str).collect());
             let texts = texts.ok_or_else(|| refused("turns", "this is not a list of texts"))?;
+            if texts.is_empty() || texts.iter().any(|text| text.trim().is_empty()) {
+                return Err(refused("turns", "there are no turns, or one is empty"));
+            }
             self.set("turns", json!(texts));
             return Ok(());
         }

@@ -14,6 +14,9 @@ use crate::values::{PathGlob, Pattern};
 /// Keys of a grader for people.
 const BESIDE: [&str; 5] = ["description", "metadata", "note", "notes", "tags"];
 
+/// The reason why a grader with a key that is not known has no equivalent.
+const UNKNOWN_KEY: &str = "the key is not known, and may change what is checked";
+
 /// A grader as its file describes it.
 pub struct Source {
     /// The file.
@@ -88,6 +91,30 @@ impl Source {
         }
     }
 
+    /// Returns a pattern, which must not begin or end with white space: whether the source keeps it is not known.
+    fn pattern(&self, key: &'static str) -> Result<Option<&str>, Refused<&'static str>> {
+        match self.keys.get(key).and_then(Value::as_str) {
+            None | Some("") => Ok(None),
+            Some(pattern) if pattern.trim() != pattern => {
+                Err((key, "white space around it may be a part of it; write `\\s` or `[ ]` instead".to_owned()))
+            }
+            pattern => Ok(pattern),
+        }
+    }
+
+    /// Returns a key whose value is not one that the source reads, with the reason. A default in its place would make
+    /// another check.
+    fn wrong(&self) -> Option<(&'static str, String)> {
+        const TEXTS: [&str; 9] =
+            ["type", "arm", "pattern", "flags", "match", "tool", "input_match", "path", "criteria"];
+        let is_other = |key: &&str| self.keys.get(*key).is_some_and(|value| !value.is_string());
+        if let Some(key) = TEXTS.into_iter().find(is_other) {
+            return Some((key, "this is not a text".to_owned()));
+        }
+        let arm = self.text("arm").filter(|arm| !["with-only", "both"].contains(arm));
+        arm.map(|arm| ("arm", format!("the arm `{arm}` is not known")))
+    }
+
     /// Returns the keys that the translation does not know.
     fn unknown(&self) -> Vec<&String> {
         let own: &[&str] = match self.kind() {
@@ -133,8 +160,8 @@ pub fn convert(
         let (beside, unknown): (Vec<&String>, Vec<&String>) =
             source.unknown().into_iter().partition(|key| BESIDE.contains(&key.as_str()));
         notes.extend(beside.into_iter().map(|key| source.note(key, UNKNOWN)));
-        if let Some(key) = unknown.first() {
-            let why = "the key is not known, and may change what is checked";
+        let unknown = unknown.first().map(|key| (key.as_str(), UNKNOWN_KEY.to_owned()));
+        if let Some((key, why)) = unknown.or_else(|| source.wrong()) {
             notes.push(source.note(key, format!("the grader `{}` has no equivalent: {why}", source.name)));
             continue;
         }
@@ -216,6 +243,9 @@ fn target<'a>(source: &'a Source, key: &'static str) -> Result<Target<'a>, Refus
             "files" => Ok(Target::Files),
             other => Err((key, format!("`{other}` is not part of a trace"))),
         },
+        Some(Value::Object(map)) if map.keys().any(|name| !["source", "path"].contains(&name.as_str())) => {
+            Err((key, "it has a key that is not known, and may change what is checked".to_owned()))
+        }
         Some(map) => match (map.get("source").and_then(Value::as_str), map.get("path").and_then(Value::as_str)) {
             (Some("file"), Some(path)) => match paths::leaves(Path::new(path)) {
                 None => Ok(Target::File(path)),
@@ -227,7 +257,8 @@ fn target<'a>(source: &'a Source, key: &'static str) -> Result<Target<'a>, Refus
 }
 
 fn regex(source: &Source) -> Result<Translated, Refused<&'static str>> {
-    let pattern = source.content("pattern").ok_or(("pattern", "there is no pattern".to_owned()))?;
+    let pattern = source.pattern("pattern")?.or_else(|| source.content("pattern"));
+    let pattern = pattern.ok_or(("pattern", "there is no pattern".to_owned()))?;
     let pattern =
         patterns::from_javascript(pattern, source.text("flags").unwrap_or_default()).map_err(|why| ("pattern", why))?;
     let found = match source.text("match").unwrap_or("contains") {
@@ -256,7 +287,7 @@ fn matcher(tool: &str, input: Option<&str>) -> Result<Value, String> {
 
 fn tool_used(source: &Source, skills: &[Skill]) -> Result<Translated, Refused<&'static str>> {
     let tool = source.text("tool").ok_or(("tool", "there is no tool".to_owned()))?;
-    let input = source.text("input_match");
+    let input = source.pattern("input_match")?;
     let count = |key: &'static str| match source.keys.get(key) {
         None => Ok(None),
         Some(value) => value.as_u64().map(Some).ok_or((key, "this is not a whole number from 0".to_owned())),
@@ -300,14 +331,23 @@ fn skill_of<'a>(matcher: &Value, input: Option<&str>, skills: &'a [Skill]) -> Op
 }
 
 fn tool_order(source: &Source) -> Result<Translated, Refused<&'static str>> {
-    let side = |key: &'static str| match source.keys.get(key) {
-        Some(Value::String(tool)) => matcher(tool, None).map_err(|why| (key, why)),
-        Some(Value::Object(map)) => {
-            let text = |name: &str| map.get(name).and_then(Value::as_str);
-            let tool = text("tool").ok_or((key, "there is no tool".to_owned()))?;
-            matcher(tool, text("input_match")).map_err(|why| (key, why))
-        }
-        _ => Err((key, "there is no tool".to_owned())),
+    let side = |key: &'static str| -> Result<Value, Refused<&'static str>> {
+        let (tool, input) = match source.keys.get(key) {
+            Some(Value::String(tool)) => (Some(tool.as_str()), None),
+            Some(Value::Object(map)) => {
+                let is_wrong = |(name, value): (&String, &Value)| {
+                    !["tool", "input_match"].contains(&name.as_str()) || !value.is_string()
+                };
+                if map.iter().any(is_wrong) {
+                    return Err((key, "it has a key that is not known, or a value that is not a text".to_owned()));
+                }
+                let text = |name: &str| map.get(name).and_then(Value::as_str);
+                (text("tool"), text("input_match"))
+            }
+            _ => (None, None),
+        };
+        let tool = tool.ok_or((key, "there is no tool".to_owned()))?;
+        matcher(tool, input).map_err(|why| (key, why))
     };
     let (first, then) = (side("before")?, side("after")?);
     // `order` of `tool-calls` would accept a call of `then` before the first one of `first`.

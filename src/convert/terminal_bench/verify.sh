@@ -11,4 +11,17 @@ TEST_DIR=/tests && export TEST_DIR
 # The trial ends with its tests, so its container does too.
 trap '(sleep 1; kill 1) >/dev/null 2>&1 &' EXIT
 cd "$(cat /.evals/workdir)" || exit 127
-bash /tests/run-tests.sh </dev/null
+rm -rf /.evals/test-output
+bash /tests/run-tests.sh </dev/null >/.evals/test-output
+code=$?
+cat /.evals/test-output
+# In the source, a test that passes although it is marked as failing (XPASS) has failed.
+grep -Eq '^XPASS |[0-9] xpassed' /.evals/test-output
+case $? in
+  0)
+    echo "a test passed although it is marked as failing (XPASS), which Terminal-Bench counts as failed" >&2
+    exit 1
+    ;;
+  1) exit "$code" ;;
+  *) exit 127 ;;
+esac

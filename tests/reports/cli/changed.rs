@@ -76,4 +76,10 @@ fn costs_by_two_price_tables_are_told() {
     }
     assert!(!report(&project, "mixed", "markdown").contains("changed in the middle"));
     project.evals(&resume).exits(0);
+    // The recorded budget is spent, so nothing runs again, and what the older table has priced does not count.
+    prices("2026-07-02", "4");
+    project.evals(&["run", "--resume", "mixed", "--changed", "rerun"]).exits(3).says("2 trials were not run");
+    project.evals(&resume).exits(0);
+    let summary: Value = serde_json::from_str(&report(&project, "mixed", "json")).unwrap();
+    assert_eq!(summary["summary"]["pass"], 2, "{summary}");
 }

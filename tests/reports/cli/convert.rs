@@ -175,6 +175,22 @@ fn what_has_no_equal_is_named_and_never_passes() {
         ("type: file_exists\npath: a.txt\nnegate: true", "`negate`: the grader `odd`"),
         ("type: regex\npattern: a\nexpect: absent", "the key is not known, and may change what is checked"),
         (r"{type: regex, pattern: '\<p\>'}", "means something else here than in the source"),
+        // A value of another type is not replaced by a default, which would make a weaker grader.
+        (
+            "type: tool_used\ntool: Bash\ninput_match: [x]",
+            "odd.md:4: `input_match`: the grader `odd` has no equivalent: this is not a text",
+        ),
+        ("type: tool_used\ntool: Bash\ninput_match: ' x'", "white space around it may be a part of it"),
+        (
+            "type: tool_order\nbefore: Read\nafter: {tool: Edit, input: x}",
+            "`after`: the grader `odd` has no equivalent",
+        ),
+        ("type: tool_order\nbefore: Read\nafter: {tool: Edit, input_match: [x]}", "or a value that is not a text"),
+        ("type: regex\npattern: a\nmatch: 0", "`match`: the grader `odd` has no equivalent: this is not a text"),
+        ("type: regex\npattern: a\nflags: 1", "`flags`: the grader `odd` has no equivalent: this is not a text"),
+        ("type: regex\npattern: a\narm: without", "the arm `without` is not known"),
+        ("type: regex\npattern: a\ntarget: {source: file, path: x, lines: 3}", "it has a key that is not known"),
+        ("type: llm\ncriteria: [a]\n---\nFor people.", "`criteria`: the grader `odd` has no equivalent"),
     ] {
         let text = format!("---\n{grader}\n---\n");
         let project = plugin(&[keep, ("odd", &text)]);
@@ -190,6 +206,16 @@ fn what_has_no_equal_is_named_and_never_passes() {
             convert(&alone).exits(2).says("no case was written: none of the graders that decide it has an equivalent");
             assert!(!alone.path("out").exists());
         }
+    }
+}
+
+#[test]
+fn folders_of_a_case_that_are_no_list_of_texts_are_refused() {
+    for folders in ["data", "[data, 1]"] {
+        let project = plugin(&[("keep", "---\ntype: regex\npattern: a\n---\n")]);
+        project.write("plugin/evals/adds/case.yaml", &format!("context: {{add_dirs: {folders}}}\n"));
+        project.write("plugin/evals/adds/data/a.csv", "a\n");
+        convert(&project).exits(2).says("no case was written: its `context.add_dirs` is not a list of texts");
     }
 }
 

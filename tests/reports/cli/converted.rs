@@ -439,6 +439,13 @@ fn the_memory_of_a_task_of_harbor_may_have_a_unit() {
 }
 
 #[test]
+fn keys_of_harbor_that_are_not_known_are_listed_with_their_line() {
+    let project = harbor("[environment]\nuser = \"app\"\n", "true");
+    let ran = convert(&project, "harbor", "tasks/hello", &[]).exits(0);
+    ran.says("task.toml:2: `environment.user`: the key is not known, and was left out");
+}
+
+#[test]
 fn the_working_directory_of_an_image_is_read_from_the_image() {
     let mut project = harbor("", "true");
     // It notes what is started, and where.
@@ -560,7 +567,7 @@ fn tasks_of_harbor_that_would_be_others_are_refused_with_their_line() {
 #[test]
 fn a_task_of_terminal_bench_needs_its_container() {
     let project = Project::with(&[
-        ("tb/a/task.yaml", "instruction: Do it.\ntags: [x]\nparser_name: pytest\nauthor_name: me\n"),
+        ("tb/a/task.yaml", "instruction: Do it.\ntags: [x]\nparser_name: pytest\nauthor_name: me\nshell: zsh\n"),
         ("tb/a/Dockerfile", "FROM debian\nWORKDIR /app\n"),
         ("tb/a/run-tests.sh", "pytest $TEST_DIR -rA\n"),
         ("tb/a/tests/test_outputs.py", "def test_a(): pass\n"),
@@ -569,6 +576,8 @@ fn a_task_of_terminal_bench_needs_its_container() {
         ("tb/d/task.yaml", "instruction: Do it.\nrun_tests_in_same_shell: 'true'\n"),
     ]);
     let ran = convert(&project, "terminal-bench", "tb", &[]).exits(0).says("1 case;");
+    let ran = ran.says("a/task.yaml:4: `author_name`: left out: the key does not change the task");
+    let ran = ran.says("a/task.yaml:5: `shell`: the key is not known, and was left out");
     let ran = ran.says("b/task.yaml:2: `parser_name`: no case was written: no grader reads");
     let ran = ran.says("c/task.yaml:2: `parser_name`: no case was written: this is not a text");
     ran.says("d/task.yaml:2: `run_tests_in_same_shell`: no case was written: this is not true or false");
@@ -712,6 +721,7 @@ fn rows_of_swe_bench_that_would_pass_for_nothing_are_refused() {
     for (from, to, said) in [
         ("\"[\\\"test_calc.T.test_add\\\"]\"", "\"[]\"", "an unchanged repository would pass"),
         ("\"[\\\"test_calc.T.test_add\\\"]\"", "\"no list\"", "neither a list of names nor a text with one"),
+        ("\"[\\\"test_calc.T.test_add\\\"]\"", "[\"a\", \"\"]", "a name of the list is empty"),
         ("diff --git", "index", "this is not a patch of Git"),
     ] {
         assert!(row.contains(from), "{row}");
@@ -749,21 +759,23 @@ fn rows_of_swe_bench_that_would_pass_for_nothing_are_refused() {
 }
 
 #[test]
-fn a_test_of_swe_bench_that_fails_as_expected_has_passed() {
+fn a_test_of_swe_bench_that_fails_as_expected_has_passed_and_one_that_passes_unexpectedly_has_not() {
     let (project, row) = swe_bench();
     project.write("rows.jsonl", &row.replace("test_calc.T.", "test_calc.py::"));
     let ran = convert(&project, "swe-bench", "rows.jsonl", &[]).exits(0);
     assert!(!ran.err.contains("XFAIL"), "{}", ran.err);
     // Stand-ins for pytest and its reports.
     project.write("pytest.py", "def hookimpl(**options):\n    return lambda function: function\n");
-    let program = "import types, evals_xfail\nfor made in ({'skipped': True, 'wasxfail': 'known'}, {'skipped': True}, \
-                   {'skipped': False, 'wasxfail': ''}):\n    report = types.SimpleNamespace(longrepr='x', **made)\n    \
-                   print(evals_xfail.pytest_report_teststatus(report), report.longrepr)\n";
+    let program = "import types, evals_xfail\nfor outcome, made in (('skipped', {'wasxfail': 'known'}), ('skipped', {}), ('passed', \
+                   {'wasxfail': ''}), ('passed', {}), ('failed', {'wasxfail': ''})):\n    kinds = {kind: kind == outcome \
+                   for kind in ('skipped', 'passed', 'failed')}\n    report = types.SimpleNamespace(longrepr='x', **kinds, \
+                   **made)\n    print(evals_xfail.pytest_report_teststatus(report), report.longrepr)\n";
     let mut python = std::process::Command::new("python3");
     python.args(["-B", "-c", program]).current_dir(project.path("."));
     let shown = python.env("PYTHONPATH", "out/cases/rows/me-calc-1.hidden/.evals-tests").output().unwrap();
     let said = String::from_utf8_lossy(&shown.stderr);
-    assert_eq!(String::from_utf8_lossy(&shown.stdout), "('passed', 'x', 'PASSED') None\nNone x\nNone x\n", "{said}");
+    let wanted = "('passed', 'x', 'PASSED') None\nNone x\n('failed', 'X', 'FAILED') x\nNone x\nNone x\n";
+    assert_eq!(String::from_utf8_lossy(&shown.stdout), wanted, "{said}");
 }
 
 #[test]
@@ -843,6 +855,9 @@ fn samples_of_inspect_that_would_be_others_are_refused() {
     assert_eq!(project.read("out/cases/files/sample-1.workspace/a.txt"), "text");
     for (row, said) in [
         (r#"{"question": "a"}"#, "no sample has the column `input`; there are `question`"),
+        (r#"{"input": "a", "target": " "}"#, "`target`: no case was written: the target is empty or white space only"),
+        (r#"{"input": "a", "target": ["a", ""]}"#, "a target of the list is empty or white space only"),
+        (r#"{"input": "a", "target": ["a", null]}"#, "this is neither a text nor a list of texts"),
         (r#"{"input": "a", "target": "b", "choices": ["b"]}"#, "convert it with --target choice"),
         (r#"{"input": "a", "target": "b", "choices": "[\"b\", \"c\"]"}"#, "the source would split at its commas"),
         (r#"{"input": "a", "target": "b", "sandbox": "docker"}"#, "an environment of the source"),
@@ -981,10 +996,49 @@ exec bwrap --unshare-pid --die-with-parent --bind "$r" / --ro-bind /usr /usr --r
   --proc /proc --dev /dev --ro-bind PROJECT PROJECT $(cat "$r/.binds") --chdir "$d" "$@"
 "#;
 
+/// Returns true if bubblewrap works, which the stand-in for docker needs.
+fn has_bubblewrap() -> bool {
+    let works = std::process::Command::new("bwrap").args(["--ro-bind", "/", "/", "true"]).status();
+    works.is_ok_and(|status| status.success())
+}
+
+/// Puts the stand-in for docker into the PATH of a project.
+fn in_a_container(project: &mut Project) {
+    let root = project.path(".").canonicalize().unwrap().display().to_string();
+    let docker = DOCKER.replace("STATE", &format!("{root}/state")).replace("PROJECT", &root);
+    project.write("bin/docker", &docker.replace("BINARY", env!("CARGO_BIN_EXE_evals")));
+    std::fs::set_permissions(project.path("bin/docker"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", project.path("bin").display(), std::env::var("PATH").unwrap());
+    project.env("PATH", &path);
+}
+
+#[test]
+fn a_test_of_terminal_bench_that_passes_unexpectedly_has_failed() {
+    if !has_bubblewrap() {
+        return not_run("EVALS_REQUIRE_BWRAP", "bubblewrap does not work");
+    }
+    let summary = "=== short test summary info ===\nPASSED test_outputs.py::test_a\n";
+    for (rest, code) in [
+        ("=== 1 passed in 0.01s ===\n", 0),
+        ("XFAIL test_outputs.py::test_b - known\n=== 1 passed, 1 xfailed in 0.01s ===\n", 0),
+        ("XPASS test_outputs.py::test_b - known\n=== 1 passed, 1 xpassed in 0.01s ===\n", 1),
+        ("=== 1 passed, 1 xpassed in 0.01s ===\n", 1),
+    ] {
+        let mut project = Project::with(&[
+            ("tb/a/task.yaml", "instruction: Do it.\nparser_name: pytest\n"),
+            ("tb/a/Dockerfile", "FROM debian\nWORKDIR /app\n"),
+            ("tb/a/run-tests.sh", "cat $TEST_DIR/report\n"),
+            ("tb/a/tests/report", &format!("{summary}{rest}")),
+        ]);
+        convert(&project, "terminal-bench", "tb", &[]).exits(0);
+        in_a_container(&mut project);
+        assert_eq!(plays(&project, "tb/a", "say: done"), code, "{rest}");
+    }
+}
+
 #[test]
 fn rewards_of_harbor_decide_in_the_container() {
-    let works = std::process::Command::new("bwrap").args(["--ro-bind", "/", "/", "true"]).status();
-    if !works.is_ok_and(|status| status.success()) {
+    if !has_bubblewrap() {
         return not_run("EVALS_REQUIRE_BWRAP", "bubblewrap does not work");
     }
     let reward = |text: &str, file: &str| format!("printf %s '{text}' > /logs/verifier/{file}");
@@ -1015,12 +1069,7 @@ fn rewards_of_harbor_decide_in_the_container() {
     ] {
         let mut project = harbor(TOML, &verifier);
         convert(&project, "harbor", "tasks/hello", &[]).exits(0);
-        let root = project.path(".").canonicalize().unwrap().display().to_string();
-        let docker = DOCKER.replace("STATE", &format!("{root}/state")).replace("PROJECT", &root);
-        project.write("bin/docker", &docker.replace("BINARY", env!("CARGO_BIN_EXE_evals")));
-        std::fs::set_permissions(project.path("bin/docker"), std::fs::Permissions::from_mode(0o755)).unwrap();
-        let path = format!("{}:{}", project.path("bin").display(), std::env::var("PATH").unwrap());
-        project.env("PATH", &path);
+        in_a_container(&mut project);
         let step = serde_json::json!({"run": {"command": steps}});
         assert_eq!(plays(&project, "tasks/hello", &step.to_string()), code, "{verifier}\n{steps}");
     }

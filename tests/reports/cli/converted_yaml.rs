@@ -165,9 +165,20 @@ fn what_vally_has_and_a_case_has_not_is_listed_with_its_line() {
         ("    environment: {files: [{src: ../../../tmp, dest: a}]}\n", "it leads out of the project"),
         ("    environment: {skills: [nowhere]}\n", "the skill `nowhere`: the folder does not exist"),
         ("    config: {runs: 0}\n", "the source only checks the file"),
+        (
+            "    turns: [First., ' ']\n",
+            "eval.yaml:9: `stimuli[0].turns`: no case was written: there are no turns, or one",
+        ),
+        ("    turns: First.\n", "`stimuli[0].turns`: no case was written: this is not a list of texts"),
     ] {
         convert(&vally("[{type: completed}]", rest), "vally", "evals", &[]).exits(2).says(said);
     }
+    // Evals set `runs` also beside the prompt of a stimulus, and `timeout` only below `config` or `defaults`.
+    let project = vally("[{type: completed}]", "    runs: 4\n    timeout: 30s\n");
+    let ran = convert(&project, "vally", "evals", &[]).exits(0);
+    ran.says("eval.yaml:10: `stimuli[0].timeout`: the key is not known, and was left out");
+    let case = project.read("out/cases/sums/one-two.yaml");
+    assert!(case.contains("trials: 4\n") && !case.contains("30s"), "{case}");
     // `.vally.yaml` may give evals any name, so each file with stimuli is read.
     let project = vally("[{type: completed}]", "");
     std::fs::rename(project.path("evals/sums/eval.yaml"), project.path("evals/sums/routing-eval.yaml")).unwrap();
@@ -376,6 +387,67 @@ fn a_task_of_coder_eval_keeps_its_settings_and_has_a_case_for_each_row() {
     }
     project.evals(&["check", "out/cases"]).exits(0);
     assert_eq!((plays(&project, "sum/sum-up-one", "say: x"), plays(&project, "sum/sum-up-two", "say: x")), (0, 1));
+}
+
+#[test]
+fn values_of_rows_of_coder_eval_have_the_text_that_python_writes() {
+    let criteria = "[{type: file_contains, path: a.txt, includes: [x], description: 'has ${row.v}.'}]";
+    let of = |value: &str| {
+        let project = coder_eval(criteria, &format!("dataset: {{rows: [{{id: a, v: {value}}}]}}\n"));
+        let ran = convert(&project, "coder-eval", "tasks", &[]);
+        (project, ran)
+    };
+    for (value, text) in [
+        ("true", "True"),
+        ("yes", "True"),
+        ("'yes'", "yes"),
+        ("Off", "False"),
+        ("010", "8"),
+        ("\"010\"", "010"),
+        ("1_000", "1000"),
+        ("1:30", "90"),
+        ("1e3", "1e3"),
+        ("0o17", "0o17"),
+        ("0x1F", "31"),
+        ("1.50", "1.5"),
+        ("1.0e+22", "1e+22"),
+        ("12345678901234567890", "12345678901234567890"),
+        ("2024-01-01", "2024-01-01"),
+        ("null", ""),
+        // What a row puts in is not filled again.
+        ("'${row.id}'", "${row.id}"),
+    ] {
+        let (project, ran) = of(value);
+        ran.exits(0);
+        let case = project.read("out/cases/tasks/sum-up-a.yaml");
+        assert!(case.contains(&format!("has {text}.")), "{value}: {case}");
+    }
+    for (value, said) in [
+        (".inf", "the source reads `.inf` as another value"),
+        ("2024-01-01 10:00:00", "the source reads `2024-01-01 10:00:00` as another value"),
+        ("[x]", "the value is a list or a map"),
+        (
+            "x, w: y}, {id: b",
+            "`dataset.rows[1].v`: no case was written for `Sum_Up b`: `${row.v}`: the row has no such",
+        ),
+    ] {
+        let (project, ran) = of(value);
+        ran.says("sum.yaml:11: `dataset.rows[").says(said);
+        assert_eq!(project.path("out/cases/tasks/sum-up-a.yaml").exists(), value.contains("id: b"), "{value}");
+    }
+    // The rows of a file, and the text of a file.
+    let task = "task_id: Sum_Up\ndescription: Sums.\ninitial_prompt_file: prompt.md\nagent: {type: claude-code}\n\
+                success_criteria: [{type: file_exists, path: '${row.w}'}]\ndataset: {paths: [rows.jsonl]}\n";
+    let rows = "{\"id\": \"a\", \"v\": true, \"w\": 1.0}\n{\"id\": \"b\", \"v\": 1e22, \"w\": \"x\"}\n";
+    let project = Project::with(&[
+        ("tasks/sum.yaml", task),
+        ("tasks/prompt.md", "Say ${row.v} and ${row.v-w}.\n"),
+        ("tasks/rows.jsonl", rows),
+    ]);
+    let ran = convert(&project, "coder-eval", "tasks", &[]).exits(0);
+    ran.says("`dataset.paths`: no case was written for `Sum_Up b`: `${row.v}`: the digits of the number");
+    let case = project.read("out/cases/tasks/sum-up-a.yaml");
+    assert!(case.contains("Say True and ${row.v-w}.") && case.contains("1.0"), "{case}");
 }
 
 #[test]
