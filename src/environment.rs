@@ -17,7 +17,7 @@ use crate::project;
 use crate::sandbox::TEMPORARY;
 use crate::secrets::servers::named_values;
 use crate::secrets::urls::UrlSecret;
-use crate::secrets::{Masker, looks_secret};
+use crate::secrets::{Masker, looks_secret, url_credentials};
 use crate::workspace::git_source::{GitRepository, GitSource};
 
 /// The values of a trial for the placeholders in commands.
@@ -92,11 +92,6 @@ impl Placeholders {
 /// Returns the variables of the allow-list that the engine's environment contains.
 pub fn allowed(engine: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     engine.iter().filter(|(name, _)| is_allowed(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
-/// Returns true if a variable names a proxy, or hosts that are reached without one.
-pub fn is_proxy(name: &str) -> bool {
-    name.to_ascii_uppercase().ends_with("_PROXY")
 }
 
 /// Returns the home of the user who runs this program.
@@ -187,7 +182,8 @@ pub fn isolate_graders(env: &mut BTreeMap<String, String>, home: &Path) {
 }
 
 /// Returns a masker for the secrets in the engine's environment, in the agent's environment, in the values that the
-/// case gives, and in the login files that are copied to the agent's home.
+/// case gives, and in the login files that are copied to the agent's home. The values include passwords in URLs, such as the
+/// addresses of proxies.
 ///
 /// # Errors
 /// Returns an error if a login file exists and cannot be read, so its secrets would not be masked.
@@ -239,8 +235,12 @@ pub fn unmasked(
     manifest: &Manifest,
     servers: &[Value],
 ) -> Vec<String> {
-    let secret = |name: &String| looks_secret(name) || manifest.env.secret.contains(name);
     let servers = named_values(servers);
+    let in_url = |name: &String| {
+        let given = servers.iter().filter(|(given, _)| given == name).map(|(_, value)| value);
+        agent.get(name).into_iter().chain(given).any(|value| !url_credentials(name, value).is_empty())
+    };
+    let secret = |name: &String| looks_secret(name) || manifest.env.secret.contains(name) || in_url(name);
     let gets = |name: &String| agent.contains_key(name) || servers.iter().any(|(given, _)| given == name);
     let mut names: Vec<String> = masker.too_short().iter().filter(|name| gets(name) && secret(name)).cloned().collect();
     names.sort();

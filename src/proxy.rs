@@ -1,5 +1,10 @@
 //! Chooses the proxy for an address, from the usual variables of the environment.
 
+/// Returns true if a variable names a proxy, or hosts that are reached without one.
+pub fn is_proxy(name: &str) -> bool {
+    name.to_ascii_uppercase().ends_with("_PROXY")
+}
+
 /// Returns the proxy for an address, from the usual variables.
 pub fn proxy_for<'a>(url: &str, get: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;

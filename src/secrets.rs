@@ -10,6 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use serde_json::Value;
 
+use crate::proxy::is_proxy;
+
 mod escapes;
 mod fields;
 pub mod known_forms;
@@ -125,11 +127,19 @@ impl Masker {
         masker
     }
 
-    /// Makes a masker for the secrets of a trial: variables with the name of a secret, and the variables in `named`.
+    /// Makes a masker for the secrets of a trial: variables with the name of a secret, the variables in `named`, and the
+    /// credentials in URLs, whatever the name of the variable.
     pub fn of_env<'a>(env: impl IntoIterator<Item = (&'a str, &'a str)>, named: &[String]) -> Self {
         let is_secret =
             |name: &str, value: &str| looks_secret(name) && !(is_folder_name(name) && value.starts_with('/'));
-        Self::of(env.into_iter().filter(|(name, value)| is_secret(name, value) || named.iter().any(|n| n == name)))
+        let env: Vec<(&str, &str)> = env.into_iter().collect();
+        let mut in_urls: Vec<(&str, String)> = Vec::new();
+        for (name, value) in &env {
+            in_urls.extend(url_credentials(name, value).into_iter().map(|secret| (*name, secret)));
+        }
+        let is_whole = |name: &str, value: &str| is_secret(name, value) || named.iter().any(|n| n == name);
+        let whole = env.iter().copied().filter(|(name, value)| is_whole(name, value));
+        Self::of(whole.chain(in_urls.iter().map(|(name, secret)| (*name, secret.as_str()))))
     }
 
     /// Returns true if there is nothing to mask.
@@ -274,6 +284,8 @@ impl Masker {
 /// `API_KEY2`, makes no difference.
 pub fn looks_secret(name: &str) -> bool {
     const WHOLE: [&str; 5] = ["AUTH", "AUTHORIZATION", "COOKIE", "PASS", "PAT"];
+    // `JWT` is a token, but the `JWT_ISSUER` is none.
+    const LAST: [&str; 4] = ["BEARER", "CRED", "CREDS", "JWT"];
     const PARTS: [&str; 10] =
         ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "APIKEY", "KEYS"];
     const DIGITS: std::ops::RangeInclusive<char> = '0'..='9';
@@ -282,13 +294,25 @@ pub fn looks_secret(name: &str) -> bool {
         return true;
     }
     // `PAT2` is another `PAT`, but the `AUTH0` of `AUTH0_DOMAIN` is a name.
-    name.trim_end_matches(|c| c == '_' || DIGITS.contains(&c)).split(['_', '-', '.']).any(|part| {
+    let name = name.trim_end_matches(|c| c == '_' || DIGITS.contains(&c));
+    if name.rsplit(['_', '-', '.']).next().is_some_and(|last| LAST.contains(&last)) {
+        return true;
+    }
+    name.split(['_', '-', '.']).any(|part| {
         if WHOLE.contains(&part) {
             return true;
         }
         let part = part.trim_end_matches(|c| DIGITS.contains(&c));
         PARTS.contains(&part) || ["TOKEN", "SECRET", "PASSWORD", "APIKEY"].iter().any(|end| part.ends_with(end))
     })
+}
+
+/// Returns the credentials in the URLs of a variable, a header or a setting. The address of a proxy may have no scheme.
+pub fn url_credentials(name: &str, value: &str) -> Vec<String> {
+    if is_proxy(name) && !value.contains("://") {
+        return urls::credentials_in(&format!("http://{value}"));
+    }
+    urls::credentials_in(value)
 }
 
 /// Returns true if a variable's name ends in `PWD`, which means a password or a working folder.
@@ -373,6 +397,9 @@ mod tests {
             "MYSQL_PWD",
             "LDAP_BIND_PW",
             "SSHPASS",
+            "SESSION_JWT",
+            "BEARER",
+            "DB_CREDS2",
         ] {
             assert!(looks_secret(name), "{name}");
         }
@@ -385,6 +412,8 @@ mod tests {
             "HOME",
             "TOKENIZERS_PARALLELISM",
             "AUTH0_DOMAIN",
+            "JWT_ISSUER",
+            "PRIVATE_REGISTRY",
             "PATH_2",
             "PWD",
             "OLDPWD",
@@ -395,6 +424,29 @@ mod tests {
         ] {
             assert!(!looks_secret(name), "{name}");
         }
+    }
+
+    #[test]
+    fn the_password_in_the_url_of_any_variable_is_masked_and_its_host_stays() {
+        let masker = Masker::of_env(
+            [
+                ("HTTPS_PROXY", "http://bob:hunter2-one@127.0.0.1:1"),
+                ("all_proxy", "bob:hunter2-two@127.0.0.1:1"),
+                ("DATABASE_URL", "postgres://bob:p%40ss@db/x"),
+                ("NO_PROXY", "localhost,127.0.0.1"),
+                ("LOCAL_URL", "postgres://postgres:postgres@localhost/x"),
+            ],
+            &[],
+        );
+        for (text, masked) in [
+            ("http://bob:hunter2-one@127.0.0.1:1", "http://bob:[redacted:HTTPS_PROXY]@127.0.0.1:1"),
+            ("Ym9iOmh1bnRlcjItdHdv bob:hunter2-two@", "Ym9iOm[redacted:all_proxy] bob:[redacted:all_proxy]@"),
+            ("postgres://bob:p%40ss@db/x", "postgres://[redacted:DATABASE_URL]@db/x"),
+            ("a postgres on localhost,127.0.0.1", "a postgres on localhost,127.0.0.1"),
+        ] {
+            assert_eq!(masker.mask(text), masked);
+        }
+        assert_eq!(masker.too_short(), ["DATABASE_URL", "DATABASE_URL"]);
     }
 
     #[test]

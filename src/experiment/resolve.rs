@@ -14,8 +14,8 @@ use crate::case::LoadError;
 use crate::interaction::{Interaction, PolicyFolder};
 use crate::overlay::{self, ExtraFiles, SkillSource};
 use crate::paths;
-use crate::secrets::looks_secret;
 use crate::secrets::servers::named_values;
+use crate::secrets::{looks_secret, url_credentials};
 use crate::values::is_hidden;
 use crate::yaml::{Step, StepPart, words};
 
@@ -407,7 +407,11 @@ fn secrets(arm: &Arm) -> Vec<(String, String)> {
     let assigned = words.iter().filter(|word| word.starts_with('-')).filter_map(|word| word.split_once('='));
     let assigned = assigned.map(|(name, value)| (name.trim_start_matches('-').to_owned(), value.to_owned()));
     let all = env.chain(servers).chain(options).chain(assigned);
-    all.filter(|(name, value)| looks_secret(name) && !value.is_empty()).collect()
+    let secrets_of = |(name, value): (String, String)| match looks_secret(&name) {
+        true => vec![(name, value)],
+        false => url_credentials(&name, &value).into_iter().map(|part| (name.clone(), part)).collect(),
+    };
+    all.flat_map(secrets_of).filter(|(_, value)| !value.is_empty()).collect()
 }
 
 /// Returns a text with the secrets of an arm redacted.

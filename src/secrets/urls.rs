@@ -1,11 +1,62 @@
-//! Credentials in URLs: `https://user:token@host/path`.
+//! Credentials in URLs: `https://user:token@host/path`, and `https://host/path?api_key=…`.
 
 use std::collections::BTreeMap;
 
-use super::{Masker, percent};
+use super::{Masker, SHORTEST, looks_secret, percent};
 
 /// The name of masked credentials, which looks secret.
 const NAME: &str = "URL_CREDENTIALS";
+
+/// The length in bytes from which the name of a user may be a token.
+const TOKEN: usize = 20;
+
+/// Returns the credentials in the URLs of a text, as written and percent-decoded: passwords, user names that may be tokens,
+/// and values of the query with the names of secrets. A password that is too short to mask is followed by `user:password`. A
+/// password that equals the user name, such as `postgres:postgres`, is a word and no secret.
+pub fn credentials_in(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut rest = text;
+    while let Some((_, url)) = rest.split_once("://") {
+        rest = url;
+        let url = url.split(char::is_whitespace).next().unwrap_or(url);
+        let authority = url.split(['/', '?', '#']).next().unwrap_or(url);
+        if let Some((user, _)) = authority.rsplit_once('@') {
+            found.extend(of_user(user).into_iter().map(str::to_owned));
+        }
+        let query = url.split('#').next().and_then(|url| url.split_once('?')).map_or("", |(_, query)| query);
+        let values = query.split('&').filter_map(|pair| pair.split_once('='));
+        let secrets = values.filter(|(name, value)| looks_secret(name) && value.len() >= SHORTEST);
+        found.extend(secrets.map(|(_, value)| value.to_owned()));
+    }
+    let undone: Vec<String> = found.iter().map(|value| decoded(value)).collect();
+    for value in undone {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
+/// Returns the credentials in `user:password`.
+fn of_user(user: &str) -> Vec<&str> {
+    let (name, password) = user.split_once(':').unwrap_or((user, ""));
+    let token = (name.len() >= TOKEN).then_some(name);
+    let mut found: Vec<&str> = token.into_iter().collect();
+    if password.is_empty() || password == name {
+        return found;
+    }
+    match password.len() {
+        SHORTEST.. => found.push(password),
+        // The password beside a token is a filler.
+        _ if token.is_some() => {}
+        _ => found.extend([password, user]),
+    }
+    found
+}
+
+fn decoded(value: &str) -> String {
+    String::from_utf8_lossy(&percent::undone(value.as_bytes()).text).into_owned()
+}
 
 /// A URL, separated from its credentials.
 #[derive(Debug, Clone)]
@@ -29,15 +80,12 @@ impl UrlSecret {
             return plain;
         }
         let mut values: Vec<String> = [Some(name), password].into_iter().flatten().map(str::to_owned).collect();
-        if password.is_some_and(|password| password.len() >= super::SHORTEST) {
+        if password.is_some_and(|password| password.len() >= SHORTEST) {
             // The name beside a password is not a secret, unless the password is only a filler
             // (`TOKEN:x-oauth-basic`).
-            values.retain(|value| Some(value.as_str()) == password || value.len() >= 20);
+            values.retain(|value| Some(value.as_str()) == password || value.len() >= TOKEN);
         }
-        let undone: Vec<String> = values
-            .iter()
-            .map(|value| String::from_utf8_lossy(&percent::undone(value.as_bytes()).text).into_owned())
-            .collect();
+        let undone: Vec<String> = values.iter().map(|value| decoded(value)).collect();
         values.extend(undone);
         values.retain(|value| !value.is_empty());
         values.sort();
@@ -78,6 +126,26 @@ impl UrlSecret {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_are_found_in_every_url_of_a_text() {
+        for (text, found) in [
+            ("", &[][..]),
+            ("bob:password@host", &[]),
+            ("http://host:80/a@b:c", &[]),
+            ("http://bob@host", &[]),
+            ("http://bob:@host", &[]),
+            ("postgres://postgres:postgres@host", &[]),
+            ("http://bob:hunter22@host:1/x", &["hunter22"]),
+            ("http://bob:p:w@x@host", &["p:w@x", "bob:p:w@x"]),
+            ("x=http://bob:p%40ssword1@host y", &["p%40ssword1", "p@ssword1"]),
+            ("https://a:password-1@host,https://b:password-2@host", &["password-1", "password-2"]),
+            ("https://0123456789abcdefghij:x-oauth-basic@host", &["0123456789abcdefghij", "x-oauth-basic"]),
+            ("https://host/mcp?apiKey=key-12345&user=somebody&token=abc#t", &["key-12345"]),
+        ] {
+            assert_eq!(credentials_in(text), found, "{text}");
+        }
+    }
 
     #[test]
     fn credentials_are_found_wherever_a_url_can_hold_them() {

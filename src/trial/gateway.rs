@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::check_requests::{self, Sought};
 use super::{Attempt, Engine, Folders};
-use crate::environment::{Placeholders, is_proxy};
+use crate::environment::Placeholders;
 use crate::gateway::canonical::{Canon, Here, Rules};
 use crate::gateway::cassette::{self, Cassette, Header};
 use crate::gateway::exchange::{Exchange, FailureKind, Source};
@@ -26,6 +26,7 @@ use crate::gateway::totals::Totals;
 use crate::gateway::upstream::Upstream;
 use crate::harness::Pointed;
 use crate::ids::TrialRecord;
+use crate::proxy::is_proxy;
 use crate::result::{Unrecorded, Warning};
 use crate::run::RunError;
 use crate::sandbox::{Network, Sandbox, TrialSandbox};

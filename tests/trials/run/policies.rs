@@ -209,6 +209,170 @@ fn a_policy_is_taken_by_its_name_from_the_folder_or_the_program() {
     assert!(!project.path(".evals").exists());
 }
 
+/// Commands that remove files.
+const REMOVES: &[&str] = &[
+    "rm a",
+    "rm -rf a",
+    "rm",
+    "bash -c 'rm -rf a.txt'",
+    "/bin/bash -lc 'rm -rf a'",
+    "bash -lc \"rm a\"",
+    "bash -lc rm -rf a",
+    "bash -lc \"cd x && rm a\"",
+    "/bin/rm a",
+    "\\rm a",
+    "'rm' a",
+    "\"rm\" -rf a",
+    "`rm a`",
+    "echo `rm a`",
+    "$(rm a)",
+    "eval 'rm a'",
+    "eval \"rm a\"",
+    "su -c 'rm a'",
+    "su - bob -c \"rm a\"",
+    "git -C . clean -fd",
+    "git clean -fd",
+    "git rm a",
+    "git --no-pager rm a",
+    "git -c a.b=c rm a",
+    "bash -c 'git rm a'",
+    "env rm a",
+    "env X=1 rm a",
+    "sudo rm a",
+    "sudo -u root rm a",
+    "doas rm a",
+    "xargs rm < l",
+    "ls | xargs rm",
+    "ls | xargs -0 rm -f",
+    "ls | xargs -n 1 rm",
+    "bash -c \"ls | xargs rm\"",
+    "find . -delete",
+    "find . -name x -delete",
+    "find . \\\n -name x -delete",
+    "find . -exec rm {} +",
+    "find . -ok rm {} ;",
+    "find . -execdir rm {} ;",
+    "unlink a",
+    "rmdir a",
+    "shred -u a",
+    "cd x;rm a",
+    "ls &&rm a",
+    "ls|rm a",
+    "ls\nrm a",
+    "X=1 rm a",
+    "rm\ta",
+    "busybox rm a",
+    "if true; then rm a; fi",
+    "{ rm a;}",
+    "command rm a",
+    "/usr/bin/env rm a",
+    "nohup rm a &",
+    "time rm a",
+    "timeout 5 rm a",
+    "nice -n 10 rm a",
+    "2>/dev/null rm a",
+    ">x rm a",
+    "rm<x",
+    "rm$IFS-rf",
+    "sh <<< 'rm a'",
+    "sh <<EOF\nrm a\nEOF",
+    "trap 'rm a' EXIT",
+    "while rm a; do :; done",
+    "f(){ rm a; }; f",
+    "case x in x) rm a;; esac",
+    "exec rm a",
+    "exec -a x rm a",
+    "python3 -c \"import os; os.system('rm a')\"",
+    "python3 -c \"import os; os.remove('a')\"",
+    "python3 -c 'import shutil; shutil.rmtree(\"a\")'",
+    "node -e \"require('fs').unlinkSync('a')\"",
+    "[ -d a ] && rm a",
+    "ls; sudo -E rm a",
+    "! rm a",
+    "cat x && \\\n rm a",
+    "FOO=\"a b\" rm x",
+    "bash -c $'rm a'",
+    "bash -c \"bash -c \\\"rm a\\\"\"",
+    "parallel rm ::: a",
+    "git -C \"my repo\" clean -fd",
+    "git rm --cached a",
+];
+
+/// Commands that remove no files, although they contain the words of those that do.
+const REMOVES_NOT: &[&str] = &[
+    "echo rm",
+    "echo \"rm a\"",
+    "npm run rm-cache",
+    "npm run rm",
+    "grep rm file",
+    "grep -rn \"rm \" src",
+    "git commit -m \"rm x\"",
+    "git commit -m 'remove rm'",
+    "git commit -m \"use rm x\"",
+    "python src/rm.py",
+    "./rm.py",
+    "cat rm",
+    "cat src/rm.py",
+    "ls rm",
+    "docker run --rm x",
+    "rg \"rm|mv\" src",
+    "rg \"mv|rm\" src",
+    "grep -E \"(mv|rm)\" a",
+    "grep -E 'cp|rm' a.sh",
+    "pytest -k rm",
+    "which rm",
+    "command -v rm",
+    "man rm",
+    "git log --grep rm",
+    "git add rm.txt",
+    "git commit -m clean",
+    "git checkout clean",
+    "git log clean",
+    "git status",
+    "find . -name rm",
+    "find . -name '*.pyc'",
+    "echo find -delete",
+    "ls | xargs grep rm",
+    "ls -la",
+    "cargo test",
+    "cp a rm",
+    "mkdir rm",
+    "echo x > rm",
+    "make clean",
+    "npm run clean",
+    "rmx a",
+    "python3 -m pytest",
+    "node build.js",
+    "firm a",
+    "git diff --stat",
+    "test -f rm",
+    "echo a | grep rm",
+    "sed -n 's/rm/x/p' a",
+    "git -C x log -- rm",
+    "git remote -v",
+    "cat a.txt # rm nothing",
+    "docker rm web",
+];
+
+#[test]
+fn no_deletes_rejects_every_form_of_a_command_that_removes_files() {
+    let project = super::services::project("");
+    let commands: Vec<&str> = REMOVES.iter().chain(REMOVES_NOT).copied().collect();
+    let options = "[{'optionId': 'n', 'name': 'No', 'kind': 'reject_once'}, {'optionId': 'y', 'name': 'Yes', 'kind': 'allow_once'}]";
+    let program = format!(
+        "for n, command in enumerate({}):\n    call(f'c{{n}}', title='run', kind='execute', rawInput={{'command': command}})\n    get('session/request_permission', toolCall={{'toolCallId': f'c{{n}}'}}, options={options})\n    update('tool_call_update', toolCallId=f'c{{n}}', status='failed')",
+        serde_json::to_string(&commands).unwrap()
+    );
+    super::services::case(&project, &[&program], "interaction: {use: no-deletes}");
+    let (trace, _) = super::services::run(&project, &[]);
+    let answers = of_type(&trace, "permission_response");
+    assert_eq!(answers.len(), commands.len());
+    for (number, (command, answer)) in commands.iter().zip(answers).enumerate() {
+        let wanted = if number < REMOVES.len() { "rejected" } else { "allowed" };
+        assert_eq!(answer["outcome"], wanted, "{command}");
+    }
+}
+
 /// Runs the program on a terminal of its own, and types an answer to each question.
 const AT_A_TERMINAL: &str = r#"
 import os, pty, re, select, sys, time
@@ -438,6 +602,51 @@ fn arguments_beside_a_command_are_part_of_what_is_forbidden_and_ruled_on() {
             assert_eq!(result["verdict"], verdict, "{input} {forbid}: {}", result["grades"]);
             assert_eq!(of_type(&trace, "permission_response")[0]["outcome"], answer, "{input}");
         }
+    }
+}
+
+#[test]
+fn a_request_names_its_call_by_an_id_that_holds_a_secret() {
+    let project = super::services::project("env: {set: {CALL_TOKEN: toolcall}}");
+    let options = "options=[{'optionId': 'y', 'name': 'Yes', 'kind': 'allow_once'}]";
+    let program = format!(
+        "call('toolcall_1', title='write', kind='edit', rawInput={{'path': 'a.txt'}})\n\
+         get('session/request_permission', toolCall={{'toolCallId': 'toolcall_1'}}, {options})"
+    );
+    super::services::case(&project, &[&program], "graders: [{permissions: {allowed: [{kind: edit}]}}]");
+    let (trace, result) = super::services::run(&project, &[]);
+    assert_eq!(result["verdict"], "pass", "{result}");
+    let request = of_type(&trace, "permission_request")[0];
+    assert_eq!(request["call"], "[redacted:CALL_TOKEN]_1");
+}
+
+/// Two files, each of which is written with permission.
+const TWO_FILES: &str = "\
+steps:
+  - write: {path: a.txt, text: a, ask: true}
+  - write: {path: b.txt, text: b, ask: true}
+  - say: done
+";
+
+#[test]
+fn after_an_answer_for_always_a_missing_request_shows_nothing() {
+    for (answer, requests, verdict) in [("allow-once", 2, "fail"), ("allow-always", 1, "ungraded")] {
+        let project = Project::new();
+        let rules = format!(
+            "{{rules: [{{when: {{path: a.txt}}, answer: {answer}}}, {{when: {{path: b.txt}}, answer: reject-once}}]}}"
+        );
+        let graders =
+            "graders: [{permissions: {not-asked: [{path: b.txt}]}}, {expr: {cel: metrics.permissions.requested <= 1}}]";
+        project.case("a", &format!("interaction: {{scripted: {rules}}}\n{graders}"), TWO_FILES);
+        project.evals(&["run"]);
+        assert_eq!(responses(&project).len(), requests, "{answer}");
+        let result = project.result("a/demo/default/1");
+        assert_eq!(result["metrics"]["permissions"]["requested"], requests);
+        for grade in result["grades"].as_array().unwrap() {
+            let outcome = if verdict == "fail" { "scored" } else { "ungraded" };
+            assert_eq!(grade["outcome"], outcome, "{answer}: {grade}");
+        }
+        assert_eq!(result["verdict"], verdict, "{answer}: {result}");
     }
 }
 

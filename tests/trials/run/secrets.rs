@@ -174,6 +174,46 @@ fn what_mcp_servers_are_given_is_masked() {
 }
 
 #[test]
+fn the_password_of_a_proxy_is_masked_and_its_host_stays() {
+    let mut project = Project::new();
+    project.env("HTTPS_PROXY", "http://bob:proxy-secret-0451@127.0.0.1:1");
+    project.env("all_proxy", "bob:other-secret-0451@127.0.0.1:1");
+    project.case("a", "", "steps: [{run: {command: 'env; env > a.txt; env >&2'}}]");
+    let ran = project.evals(&["run", "--keep-workspace", "always"]).exits(0);
+    for secret in ["proxy-secret-0451", "other-secret-0451"] {
+        nowhere(&project, &ran, secret);
+    }
+    let trace = project.trace("a/demo/default/1");
+    let seen = of_type(&trace, "tool_result")[0]["output"].as_str().unwrap();
+    for line in
+        ["HTTPS_PROXY=http://bob:[redacted:HTTPS_PROXY]@127.0.0.1:1", "all_proxy=bob:[redacted:all_proxy]@127.0.0.1:1"]
+    {
+        assert!(seen.contains(line), "{seen}");
+    }
+}
+
+#[test]
+fn what_mcp_servers_get_in_urls_and_arguments_is_masked() {
+    let secrets = ["word-secret-0451", "same-secret-0451", "head-secret-0451", "url-secret-0451", "query-secret-0451"];
+    let project = spoken("", &format!("say('I saw {}')", secrets.join(" and ")));
+    let servers = "env: {DATABASE_URL: 'postgres://me:pw-1@db/x'}
+mcp-servers:
+- {name: x, command: /bin/true, args: [--token, word-secret-0451, --api-key=same-secret-0451, --header, 'Authorization: Bearer head-secret-0451']}
+- {name: y, type: http, url: 'http://me:url-secret-0451@localhost/?api_key=query-secret-0451'}";
+    project.case("a", servers, "");
+    let ran = project.evals(&["run", "--harness", "mine"]).exits(0);
+    for secret in secrets {
+        nowhere(&project, &ran, secret);
+    }
+    let marks = ["token", "api-key", "Authorization", "url", "url"].map(|name| format!("[redacted:{name}]"));
+    assert_eq!(said(&project), format!("I saw {}", marks.join(" and ")));
+    let wire = project.of_trial("a/mine/default/1", "wire.jsonl");
+    assert!(wire.contains("http://me:[redacted:url]@localhost/?api_key=[redacted:url]"), "{wire}");
+    // A password that is too short to mask is a warning, like every other secret.
+    assert!(project.result("a/mine/default/1")["warnings"].to_string().contains("DATABASE_URL"));
+}
+
+#[test]
 fn a_setup_command_that_fails_tells_no_secret() {
     let project = Project::new();
     let keys = "env: {CASE_API_KEY: case-secret-0451}\nworkspace: {setup: ['echo $CASE_API_KEY; exit 1']}";
