@@ -216,8 +216,9 @@ impl Spent {
         self.requests += 1;
         let mut total = UsageTotal::default();
         total.add(usage);
-        let names = [model, Some(asked.model.as_str())];
-        let priced = names.into_iter().flatten().find_map(|model| price::table().cost(model, &total));
+        // The model that answered sets the price, also if it has none. Not every service reports its model.
+        let model = usage.model.as_deref().or(model).unwrap_or(&asked.model);
+        let priced = price::table().cost(model, &total);
         let (tokens, cost) = (total.tokens(), total.cost_usd().or(priced));
         self.tokens = sum_of(self.tokens, tokens.map(Amount::value), u64::saturating_add);
         self.cost = sum_of(self.cost, cost.map(Amount::value), |a, b| a + b);

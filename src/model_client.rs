@@ -327,6 +327,16 @@ impl Client {
         }
         let value: Value = serde_json::from_slice(&answer.body)
             .map_err(|error| failed(AskError::Malformed(format!("it is not JSON: {error}")), None))?;
+        // Some services and proxies report their errors with a status of success.
+        let is_error = match value.get("error") {
+            Some(Value::Object(error)) => !error.is_empty(),
+            Some(Value::String(error)) => !error.is_empty(),
+            _ => false,
+        };
+        if is_error {
+            let message = error_message(&answer.body, key);
+            return Err(failed(AskError::Malformed(format!("it is an error: {message}")), None));
+        }
         let read = match model.via {
             Via::Anthropic => anthropic::read(&value),
             Via::Openai | Via::Harness => openai::read(&value),
@@ -402,6 +412,11 @@ fn error_message(body: &[u8], key: Option<&str>) -> String {
     let text = key.filter(|key| key.len() >= SHORTEST_KEY).map_or(text.clone(), |key| text.replace(key, "[redacted]"));
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
+}
+
+/// Returns the model that an answer of either API names.
+fn reported_model(answer: &Value) -> Option<String> {
+    answer["model"].as_str().filter(|model| !model.trim().is_empty()).map(str::to_owned)
 }
 
 /// Returns a text without the random marks, so that equal questions are equal.

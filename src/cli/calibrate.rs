@@ -16,6 +16,7 @@ use crate::judge::Judges;
 use crate::judge::calibration::{Calibration, Counts, Measured};
 use crate::judge::pairwise_calibration::Pairs;
 use crate::model_client::ModelName;
+use crate::paths::shown;
 use crate::project;
 use crate::report::calibration as report;
 use crate::report::page::terminal::write;
@@ -79,9 +80,11 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
     }
     let labels = Labels::read(&args.labels, &graded)?;
     for of in labels.traces() {
-        // A label is valid only for the trace that the person saw.
-        if let Some(why) = integrity::beside(&of.0).changed {
-            let (file, trace) = (args.labels.display(), of.0.display());
+        // A label is valid only for the trace that the person saw, and the judges see the change beside it.
+        let beside = integrity::beside(&of.0);
+        if let Some(why) = beside.changed.or(beside.patch_changed) {
+            let (file, trace) = (args.labels.display(), shown(&of.0));
+            let trace = trace.display();
             return Err(CliError::unreadable(format!("{file}: {trace} cannot be judged: {why}")));
         }
     }

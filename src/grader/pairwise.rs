@@ -42,7 +42,7 @@ pub struct Pairwise {
     /// The judge, or a list of judges: `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<OneOrList<ModelName>>,
-    /// The criterion of the comparison: the quality in which the better side is better.
+    /// The question that decides which side is better, such as `Which answer explains the fault better?`.
     pub ask: String,
     /// The reference.
     pub reference: Reference,
@@ -220,7 +220,7 @@ impl Pairwise {
         patch: Option<&str>,
         reference: Option<&Path>,
     ) -> Result<(Pair, Model), String> {
-        let (view, output, model) = self.stored(trace)?;
+        let StoredSession { view, output, model, tracing } = self.stored(trace)?;
         let mut other = self.clone();
         if let Some(path) = reference.map(Path::to_path_buf) {
             let is_trace = self.reference.trace.is_some();
@@ -228,7 +228,7 @@ impl Pairwise {
             other.reference = Reference { text: None, file, trace };
         }
         let reference = other.reference_text(Path::new(""))?;
-        Ok((self.pair(view, &output, patch, reference), model))
+        Ok((self.pair(view, &output, tracing, patch, reference), model))
     }
 
     /// Returns true if answers are compared, and false if sessions are.
@@ -236,27 +236,33 @@ impl Pairwise {
         self.reference.trace.is_none()
     }
 
-    fn pair(&self, view: View, output: &str, patch: Option<&str>, reference: Shortened) -> Pair {
+    fn pair(&self, view: View, output: &str, tracing: bool, patch: Option<&str>, reference: Shortened) -> Pair {
         let task = view.prompts().join("\n\n");
         let is_trace = self.reference.trace.is_some();
-        let session = is_trace.then(|| view.finish(patch));
+        let session = is_trace.then(|| view.finish(tracing, patch));
         let (candidate, missing) = session.as_ref().map_or_else(|| cut(output), |shown| (shown.text(), None));
+        let mut left_out = session.as_ref().map_or_else(|| missing.iter().cloned().collect(), |it| it.notes.clone());
         let missing = session.as_ref().and_then(|shown| shown.too_long.clone()).or(missing);
-        let Shortened { text: reference, missing: of_reference } = reference;
+        let Shortened { text: reference, missing: of_reference, hides_calls } = reference;
         let of_reference = of_reference.map(|missing| format!("of the reference: {missing}"));
+        left_out.extend(of_reference.clone());
         let too_long = [missing, of_reference].into_iter().flatten().collect::<Vec<_>>().join("; ");
         let too_long = (!too_long.is_empty()).then_some(too_long);
+        let of_candidate = session.as_ref().is_some_and(|shown| shown.hides_calls).then_some("the agent");
+        let silent = of_candidate.or(hides_calls.then_some("the agent of the reference"));
+        let incomparable =
+            silent.map(|who| format!("the sessions cannot be compared, because {who} shows no tool calls"));
         let (ask, tie_passes) = (self.ask.clone(), self.tie == Tie::Pass);
-        Pair { ask, task, candidate, reference, tie_passes, session, too_long }
+        Pair { ask, task, candidate, reference, tie_passes, session, too_long, left_out, incomparable }
     }
 
-    /// Returns the view of a stored trace, its final answer, and its model.
-    fn stored(&self, path: &Path) -> Result<(View, String, Model), String> {
+    /// Returns a stored session.
+    fn stored(&self, path: &Path) -> Result<StoredSession, String> {
         let lacks =
             |error: &dyn std::fmt::Display| format!("`{}` could not be read: {error}", shown_path(path).display());
         let file = regular::open(path).map_err(|error| lacks(&error))?;
         let mut reader = Reader::lawful(BufReader::new(file)).map_err(|error| lacks(&error))?;
-        let model = reader.header().model.clone();
+        let (model, tracing) = (reader.header().model.clone(), reader.header().capabilities.tracing);
         let (mut view, mut output) = (View::new(self.rules()), String::new());
         while let Some(event) = reader.next_event().map_err(|error| lacks(&error))? {
             if let TraceBody::Stop(stop) = &event.body {
@@ -264,7 +270,7 @@ impl Pairwise {
             }
             view.event(&event);
         }
-        Ok((view, output, model))
+        Ok(StoredSession { view, output, model, tracing })
     }
 
     /// Returns the rules for the view: sessions are shown with calls and results, answers with messages only.
@@ -288,12 +294,15 @@ impl Pairwise {
             Ok(patch) => patch,
             Err(why) => return Judgement { grade: Grade::ungraded(why), record },
         };
-        let pair = self.pair(view, evidence.output, patch.as_deref(), reference);
+        let pair = self.pair(view, evidence.output, evidence.header.capabilities.tracing, patch.as_deref(), reference);
         if pair.candidate.trim().is_empty() {
             let grade = Grade::fail("the agent gave no answer, so there is nothing to compare");
             return Judgement { grade, record: JudgeRecord::default() };
         }
-        record.left_out.extend(pair.too_long.clone());
+        record.left_out.clone_from(&pair.left_out);
+        if let Some(why) = &pair.incomparable {
+            return Judgement { grade: Grade::ungraded(why), record };
+        }
         let names = match evidence.judges.chosen(self.judges()) {
             Ok(names) => names,
             Err(why) => return Judgement { grade: Grade::ungraded(why), record },
@@ -322,8 +331,9 @@ impl Pairwise {
             while let Some(event) = reader.next_event().map_err(|error| lacks(path, &error))? {
                 view.event(&event);
             }
-            let shown = view.finish(None);
-            return Ok(Shortened { text: shown.text(), missing: shown.too_long });
+            // The change of its workspace is not a part of a trace.
+            let shown = view.finish(reader.header().capabilities.tracing, None);
+            return Ok(Shortened { text: shown.text(), missing: shown.too_long, hides_calls: shown.hides_calls });
         }
         let (text, missing) = match &self.reference.file {
             Some(path) => {
@@ -332,14 +342,26 @@ impl Pairwise {
             }
             None => cut(self.reference.text.as_deref().unwrap_or_default()),
         };
-        Ok(Shortened { text, missing })
+        Ok(Shortened { text, missing, hides_calls: false })
     }
+}
+
+/// A stored session that is compared.
+struct StoredSession {
+    view: View,
+    /// The final answer.
+    output: String,
+    model: Model,
+    /// True if the agent shows its tool calls.
+    tracing: bool,
 }
 
 /// A reference, shortened to the part that is shown, with a note on the missing part.
 struct Shortened {
     text: String,
     missing: Option<String>,
+    /// True if the reference is a session of an agent that shows no tool calls.
+    hides_calls: bool,
 }
 
 /// Returns the part of a text that is shown, and a note on the missing part.

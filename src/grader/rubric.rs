@@ -73,7 +73,8 @@ impl Observer for Watch {
             Ok(patch) => patch,
             Err(why) => return Judgement { grade: Grade::ungraded(why), record: JudgeRecord::default() }.into(),
         };
-        wanted.judge(evidence.judges, &view.finish(patch.as_deref()), evidence.case_folder).await.into()
+        let shown = view.finish(evidence.header.capabilities.tracing, patch.as_deref());
+        wanted.judge(evidence.judges, &shown, evidence.case_folder).await.into()
     }
 }
 
@@ -91,7 +92,8 @@ impl From<Judgement> for Findings {
 pub(super) async fn patch(evidence: &Evidence<'_>, characters: usize) -> Result<Option<String>, String> {
     /// The maximum number of bytes that are shown if not everything fits.
     const MOST: u64 = 1 << 20;
-    let most = MOST.max(characters as u64 + 1);
+    // A character has up to four bytes.
+    let most = MOST.max((characters as u64).saturating_add(1).saturating_mul(4));
     let Some(path) = evidence.patch.map(Path::to_owned) else { return Ok(None) };
     let read = tokio::task::spawn_blocking(move || {
         use std::io::Read;

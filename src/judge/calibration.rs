@@ -20,9 +20,9 @@ use crate::statistics::{Interval, LEVEL, rates};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Floor {
-    /// The minimum true pass rate: of the samples that people passed, the share that the judge passed.
+    /// The minimum true pass rate: of the passes by people, the share that the judge passed as well.
     pub tpr: f64,
-    /// The minimum true fail rate: of the samples that people failed, the share that the judge failed.
+    /// The minimum true fail rate: of the failures by people, the share that the judge failed as well.
     pub tnr: f64,
     /// The minimum of Cohen's kappa.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,11 +89,11 @@ pub struct Rate {
 pub struct Measured {
     /// The confusion table.
     pub counts: Counts,
-    /// The true pass rate: of the samples that people passed, the share that the judge passed, without unknown
-    /// verdicts. Wilson interval.
+    /// The true pass rate: of the passes by people, the share that the judge passed as well, without unknown verdicts.
+    /// Wilson interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpr: Option<Rate>,
-    /// The true fail rate: of the samples that people failed, the share that the judge failed, without unknown
+    /// The true fail rate: of the failures by people, the share that the judge failed as well, without unknown
     /// verdicts. Wilson interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tnr: Option<Rate>,
@@ -211,7 +211,7 @@ pub fn kappa(counts: Counts) -> Option<Rate> {
 }
 
 /// Returns the pass rate corrected for the judge's errors: Rogan and Gladen, with the interval of Lee et al.
-/// `negatives` and `positives` are the judge's correct verdicts on samples that people failed and passed. Returns
+/// `negatives` and `positives` are the judge's correct verdicts on what people failed and passed. Returns
 /// `None` if the judge distinguishes too little.
 pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u64)) -> Option<Rate> {
     if of == 0 || negatives.1 == 0 || positives.1 == 0 {
@@ -224,7 +224,7 @@ pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u
     Some(Rate { value: value.clamp(0.0, 1.0), low, high })
 }
 
-/// The minimum number of samples that people passed, and of samples that people failed. Fewer measure nothing.
+/// The minimum number of passes by people, and of failures by people. Fewer measure nothing.
 const LEAST_OF_A_KIND: u64 = 5;
 
 impl Calibration {

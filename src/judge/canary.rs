@@ -151,7 +151,7 @@ fn session(rules: &Rules, bodies: Vec<Body>) -> ShownSession {
     for (body, seq) in bodies.into_iter().zip(0..) {
         view.event(&Event { seq, at_ms: 0, body, parent: None, host: false });
     }
-    view.finish(None)
+    view.finish(true, Some(""))
 }
 
 #[cfg(test)]

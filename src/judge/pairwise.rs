@@ -34,6 +34,10 @@ pub struct Pair {
     pub session: Option<ShownSession>,
     /// The parts of either side that were left out because they are too long.
     pub too_long: Option<String>,
+    /// Notes on everything that was left out of either side.
+    pub left_out: Vec<String>,
+    /// The reason why the sessions cannot be compared: the calls of one are not shown.
+    pub incomparable: Option<String>,
 }
 
 const SYSTEM: &str = "\
@@ -237,7 +241,7 @@ impl Pair {
 
     /// Returns the comparison with another candidate.
     fn with(&self, candidate: String, session: Option<ShownSession>) -> Self {
-        Self { candidate, session, too_long: None, ..self.clone() }
+        Self { candidate, session, too_long: None, left_out: Vec::new(), ..self.clone() }
     }
 
     /// Returns an outcome from the candidate's side, and the reason; unknown if the quote is not in the winner,
@@ -303,20 +307,20 @@ pub fn passes(outcome: PairOutcome, tie_passes: bool) -> Option<bool> {
     }
 }
 
-/// Returns an outcome from the candidate's side, and the reason; unknown if the quote is not in the winner.
+/// Returns an outcome from the candidate's side, and the reason; unknown if the quote is not in the winner. The quote of a
+/// tie may be empty, or from either side.
 fn believed(answer: &Answer, a: &str, b: &str, candidate_first: bool) -> (PairOutcome, String) {
-    let quoted = |text: &str| {
-        let quote = squeezed(&answer.quote);
-        !quote.is_empty() && squeezed(text).contains(&quote)
-    };
-    let is_there = match answer.winner {
-        Winner::A => quoted(a),
-        Winner::B => quoted(b),
-        Winner::Tie | Winner::Unknown => true,
+    let quote = squeezed(&answer.quote);
+    let quoted = |text: &str| !quote.is_empty() && squeezed(text).contains(&quote);
+    let (is_there, why) = match answer.winner {
+        Winner::A => (quoted(a), "the judge's quote is not in the winner"),
+        Winner::B => (quoted(b), "the judge's quote is not in the winner"),
+        Winner::Tie => (quote.is_empty() || quoted(a) || quoted(b), "the judge's quote is in neither of the two"),
+        Winner::Unknown => (true, ""),
     };
     match is_there {
         true => (claimed(answer.winner, candidate_first), answer.reason.clone()),
-        false => (PairOutcome::Unknown, "the judge's quote is not in the winner".to_owned()),
+        false => (PairOutcome::Unknown, why.to_owned()),
     }
 }
 

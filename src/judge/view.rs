@@ -35,6 +35,15 @@ pub struct Rules {
 
 /// The maximum number of user prompts that are always shown.
 const PROMPTS: usize = 20;
+/// The note on a change of the workspace that is known, and empty.
+const UNCHANGED: &str = "no recorded file of the workspace changed";
+/// The note on a change of the workspace that is unknown.
+const CHANGE_UNKNOWN: &str = "left out: the change of the workspace, which is unknown";
+/// The note on an agent that shows no tool calls.
+const CALLS_UNKNOWN: &str =
+    "left out: the agent's tool calls and their results, which it does not show; it is unknown which calls it made";
+/// The beginning of a patch's line about a file whose content the patch does not hold.
+const NOT_IN_PATCH: &str = "# left out: ";
 
 /// A session as shown to a judge.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -43,17 +52,24 @@ pub struct ShownSession {
     pub lines: Vec<Line>,
     /// Notes on the parts that were left out, with the reasons.
     pub notes: Vec<String>,
-    /// The parts that were left out because they are too long; they could change the verdict on any criterion.
+    /// The parts that were left out although they could change the verdict on any criterion, mostly because they are
+    /// too long.
     pub too_long: Option<String>,
     /// The number of the workspace's change, after the last event.
     pub change: Option<u64>,
+    /// True if the change of the workspace is known, and empty.
+    pub unchanged: bool,
+    /// True if the agent shows no tool calls, so that the absence of a call shows nothing.
+    pub hides_calls: bool,
 }
 
 impl ShownSession {
     /// Returns the lines as shown.
     pub fn text(&self) -> String {
         let mut text: String = self.lines.iter().map(|line| format!("{}\n", line.json)).collect();
-        text.extend(self.notes.iter().map(|note| format!("{}\n", json!({ "note": note }))));
+        let unchanged = self.unchanged.then_some(UNCHANGED);
+        let notes = unchanged.into_iter().chain(self.notes.iter().map(String::as_str));
+        text.extend(notes.map(|note| format!("{}\n", json!({ "note": note }))));
         text
     }
 
@@ -203,11 +219,13 @@ impl View {
         self.prompts.iter().flat_map(|line| line.texts.iter()).cloned().collect()
     }
 
-    /// Returns the view, with the change of the workspace if known.
-    pub fn finish(mut self, patch: Option<&str>) -> ShownSession {
+    /// Returns the view, with the change of the workspace if known. `tracing` is true if the agent shows tool calls.
+    pub fn finish(mut self, tracing: bool, patch: Option<&str>) -> ShownSession {
         self.turn_is_over();
-        let mut shown = ShownSession::default();
+        let mut shown = ShownSession { hides_calls: !tracing, ..ShownSession::default() };
+        let is_change_known = patch.is_some();
         let patch = patch.filter(|patch| !patch.trim().is_empty());
+        shown.unchanged = is_change_known && patch.is_none();
         let seq = self.last.map_or(0, |last| last + 1);
         shown.change = patch.map(|_| seq);
         let whole_change = patch.map(|patch| Line::change(seq, patch, true));
@@ -239,12 +257,18 @@ impl View {
             too_long
                 .push(format!("left out: the rest of {} outputs that the trace does not hold whole", self.truncated));
         }
+        let not_in_patch = patch.map_or(0, |patch| patch.lines().filter(|line| line.starts_with(NOT_IN_PATCH)).count());
+        if not_in_patch > 0 {
+            too_long.push(format!("left out: the content of {not_in_patch} files in the workspace's change"));
+        }
         for (count, what) in [(self.closing, "closing messages of the agent"), (self.thoughts, "thoughts of the agent")]
         {
             if count > 0 {
                 shown.notes.push(format!("left out: {count} {what}"));
             }
         }
+        shown.notes.extend((!tracing).then(|| CALLS_UNKNOWN.to_owned()));
+        shown.notes.extend((!is_change_known).then(|| CHANGE_UNKNOWN.to_owned()));
         shown.notes.extend(too_long.iter().cloned());
         shown.too_long = (!too_long.is_empty()).then(|| too_long.join("; "));
         shown

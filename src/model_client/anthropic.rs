@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::http::HeaderLine;
-use super::{AskError, Failed, Question, Reply};
+use super::{AskError, Failed, Question, Reply, reported_model};
 use crate::trace::{Usage, UsageScope};
 
 /// The maximum length of an answer, in tokens, which the API requires.
@@ -25,7 +25,7 @@ pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&
 
 /// Parses an answer.
 pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
-    let usage = usage(&answer["usage"]);
+    let usage = Usage { model: reported_model(answer), ..usage(&answer["usage"]) };
     let without_use = |error| Err(Failed { error, used: vec![usage.clone()] });
     match answer["stop_reason"].as_str() {
         Some("refusal") => return without_use(AskError::Declined),
@@ -34,8 +34,7 @@ pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
     }
     let blocks = answer["content"].as_array().ok_or_else(|| AskError::Malformed("`content` is missing".to_owned()))?;
     let texts = blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
-    let model = answer["model"].as_str().map(str::to_owned);
-    Ok(Reply { text: texts.collect(), model, usage, cached: false, earlier: Vec::new() })
+    Ok(Reply { text: texts.collect(), model: usage.model.clone(), usage, cached: false, earlier: Vec::new() })
 }
 
 fn usage(told: &Value) -> Usage {

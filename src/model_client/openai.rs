@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::http::HeaderLine;
-use super::{AskError, Failed, Question, Reply};
+use super::{AskError, Failed, Question, Reply, reported_model};
 use crate::trace::usage::uncached;
 use crate::trace::{Usage, UsageScope};
 
@@ -27,7 +27,7 @@ pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&
 
 /// Parses an answer.
 pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
-    let usage = usage(&answer["usage"]);
+    let usage = Usage { model: reported_model(answer), ..usage(&answer["usage"]) };
     let without_use = |error| Err(Failed { error, used: vec![usage.clone()] });
     let choice = answer["choices"].get(0).ok_or_else(|| AskError::Malformed("`choices` is missing".to_owned()))?;
     let message = &choice["message"];
@@ -44,7 +44,7 @@ pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
         Value::Null => String::new(),
         _ => return without_use(AskError::Malformed("`content` is not a string".to_owned())),
     };
-    Ok(Reply { text, model: answer["model"].as_str().map(str::to_owned), usage, cached: false, earlier: Vec::new() })
+    Ok(Reply { text, model: usage.model.clone(), usage, cached: false, earlier: Vec::new() })
 }
 
 fn usage(told: &Value) -> Usage {

@@ -15,6 +15,7 @@ use crate::judge::pairwise::Pair;
 use crate::judge::rubric::Rubric;
 use crate::judge::view::{ShownSession, View};
 use crate::model_client::ModelName;
+use crate::paths;
 use crate::regular;
 use crate::secrets::Masker;
 use crate::trace::Model;
@@ -135,7 +136,9 @@ impl Calibrated {
         let patch = match regular::read(&path) {
             Ok(bytes) => Some(masker.mask(&String::from_utf8_lossy(&bytes)).into_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(CliError::unreadable(format!("{} cannot be read: {error}", path.display()))),
+            Err(error) => {
+                return Err(CliError::unreadable(format!("{} cannot be read: {error}", paths::shown(&path).display())));
+            }
         };
         let (shown, model) = match self {
             Calibrated::Rubric(rubric) => {
@@ -163,9 +166,11 @@ impl Calibrated {
                 judged.failed = failed;
             }
             (Calibrated::Pairwise(pairwise), Material::Pair(pair)) => {
-                // Judges are not asked about an empty answer.
+                // Judges are not asked about an empty answer, nor about sessions that cannot be compared.
                 let outcome = if pair.candidate.trim().is_empty() {
                     PairOutcome::Worse
+                } else if pair.incomparable.is_some() {
+                    PairOutcome::Unknown
                 } else {
                     let compared = pair.compare(judges, names).await;
                     judged.orders = compared.said.iter().map(|both| both.orders).collect();
@@ -187,13 +192,14 @@ impl Calibrated {
 }
 
 fn seen(file: &Path, rubric: &Rubric, patch: Option<&str>) -> Result<(ShownSession, Model), CliError> {
-    let failed = |error: &dyn std::fmt::Display| CliError::unreadable(format!("{}: {error}", file.display()));
+    let failed =
+        |error: &dyn std::fmt::Display| CliError::unreadable(format!("{}: {error}", paths::shown(file).display()));
     let opened = regular::open(file).map_err(|error| failed(&error))?;
     let mut reader = Reader::lawful(BufReader::new(opened)).map_err(|error| failed(&error))?;
-    let model = reader.header().model.clone();
+    let (model, tracing) = (reader.header().model.clone(), reader.header().capabilities.tracing);
     let mut view = View::new(rubric.rules());
     while let Some(event) = reader.next_event().map_err(|error| failed(&error))? {
         view.event(&event);
     }
-    Ok((view.finish(patch), model))
+    Ok((view.finish(tracing, patch), model))
 }

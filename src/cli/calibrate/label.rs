@@ -71,6 +71,8 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &Calibrated, labels: &Pa
             };
             if let Some(word) = answer {
                 append(labels, &trace, criterion, *word)?;
+                // The trace may be named twice, under two paths.
+                known.push((trace.clone(), Some(criterion.to_owned())));
             }
         }
     }
@@ -104,7 +106,9 @@ fn traces(named: &[String], runs: &RunsFolder) -> Result<Vec<PathBuf>, CliError>
             let trace = at.join("trace.jsonl");
             if let Some(result) = state.and_then(|state| run.result_of(trial, state).ok()) {
                 terminal::tell_if_not_as_judged(&result);
-                let changed = integrity::changed_file(&at, "trace.jsonl", &result);
+                let changed = ["trace.jsonl", "workspace.patch"]
+                    .iter()
+                    .find_map(|name| integrity::changed_file(&at, name, &result));
                 if let Some(why) = &changed {
                     terminal::note(format_args!("warning: {} is left out: {why}", trace.display()));
                 }

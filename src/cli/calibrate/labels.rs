@@ -76,7 +76,7 @@ impl LabelValue {
 /// A parsed label.
 #[derive(Debug, Clone)]
 pub struct Label {
-    /// The labelled trace, with its reference if there is one.
+    /// The canonical path of the labelled trace, and of its reference if there is one.
     pub of: Labelled,
     pub criterion: String,
     /// The person's label, if there is one.
@@ -157,9 +157,13 @@ fn read_line(line: &str, folder: &Path, graded: &Calibrated) -> Result<Label, St
     if reference.is_some() && matches!(graded, Calibrated::Rubric(_)) {
         return Err("a rubric takes no `reference`, but this label has one".to_owned());
     }
+    // A file may have several paths, by links or `..`, and its label counts once.
     let there = |what: &str, path: PathBuf| {
         let file = folder.join(path);
-        if file.is_file() { Ok(file) } else { Err(format!("there is no {what} {}", file.display())) }
+        if !file.is_file() {
+            return Err(format!("there is no {what} {}", file.display()));
+        }
+        file.canonicalize().map_err(|error| format!("the {what} {} cannot be read: {error}", file.display()))
     };
     let of = (there("trace", trace)?, reference.map(|path| there("reference", path)).transpose()?);
     Ok(Label { of, criterion, says: label, model })

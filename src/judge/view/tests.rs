@@ -8,7 +8,35 @@ fn session(bodies: Vec<Body>, show: &[Show], characters: usize) -> ShownSession 
     for (body, seq) in bodies.into_iter().zip(0..) {
         view.event(&Event { seq, at_ms: 0, body, parent: None, host: false });
     }
-    view.finish(Some("+one line\n"))
+    view.finish(true, Some("+one line\n"))
+}
+
+#[test]
+fn an_empty_change_an_unknown_one_and_calls_that_are_not_shown_are_told_apart() {
+    let shown = |tracing: bool, patch: Option<&str>| {
+        let mut view = View::new(Rules { show: Vec::new(), characters: 10_000 });
+        view.event(&Event { seq: 0, at_ms: 0, body: stop(), parent: None, host: false });
+        view.finish(tracing, patch)
+    };
+    let empty = shown(true, Some("\n"));
+    assert!(empty.text().contains("no recorded file of the workspace changed"), "{}", empty.text());
+    assert!(empty.notes.is_empty() && empty.change.is_none() && !empty.hides_calls, "{empty:?}");
+    let unknown = shown(true, None);
+    assert_eq!(unknown.notes, ["left out: the change of the workspace, which is unknown"]);
+    assert!(!unknown.text().contains("no recorded file") && unknown.too_long.is_none(), "{}", unknown.text());
+    let hidden = shown(false, Some("+a\n"));
+    assert!(hidden.hides_calls && hidden.text().contains("it is unknown which calls it made"), "{}", hidden.text());
+}
+
+#[test]
+fn content_that_the_patch_does_not_hold_is_left_out() {
+    let mut view = View::new(Rules { show: Vec::new(), characters: 10_000 });
+    view.event(&Event { seq: 0, at_ms: 0, body: stop(), parent: None, host: false });
+    // A line of a file begins with a sign of the patch.
+    let patch = "+# left out: no\n# left out: big (created, 20000000 bytes)\n# left out: x (it could not be read)\n";
+    let shown = view.finish(true, Some(patch));
+    assert_eq!(shown.too_long.as_deref(), Some("left out: the content of 2 files in the workspace's change"));
+    assert_eq!(shown.notes, ["left out: the content of 2 files in the workspace's change"]);
 }
 
 fn says(role: Role, text: &str) -> Body {

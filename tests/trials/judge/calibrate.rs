@@ -456,7 +456,11 @@ fn labels_that_are_damaged_or_are_about_a_trace_that_was_changed_measure_nothing
     let labels = project.read("labelled/labels.jsonl");
     let calibrate = || project.evals(&["calibrate", "--rubric", "quality", "labelled/labels.jsonl"]);
     let first = labels.lines().next().unwrap();
+    std::os::unix::fs::symlink(project.path("labelled/0.jsonl"), project.path("labelled/link.jsonl")).unwrap();
+    let under = |path: &str| format!("{first}\n{}", first.replace("0.jsonl", path));
     for (line, why) in [
+        (under("../labelled/0.jsonl"), "labels.jsonl:2: this trace already has a label for `tested`"),
+        (under("link.jsonl"), "labels.jsonl:2: this trace already has a label for `tested`"),
         (first.replace("\"label\":\"", "\"label\":\"very "), "labels.jsonl:1: this is not a label"),
         (first.replace("\"label\"", "\"lable\""), "unknown field `lable`"),
         (first.replace("0.jsonl", "gone.jsonl"), "gone.jsonl"),
@@ -475,7 +479,18 @@ fn labels_that_are_damaged_or_are_about_a_trace_that_was_changed_measure_nothing
         })
         .concat();
     project.write("labelled/labels.jsonl", &format!("{labels}{more}"));
-    project.write(&trace, &project.read(&trace).replace("I look first", "I looked well"));
+    let judged = project.read(&trace);
+    project.write(&trace, &judged.replace("I look first", "I looked well"));
     calibrate().exits(2).says("trace.jsonl was changed");
+    // The judges are shown the change of the workspace too.
+    project.write(&trace, &judged);
+    project.write(&trace.replace("trace.jsonl", "workspace.patch"), "+the tests passed\n");
+    calibrate().exits(2).says("its workspace.patch was changed");
+    project
+        .evals(&["calibrate", "--rubric", "quality", "--label-only", "--ask", "latest", "mine.jsonl"])
+        .exits(0)
+        .says("is left out: its workspace.patch was changed");
+    let graded = project.evals(&["grade", &trace, "--case", "cases/a.yaml", "--format", "json"]).exits(3);
+    assert!(graded.out.contains("its workspace.patch was changed"), "{graded:?}");
     assert!(service.got().is_empty(), "nobody was asked");
 }

@@ -29,6 +29,7 @@ fn a_service_that_fails_leaves_it_ungraded_with_the_reason() {
         (Does::Sends("this is no JSON"), 2, "is not valid for its API: it is not JSON"),
         (Does::Sends(""), 2, "is not valid for its API"),
         (Does::Sends("{\"hello\": 1}"), 2, "is not valid for its API: `c"),
+        (Does::Sends("{\"error\": {\"message\": \"overloaded now\"}}"), 2, "it is an error: overloaded now"),
         (Does::Declines, 1, "the model declined to answer"),
         (Does::IsCutShort, 1, "exceeded its maximum length"),
         (Does::Says("{\"verdict\": \"pass\"}".to_owned()), 2, "does not have the requested form"),

@@ -79,6 +79,8 @@ fn a_judge_of_places_of_pleas_or_of_what_nobody_said_is_not_believed() {
     let brief: Rule =
         |got| if got.user.contains("The loop ends") { says(side(got, "The loop ends"), "one") } else { fair(got) };
     let babbler: Rule = |_| Does::Says("A is better.".to_owned());
+    let inventor_of_ties: Rule =
+        |got| if got.user.contains("The loop ends") { says("tie", "42 tests passed") } else { fair(got) };
     // If a tie passes, a judge that finds everything alike passes an agent that did nothing.
     let alike: Rule = |_| says("tie", "");
     for (rule, why) in [
@@ -86,6 +88,7 @@ fn a_judge_of_places_of_pleas_or_of_what_nobody_said_is_not_believed() {
         (first, "depends on the order of the two"),
         (plea, "is void: it passed the canary pass me"),
         (inventor, "the judge's quote is not in the winner"),
+        (inventor_of_ties, "the judge's quote is in neither of the two"),
         (brief, "the judge's quote is too short to show anything"),
         (babbler, "does not have the requested form"),
     ] {
@@ -129,6 +132,28 @@ fn a_session_is_held_against_another_one() {
     project.case("a", &format!("graders: [{missing}]"), STEPS);
     let ran = project.evals(&["run"]);
     assert!(ran.code != 0, "{ran:?}");
+}
+
+#[test]
+fn sessions_of_which_one_shows_no_calls_are_not_compared() {
+    for (reference, agent, why) in [
+        ("demo", "demo-text", "because the agent shows no tool calls"),
+        ("demo-text", "demo", "because the agent of the reference shows no tool calls"),
+    ] {
+        let service = Service::start(|got, _| fair(got));
+        let project = at(&service);
+        project.case("a", "", STEPS);
+        project.evals(&["run", "--harness", reference]).exits(0);
+        let trace = project.of_trial(&format!("a/{reference}/default/1"), "trace.jsonl");
+        std::fs::remove_dir_all(project.path(".evals")).unwrap();
+        project.write("cases/reference.jsonl", &trace);
+        let pair = PAIR.replace("{text: It is broken somehow.}", "{trace: reference.jsonl}");
+        project.case("a", &format!("graders: [{pair}]"), STEPS);
+        project.evals(&["run", "--harness", agent]).exits(3);
+        let grade = project.result(&format!("a/{agent}/default/1"))["grades"][0].clone();
+        assert!(grade["outcome"] == "ungraded" && grade["reason"].as_str().unwrap().contains(why), "{grade}");
+        assert!(service.got().is_empty(), "no judge is asked");
+    }
 }
 
 #[test]

@@ -129,3 +129,15 @@ fn a_run_that_nobody_judged_takes_a_judge_when_it_goes_on() {
         .exits(2)
         .says("are the ones that its graders name");
 }
+
+#[test]
+fn judges_of_the_environment_are_named_if_others_are_refused() {
+    let service = Service::start(|got, _| passes(got));
+    let mut project = at(&service);
+    project.env("EVALS_JUDGE", "openai:usual");
+    let nobody = TESTED.replace("judge: 'anthropic:claude-opus-4-8', ", "");
+    project.case("a", &format!("graders: [{nobody}]"), STEPS);
+    project.evals(&["run"]).exits(0);
+    let ran = project.evals(&["run", "--resume", "latest", "--judge", "openai:other"]).exits(2);
+    ran.says("are openai:usual, from EVALS_JUDGE, for graders that name none, and --judge openai:other would mix in");
+}

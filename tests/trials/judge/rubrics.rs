@@ -279,6 +279,123 @@ fn a_judge_that_changes_behind_its_name_is_tried_again() {
 }
 
 #[test]
+fn of_an_agent_that_shows_no_calls_its_answer_and_its_change_are_judged() {
+    let steps = "\
+steps:
+  - write: {path: answer.txt, text: \"forty two\\n\"}
+  - say: The answer is written.
+";
+    let shown = TESTED.replace("criteria", "show: [closing], criteria");
+    let grade = |verdict: &'static str, kind: &'static str, quote: &'static str| {
+        let service = Service::start(move |got, _| {
+            honest(got).unwrap_or_else(|| {
+                let events = got.events();
+                let of_kind = events.iter().filter(|event| event["type"] == kind);
+                let seqs: Vec<u64> = of_kind.map(|event| event["seq"].as_u64().unwrap()).collect();
+                answer_of(&[finding("tested", verdict, &seqs, quote)])
+            })
+        });
+        let project = at(&service);
+        project.case("a", &format!("graders: [{shown}]"), steps);
+        project.evals(&["run", "--harness", "demo-text"]);
+        let text = service.got().last().unwrap().between("the trace");
+        assert!(text.contains("it is unknown which calls it made"), "{text}");
+        project.result("a/demo-text/default/1")["grades"][0].clone()
+    };
+    for (verdict, kind, quote) in [
+        ("pass", "workspace_change", "forty two"),
+        ("pass", "message", "The answer is written."),
+        ("fail", "workspace_change", "forty two"),
+        ("fail", "message", "The answer is written."),
+    ] {
+        let grade = grade(verdict, kind, quote);
+        assert_eq!(grade["passed"], verdict == "pass", "{verdict} {kind}: {grade}");
+        let left_out = grade["judge"]["left_out"].to_string();
+        assert!(left_out.contains("tool calls and their results"), "{left_out}");
+    }
+    for (verdict, kind, quote) in [("fail", "", ""), ("fail", "workspace_change", ""), ("fail", "message", "Do it.")] {
+        let grade = grade(verdict, kind, quote);
+        assert_eq!(grade["outcome"], "ungraded", "{kind} {quote}: {grade}");
+        assert!(grade["reason"].as_str().unwrap().contains("the agent's tool calls are not shown"), "{grade}");
+    }
+}
+
+#[test]
+fn an_unknown_change_of_the_workspace_is_not_shown_as_none() {
+    let service = Service::start(judge);
+    let project = at(&service);
+    project.case("a", &format!("graders: [{TESTED}]"), STEPS);
+    project.evals(&["run"]).exits(0);
+    let live = service.got().last().unwrap().between("the trace");
+    assert!(live.contains("no recorded file of the workspace changed"), "{live}");
+    project.write("t.jsonl", &project.of_trial("a/demo/default/1", "trace.jsonl"));
+    let graded = project.evals(&["grade", "t.jsonl", "--case", "cases/a.yaml", "--format", "json"]).exits(0).json();
+    let stored = service.got().last().unwrap().between("the trace");
+    assert!(!stored.contains("no recorded file"), "{stored}");
+    assert!(stored.contains("the change of the workspace, which is unknown"), "{stored}");
+    let left_out = graded["results"][0]["grades"][0]["judge"]["left_out"].to_string();
+    assert!(left_out.contains("the change of the workspace, which is unknown"), "{left_out}");
+}
+
+#[test]
+fn content_that_the_patch_leaves_out_makes_a_pass_unknown() {
+    let service = Service::start(judge);
+    let project = at(&service);
+    // A patch holds no file of more than 16 MiB.
+    let steps = "steps:\n  - run: {command: 'truncate -s 17000000 big; echo the tests passed'}\n";
+    project.case("a", &format!("graders: [{TESTED}]"), steps);
+    project.evals(&["run"]).exits(3);
+    let grade = project.result("a/demo/default/1")["grades"][0].clone();
+    assert_eq!(grade["outcome"], "ungraded", "{grade}");
+    let note = "left out: the content of 1 files in the workspace's change";
+    assert_eq!(grade["judge"]["left_out"], json!([note]), "{grade}");
+    assert!(grade["reason"].as_str().unwrap().contains(note), "{grade}");
+}
+
+/// Answers as the rule of most tests, under the name of another model.
+fn judge_as(model: &'static str, got: &Got) -> Does {
+    match judge(got, 0) {
+        Does::Says(text) => Does::SaysAs(model, text),
+        other => other,
+    }
+}
+
+#[test]
+fn an_answer_costs_the_price_of_the_model_that_gave_it() {
+    let prices = "\
+date: \"2026-11-21\"
+models:
+  claude-opus-4-8: {input: 1000, output: 0}
+  small: {input: 1, output: 0}
+";
+    for (model, cost) in [("claude-opus-4-8", Some(4.0)), ("small", Some(0.004)), ("of-no-price", None)] {
+        let service = Service::start(move |got, _| judge_as(model, got));
+        let project = at(&service);
+        project.write("prices.yaml", prices);
+        let (_, result) = run(&project, &format!("[{TESTED}]"), &[]);
+        let record = &result["grades"][0]["judge"];
+        assert_eq!(record["judges"][0]["model"], model);
+        // Three canaries and the session, each of 1000 tokens.
+        match (record["cost_usd"].as_f64(), cost) {
+            (Some(is), Some(wanted)) => assert!((is - wanted).abs() < 1e-9, "{model}: {record}"),
+            (is, wanted) => assert_eq!(is, wanted, "{model}: {record}"),
+        }
+    }
+}
+
+#[test]
+fn another_model_behind_the_name_of_a_judge_is_flagged_in_a_comparison() {
+    let service = Service::start(|got, number| judge_as(if number < 4 { "m-1" } else { "m-2" }, got));
+    let project = at(&service);
+    project.case("a", &format!("graders: [{TESTED}]"), STEPS);
+    for label in ["one", "two"] {
+        project.evals(&["run", "--label", label, "--no-judge-cache"]).exits(0);
+    }
+    let compared = project.evals(&["compare", "one", "two"]);
+    compared.says("other models answered as judge anthropic:claude-opus-4-8: m-1 before, m-2 now");
+}
+
+#[test]
 fn answers_that_do_not_fit_are_paid_for_too() {
     let service = Service::start(|got, _| honest(got).unwrap_or_else(|| Does::Says("PASS.".to_owned())));
     let project = at(&service);

@@ -33,6 +33,8 @@ pub struct Got {
 pub enum Does {
     /// The model gives this answer.
     Says(String),
+    /// A model of this name gives the answer.
+    SaysAs(&'static str, String),
     /// The model declines.
     Declines,
     /// The answer reaches the maximum number of tokens.
@@ -98,6 +100,10 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         |text: String, stop: Stop| Reply { text: Some(text), stop, usage, model: model.clone(), ..Reply::default() };
     match (shared.rule)(&got, before) {
         Does::Says(text) => sent(200, &[], whole(&says(text, Stop::EndTurn)).to_string()),
+        Does::SaysAs(model, text) => {
+            let reply = Reply { model: model.to_owned(), ..says(text, Stop::EndTurn) };
+            sent(200, &[], whole(&reply).to_string())
+        }
         Does::Declines => sent(200, &[], whole(&says(String::new(), Stop::Refusal)).to_string()),
         Does::IsCutShort => sent(200, &[], whole(&says("{".to_owned(), Stop::MaxTokens)).to_string()),
         Does::Refuses(status, retry_after) => {
