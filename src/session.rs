@@ -96,6 +96,10 @@ pub struct Session {
     /// True if the driver knows that the engine ends the session.
     told: bool,
     answered: bool,
+    /// True if the agent reports that a sub-agent works beside its turns, so that requests outlive the turn.
+    has_sub_agents: bool,
+    /// True if the driver waits for work that goes on after the last answer.
+    goes_on: bool,
     exit: Option<Exit>,
     /// True if the agent did not exit by itself and the engine ended it.
     held_on: bool,
@@ -217,6 +221,8 @@ impl Session {
             ended: None,
             told: false,
             answered: false,
+            has_sub_agents: false,
+            goes_on: false,
             exit: None,
             held_on: false,
             lost_exit: false,
@@ -295,6 +301,22 @@ impl Session {
         self.answered = true;
     }
 
+    /// Records whether a sub-agent works beside the agent's turns. If so, the end of a turn does not end the wait for the
+    /// answer to a request.
+    pub fn set_has_sub_agents(&mut self, has_sub_agents: bool) {
+        self.has_sub_agents = has_sub_agents;
+    }
+
+    /// Records whether the driver waits for work that goes on after the last answer. If so, the time limits apply.
+    pub fn set_goes_on(&mut self, goes_on: bool) {
+        self.goes_on = goes_on;
+    }
+
+    /// Returns true if a limit was reached or the user interrupted the run.
+    pub fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
     /// Declares that the driver does not read the text of lines. [`Session::next`] then returns empty lines.
     pub fn lines_are_not_looked_at(&mut self) {
         self.lines_wanted = false;
@@ -344,7 +366,7 @@ impl Session {
                 Err(_) => {
                     // An agent that does not read its input must not block the engine: its output is read meanwhile.
                     self.check();
-                    let over = self.ended.is_some() || !self.is_limited();
+                    let over = self.ended.is_some() || !self.is_timed();
                     let over = over && begun.elapsed() > UNREAD;
                     let heard = self.queued > MAX_QUEUE || self.read_some(Duration::from_millis(10)).await;
                     if over || !heard || self.exit.is_some() {
@@ -425,7 +447,8 @@ impl Session {
             }
             self.check();
             let is_gone = self.process.as_ref().is_none_or(|process| process.stdout.is_none());
-            if self.ended.is_some() || is_gone || self.is_turn_answered() {
+            let is_answered = self.is_turn_answered() && !self.has_sub_agents && !self.goes_on;
+            if self.ended.is_some() || is_gone || is_answered {
                 return Meanwhile::Over;
             }
             if self.queued <= MAX_QUEUE {

@@ -16,11 +16,11 @@ use crate::harness::{Manifest, is_unattended};
 use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::hashes::Hashes;
 use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, Voice, is_empty};
-use crate::trace::{Agent, CallStatus, Exit, Role, ToolKind};
+use crate::trace::{Agent, CallStatus, ErrorCategory, Exit, Role, ToolKind};
 use crate::values::{NameGlob, Pattern};
 use crate::wire::{EngineLine, WireLine};
 
-mod background;
+pub(crate) mod background;
 pub(crate) mod control;
 mod ending;
 mod lenient;
@@ -36,7 +36,7 @@ pub(crate) mod tools;
 mod unknown;
 mod withdrawn;
 
-use background::Tasks;
+use background::{Background, Tasks};
 use control::Requests;
 use lenient::Stated;
 pub(crate) use lines::Line;
@@ -111,6 +111,9 @@ pub struct Translator {
     prompts: HashSet<u64>,
     model_answered: bool,
     tasks: Tasks,
+    background: Background,
+    /// The call for which the program could not ask for permission, because its input was closed.
+    could_not_ask: Option<String>,
     /// True if a call that searches or fetches was shown.
     has_searched: bool,
     turn: TurnSoFar,
@@ -161,6 +164,8 @@ impl Translator {
             prompts: HashSet::new(),
             model_answered: false,
             tasks: Tasks::default(),
+            background: Background::default(),
+            could_not_ask: None,
             has_searched: false,
             turn: TurnSoFar::default(),
             answer: EndReport::None,
@@ -186,6 +191,7 @@ impl Translator {
     }
 
     fn line(&mut self, line: &mut Line<'_>, text: &str, recorder: &mut Recorder) {
+        self.background.line(line);
         match line.kind.or_empty() {
             "assistant" | "user" | "stream_event" if self.is_foreign(line) => foreign(line, text, recorder),
             "assistant" => self.assistant(line, text, recorder),
@@ -447,6 +453,10 @@ impl Translator {
                 self.tasks.output(id, told, recorder);
             }
         }
+        let output = said.output.as_deref().unwrap_or_default();
+        if self.control.is_some() && said.outcome == ReportedStatus::Failed && tools::could_not_ask(output) {
+            self.could_not_ask = Some(id.to_owned());
+        }
         let was_not_run = said.outcome == ReportedStatus::Failed && tools::was_not_run(id, line);
         let call = self.ending(id, &line.parent(), recorder);
         recorder.end_or_repeat(&call, id, said);
@@ -458,6 +468,10 @@ impl Translator {
     fn system(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
         match line.subtype.or_empty() {
             "init" => {
+                // The program begins a turn of its own, even if the `result` line of the turn before is still to come.
+                if self.turn.spoken {
+                    recorder.complete_answer();
+                }
                 self.sessions.extend(line.session_id.owned());
                 let header = recorder.header();
                 header.agent =
@@ -634,7 +648,19 @@ impl Translate for Translator {
         self.settle_all(recorder);
         self.settle_repeated(recorder);
         self.sub_agents.settle(true, recorder);
-        std::mem::replace(&mut self.answer, EndReport::None)
+        if self.is_over() && self.turn.spoken && !self.turn.synthetic {
+            let text = "the agent spoke after the end of its last turn, and no end of another turn followed";
+            recorder.lost_text("unfinished_turn", text);
+        }
+        let answer = std::mem::replace(&mut self.answer, EndReport::None);
+        match self.could_not_ask.take() {
+            // The agent worked on without the answer of the policy.
+            Some(call) if answer.is_answer() => EndReport::Failed {
+                category: ErrorCategory::Protocol,
+                detail: format!("the agent could not ask for permission for the call {call}: its input was closed"),
+            },
+            _ => answer,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use crate::adapter::claude_stream::background::Background;
 use crate::adapter::claude_stream::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
 use crate::adapter::claude_stream::tools;
 use crate::adapter::surrogates;
@@ -26,11 +27,14 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     if session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).await.is_err() {
         return Duration::ZERO;
     }
-    let mut client = Client { session, task, requests: 0 };
-    match client.converse().await {
+    let mut client = Client { session, task, requests: 0, background: Background::default() };
+    let mut ended = client.converse().await;
+    if ended.is_ok() {
+        client.session.answered();
+        ended = client.rest().await;
+    }
+    match ended {
         Ok(()) => {
-            client.session.answered();
-            client.drain().await;
             client.session.close_stdin();
             EXIT
         }
@@ -55,6 +59,7 @@ struct Client<'a> {
     session: &'a mut Session,
     task: &'a mut Task,
     requests: u64,
+    background: Background,
 }
 
 impl Client<'_> {
@@ -79,6 +84,7 @@ impl Client<'_> {
                 "message": {"role": "user", "content": content},
             });
             self.session.begin_turn(turn);
+            self.background.prompted();
             self.session.send(&line.to_string()).await;
             let failed = self.turn().await?;
             self.session.end_turn();
@@ -153,9 +159,14 @@ impl Client<'_> {
         id
     }
 
-    /// Answers a request of the program. Other lines need no answer.
+    /// Answers a request of the program. Other lines need no answer, but may report what goes on in the background.
     async fn serve(&mut self, line: &Value) {
-        if line.get("type").and_then(Value::as_str) != Some("control_request") {
+        let kind = line.get("type").and_then(Value::as_str);
+        if matches!(kind, Some("system" | "result")) {
+            self.background.json(line);
+            self.session.set_has_sub_agents(self.background.has_sub_agents());
+        }
+        if kind != Some("control_request") {
             return;
         }
         let id = line.get("request_id").cloned().unwrap_or(Value::Null);
@@ -188,7 +199,7 @@ impl Client<'_> {
         Some(match decision.option.as_deref() {
             Some(ALLOW) => Ok(json!({"behavior": "allow", "updatedInput": input})),
             Some(ALLOW_ALWAYS) => {
-                Ok(json!({"behavior": "allow", "updatedInput": input, "updatedPermissions": asked.suggestions}))
+                Ok(json!({"behavior": "allow", "updatedInput": input, "updatedPermissions": asked.rules}))
             }
             Some(_) => Ok(json!({"behavior": "deny", "message": refusal(reason)})),
             None => Err(refusal(reason)),
@@ -196,7 +207,8 @@ impl Client<'_> {
     }
 
     async fn decide(&mut self, asked: &CanUseTool) -> Option<Decision> {
-        if !self.session.is_of_turn() {
+        let goes_on = self.background.goes_on() && !self.session.is_cancelled();
+        if !self.session.is_of_turn() && !goes_on {
             let late = || format!("the request {} came after the turn was interrupted", asked.id);
             let decision = Decision::of_engine("the request came when no prompt was running");
             return Some(Decision { notice: self.session.is_cancelled().then(late), ..decision });
@@ -206,10 +218,18 @@ impl Client<'_> {
         }
         let input = self.session.masked(&asked.input);
         let said = asked.said(input, tools::Kinds::new(&self.task.manifest).of(&asked.tool));
-        // If the request has no call id, the trace shows which call it was taken to be about.
+        // The translation has seen the ids with their secrets redacted. If the request has no call id, the trace shows which
+        // call it was taken to be about.
+        let of_trace = |id: &str, session: &Session| match session.masked(&Value::from(id)) {
+            Value::String(id) => id,
+            _ => id.to_owned(),
+        };
         let call = match asked.call.is_empty() {
-            true => self.session.recorder().call_of_request(&asked.id).map(str::to_owned),
-            false => Some(asked.call.clone()),
+            true => {
+                let request = of_trace(&asked.id, self.session);
+                self.session.recorder().call_of_request(&request).map(str::to_owned)
+            }
+            false => Some(of_trace(&asked.call, self.session)),
         };
         let about = |call: String| request_about(self.session, &call, &said, asked.options(), &self.task.folder);
         let request = call.and_then(about);
@@ -221,6 +241,40 @@ impl Client<'_> {
             Meanwhile::Done(decision) => Some(decision),
             Meanwhile::Withdrawn => None,
             Meanwhile::Over => Some(self.task.policy.unanswered()),
+        }
+    }
+
+    /// Serves the program after its last answer, and returns when its input can be closed: within the time limits, when no
+    /// sub-agent and no turn goes on; after the grace period, if another task goes on or a turn may follow; else when the
+    /// program is silent, because late lines are evidence, too.
+    async fn rest(&mut self) -> Result<(), Broken> {
+        let grace = self.task.manifest.timeouts.grace.0;
+        let mut since = Instant::now();
+        loop {
+            let is_working = self.background.is_working() && !self.session.has_ended();
+            self.session.set_goes_on(is_working);
+            let within = if is_working {
+                since = Instant::now();
+                None
+            } else {
+                let (most, silence) = if self.background.may_follow() { (grace, grace) } else { DRAIN };
+                let left = most.saturating_sub(since.elapsed());
+                if left.is_zero() {
+                    return Ok(());
+                }
+                Some(left.min(silence))
+            };
+            match self.session.next(within).await {
+                Incoming::Line(line) => {
+                    if is_working {
+                        self.check_mode()?;
+                    }
+                    self.serve(&surrogates::parse(&line).unwrap_or_default()).await;
+                }
+                Incoming::Terminal(_) => {}
+                Incoming::End(_) if is_working => return Err(Broken::Ended),
+                Incoming::Closed | Incoming::Late | Incoming::End(_) => return Ok(()),
+            }
         }
     }
 

@@ -16,7 +16,7 @@ impl Session {
         if *self.interrupt.borrow() {
             self.ended = Some(End::Interrupted);
             self.engine(&EngineLine::Interrupted);
-        } else if self.is_limited()
+        } else if self.is_timed()
             && let Some((key, limit)) = self.exceeded_elsewhere().or_else(|| self.time_exceeded(Instant::now()))
         {
             self.reached(key, limit);
@@ -49,6 +49,11 @@ impl Session {
     /// Returns true if the limits apply: until the agent has answered. Figures in the answer itself are judged later.
     pub(super) fn is_limited(&self) -> bool {
         !self.answered && !self.closing && !self.is_turn_answered()
+    }
+
+    /// Returns true if the time limits apply: until the agent has answered, and while work goes on after the last answer.
+    pub(super) fn is_timed(&self) -> bool {
+        self.is_limited() || (self.goes_on && !self.closing)
     }
 
     /// Returns the first exceeded limit of steps, tool calls, tokens or cost, with its value.
@@ -114,7 +119,7 @@ impl Session {
     /// Returns the next time at which a limit or the deadline may be reached.
     pub(super) fn wake(&mut self, deadline: Option<Instant>) -> Instant {
         let mut wake = Instant::now() + Duration::from_secs(3600);
-        if self.ended.is_none() && self.waited.1.is_none() && self.is_limited() {
+        if self.ended.is_none() && self.waited.1.is_none() && self.is_timed() {
             wake = wake.min(self.time_is_up());
             if let Some(idle) = self.idle_at() {
                 wake = wake.min(idle);

@@ -114,6 +114,8 @@ pub struct Recorder {
     answer: String,
     /// The ID of the last part of the answer.
     answer_part: Option<String>,
+    /// True if the main agent's next text begins another answer, even if it is in the same message.
+    is_answer_over: bool,
     /// The answer at the end of the last turn; late text may add to it and does not remove it.
     answered: String,
     /// The number of the event with which the answer begins, and the same of `answered`.
@@ -151,6 +153,8 @@ struct OpenText {
     parts: Vec<(Option<String>, usize)>,
     /// The final answer before this text, if this text continues the last part of that answer. Else empty.
     before: String,
+    /// The length of the text before the final answer, if an earlier turn's answer is in the same event.
+    answer_at: usize,
     /// The withdrawn text that is alone in this event.
     withdrawn: Option<Withdrawn>,
 }
@@ -220,6 +224,7 @@ impl Recorder {
             lost: HashSet::new(),
             answer: String::new(),
             answer_part: None,
+            is_answer_over: false,
             answered: String::new(),
             answer_from: 0,
             answered_from: 0,
@@ -507,6 +512,12 @@ impl Recorder {
         }
         self.release_early();
         self.end_open(|call| call.rejected || call.is_cancelled() || call.withdrawn);
+    }
+
+    /// Notes that the answer so far is complete: if the main agent speaks again without another prompt, that is another
+    /// answer. Both texts may be in one message, but only the last one is the final answer.
+    pub fn complete_answer(&mut self) {
+        self.is_answer_over = true;
     }
 
     /// Returns the number of turns that ended.

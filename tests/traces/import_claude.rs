@@ -449,6 +449,34 @@ fn a_prompt_given_as_an_argument_is_a_message_and_its_echo_is_none() {
 }
 
 #[test]
+fn the_answer_is_that_of_the_last_turn() {
+    let said = |text: &str| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"{text}","model":"x","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let end = |text: &str| format!(r#"{{"type":"result","subtype":"success","is_error":false,"result":"{text}"}}"#);
+    let init = || r#"{"type":"system","subtype":"init"}"#.to_owned();
+    let unfinished = ("unfinished_turn".to_owned(), "text".to_owned());
+    for (lines, output, expected) in [
+        (vec![said("FINE"), end("FINE"), init(), said("BROKEN"), end("BROKEN")], "BROKEN", vec![]),
+        (vec![said("FINE"), end("FINE"), said("not"), said("so"), end("so")], "not\n\nso", vec![]),
+        // Both `result` lines come at the end.
+        (vec![said("FINE"), init(), said("BROKEN"), end("FINE"), end("BROKEN")], "BROKEN", vec![]),
+        // The message of the second turn was lost.
+        (vec![said("FINE"), end("FINE"), end("BROKEN")], "BROKEN", vec![]),
+        (vec![said("FINE"), end("FINE"), end("FINE")], "FINE", vec![]),
+        // The second turn has no end.
+        (vec![said("FINE"), end("FINE"), init(), said("BROKEN")], "BROKEN", vec![unfinished]),
+    ] {
+        let trace = imported(&lines.join("\n"));
+        laws::assert_lawful(&trace);
+        assert_eq!(events_of(&trace, "stop")[0]["output"], output, "{trace}");
+        assert_eq!(lost(&trace), expected, "{trace}");
+    }
+}
+
+#[test]
 fn a_turn_that_the_engine_cancelled_ends_cancelled_with_its_calls() {
     let recv = |line: &str| WireLine::text(5, Dir::Recv, line);
     let trace = live(&[

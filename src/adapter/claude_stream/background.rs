@@ -1,6 +1,9 @@
-//! Tasks in the background: which calls started them, and which of them failed after the result of their call.
+//! Tasks in the background: which calls started them, which of them failed after the result of their call, and which go on
+//! after an answer.
 
 use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
 
 use super::lines::{Line, ToolUseResult};
 use crate::trace::CallStatus;
@@ -14,6 +17,12 @@ const ASKS_FOR_TASKS: [&str; 3] = ["AgentOutputTool", "BashOutput", "TaskOutput"
 
 /// The types of tasks that are sub-agents.
 const SUB_AGENTS: [&str; 4] = ["local_agent", "remote_agent", "in_process_teammate", "local_workflow"];
+
+/// The types of tasks that are sub-agents of the program itself: they end, and they may ask for permission.
+const OWN_SUB_AGENTS: [&str; 2] = ["local_agent", "local_workflow"];
+
+/// The origin of a turn that the program began because a task ended.
+const NOTIFICATION: &str = "task-notification";
 
 /// The maximum number of tasks whose calls are remembered.
 const MAX_KNOWN: usize = 10_000;
@@ -76,7 +85,119 @@ impl Tasks {
     }
 }
 
+/// The work that goes on beside the prompts' turns, as the program reports it: tasks, and the turns that it begins itself
+/// when a task has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    /// The tasks that run, by their IDs, and whether each is a sub-agent of the program itself.
+    tasks: HashMap<String, bool>,
+    /// True if a task ended, and no turn began since then.
+    is_turn_due: bool,
+    /// True if a turn began and has not ended.
+    is_in_turn: bool,
+    /// The number of prompts without an answer.
+    prompts: usize,
+}
+
+impl Background {
+    /// Notes that a prompt was sent.
+    pub(crate) fn prompted(&mut self) {
+        self.prompts += 1;
+    }
+
+    /// Takes a line of the program.
+    pub(crate) fn json(&mut self, line: &Value) {
+        let text = line.to_string();
+        if let Ok(line) = serde_json::from_str::<Line<'_>>(&text) {
+            self.line(&line);
+        }
+    }
+
+    /// Takes a line of the program.
+    pub(super) fn line(&mut self, line: &Line<'_>) {
+        match (line.kind.or_empty(), line.subtype.or_empty()) {
+            ("system", "background_tasks_changed") => {
+                let tasks = line.tasks.0.iter().filter_map(|task| task.0.as_ref());
+                let known = tasks.filter_map(|task| {
+                    Some((task.task_id.owned()?, OWN_SUB_AGENTS.contains(&task.task_type.or_empty())))
+                });
+                let before = std::mem::replace(&mut self.tasks, known.take(MAX_KNOWN).collect());
+                self.is_turn_due |= before.keys().any(|id| !self.tasks.contains_key(id));
+            }
+            ("system", "init") => (self.is_in_turn, self.is_turn_due) = (true, false),
+            ("result", _) if line.parent().is_none() => {
+                self.is_in_turn = false;
+                let origin = line.origin.0.as_ref().map(|origin| origin.kind.or_empty());
+                if origin != Some(NOTIFICATION) {
+                    self.prompts = self.prompts.saturating_sub(1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns true if a sub-agent of the program itself runs.
+    pub(crate) fn has_sub_agents(&self) -> bool {
+        self.tasks.values().any(|is_sub_agent| *is_sub_agent)
+    }
+
+    /// Returns true if a sub-agent or a turn goes on, which will end.
+    pub(crate) fn is_working(&self) -> bool {
+        self.is_in_turn || self.has_sub_agents()
+    }
+
+    /// Returns true if anything goes on: a turn, a task of any kind, or the turn that follows the end of a task. The program
+    /// may ask for permission meanwhile.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.is_in_turn || self.is_turn_due || !self.tasks.is_empty()
+    }
+
+    /// Returns true if the program may begin another turn without a further prompt.
+    pub(crate) fn may_follow(&self) -> bool {
+        self.goes_on() || self.prompts > 0
+    }
+}
+
 /// Returns true if a line with news of a task shows that the task is a sub-agent.
 pub(super) fn is_sub_agent(line: &Line<'_>) -> bool {
     !line.subagent_type.or_empty().is_empty() || SUB_AGENTS.contains(&line.task_type.or_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_goes_on_follows_from_the_lines() {
+        let tasks = |kind: &str| json!([{"task_id": "b", "task_type": kind}]);
+        let changed = |tasks: Value| json!({"type": "system", "subtype": "background_tasks_changed", "tasks": tasks});
+        let init = json!({"type": "system", "subtype": "init"});
+        let result = json!({"type": "result", "subtype": "success"});
+        let own_result = json!({"type": "result", "subtype": "success", "origin": {"kind": "task-notification"}});
+        let mut background = Background::default();
+        background.prompted();
+        for (line, is_working, goes_on, may_follow) in [
+            (&init, true, true, true),
+            (&changed(tasks("local_bash")), true, true, true),
+            (&result, false, true, true),
+            (&changed(tasks("local_agent")), true, true, true),
+            (&json!({"type": "result", "parent_tool_use_id": "a"}), true, true, true),
+            // The turn about the end of the task is due.
+            (&changed(json!([])), false, true, true),
+            (&init, true, true, true),
+            (&own_result, false, false, false),
+        ] {
+            background.json(line);
+            let seen = (background.is_working(), background.goes_on(), background.may_follow());
+            assert_eq!(seen, (is_working, goes_on, may_follow), "{line}");
+        }
+        // The program ended a turn of its own before that of the next prompt.
+        background.prompted();
+        background.json(&own_result);
+        assert_eq!((background.goes_on(), background.may_follow()), (false, true));
+        background.json(&result);
+        assert!(!background.may_follow());
+    }
 }

@@ -30,8 +30,9 @@ pub(crate) struct CanUseTool {
     pub(crate) input: Value,
     /// The id of the call that the request is about.
     pub(crate) call: String,
-    /// The rules that the program would add to its own if the answer is "always".
-    pub(crate) suggestions: Vec<Value>,
+    /// The rules that the program would add to its own if the answer is "always". Other suggestions, such as another mode, are
+    /// left out, and the rules hold for the session only, so that the program writes no settings into the workspace.
+    pub(crate) rules: Vec<Value>,
 }
 
 impl CanUseTool {
@@ -45,7 +46,11 @@ impl CanUseTool {
             tool: text("tool_name"),
             input: request.get("input").cloned().unwrap_or(Value::Null),
             call: text("tool_use_id"),
-            suggestions: request.get("permission_suggestions").and_then(Value::as_array).cloned().unwrap_or_default(),
+            rules: request
+                .get("permission_suggestions")
+                .and_then(Value::as_array)
+                .map(|it| rules(it))
+                .unwrap_or_default(),
         })
     }
 
@@ -75,12 +80,23 @@ impl CanUseTool {
             label: label.to_owned(),
         };
         let mut options = vec![option(ALLOW, "allow_once", "Allow")];
-        if !self.suggestions.is_empty() {
+        if !self.rules.is_empty() {
             options.push(option(ALLOW_ALWAYS, "allow_always", "Allow, and take the suggested rules"));
         }
         options.push(option(DENY, "reject_once", "Deny"));
         options
     }
+}
+
+/// Returns the rules among the suggestions, for the session.
+fn rules(suggestions: &[Value]) -> Vec<Value> {
+    let rules = suggestions.iter().filter(|it| it.get("type").and_then(Value::as_str) == Some("addRules"));
+    let for_session = |rule: &Value| {
+        let mut rule = rule.clone();
+        rule["destination"] = "session".into();
+        rule
+    };
+    rules.map(for_session).collect()
 }
 
 /// Requests without an answer.
@@ -156,7 +172,7 @@ impl Translator {
         } else {
             recorder.call(&asked.call, said);
         }
-        if self.is_over() {
+        if self.is_over() && !self.background.goes_on() {
             recorder.notice("late_request", format!("the request {} came after the turn had ended", asked.id));
         }
         let Some(control) = &mut self.control else { return };

@@ -38,6 +38,8 @@ impl Translator {
         }
         let turn = std::mem::take(&mut self.turn);
         let said = recorder.answer().into_owned();
+        // The text may be the answer of an earlier turn.
+        let is_of_before = self.is_over() && !turn.spoken && is_another(line.result.or_empty(), &said);
         let answer = outcome::answer(
             line,
             &Turn {
@@ -52,7 +54,7 @@ impl Translator {
             },
         );
         // If the message itself did not arrive, its last block is in the `result` line.
-        let lost = said.is_empty() && !turn.synthetic;
+        let lost = (said.is_empty() || is_of_before) && !turn.synthetic;
         if lost && matches!(answer, EndReport::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. }) {
             let part = Continuation::Of(self.fresh_part());
             let structured = line.structured_output.as_ref().filter(|value| !value.is_null()).map(Value::to_string);
@@ -80,13 +82,14 @@ impl Translator {
         }
         for mut usage in outcome::usages(line) {
             // The figures of a turn leave out sub-agents; the figures by model include them.
-            let has_sub_agents = self.sub_agents.any() || recorder.usage_total().went_by().sub_agent_spoke();
+            let has_sub_agents = self.sub_agents.any() || recorder.usage_total().activity().sub_agent_spoke();
             if usage.scope == UsageScope::Turn && has_sub_agents {
                 usage.at_least(Measure::TOKENS);
             }
             recorder.usage(usage, false);
         }
         recorder.end_turn(matches!(answer, EndReport::Ended { reason: StopReason::Cancelled, .. }));
+        recorder.complete_answer();
         self.answer = answer;
     }
 }

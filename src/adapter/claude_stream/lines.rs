@@ -90,6 +90,9 @@ pub(crate) struct Line<'a> {
     /// The changes of a task.
     #[serde(borrow)]
     pub(crate) patch: Object<Task<'a>>,
+    /// The tasks that run in the background.
+    #[serde(borrow)]
+    pub(crate) tasks: List<Object<Task<'a>>>,
     #[serde(borrow)]
     pub(crate) task_type: Text<'a>,
     #[serde(borrow)]
@@ -100,6 +103,9 @@ pub(crate) struct Line<'a> {
     #[serde(borrow)]
     pub(crate) error: Text<'a>,
     // Fields of `result` lines.
+    /// The cause of the turn, if it is not a prompt.
+    #[serde(borrow)]
+    pub(crate) origin: Object<Origin<'a>>,
     pub(crate) is_error: Stated,
     pub(crate) api_error_status: Count,
     #[serde(borrow)]
@@ -245,6 +251,16 @@ pub(crate) struct Task<'a> {
     pub(crate) task_id: Text<'a>,
     #[serde(borrow)]
     pub(crate) status: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) task_type: Text<'a>,
+}
+
+/// The cause of a turn.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Origin<'a> {
+    #[serde(borrow)]
+    pub(crate) kind: Text<'a>,
 }
 
 /// The tool's own result. A failed tool gives a text, which is read as nothing.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::adapter::surrogates::Cut;
+use crate::big_numbers;
 use crate::repeated_key::repeated_key;
 use crate::trace::recorder::Voice;
 
@@ -189,7 +190,7 @@ impl PartKind {
 impl StreamedCall {
     /// Returns the streamed input, if it is complete and contains more than the recorded input.
     pub(crate) fn fuller(&self) -> Option<Value> {
-        let input: Value = serde_json::from_str(&self.json).ok()?;
+        let input: Value = serde_json::from_str(&big_numbers::as_texts(&self.json)).ok()?;
         if repeated_key(&self.json).is_some() {
             return None;
         }

@@ -160,6 +160,12 @@ fn is_denial(output: &str) -> bool {
         || (!output.starts_with("Exit code") && output.contains(" was blocked. For security, Claude Code may only "))
 }
 
+/// Returns true if the output is the text of a call that was not carried out because its permission request could not be
+/// sent.
+pub(crate) fn could_not_ask(output: &str) -> bool {
+    output.starts_with("Tool permission request failed") && output.contains("Stream closed")
+}
+
 /// Returns the output as text. A block that holds no text is named in its place.
 fn output_of(blocks: &[Block<'_>]) -> String {
     let mut output = String::new();

@@ -39,8 +39,14 @@ impl Recorder {
     /// Records that a path of a call leads to another file by a link. If there are too many of them, they count as anything
     /// that the agent may have done.
     pub fn followed(&mut self, link: FollowedLink) {
-        let FollowedLink { kind, path, to } = &link;
-        let text = format!("a call of kind {kind} names `{path}`, which leads to `{to}` by a link");
+        let FollowedLink { kind, path, to, moved } = &link;
+        let text = if *moved {
+            format!(
+                "a call of kind {kind} names `{path}`, which is gone: the call may have moved it, and the agent does not show to which path"
+            )
+        } else {
+            format!("a call of kind {kind} names `{path}`, which leads to `{to}` by a link")
+        };
         self.links += 1;
         if self.links <= MAX_LINKS {
             let (code, text, line) = (FOLLOWED_LINK.to_owned(), shorten(&text), self.line);

@@ -182,7 +182,12 @@ fn a_refused_call_that_shows_changes_as_its_result_is_contested() {
 fn more_links_than_are_noted_count_as_a_lost_call() {
     let mut recorder = recorder();
     for n in 0..1100 {
-        recorder.followed(FollowedLink { kind: ToolKind::Edit, path: format!("l/{n}"), to: format!("x/{n}") });
+        recorder.followed(FollowedLink {
+            kind: ToolKind::Edit,
+            path: format!("l/{n}"),
+            to: format!("x/{n}"),
+            moved: false,
+        });
     }
     let notices: Vec<Event> = finish(recorder);
     let links = notices.iter().filter(|event| matches!(event.body, Body::Notice { link: Some(_), .. })).count();
@@ -214,6 +219,52 @@ fn one_id_for_many_calls_takes_no_longer_each_time() {
         drop(recorder.drain());
     }
     assert_eq!(recorder.call_id("c"), "c#100000");
+}
+
+#[test]
+fn a_text_after_a_complete_answer_is_another_answer_of_the_same_message() {
+    let part = |id: &str| Continuation::Of(id.to_owned());
+    let mut recorder = recorder();
+    for (text, id) in [("one", "1"), (" and more", "1"), ("two", "2"), ("three", "3")] {
+        recorder.say(Voice::Agent, None, text, part(id));
+        if id == "1" && text != "one" {
+            recorder.end_turn(false);
+            recorder.complete_answer();
+            assert_eq!(recorder.answer(), "one and more");
+        }
+    }
+    assert_eq!(recorder.answer(), "two\n\nthree");
+    recorder.end_turn(false);
+    recorder.complete_answer();
+    let events = finish(recorder);
+    let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
+    assert_eq!(stop.output.as_deref(), Some("two\n\nthree"));
+    let texts: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::Message(message) => Some(message.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts, ["one and more\n\ntwo\n\nthree"]);
+}
+
+#[test]
+fn a_withdrawn_text_moves_the_beginning_of_the_answer() {
+    let withdrawn =
+        |id: &str, last_event: u64| SentText { parent: None, part: id.to_owned(), begins: id.to_owned(), last_event };
+    for (taken, answer) in [("1", "two"), ("2", "three")] {
+        let mut recorder = recorder();
+        recorder.say(Voice::Agent, None, "one", Continuation::Of("1".to_owned()));
+        recorder.complete_answer();
+        recorder.say(Voice::Agent, None, "two", Continuation::Of("2".to_owned()));
+        let last = recorder.last_event();
+        recorder.withdraw_text(withdrawn(taken, last));
+        if taken == "2" {
+            recorder.say(Voice::Agent, None, "three", Continuation::Of("3".to_owned()));
+        }
+        assert_eq!(recorder.answer(), answer);
+    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ impl Recorder {
         self.activity += 1;
         let begins_turn = voice == Voice::User && parent.is_none() && self.begin_turn();
         let speaker = Speaker { voice, parent };
+        let is_answer = speaker == Speaker::of(Voice::Agent, None);
+        let begins_answer = is_answer && std::mem::take(&mut self.is_answer_over);
         if begins_turn && self.text.as_ref().is_some_and(|open| open.speaker == speaker) {
             let text = "the agent answered a prompt and showed nothing, so the next prompt is in the same message";
             self.notice(SILENT_TURN, text);
@@ -23,7 +25,7 @@ impl Recorder {
             && open.speaker == speaker
         {
             let apart = match (&part, &open.part) {
-                _ if begins_turn => true,
+                _ if begins_turn || begins_answer => true,
                 (Continuation::Block, _) => true,
                 (Continuation::Of(id), Some(last)) => id != last,
                 (Continuation::Of(_), None) | (Continuation::Chunk, _) => false,
@@ -42,6 +44,12 @@ impl Recorder {
                 open.parts.push((id, length));
             }
             self.extend_text(slot, text, apart);
+            if let Some(open) = &mut self.text
+                && (begins_answer || (apart && open.answer_at > 0 && open.answer_at >= length))
+            {
+                open.before.clear();
+                open.answer_at = if length > 0 { length + APART.len() } else { 0 };
+            }
             if apart {
                 self.take_out_first();
             }
@@ -64,15 +72,15 @@ impl Recorder {
             Continuation::Of(id) => Some(id),
             Continuation::Block | Continuation::Chunk => None,
         };
-        let is_answer = speaker == Speaker::of(Voice::Agent, None);
-        let continues = is_answer && !self.answer.is_empty() && part.is_some() && part == self.answer_part;
+        let is_same_answer = is_answer && !begins_answer && !self.answer.is_empty();
+        let continues = is_same_answer && part.is_some() && part == self.answer_part;
         if is_answer && !continues {
             self.answer_from = slot;
         }
         let before = if continues { std::mem::take(&mut self.answer) } else { String::new() };
         // A part that continues an earlier event is not whole in this one.
         let parts = vec![(part.clone().filter(|_| !continues), 0)];
-        self.text = Some(OpenText { slot, speaker, part, parts, before, withdrawn: None });
+        self.text = Some(OpenText { slot, speaker, part, parts, before, answer_at: 0, withdrawn: None });
     }
 
     /// Removes the end of a text that the agent takes back. Returns false if the text is not open any more or does not end
@@ -128,7 +136,7 @@ impl Recorder {
                     self.answer_from = slot;
                 }
                 let (parts, before) = (Vec::new(), String::new());
-                self.text = Some(OpenText { slot, speaker, part: None, parts, before, withdrawn: None });
+                self.text = Some(OpenText { slot, speaker, part: None, parts, before, answer_at: 0, withdrawn: None });
                 slot
             }
         };
@@ -143,7 +151,7 @@ impl Recorder {
         match &self.text {
             Some(open) if open.speaker == Speaker::of(Voice::Agent, None) && open.slot >= self.first => {
                 match open.before.is_empty() {
-                    true => Cow::Borrowed(self.text_of(open.slot)),
+                    true => Cow::Borrowed(self.answer_in(open)),
                     false => Cow::Owned(self.whole_answer(open)),
                 }
             }
@@ -155,8 +163,13 @@ impl Recorder {
     pub(super) fn whole_answer(&self, open: &OpenText) -> String {
         let mut answer = open.before.clone();
         // What is beyond the bound is counted with the text itself.
-        let _ = push_bounded(&mut answer, self.text_of(open.slot));
+        let _ = push_bounded(&mut answer, self.answer_in(open));
         answer
+    }
+
+    /// Returns the text of the event of an open text, without the answers of earlier turns.
+    fn answer_in(&self, open: &OpenText) -> &str {
+        self.text_of(open.slot).get(open.answer_at..).unwrap_or_default()
     }
 
     pub(super) fn extend_text(&mut self, slot: u64, text: &str, apart: bool) {

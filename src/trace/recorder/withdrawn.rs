@@ -120,6 +120,7 @@ impl Recorder {
         kept.replace_range(from..to, "");
         if let Some(open) = &mut self.text {
             open.parts.remove(at);
+            open.answer_at = open.answer_at.min(from).max(open.answer_at.saturating_sub(to - from));
             for (_, length) in open.parts.iter_mut().skip(at) {
                 *length = length.saturating_sub(to - from);
             }

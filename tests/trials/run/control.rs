@@ -30,7 +30,9 @@ def interrupted():
     result(subtype="error_during_execution", is_error=True, stop_reason=None, terminal_reason="aborted_tools")
     sys.exit(1)
 def ask(tool, given, call):
-    say({"type": "control_request", "request_id": "r-" + call, "request": {"subtype": "can_use_tool", "tool_name": tool, "input": given, "tool_use_id": call, "permission_suggestions": [{"type": "setMode"}]}})
+    suggestions = [{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]
+    if tool != "Write": suggestions.append({"type": "addRules", "rules": [{"toolName": tool}], "behavior": "allow", "destination": "localSettings"})
+    say({"type": "control_request", "request_id": "r-" + call, "request": {"subtype": "can_use_tool", "tool_name": tool, "input": given, "tool_use_id": call, "permission_suggestions": suggestions}})
     while True:
         line = hear()
         if line["type"] == "control_request" and line["request"]["subtype"] == "interrupt":
@@ -145,6 +147,10 @@ fn every_policy_answers_and_every_answer_is_in_the_trace() {
             "{scripted: {rules: [{when: {kind: edit}, answer: cancel}, {when: {path: '*'}, answer: cancel}], default: allow-always}}",
             ["cancelled scripted rules[0] cancelled", "allowed scripted - ok"],
         ),
+        (
+            "{scripted: {rules: [{when: {kind: delete}, answer: cancel}], default: allow-always}}",
+            ["allowed scripted - ok", "allowed scripted - ok"],
+        ),
     ] {
         let project = project("");
         project.case("a", &format!("{CALLS}\ninteraction: {policy}"), "");
@@ -155,8 +161,12 @@ fn every_policy_answers_and_every_answer_is_in_the_trace() {
         assert_eq!(result["verdict"], "pass");
         assert_eq!(result["metrics"]["permissions"]["requested"], 2);
         if policy.contains("allow-always") {
-            let output = of_type(&trace, "tool_result")[1]["output"].as_str().unwrap().to_owned();
-            assert!(output.contains("updatedPermissions") && output.contains("setMode"), "{output}");
+            // Only rules are taken, for the session. The request about `Write` suggests another mode alone.
+            let results = of_type(&trace, "tool_result");
+            let [write, bash] = [0, 1].map(|n| results[n]["output"].as_str().unwrap_or_default());
+            assert!(!write.contains("updatedPermissions"), "{write}");
+            assert!(bash.contains("addRules") && bash.contains("\"destination\": \"session\""), "{bash}");
+            assert!(!bash.contains("setMode") && !bash.contains("localSettings"), "{bash}");
         }
     }
 }

@@ -83,6 +83,51 @@ say(tool('c', 'rm x'), result(), ask('r', 'c', 'rm x'))";
     }
 }
 
+/// A turn of Claude Code that leaves a sub-agent at work when it has answered.
+const SUB_AGENT: &str = "
+def began(): return {'type': 'system', 'subtype': 'init'}
+def tasks(*running): return {'type': 'system', 'subtype': 'background_tasks_changed', 'tasks': list(running)}
+prompt()
+say(began(), tasks({'task_id': 'b', 'task_type': 'local_agent'}), text('at work'), result())";
+
+#[test]
+fn requests_of_a_sub_agent_that_works_after_the_answer_are_decided_by_the_policy() {
+    let does = format!(
+        "{SUB_AGENT}
+time.sleep(0.5)
+say(tool('c', 'ls'), ask('r', 'c', 'ls'))
+answer('r')
+say(told('c', 'done'), tasks())
+time.sleep(0.5)
+say(began(), tool('d', 'rm x'), ask('q', 'd', 'rm x'))
+answer('q')
+say(text('all written'), result(origin={{'kind': 'task-notification'}}))"
+    );
+    let (trace, result) = run(BOTH_WAYS, &does, NO_RM);
+    assert_eq!(answers(&trace), ["allowed scripted - ok", "rejected scripted rules[0] denied"]);
+    assert_eq!(codes(&trace), [""; 0]);
+    assert_eq!((&trace.last().unwrap()["output"], &result["verdict"]), (&"all written".into(), &"pass".into()));
+}
+
+#[test]
+fn a_sub_agent_that_does_not_end_is_ended_at_the_time_limit() {
+    let (trace, result) = run(BOTH_WAYS, SUB_AGENT, "limits: {time: 5s}\ninteraction: auto-approve");
+    assert_eq!((&trace.last().unwrap()["reason"], &result["verdict"]), (&"timed_out".into(), &"fail".into()));
+}
+
+#[test]
+fn a_request_that_could_not_be_sent_is_no_failure_of_the_agent() {
+    let does = "
+prompt()
+say(text('at work'), result())
+sys.stdin.read()
+failed = told('c', 'Tool permission request failed: AbortError: Stream closed')
+failed['message']['content'][0]['is_error'] = True
+say(tool('c', 'ls'), failed, text('done'), result())";
+    let (_, result) = run(BOTH_WAYS, does, "interaction: auto-approve");
+    assert_eq!((&result["verdict"], &result["error"]["category"]), (&"errored".into(), &"protocol".into()));
+}
+
 #[test]
 fn what_is_asked_after_an_interrupt_is_cancelled_with_a_notice() {
     let does = "

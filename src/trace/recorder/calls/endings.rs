@@ -100,6 +100,20 @@ impl Recorder {
             || (succeeded_now && ended.status == CallStatus::Error)
     }
 
+    /// Returns true if a call ended with another outcome than the agent reports when it loads the session. If the engine
+    /// ended the call, the agent's report is new.
+    pub fn ended_otherwise(&self, id: &str, now: ReportedStatus) -> bool {
+        use ReportedStatus::{Cancelled, Failed, Ok};
+        let Some(ended) = self.ended(id) else { return false };
+        matches!(
+            (ended.reported, ended.status, now),
+            (None, CallStatus::Unfinished, Ok | Failed)
+                | (None, CallStatus::Cancelled | CallStatus::Denied, Ok)
+                | (Some(Ok), _, Failed | Cancelled)
+                | (Some(Failed), _, Ok)
+        )
+    }
+
     /// Returns how a call ended, if it is one of the last calls that ended.
     pub fn ended_as(&self, id: &str) -> Option<CallStatus> {
         self.ended(id).map(|ended| ended.status)
