@@ -493,7 +493,7 @@ fn pair(
         could_be_significant: effect.could_be_significant,
         power: power::power_of(cases, effect, options.margin, level),
         doubts,
-        cases: cases::rows(cases, (old.made.mixed, new.made.mixed)),
+        cases: cases::rows(cases, (old.made.is_mixed(), new.made.is_mixed())),
         slices: cases::slices(cases, level, options.margin),
         behaviour: behaviour::behaviour(cases, old, new, words),
         unpaired: joined.unpaired,

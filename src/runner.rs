@@ -64,7 +64,8 @@ pub struct RunOutcome {
     pub interrupted: bool,
     /// Trials that were not started, including finished ones that were to be run again.
     pub not_run: usize,
-    /// Finished trials that were to be run again, and were not. Their earlier results stay.
+    /// Finished trials that were to be run again, and were not, without those whose results were discarded. Their earlier
+    /// results stay.
     pub not_rerun: usize,
     /// The reason why these trials were not started.
     pub why: Option<String>,

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::join::{Joined, Reason};
 use super::side::{Arm, CaseFacts, Side};
 use crate::fold::CaseTrials;
+use crate::ids::without_copy;
 use crate::models;
 use crate::text::some_of;
 
@@ -26,6 +27,7 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
         found.push(Doubt::new(About::Version, text));
     }
     found.extend(of_variants(old, new));
+    found.extend([old.1, new.1].into_iter().filter_map(of_mixed_variant));
     found.extend([old.1, new.1].into_iter().flat_map(of_loaded));
     found.extend(of_models(old.1, new.1));
     found.extend([old.1, new.1].into_iter().filter_map(of_another_model));
@@ -92,7 +94,7 @@ pub enum About {
     Errors,
     /// Trials are ungraded.
     Ungraded,
-    /// The variants of the sides differ.
+    /// The variants of the sides differ, or one changed in the middle of a run.
     Variant,
     /// Agents loaded skills that their trials should not have, or had the user's own home.
     Loaded,
@@ -177,6 +179,12 @@ fn of_variants(old: (&Side, &Arm), new: (&Side, &Arm)) -> Option<Doubt> {
         _ => return None,
     };
     Some(Doubt::new(About::Variant, text))
+}
+
+/// Returns a caveat if the variant of an arm changed between its trials.
+fn of_mixed_variant(arm: &Arm) -> Option<Doubt> {
+    let text = || format!("{}: the variant `{}` changed between its trials", arm.name, without_copy(&arm.column));
+    arm.made.mixed_variant.then(|| Doubt::new(About::Variant, text()))
 }
 
 /// Returns caveats about skills, servers and plugins that the agents of an arm had and their trials did not provide.
@@ -268,6 +276,11 @@ fn of_conditions(old: &Arm, new: &Arm) -> Vec<Doubt> {
     }
     // An arm without judges does not count as a difference: it had no key, or no grader that calls a judge model.
     found.extend(not_the_same(About::Judges, "the judges are not the same", &was.judges, &is.judges));
+    for (judge, models) in &was.judge_models {
+        if let Some(now) = is.judge_models.get(judge) {
+            found.extend(not_the_same(About::Judges, &format!("other models answered as judge {judge}"), models, now));
+        }
+    }
     let uncalibrated: BTreeSet<String> = was.uncalibrated.union(&is.uncalibrated).cloned().collect();
     if !uncalibrated.is_empty() {
         let text = format!("scores depend on uncalibrated judges: {}", some(&uncalibrated));

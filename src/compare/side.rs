@@ -147,6 +147,9 @@ pub struct MadeWith {
     /// The judge models that were called. Absent if there were none.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub judges: BTreeSet<String>,
+    /// The models that answered, by the name of the judge model. Absent if not reported; a baseline does not keep them.
+    #[serde(skip)]
+    pub judge_models: BTreeMap<String, BTreeSet<String>>,
     /// The judge models that gave scores and have no calibration against labels by people.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub uncalibrated: BTreeSet<String>,
@@ -159,6 +162,16 @@ pub struct MadeWith {
     /// True if the manifest changed between the trials.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
+    /// True if the variant changed between the trials.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed_variant: bool,
+}
+
+impl MadeWith {
+    /// Returns true if the manifest or the variant changed between the trials.
+    pub fn is_mixed(&self) -> bool {
+        self.mixed || self.mixed_variant
+    }
 }
 
 /// A grader that failed, or one rule of it that was broken.
@@ -305,7 +318,7 @@ impl Side {
             let of_arm = |arm: &&mut Arm| without_copy(&arm.column) == known.name || arm.column == known.name;
             for arm in side.arms.iter_mut().filter(of_arm) {
                 arm.made.variant = Some(known.digest.clone());
-                arm.made.mixed |= known.mixed;
+                arm.made.mixed_variant |= known.mixed;
             }
         }
         for harness in record.harnesses.iter().filter(|harness| harness.mixed) {
@@ -347,6 +360,11 @@ impl Side {
         for judge in result.grades.iter().filter_map(|grade| grade.judge.as_ref()) {
             if !arm.made.judges.contains(&judge.model) {
                 arm.made.judges.insert(judge.model.clone());
+            }
+            for one in &judge.judges {
+                if let Some(model) = &one.model {
+                    arm.made.judge_models.entry(one.judge.clone()).or_default().insert(model.clone());
+                }
             }
         }
         let counts = |grade: &&GradeRecord| grade.passed.is_some() && !grade.diagnostic;

@@ -36,7 +36,7 @@ pub enum RunEvent {
         /// The reason: the first failure, the cost, or the time.
         why: String,
     },
-    /// Some finished trials were to be run again and will not start. Their earlier results stay.
+    /// Some finished trials were to be run again (`--rerun`) and will not start. Their earlier results stay.
     NotRerun {
         /// The number of trials.
         count: usize,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 
 use super::integrity;
-use super::journal::{self, Journal, JournalLine, Plan, States, TrialState};
+use super::journal::{self, Journal, JournalEvent, JournalLine, Plan, States, TrialState};
 use super::{RunError, RunRecord, VERSION, names, parsed};
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
@@ -132,6 +132,22 @@ impl RunFolder {
     pub fn open_journal(&self) -> Result<Journal, RunError> {
         let plan = self.known().map(|text| Plan::of(&text)).unwrap_or_default();
         Journal::open_under(&self.journal(), plan)
+    }
+
+    /// Discards the results of finished trials, each given with its attempt that counts: the trials count as not run
+    /// until they finish again. The files of these attempts stay.
+    ///
+    /// # Errors
+    /// Returns an error if the file system refuses.
+    pub fn discard_results(&self, finished: &[(&TrialRecord, u32)]) -> Result<(), RunError> {
+        if finished.is_empty() {
+            return Ok(());
+        }
+        let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+        let line = |(trial, attempt): &(&TrialRecord, u32)| {
+            JournalLine::new(at.clone(), JournalEvent::Discarded, trial, *attempt)
+        };
+        self.open_journal()?.write_all(&finished.iter().map(line).collect::<Vec<_>>())
     }
 
     /// Reads `run.json`, and keeps its text, so that this process can restore it.

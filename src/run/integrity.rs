@@ -148,15 +148,22 @@ pub fn changed_file(folder: &Path, name: &str, result: &TrialResult) -> Option<S
 /// The name of a kept workspace in the folder of its trial, and of its digest in `files` of the result.
 pub const WORKSPACE: &str = "workspace";
 
+/// The name of the digest of the workspace as its setup commands left it, in `files` of the result.
+pub const AFTER_SETUP: &str = "workspace-after-setup";
+
 /// The facts about the trial in the result beside a stored trace. It is empty if there is no result beside the trace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Beside {
     /// The reason if the trace differs from the judged one, or cannot be compared with it.
     pub changed: Option<String>,
+    /// The reason if the change of the workspace differs from the judged one, or cannot be compared with it.
+    pub patch_changed: Option<String>,
     /// The error of the trial.
     pub error: Option<ErrorRecord>,
     /// The digest of the kept workspace.
     pub workspace: Option<String>,
+    /// The result, if it has the digest of this trace.
+    pub result: Option<TrialResult>,
 }
 
 /// Returns what the result beside a stored trace says. A result that cannot be read is a reason not to trust the trace.
@@ -168,10 +175,13 @@ pub fn beside(trace: &Path) -> Beside {
         Err(why) => return Beside { changed: Some(why), ..Beside::default() },
     };
     let name = trace.file_name().and_then(|name| name.to_str());
+    let is_its = |told: &String| digest_of_file(trace).is_ok_and(|found| found == *told);
     Beside {
         changed: name.and_then(|name| changed_file(folder, name, &result)),
+        patch_changed: changed_file(folder, "workspace.patch", &result),
         workspace: result.files.get(WORKSPACE).cloned(),
-        error: result.error,
+        error: result.error.clone(),
+        result: result.files.get("trace.jsonl").is_some_and(is_its).then_some(result),
     }
 }
 

@@ -132,6 +132,9 @@ pub enum JournalEvent {
     Started,
     /// An attempt is done, and all of its files are on disk.
     Finished,
+    /// The result of a finished attempt no longer counts, because its case, harness, variant or prices have changed
+    /// (`--changed rerun`). The trial counts as not run until another attempt finishes.
+    Discarded,
 }
 
 /// Writes the journal.
@@ -321,13 +324,14 @@ pub struct TrialState {
     pub attempts: u32,
     /// The verdict of the last attempt that finished.
     pub finished: Option<Verdict>,
-    /// The attempt that finished last.
+    /// The attempt that finished last, from 1, also if its result was discarded.
     pub attempt: u32,
     /// True if a retry was to follow.
     pub retry: bool,
     /// The number of attempts that were errored since the trial started, or started again after it was done.
     pub errored: u32,
-    /// The digest of the result of the attempt that finished last; absent in runs of older versions.
+    /// The digest of the result of the attempt that finished last; absent in runs of older versions, and if the result
+    /// was discarded.
     pub digest: Option<Arc<str>>,
     /// The digests of the results of all attempts that finished.
     pub judged: Vec<Arc<str>>,
@@ -362,6 +366,17 @@ impl TrialState {
     /// Returns true if an attempt started and has not finished. Its engine may have been killed.
     pub fn is_open(&self) -> bool {
         self.open
+    }
+
+    /// Returns true if the result of the attempt that finished last was discarded.
+    pub fn is_discarded(&self) -> bool {
+        self.finished.is_none() && self.attempt > 0
+    }
+
+    /// Discards the result of the attempt that finished last. The next attempt may be retried as if it were the first.
+    fn discard(&mut self) {
+        (self.finished, self.digest, self.distrust) = (None, None, None);
+        (self.retry, self.errored) = (false, 0);
     }
 
     /// Returns true if nothing remains to do: the last attempt has finished, and no retry was to follow.
@@ -518,7 +533,7 @@ impl Reader {
         }
         if !holds {
             self.states.broken.get_or_insert(number);
-            if line.event == JournalEvent::Started && was_begun {
+            if line.event != JournalEvent::Finished && was_begun {
                 // The missing line may have finished any of these trials anew.
                 self.states.trials.values_mut().for_each(|state| state.doubt(&line_changed(number)));
             }
@@ -526,6 +541,10 @@ impl Reader {
         let arm = line.arm().to_owned();
         let id = TrialId { case: line.case, harness: line.harness, arm, trial: line.trial };
         let state = self.states.trials.entry(id).or_default();
+        if line.event == JournalEvent::Discarded {
+            state.discard();
+            return;
+        }
         if line.event == JournalEvent::Started && state.is_done() {
             state.errored = 0;
         }

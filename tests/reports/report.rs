@@ -50,6 +50,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
                 judged_by: std::collections::BTreeMap::new(),
                 resolved: None,
                 played: None,
+                evidence: None,
                 mixed: false,
                 id: (*case).to_owned(),
                 path: format!("cases/{case}.yaml").into(),

@@ -211,6 +211,7 @@ pub fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<Cas
         judged_by: BTreeMap::new(),
         resolved: commits::resolved(case),
         played: Some(played),
+        evidence: Some(case.evidence_keys().map_err(unreadable)?),
         mixed: false,
         tags: case.tags.clone(),
         pass: case.pass.trials,

@@ -22,7 +22,6 @@ use crate::run::folder::RunFolder;
 use crate::run::journal::TrialState;
 use crate::run::shard::Elsewhere;
 use crate::run::{PriceRecord, RunOptions, RunRecord};
-use crate::runner::RunOutcome;
 use crate::verdict::Verdict;
 
 /// The handling of cases and manifests that have changed since the run began.
@@ -83,7 +82,8 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     if let Some(warning) = run.changed_journal()? {
         terminal::note(format_args!("warning: {warning}"));
     }
-    let mut redo: HashSet<TrialId> = HashSet::new();
+    // Finished trials of what changed, to be run again: their results do not count any more.
+    let mut stale: HashSet<TrialId> = HashSet::new();
     let prices = PriceRecord::now();
     // As with cases, the user is asked again as long as trials were priced by different tables.
     let other_prices = record.prices.as_ref().is_some_and(|known| known.mixed || known.digest != prices.digest);
@@ -91,7 +91,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
         (true, _) | (false, Some(Changed::Keep)) => {}
         (false, Some(Changed::Rerun)) => {
             let affected = |trial: &&TrialRecord| is_of(&changed, &trial.case, &trial.harness, &trial.arm);
-            redo.extend(record.trials.iter().filter(affected).map(TrialRecord::id));
+            stale.extend(record.trials.iter().filter(affected).map(TrialRecord::id));
         }
         (false, None) => {
             let mut names: Vec<String> = changed.iter().map(|name| format!("`{name}`")).collect();
@@ -116,7 +116,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
             let pick = |now: Vec<ModelName>, before| if now.is_empty() { before } else { now };
             let otherwise = pick(before.otherwise, now.otherwise);
             record.options.judges = Chosen { over: pick(now.over, before.over), otherwise };
-            redo.extend(record.trials.iter().map(TrialRecord::id));
+            let redo = record.trials.iter().map(TrialRecord::id).collect();
             let folder = if args.dry_run { run } else { RunFolder::create(&args.folder.runs, &mut record)? };
             return Ok(ready(folder, record, inputs, interaction, redo, arms));
         }
@@ -125,7 +125,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
         None => None,
     };
     let again = states.iter().filter(|(_, state)| wanted.is_some() && state.finished == wanted);
-    redo.extend(again.map(|(key, _)| key.clone()));
+    let mut redo: HashSet<TrialId> = again.map(|(key, _)| key.clone()).collect();
     let mut was_priced = false;
     for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
@@ -136,15 +136,17 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
             redo.insert(trial.id());
         }
         if result.metrics.cost_source.is_some() {
-            was_priced = true;
             if other_prices && args.changed == Some(Changed::Rerun) {
-                redo.insert(trial.id());
+                stale.insert(trial.id());
+            } else {
+                was_priced = true;
             }
         }
     }
+    redo.extend(stale.iter().cloned());
     let is_waiting = |id: &TrialId| redo.contains(id) || !states.get(id).is_some_and(TrialState::is_done);
     let mut planned = record.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id);
-    if other_prices && planned.any(|id| is_waiting(&id)) {
+    if other_prices && (args.changed == Some(Changed::Rerun) || planned.any(|id| is_waiting(&id))) {
         record.prices = Some(PriceRecord { mixed: was_priced, ..prices });
     }
     let chosen = same_judges(&run, &record, now, &redo)?;
@@ -154,18 +156,35 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     record.options.env.dedup();
     record.options.fail_under = args.fail_under.or(record.options.fail_under);
     if !changed.is_empty() {
-        note_changes(&mut record, &changed, (&inputs, &arms), (&states, &redo), interaction.as_ref())?;
+        note_changes(&mut record, &changed, (&inputs, &arms), (&states, &redo, &stale), interaction.as_ref())?;
     }
     record_judged_by(&mut record, &inputs.cases, args.snapshot)?;
     // What is refused changes nothing in the run.
     super::check_env(&record.options.env)?;
     if !args.dry_run {
         super::make_places(args, record.label.as_deref())?;
-    }
-    if record != before && !args.dry_run {
-        run.write_record(&mut record)?;
+        // First, because the new `run.json` has the changed inputs, which the discarded results do not belong to.
+        discard(&run, &record, &states, &stale)?;
+        if record != before {
+            run.write_record(&mut record)?;
+        }
     }
     Ok(ready(run, record, inputs, interaction, redo, arms))
+}
+
+/// Discards the results of these trials, as far as they have finished: if a budget or an interrupt keeps the trials from
+/// running again, they count as not run.
+fn discard(
+    run: &RunFolder,
+    record: &RunRecord,
+    states: &HashMap<TrialId, TrialState>,
+    stale: &HashSet<TrialId>,
+) -> Result<(), CliError> {
+    let finished = record.trials.iter().filter_map(|trial| {
+        let state = states.get(&trial.id()).filter(|state| state.finished.is_some())?;
+        stale.contains(&trial.id()).then_some((trial, state.attempt))
+    });
+    Ok(run.discard_results(&finished.collect::<Vec<_>>())?)
 }
 
 /// Restores the commits of the run for its cases. Cases that have changed, or whose revision could not be
@@ -202,8 +221,11 @@ fn same_judges(run: &RunFolder, record: &RunRecord, now: Chosen, redo: &HashSet<
                 && result.grades.iter().filter_map(|grade| grade.judge.as_ref()).any(|judge| !judge.judges.is_empty())
         };
         if run.results_of_trials(record)?.iter().any(was_judged) {
-            let then =
-                if chosen.over.is_empty() { "the ones that its graders name".to_owned() } else { joined(&chosen.over) };
+            let then = match (&*chosen.over, &*chosen.otherwise) {
+                ([], []) => "the ones that its graders name".to_owned(),
+                ([], usual) => format!("{}, from EVALS_JUDGE, for graders that name none", joined(usual)),
+                (over, _) => joined(over),
+            };
             let (id, now) = (&record.run, joined(&now.over));
             return Err(CliError::unreadable(format!(
                 "the judges of run {id} are {then}, and --judge {now} would mix in others; resume without --judge, \
@@ -270,17 +292,17 @@ fn failed_again(
 }
 
 /// Updates the record for the trials that follow: changed cases and harnesses that still have trials to run are
-/// recorded as they are now, and marked as mixed if trials of them have finished before.
+/// recorded as they are now, and marked as mixed if trials of them have finished before and their results stay.
 fn note_changes(
     record: &mut RunRecord,
     changed: &[String],
     (inputs, arms): (&inputs::Inputs, &[Arm]),
-    (states, redo): (&HashMap<TrialId, TrialState>, &HashSet<TrialId>),
+    (states, redo, stale): (&HashMap<TrialId, TrialState>, &HashSet<TrialId>, &HashSet<TrialId>),
     interaction: Option<&Interaction>,
 ) -> Result<(), CliError> {
     let planned: Vec<TrialId> =
         record.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id).collect();
-    let done = |key: &&TrialId| states.get(*key).is_some_and(TrialState::is_done);
+    let done = |key: &&TrialId| !stale.contains(*key) && states.get(*key).is_some_and(TrialState::is_done);
     let (played, waiting): (Vec<&TrialId>, Vec<&TrialId>) = planned.iter().partition(done);
     let met = |keys: &[&TrialId], name: &String| {
         keys.iter().any(|id| is_of(std::slice::from_ref(name), &id.case, &id.harness, &id.arm))
@@ -339,27 +361,6 @@ fn renew(
     let secrets: Vec<(String, String)> = arms.iter().flat_map(|arm| arm.secrets.clone()).collect();
     mask_with(record, &secrets);
     Ok(())
-}
-
-/// Clears the mixed marks if all trials of changed cases, harnesses, arms and price tables were run again.
-///
-/// # Errors
-/// Returns an error if `run.json` cannot be written.
-pub(super) fn settle(args: &RunArgs, prepared: &mut Prepared, ran: &RunOutcome) -> Result<(), CliError> {
-    let all = !ran.interrupted && ran.not_run == 0 && ran.not_retried == 0;
-    let record = &mut prepared.record;
-    let mixed = record.cases.iter().any(|case| case.mixed)
-        || record.harnesses.iter().any(|it| it.mixed)
-        || record.arms.iter().any(|arm| arm.mixed)
-        || record.prices.as_ref().is_some_and(|prices| prices.mixed);
-    if args.changed != Some(Changed::Rerun) || !all || !mixed {
-        return Ok(());
-    }
-    record.cases.iter_mut().for_each(|case| case.mixed = false);
-    record.harnesses.iter_mut().for_each(|harness| harness.mixed = false);
-    record.arms.iter_mut().for_each(|arm| arm.mixed = false);
-    record.prices.iter_mut().for_each(|prices| prices.mixed = false);
-    Ok(prepared.folder.write_record(record)?)
 }
 
 /// Restores the planned id of a case whose id has changed since.

@@ -163,6 +163,7 @@ impl RunFolder {
             return Ok(Stored::Old);
         }
         let count = finished.len();
+        let has_discarded = states.values().any(TrialState::is_discarded);
         let mut folded = begin();
         let mut expected =
             finished.iter().map(|(trial, state)| (*trial, state.as_ref().unwrap_or(&journal::UNSTARTED)));
@@ -203,10 +204,13 @@ impl RunFolder {
                     }
                     Some(changed) => Some(changed.reason("it")),
                 },
-                // Results are never removed from a run, so the engine did not write this line.
                 None => {
                     let why = format!("only {count} trials finished or were skipped");
-                    return Ok(Stored::Changed { line: number, why });
+                    if !has_discarded {
+                        // The number of results never decreases otherwise, so the engine did not write this line.
+                        return Ok(Stored::Changed { line: number, why });
+                    }
+                    Some(why)
                 }
             };
             if !was_judged(record, &by_id, line, &result) {
@@ -342,12 +346,14 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Returns true if a trial of the run was played to its end, as far as the run can be read. A skipped trial was not.
+    /// Returns true if a trial of the run was played to its end, as far as the run can be read, also if its result was
+    /// discarded. A skipped trial was not.
     pub fn has_played_trial(&self) -> bool {
         let was_played = |verdict: Verdict| verdict != Verdict::Skipped;
+        let has_finished = |state: &TrialState| state.is_discarded() || state.finished.is_some_and(was_played);
         // `results.jsonl` is written when a run ends. Without it, the journal is read.
         self.verdicts_in_results().into_iter().flatten().any(was_played)
-            || self.states().is_ok_and(|states| states.values().filter_map(|state| state.finished).any(was_played))
+            || self.states().is_ok_and(|states| states.values().any(has_finished))
     }
 
     /// Returns the verdicts in `results.jsonl`, one line at a time, up to the first line that cannot be read.

@@ -6,8 +6,9 @@ use std::io;
 use std::path::Path;
 
 use super::{FILE, MergedFrom, MergedShard};
+use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
-use crate::run::journal::JournalLine;
+use crate::run::journal::{JournalLine, TrialState};
 use crate::run::{RunError, RunRecord};
 use crate::whole_file::{sync_folder, write_whole};
 use crate::workspace::{WorkspaceError, copy_as_it_is};
@@ -90,12 +91,18 @@ fn remove_left(runs: &Path) {
     }
 }
 
-/// Returns the number of results in a shard's `results.jsonl`, which is written when the run ends. It is 0 if the file is
-/// missing.
+/// Returns the number of results in a shard's `results.jsonl`, which is written when the run ends, without those of trials
+/// whose results were discarded. It is 0 if the file is missing.
 fn results_told(shard: &RunFolder) -> Result<usize, RunError> {
     let path = shard.path.join("results.jsonl");
+    let states = shard.states()?;
+    let is_discarded = |line: &[u8]| {
+        let result = serde_json::from_slice::<TrialResult>(line);
+        result.is_ok_and(|result| states.get(&result.id()).is_some_and(TrialState::is_discarded))
+    };
+    let counts = |line: &&[u8]| !line.is_empty() && !is_discarded(line);
     match crate::regular::read(&path) {
-        Ok(text) => Ok(text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count()),
+        Ok(text) => Ok(text.split(|byte| *byte == b'\n').filter(counts).count()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
         Err(error) => Err(RunError::io("read", &path)(error)),
     }

@@ -672,6 +672,40 @@ fn variants_that_changed_between_runs_or_within_one_are_told() {
 }
 
 #[test]
+fn a_variant_that_changed_in_the_middle_of_a_run_is_named_and_its_discarded_results_do_not_count() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{usage: {cost-usd: 1}}, {say: done}]");
+    let sets = |n: u8| {
+        let variants = format!("variants: {{old: {{}}, new: {{env: {{N: '{n}'}}}}}}");
+        let text = format!("cases: [../cases]\nharness: demo\ntrials: 2\nvary: [env]\n{variants}\n");
+        project.write("experiments/x.yaml", &text);
+    };
+    sets(1);
+    // The first round of both arms spends it all.
+    run(&project, &["--label", "v", "--jobs", "1", "--max-cost", "2"]).exits(3);
+    sets(2);
+    project.evals(&["run", "--resume", "v", "--changed", "keep", "--max-cost", "100"]).exits(0);
+    let told = || {
+        let compared = project.evals(&["compare", "v", "--format", "json"]).json();
+        compared["pairs"][0]["doubts"].as_array().unwrap().clone()
+    };
+    let of = |about: &str| -> Vec<String> {
+        let doubts = told().into_iter().filter(|doubt| doubt["about"] == about);
+        doubts.map(|doubt| doubt["text"].as_str().unwrap().to_owned()).collect()
+    };
+    let (variant, harness) = (of("variant"), of("harness"));
+    assert!(matches!(&*variant, [one] if one.ends_with("the variant `new` changed between its trials")), "{variant:?}");
+    assert_eq!(harness, Vec::<String>::new());
+    // The recorded budget is spent, so the trials of the variant do not run again.
+    project.evals(&["run", "--resume", "v", "--changed", "rerun"]).exits(3).says("2 trials were not run");
+    let summary = || project.evals(&["report", "v", "--format", "json"]).exits(0).json()["summary"].clone();
+    assert_eq!((&summary()["pass"], &summary()["not_run"]), (&2.into(), &2.into()));
+    assert_eq!(record(&project)["arms"][1].get("mixed"), None);
+    project.evals(&["run", "--resume", "v", "--max-cost", "100"]).exits(0);
+    assert_eq!((&summary()["pass"], &summary()["not_run"]), (&4.into(), &0.into()));
+}
+
+#[test]
 fn secrets_of_variants_stand_nowhere_in_clear() {
     let secret = "sup3rs3cretvalue99";
     let text = format!(

@@ -133,7 +133,7 @@ fn what_was_changed_in_the_middle_of_a_run_is_not_compared_as_if_it_were_one_thi
 }
 
 #[test]
-fn trials_that_were_to_be_run_again_and_were_not_are_told_apart_from_those_that_never_ran() {
+fn trials_of_changed_cases_that_a_failure_keeps_from_running_again_count_as_not_run() {
     let project = Project::new();
     project.demo("mine", "");
     for case in ["a", "b", "c"] {
@@ -144,19 +144,103 @@ fn trials_that_were_to_be_run_again_and_were_not_are_told_apart_from_those_that_
         project.case(case, "description: other", "steps: [{stop: refusal}]");
     }
     let ran = project.evals(&["run", "--resume", "latest", "--changed", "rerun"]).exits(1);
-    let ran = ran.says("KEPT      2 trials not run again: --fail-fast: a trial failed");
-    let ran = ran.says("--fail-fast: a trial failed; 2 trials were not run again, so earlier results count");
-    let ran = ran.says("--changed rerun");
-    assert!(!ran.err.contains("every trial had finished"), "{ran:?}");
+    let ran = ran.says("NOT RUN   2 trials: --fail-fast: a trial failed");
+    let ran = ran.says("--fail-fast: a trial failed; 2 trials were not run");
+    assert!(!ran.err.contains("every trial had finished") && !ran.err.contains("earlier results"), "{ran:?}");
     let left = summary(&project);
-    assert_eq!((&left["fail"], &left["pass"], &left["not_run"]), (&1.into(), &2.into(), &0.into()));
-    // The command that the note names runs them.
+    assert_eq!((&left["fail"], &left["pass"], &left["not_run"]), (&1.into(), &0.into(), &2.into()));
     for case in ["a", "b", "c"] {
         project.case(case, "description: third", "steps: [{say: done}]");
     }
     project.evals(&["run", "--resume", "latest", "--changed", "rerun"]).exits(0);
     project.evals(&["run", "--resume", "latest"]).exits(0);
     assert_eq!(summary(&project)["pass"], 3);
+}
+
+#[test]
+fn results_of_a_changed_case_do_not_count_if_a_spent_budget_keeps_its_trials_from_running_again() {
+    for limit in [&["--max-time", "0", "--max-cost", "100"][..], &[]] {
+        let project = Project::new();
+        let steps = "steps: [{usage: {cost-usd: 1}}, {say: done}]";
+        let wants = |text: &str| project.case("a", &format!("graders: [{{output: {{contains: {text}}}}}]"), steps);
+        wants("done");
+        project.case("b", "", steps);
+        project.evals(&["run", "--jobs", "1", "--max-cost", "2", "--label", "v"]).exits(0);
+        wants("other");
+        let before = project.files(".evals");
+        project.evals(&["run", "--resume", "v", "--changed", "rerun", "--dry-run"]).exits(0);
+        assert!(project.files(".evals") == before, "a dry run discards nothing");
+        let results = project.read(&format!("{}/results.jsonl", project.run_folder()));
+        let ran = project.evals(&[&["run", "--resume", "v", "--changed", "rerun"][..], limit].concat()).exits(3);
+        let ran = ran.says("1 trial was not run").says("resume it with a higher limit than");
+        assert!(!ran.err.contains("--changed rerun"), "{ran:?}");
+        let counts = |folder: &str| {
+            let report = project.evals(&["report", folder, "--format", "json"]).exits(0).json();
+            let count = |verdict: &str| report["summary"][verdict].as_u64().unwrap();
+            let cost = report["columns"][0]["cost_usd"].as_f64().unwrap();
+            ([count("pass"), count("fail"), count("not_run")], report["exit_code"].clone(), cost)
+        };
+        assert_eq!(counts("v"), ([1, 0, 1], 3.into(), 2.0), "what the earlier attempt cost counts");
+        // The results of an engine that was killed before it wrote them anew.
+        let journal = project.path(&format!("{}/journal.jsonl", project.run_folder()));
+        project.write(&format!("{}/results.jsonl", project.run_folder()), &results);
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
+        std::fs::File::options().append(true).open(journal).unwrap().set_modified(later).unwrap();
+        assert_eq!(counts("v"), ([1, 0, 1], 3.into(), 2.0));
+        assert!(!project.path(&format!("{}/results.changed-1.jsonl", project.run_folder())).exists());
+        // The evidence stays, and a plain resume has one trial to run.
+        assert_eq!(project.result("a/demo/default/1")["verdict"], "pass");
+        project.evals(&["run", "--resume", "v"]).exits(3).says("1 trial was not run");
+        project.evals(&["run", "--resume", "v", "--max-cost", "100"]).exits(1);
+        assert_eq!(counts("v"), ([1, 1, 0], 1.into(), 3.0));
+        assert_eq!(project.result("a/demo/default/1/attempts/1")["verdict"], "pass");
+    }
+}
+
+#[test]
+fn trials_that_a_spent_budget_keeps_from_running_again_are_not_compared_by_their_earlier_results() {
+    let project = Project::new();
+    let steps = "steps: [{usage: {cost-usd: 1}}, {say: done}]";
+    project.case("a", "", steps);
+    project.case("b", "", steps);
+    project.evals(&["run", "--jobs", "1", "--max-cost", "2", "--label", "old"]).exits(0);
+    project.case("a", "description: other", steps);
+    project.evals(&["run", "--label", "new"]).exits(0);
+    project.evals(&["run", "--resume", "old", "--changed", "rerun"]).exits(3);
+    project
+        .evals(&["compare", "old", "new"])
+        .exits(2)
+        .says("is not finished, so it cannot be compared: 1 trial of 2 not");
+}
+
+#[test]
+fn results_of_what_changed_do_not_count_if_the_run_ends_before_it_has_run_them_again() {
+    let (project, flag) = project();
+    project.demo("mine", "");
+    std::fs::write(&flag, "").unwrap();
+    project.evals(&["run", "--harness", "mine", "--jobs", "1"]).exits(0);
+    std::fs::remove_file(&flag).unwrap();
+    project.demo("mine", "timeouts: {start: 59s}");
+    let attempt_of_b = |number: u64| {
+        let lines = project.journal();
+        lines.iter().any(|line| line["case"] == "b" && line["attempt"] == number)
+    };
+    let rerun = ["run", "--resume", "latest", "--changed", "rerun"];
+    let child = until(&project, &rerun, "the second attempt", || attempt_of_b(2));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    let counts = || {
+        let left = summary(&project);
+        (left["pass"].clone(), left["not_run"].clone())
+    };
+    assert_eq!(counts(), (1.into(), 2.into()), "only `a` has run again");
+    let mut child = until(&project, &["run", "--resume", "latest"], "the third attempt", || attempt_of_b(3));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(counts(), (1.into(), 2.into()));
+    std::fs::write(&flag, "").unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert_eq!(counts(), (3.into(), 0.into()));
 }
 
 /// Starts a run and waits until the waiting case has begun and the first one has finished.
@@ -422,6 +506,11 @@ fn errored_and_ungraded_trials_are_run_again_in_place() {
     std::fs::write(&at, "").unwrap();
     project.evals(&["run", "--resume", "latest"]).exits(3);
     assert_eq!(finished(&project).len(), 2, "what finished is not run again unless it is asked for");
+    // Unlike results of what changed, errors stay the results of their trials until these run again.
+    let ran = project.evals(&["run", "--resume", "latest", "--rerun", "errored", "--max-time", "0"]).exits(3);
+    let ran = ran.says("KEPT 2 trials not run again").says("2 trials were not run again, so earlier results count");
+    assert!(ran.err.contains(" --rerun errored --max-time MORE\n"), "{}", ran.err);
+    assert_eq!(summary(&project)["errored"], 2);
     project.evals(&["run", "--resume", "latest", "--rerun", "errored"]).exits(0);
     assert_eq!(summary(&project)["pass"], 2);
     assert_eq!(project.result("a/shaky/default/1/attempts/1")["verdict"], "errored");

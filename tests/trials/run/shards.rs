@@ -365,6 +365,32 @@ fn trials_that_were_not_run_stay_so_and_the_merged_run_goes_on() {
 }
 
 #[test]
+fn results_that_a_shard_discarded_do_not_come_back_in_the_merged_run() {
+    let project = Project::new();
+    project.demo("plain", "");
+    project.case("a", "", PASS);
+    project.case("b", "", PASS);
+    for part in ["1/2", "2/2"] {
+        project.evals(&["run", "--harness", "plain", "--shard", part, "--label", part]).exits(0);
+    }
+    let results = format!("{}/results.jsonl", project.run_named("1/2"));
+    let before = project.read(&results);
+    project.demo("plain", "timeouts: {start: 59s}");
+    project.evals(&["run", "--resume", "1/2", "--changed", "rerun", "--max-time", "0"]).exits(3);
+    project.evals(&["run", "--resume", "2/2", "--changed", "rerun"]).exits(0);
+    // The results of an engine that was killed before it wrote them anew.
+    project.write(&results, &before);
+    project.evals(&["merge", "1/2", "2/2", "--label", "all"]).exits(3);
+    let counts = || {
+        let summary = project.evals(&["report", "all", "--format", "json"]).exits(0).json()["summary"].clone();
+        (summary["pass"].clone(), summary["not_run"].clone())
+    };
+    assert_eq!(counts(), (json!(1), json!(1)));
+    project.evals(&["run", "--resume", "all"]).exits(0);
+    assert_eq!(counts(), (json!(2), json!(0)));
+}
+
+#[test]
 fn a_merged_run_stands_for_its_shards() {
     let project = Project::new();
     for case in ["a", "b"] {
