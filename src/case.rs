@@ -25,6 +25,7 @@ use crate::yaml::{self, LeftOut, Step, StepPart, YamlError};
 
 mod check;
 pub mod digest;
+mod evidence_keys;
 pub mod find;
 mod graders;
 mod check_judges;
@@ -36,6 +37,7 @@ pub mod quarantine;
 pub mod seal;
 
 pub use check_judges::{check_judges, check_named_judges, unfit};
+pub use evidence_keys::EvidenceKeys;
 pub use graders::{GraderFolder, GraderPlace, WrittenGrader};
 pub use load::{LoadContext, LoadError, Loaded, case_files, check_harnesses, load, load_all, load_known};
 

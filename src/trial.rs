@@ -28,6 +28,7 @@ use crate::trace::ErrorCategory;
 use crate::whole_file::FileError;
 use crate::whole_file::sync_folder;
 
+mod above;
 mod case_in_sight;
 mod measure;
 pub mod regrade;
@@ -47,6 +48,7 @@ mod limits;
 mod check_loaded;
 mod check_requests;
 mod workspace_gaps;
+mod other_keys;
 pub mod metrics;
 mod read_outside;
 mod refusal;
@@ -257,7 +259,7 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     let held = inputs::hold(engine, attempt).await?;
     let mut ready = make_ready(engine, attempt, folders).await?;
     let played = play(engine, attempt, folders, &mut ready).await?;
-    let after = measure(attempt, folders, &ready, played.answered()).await?;
+    let after = measure(engine, attempt, folders, &ready, played.answered()).await?;
     conclude(engine, attempt, folders, ready, played, after, held).await
 }
 

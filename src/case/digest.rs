@@ -13,6 +13,7 @@ use crate::regular;
 use crate::snapshot::store;
 use crate::trace::view;
 use crate::whole_file::FileError;
+use crate::workspace::repository::RepositoryContent;
 
 impl Case {
     /// Returns the digest of the inputs of the workspace: the source and the setup commands. For a repository, only
@@ -75,7 +76,8 @@ impl Case {
     }
 
     /// Returns the digest of the case file, its suites, the named graders, the content of its folders and
-    /// files, and the files that its graders compare with. Folders named `.git` are left out.
+    /// files, and the files that its graders compare with. Of a folder named `.git`, files that git rewrites by itself are left
+    /// out.
     ///
     /// # Errors
     /// Returns an error if a file that the case names cannot be read.
@@ -241,13 +243,33 @@ impl PartHasher {
             self.add(name, b"folder");
             let mut entries: Vec<_> = std::fs::read_dir(path)?.collect::<io::Result<_>>()?;
             entries.sort_by_key(std::fs::DirEntry::file_name);
-            for entry in entries.iter().filter(|entry| entry.file_name() != ".git") {
-                self.tree(&format!("{name}/{}", entry.file_name().display()), &entry.path())?;
+            for entry in entries {
+                let (name, path) = (format!("{name}/{}", entry.file_name().display()), entry.path());
+                match entry.file_name() == ".git" && entry.file_type()?.is_dir() {
+                    true => self.repository(&name, &path)?,
+                    false => self.tree(&name, &path)?,
+                }
             }
         } else if kind.is_file() {
             let runs = if executable(&kind) { "x" } else { "-" };
             self.add(runs, name.as_bytes());
             self.add(name, content(path)?.as_bytes());
+        }
+        Ok(())
+    }
+
+    /// Adds the content of a repository.
+    fn repository(&mut self, name: &str, git: &Path) -> io::Result<()> {
+        let content = RepositoryContent::read(git)?;
+        self.add(name, b"repository");
+        for (reference, value) in &content.refs {
+            self.add(&format!("{name}/{reference}"), value.as_bytes());
+        }
+        for object in &content.objects {
+            self.add("object", object.as_bytes());
+        }
+        for file in &content.files {
+            self.tree(&format!("{name}/{}", file.display()), &git.join(file))?;
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::Case;
 use super::digest::file_digest;
 use crate::overlay;
+use crate::workspace::repository;
 
 /// The resolution of file times: a file changed this recently may be changed again without a visible difference.
 const GRAIN: Duration = Duration::from_millis(100);
@@ -184,8 +185,13 @@ fn add(path: &Path, files: &mut BTreeMap<PathBuf, Stat>) -> io::Result<()> {
     if meta.is_dir() {
         for entry in fs::read_dir(path)? {
             let entry = entry?;
-            if entry.file_name() != ".git" {
-                add(&entry.path(), files)?;
+            let place = entry.path();
+            if entry.file_name() != ".git" || !entry.file_type()?.is_dir() {
+                add(&place, files)?;
+                continue;
+            }
+            for file in repository::files(&place)? {
+                add(&place.join(file), files)?;
             }
         }
     }

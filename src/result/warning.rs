@@ -215,6 +215,16 @@ pub enum Warning {
         /// The paths of the links in the workspace, or the first of them.
         links: String,
     },
+    /// An agent left or changed files in the folders above the workspace, where test runners and build tools look for
+    /// settings.
+    FilesAboveWorkspace {
+        /// The first paths, relative to the workspace; absolute if they are outside the engine's folders.
+        paths: Vec<String>,
+        /// The number of paths.
+        count: u64,
+        /// True if all of them were removed or restored before grading. Otherwise, they may have decided it.
+        put_back: bool,
+    },
     /// The workspace could not be kept.
     WorkspaceNotKept {
         /// The reason.

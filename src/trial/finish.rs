@@ -13,7 +13,8 @@ use super::prepare::Ready;
 use super::prepare_workspace::Before;
 use super::sandboxing::{graders_shell, nowhere};
 use super::{
-    Attempt, Ended, Engine, Folders, Outcome, TrialError, aside, io, keep_workspace, sync_trial, unless_interrupted,
+    Attempt, Ended, Engine, Folders, Outcome, TrialError, above, aside, io, keep_workspace, sync_trial,
+    unless_interrupted,
 };
 use crate::result::{TrialResult, Warning};
 use crate::run::integrity;
@@ -33,7 +34,7 @@ pub(super) async fn conclude(
 ) -> Result<(Judged, Before), Ended> {
     let Ready { task, inside, shell, masker, adviser, mut warnings, before, .. } = ready;
     let Played { finished, left, observed, grading, trace, gateway, loaded } = played;
-    let After { change, patch, touched, beyond_patch, beside_patch, warnings: of_workspace } = after;
+    let After { change, patch, touched, beyond_patch, beside_patch, after_setup, warnings: of_workspace } = after;
     let (mut of_gateway, mut left_of_model, mut model_log, mut recorded) = (None, Vec::new(), None, None);
     let mut model_from = None;
     if let Some(gateway) = gateway {
@@ -75,6 +76,11 @@ pub(super) async fn conclude(
         return Err(Ended::With(Outcome::Interrupted));
     };
     (result.beyond_patch, result.beside_patch) = (beyond_patch, beside_patch);
+    if above::matters(&attempt.case) {
+        let temporary = engine.temporary.clone();
+        let left_meanwhile = aside(move || above::after_grading(&temporary)).await?;
+        warnings.extend(left_meanwhile.map_err(io("remove what an agent left above the workspace"))?);
+    }
 
     result.model_from = model_from;
     still_held(attempt, held, &mut result).await?;
@@ -126,6 +132,7 @@ pub(super) async fn conclude(
     result.files.insert("trace.jsonl".to_owned(), trace.digest());
     result.files.insert("workspace.patch".to_owned(), patch.digest());
     result.files.extend(kept_digest.map(|digest| (integrity::WORKSPACE.to_owned(), digest)));
+    result.files.extend(after_setup.map(|digest| (integrity::AFTER_SETUP.to_owned(), digest)));
 
     model_log.map_or(Ok(()), |part| put_in_place([part]))?;
     if let Some(recorded) = recorded.filter(|_| result.error.is_none()) {

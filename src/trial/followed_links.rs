@@ -1,4 +1,5 @@
-//! Finds the paths of calls that lead to other files, because a link in the workspace is a part of them.
+//! Finds the paths of calls that lead to other files, because a link in the workspace is a part of them, or because the call
+//! moved the file without showing the target.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -19,6 +20,8 @@ pub struct NamedFiles {
     written: HashMap<ToolKind, HashSet<String>>,
     /// The calls that have not ended, with their kind and folder.
     open: HashMap<String, (ToolKind, Option<String>)>,
+    /// The number of edits of each path, if the agent reports a move as an edit.
+    edits: Option<HashMap<String, usize>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,6 +37,13 @@ impl NamedFiles {
     /// Watches the calls of a session in this workspace.
     pub fn new(workspace: &str) -> Self {
         Self { workspace: workspace.to_owned(), ..Self::default() }
+    }
+
+    /// Sets that an edit may be a move whose target the agent does not show.
+    #[must_use]
+    pub fn with_moves(mut self, edits_may_move: bool) -> Self {
+        self.edits = edits_may_move.then(HashMap::new);
+        self
     }
 
     /// Handles the next event.
@@ -71,7 +81,12 @@ impl NamedFiles {
         locations: &[Location],
         diffs: &[FileDiff],
     ) {
-        for written in view::written_paths(input, locations, diffs) {
+        let written_paths = view::written_paths(input, locations, diffs);
+        if let (Some(edits), ToolKind::Edit) = (&mut self.edits, kind) {
+            let located = written_paths.iter().map(|path| view::located(path, cwd, Some(&self.workspace)));
+            located.collect::<HashSet<String>>().into_iter().for_each(|path| *edits.entry(path).or_default() += 1);
+        }
+        for written in written_paths {
             let is_none = written == view::UNREAD_PATH || view::is_from_home(&written) || view::is_pattern(&written);
             let known = self.written.get(&kind).filter(|_| cwd.is_none());
             if is_none || written.contains('\0') || known.is_some_and(|known| known.contains(&written)) {
@@ -89,7 +104,8 @@ impl NamedFiles {
 
     /// Returns the paths that lead to other files by a link: of the workspace as the agent left it, or as it was before.
     /// `temporary` is the folder that is `/tmp` to the agent, if it has one of its own.
-    pub fn followed(self, workspace: &Path, before: &Path, temporary: Option<&Path>) -> Vec<FollowedLink> {
+    pub fn followed(mut self, workspace: &Path, before: &Path, temporary: Option<&Path>) -> Vec<FollowedLink> {
+        let moved = self.moved(workspace, before);
         let mut named: Vec<NamedFile> = self.named.into_iter().collect();
         named.sort_unstable();
         let mut states = [workspace, before].map(|root| State::new(root, temporary));
@@ -101,13 +117,32 @@ impl NamedFiles {
         for NamedFile { located, whole, kind } in named {
             for state in &mut states {
                 let Some(to) = state.leads(&whole, kind, roots) else { continue };
-                let link = FollowedLink { kind, path: located.clone(), to };
+                let link = FollowedLink { kind, path: located.clone(), to, moved: false };
                 if link.to != link.path && !found.ends_with(std::slice::from_ref(&link)) {
                     found.push(link);
                 }
             }
         }
+        found.extend(moved);
         found
+    }
+
+    /// Returns the edited files that are gone without a call that deletes them. A file that one call made, and no other one
+    /// changed, was not moved by an edit.
+    fn moved(&mut self, workspace: &Path, before: &Path) -> Vec<FollowedLink> {
+        let Some(edits) = self.edits.take() else { return Vec::new() };
+        let kind = ToolKind::Edit;
+        let mut moved: Vec<FollowedLink> = self
+            .named
+            .iter()
+            .filter(|it| it.kind == kind && !it.whole.is_absolute())
+            .filter(|it| edits.get(&it.located).is_some_and(|count| *count > 1) || before.join(&it.whole).exists())
+            .filter(|it| workspace.join(&it.whole).symlink_metadata().is_err())
+            .filter(|it| !self.named.contains(&NamedFile { kind: ToolKind::Delete, ..(*it).clone() }))
+            .map(|it| FollowedLink { kind, path: it.located.clone(), to: view::UNREAD_PATH.to_owned(), moved: true })
+            .collect();
+        moved.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        moved
     }
 }
 

@@ -61,6 +61,7 @@ pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &Judge
         harness: &attempt.manifest.name,
         model: attempt.trial.model.as_deref(),
         arm: &attempt.trial.arm,
+        lasting_answer: grading.lasting_answer(),
         stop: &stop,
         usage: &finished.total,
         output: stop.output.as_deref().unwrap_or(""),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::prepare::Ready;
-use super::{Attempt, Folders, TrialError, aside, case_in_sight, io, protected, solution};
+use super::{Attempt, Engine, Folders, TrialError, above, aside, case_in_sight, io, protected, solution};
 use crate::case::Case;
 use crate::result::{BesidePatch, Warning};
 use crate::secrets::Masker;
@@ -19,6 +19,7 @@ use crate::workspace::change::{Change, compare};
 use crate::workspace::hidden;
 use crate::workspace::make_ready::make_ready;
 use crate::workspace::tree::{Ignore, Tree};
+use crate::workspace::tree_digest::digest_of;
 
 /// Facts about the workspace after the agent has ended.
 pub(super) struct After {
@@ -32,14 +33,17 @@ pub(super) struct After {
     pub beyond_patch: Vec<String>,
     /// The recorded changes besides the patch.
     pub beside_patch: Option<BesidePatch>,
+    /// The digest of the workspace as setup left it, without ignored files. Absent if the case has no setup commands.
+    pub after_setup: Option<String>,
     /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
-/// Measures the agent's change, restores protected files, and copies the hidden files over the workspace. Runs on
-/// another thread, because the time it takes depends on what the agent left.
+/// Measures the agent's change, restores protected files, copies the hidden files over the workspace, and removes what the
+/// agent left above it. Runs on another thread, because the time it takes depends on what the agent left.
 /// `answered` is the time of the agent's answer.
 pub(super) async fn measure(
+    engine: &Engine,
     attempt: &Attempt,
     folders: &Folders,
     ready: &Ready,
@@ -48,8 +52,13 @@ pub(super) async fn measure(
     let (case, masker, before) = (attempt.case.clone(), ready.masker.clone(), ready.before.path.clone());
     let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
     let special = ready.before.special.clone();
+    let (beside, temporary) = (ready.before.beside().map(Path::to_owned), engine.temporary.clone());
     aside(move || {
         let mut after = after_the_agent(&case, &workspace, (&before, &special), &trial, &masker)?;
+        if above::matters(&case) {
+            let removed = above::restore(&workspace, beside.as_deref(), &temporary);
+            after.warnings.extend(removed.map_err(io("remove what the agent left above the workspace"))?);
+        }
         after.warnings.extend(answered.and_then(|answered| worked_on(&after.change, &workspace, answered)));
         Ok(after)
     })
@@ -88,6 +97,10 @@ pub(super) fn after_the_agent(
     let ignore = Ignore::of(before, &case.workspace.ignore).map_err(io("read what is ignored"))?;
     let mut old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
     old.beyond.special.extend(special_before.iter().cloned());
+    let after_setup = match case.workspace.setup.is_empty() {
+        true => None,
+        false => Some(digest_of(&old, workspace).map_err(io("read the state before"))?),
+    };
     warnings.extend(case_in_sight::warning(case, &old).map_err(io("look for the case in its workspace"))?);
     let new = Tree::read(workspace, &ignore).map_err(io("read the workspace"))?;
     let hide = |bytes: &[u8]| match masker.mask_bytes(bytes) {
@@ -122,7 +135,7 @@ pub(super) fn after_the_agent(
     let touched = !put_back.is_empty();
     warnings.extend(protected::unmatched(case, before));
     warnings.extend(put_back.into_iter().chain(unlinked));
-    Ok(After { change, patch, touched, beyond_patch, beside_patch, warnings })
+    Ok(After { change, patch, touched, beyond_patch, beside_patch, after_setup, warnings })
 }
 
 /// Prepares a workspace for the graders: restores protected files, and copies the hidden files over it. Returns

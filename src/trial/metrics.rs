@@ -37,6 +37,8 @@ pub struct Observed {
     pub shape: Vec<Vec<String>>,
     /// Permission requests.
     pub permissions: PermissionCounts,
+    /// The number of prompts that the trace shows.
+    pub prompts: usize,
     /// The stop event.
     pub stop: Option<Stop>,
     /// True if the engine ended the session.
@@ -71,6 +73,7 @@ impl Observed {
         match &event.body {
             Body::Notice { lost: Some(Lost::Line | Lost::Call), .. } => self.lacks_calls = true,
             Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
+                self.prompts += 1;
                 self.first_prompt_ms.get_or_insert(event.at_ms);
             }
             Body::ToolCall(call) => {

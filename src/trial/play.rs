@@ -81,7 +81,7 @@ pub(super) async fn play(
         observed: Observed::default(),
         file: TraceFile::new(&attempt.folder, masker.clone()),
         outside: outside(&ready.inside, folders),
-        named: NamedFiles::new(as_begun.cwd.as_deref().unwrap_or_default()),
+        named: NamedFiles::new(as_begun.cwd.as_deref().unwrap_or_default()).with_moves(attempt.manifest.edits_may_move),
     };
     let watch = Arc::new(Mutex::new(observers()));
     let sink = {

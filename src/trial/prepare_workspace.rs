@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Attempt, Engine, Folders, TrialError, io};
+use super::{Attempt, Engine, Folders, TrialError, above, io};
 use crate::case::WorkspaceSource;
 use crate::overlay::{self, OverlayPlace};
 use crate::resources::Exhausted;
@@ -25,12 +25,19 @@ pub(super) struct Before {
     _copy: Option<Vanishing>,
     /// A copy of the home as setup left it; `None` if setup left nothing there.
     home: Option<Vanishing>,
+    /// A copy of what setup left beside the workspace; `None` if setup left nothing there.
+    beside: Option<Vanishing>,
 }
 
 impl Before {
     /// Returns the home as setup left it; `None` if it was empty.
     pub(super) fn home(&self) -> Option<&Path> {
         self.home.as_ref().map(Vanishing::path)
+    }
+
+    /// Returns a copy of what setup left beside the workspace; `None` if setup left nothing there.
+    pub(super) fn beside(&self) -> Option<&Path> {
+        self.beside.as_ref().map(Vanishing::path)
     }
 }
 
@@ -120,6 +127,11 @@ async fn make_workspace_and_state(
         copy_as_it_is(&folders.home, copy.path()).map_err(failed("copy the home"))?;
         home = Some(copy);
     }
+    let beside = match case.workspace.setup.is_empty() {
+        true => None,
+        false => above::as_set_up(&folders.workspace, &engine.temporary)
+            .map_err(failed("copy what setup left beside the workspace"))?,
+    };
     // The agent did not make these files, so they are part of the state before.
     let laid =
         overlay::items(&case.overlay, &attempt.manifest).map_err(|why| NotSetUp::Case(format!("the case {why}")))?;
@@ -132,16 +144,16 @@ async fn make_workspace_and_state(
     match &case.workspace.source {
         // The fixture itself is the state before, unless something changed it.
         WorkspaceSource::Copy(from) if as_made => {
-            Ok(Before { path: from.clone(), special: BTreeSet::new(), _copy: None, home })
+            Ok(Before { path: from.clone(), special: BTreeSet::new(), _copy: None, home, beside })
         }
         WorkspaceSource::Empty if as_made => {
-            Ok(Before { path: engine.empty.clone(), special: BTreeSet::new(), _copy: None, home })
+            Ok(Before { path: engine.empty.clone(), special: BTreeSet::new(), _copy: None, home, beside })
         }
         _ => {
             let copy = Vanishing::make(&engine.temporary, "before-").map_err(failed(KEEP))?;
             copy_as_it_is(&folders.workspace, copy.path()).map_err(failed(KEEP))?;
             let special = special_files(&folders.workspace).map_err(failed(KEEP))?;
-            Ok(Before { path: copy.path().to_owned(), special, _copy: Some(copy), home })
+            Ok(Before { path: copy.path().to_owned(), special, _copy: Some(copy), home, beside })
         }
     }
 }

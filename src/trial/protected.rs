@@ -141,11 +141,7 @@ fn told_of(case: &Workspace, change: FileChange, path: &str) -> Warning {
 
 /// Returns warnings about files that are protected now, from an earlier result and the stored change.
 pub(super) fn touched_before(case: &Workspace, change: Option<&Change>, warnings: &[Warning]) -> Vec<Warning> {
-    let globs = &case.protect;
-    let is_protected = |path: &str| {
-        let path = Path::new(path);
-        globs.iter().any(|glob| covers(glob, path) && means(glob, path))
-    };
+    let is_protected = |path: &str| is_protected(&case.protect, path);
     // Ignored files are in no patch, so only the earlier result mentions them.
     let said = warnings.iter().filter(|warning| match warning {
         Warning::ProtectedFile { path, .. } => is_protected(path),
@@ -169,6 +165,11 @@ pub(super) fn touched_before(case: &Workspace, change: Option<&Change>, warnings
         }
     }
     told
+}
+
+/// Returns true if one of the globs protects a path.
+pub(super) fn is_protected(globs: &[PathGlob], path: &str) -> bool {
+    globs.iter().any(|glob| covers(glob, Path::new(path)) && means(glob, Path::new(path)))
 }
 
 /// Returns the same warning, without the claim that the file was restored.

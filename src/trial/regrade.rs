@@ -1,7 +1,9 @@
 //! Grades a stored trial again: its trace, and the workspace that was kept or is rebuilt from its source and
 //! patch.
 
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::ending::{error_of, mask_result};
 use super::grade_trial::{JudgedWorkspace, decide, judge};
@@ -9,28 +11,34 @@ use super::measure::{lay_hidden, lay_over};
 use super::prepare_workspace::{Before, NotSetUp, set_up};
 use super::sandboxing::{graders_shell, inside, nowhere, shell};
 use super::{
-    Attempt, Engine, Folders, Outcome, TrialError, aside, grade_stored, io, protected, unless_interrupted,
+    Attempt, Engine, Folders, Outcome, TrialError, aside, grade_stored, io, other_keys, protected, unless_interrupted,
     workspace_gaps,
 };
+use crate::case::{Case, EvidenceKeys};
 use crate::environment;
 use crate::grade::{GradeRecord, Outcome as Graded};
 use crate::grader::{Kind, Workspace, unique_names};
 use crate::ids::TrialRecord;
 use crate::regular;
 use crate::result::{ErrorRecord, ResultBefore, TrialResult, Warning};
+use crate::run::integrity;
 use crate::secrets::Masker;
 use crate::shell::Shell;
+use crate::text::some_of;
 use crate::trace::ErrorCategory;
+use crate::trace::jsonl::Reader;
 use crate::verdict::Verdict;
 use crate::workspace::apply::apply;
 use crate::workspace::beside_patch;
 use crate::workspace::beyond_patch::{self, MayDiffer};
 use crate::workspace::change::Change;
 use crate::workspace::copy_as_it_is;
+use crate::workspace::hidden::stale::remove_stale;
+use crate::workspace::old_place;
 use crate::workspace::patch::read::{self, Piece};
 use crate::workspace::restore::put_back;
 use crate::workspace::tree::{Ignore, Tree};
-use crate::workspace::tree_digest::tree_digest;
+use crate::workspace::tree_digest::{digest_of, tree_digest};
 
 /// The stored files of a trial.
 #[derive(Debug, Clone, Default)]
@@ -46,10 +54,14 @@ pub struct StoredFiles {
     pub no_source: Option<String>,
     /// The reason why a rebuilt workspace may be wrong, if there is one.
     pub doubt: Option<String>,
+    /// The keys of the case when the trial ran; absent for single traces and in runs of older versions.
+    pub keys: Option<EvidenceKeys>,
     /// The reason why the trace or the patch differs from the one that was judged, if it does.
     pub changed: Option<String>,
     /// The earlier result.
     pub was: Option<TrialResult>,
+    /// The result beside a single trace, if it belongs to the trace. Another case may have graded it.
+    pub beside: Option<TrialResult>,
     /// The error of the trial, if its earlier result is not used: the trace alone may not show it.
     pub error: Option<ErrorRecord>,
 }
@@ -110,13 +122,19 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
         Some(folders) if never_had_one => ready.judges_without(engine, attempt, folders)?,
         _ => Shell::default(),
     };
+    let unknown_protection = other_keys::of_protection(left.keys.as_ref(), case, ready.change.as_ref())
+        .filter(|_| has_workspace && case.workspace.protect_strict && ready.touched.is_empty());
+    let other_change = other_keys::of_change(left.keys.as_ref(), case).filter(|_| has_workspace);
+    if let Some(why) = other_change {
+        ready.is_of_other_keys(why);
+    }
     let from_root = |path: &Option<PathBuf>| path.as_deref().and_then(|path| std::path::absolute(path).ok());
     let (trace, patch) = (from_root(&left.trace), from_root(&left.patch));
     let site = JudgedWorkspace {
         workspace: folders.as_ref().filter(|_| ready.shell.is_some()).map(|folders| &*folders.workspace),
         change: ready.change.as_ref(),
         trace: trace.as_deref(),
-        patch: patch.as_deref().filter(|_| has_workspace),
+        patch: patch.as_deref().filter(|_| has_workspace && other_change.is_none()),
         touched: !ready.touched.is_empty(),
         shell: ready.shell.as_ref().unwrap_or(&nowhere),
         judges: &engine.judges,
@@ -126,6 +144,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
     let Some(mut result) = unless_interrupted(engine, judge(attempt, over, &site)).await else {
         return Ok(Outcome::Interrupted);
     };
+    let may_be_touched = has_workspace && ready.may_be_touched(attempt);
     let mut told = std::mem::take(&mut result.warnings);
     if ready.says_less_than_before(&mut result, attempt, left.was.as_ref()) {
         decide(&mut result, attempt, &observed, site.touched);
@@ -137,6 +156,16 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
     // Warnings from the trace were already added.
     told.retain(|line| !result.warnings.contains(line));
     result.warnings.append(&mut told);
+    // The earlier result has this warning of its session.
+    let (sent, planned) = (observed.prompts, case.turns.len());
+    if left.was.is_none() && result.error.is_none() && (1..planned).contains(&sent) {
+        result.warnings.push(Warning::PromptsNotSent { sent: sent as u64, planned: planned as u64 });
+    }
+    let unknown_protection = unknown_protection.or(may_be_touched.then(|| MAY_BE_TOUCHED.to_owned()));
+    if let Some(why) = unknown_protection.filter(|_| result.verdict == Verdict::Pass) {
+        (result.verdict, result.score) = (Verdict::Ungraded, None);
+        result.warnings.push(Warning::NotGradedAgain { why });
+    }
     if let (Some(now), Some(was)) = (&mut result.stop, left.was.as_ref().and_then(|was| was.stop.as_ref())) {
         now.stderr_tail.clone_from(&was.stderr_tail);
     }
@@ -167,7 +196,8 @@ fn done(mut result: TrialResult, left: &StoredFiles, masker: &Masker) -> Outcome
 
 /// Returns the warnings about the session itself, which remain valid.
 fn carried(left: &StoredFiles) -> Vec<Warning> {
-    warnings_of(left).iter().filter(|warning| !warning.is_of_grading()).cloned().collect()
+    let warnings = left.was.iter().flat_map(|was| &was.warnings);
+    warnings.filter(|warning| !warning.is_of_grading()).cloned().collect()
 }
 
 /// Returns the result of a trial without a trace: errored as before, or ungraded.
@@ -198,6 +228,10 @@ pub fn without_case(trial: &TrialRecord, attempt: u32, left: &StoredFiles, why: 
     errored.unwrap_or_else(|| ungraded(trial, attempt, left, why))
 }
 
+const MAY_BE_TOUCHED: &str = "`protect-strict` is set, and no result of the trial records whether the agent changed a \
+                              protected file";
+const OTHER_SETUP: &str = "its setup commands make other files now than in the trial; if files differ each time, name them in \
+                           `workspace.ignore`";
 const SETUP_CHANGED: &str = "the files that setup creates beside it may differ: setup, or its input, has changed since";
 
 /// A workspace that is ready for the graders, or the reason why there is none.
@@ -210,10 +244,14 @@ struct Ready {
     touched: Vec<Warning>,
     /// The missing parts of the workspace.
     lost: Vec<String>,
-    /// True if some of them are changes of the agent that no patch holds.
+    /// True if a part of the agent's work is among them.
     lacks_work: bool,
+    /// The reason why no command shows what it would have shown at the workspace's old place, if there is one.
+    at_other_place: Option<String>,
     /// The places in which the workspace may differ.
     may_differ: MayDiffer,
+    /// The reason why the change is not the one that the case measures now, if so.
+    other_change: Option<&'static str>,
     /// The reason why the workspace is missing.
     none: Option<String>,
     /// True if scripts judged without a workspace.
@@ -241,6 +279,32 @@ impl Ready {
         Self { shell: Some(shell), change, touched, lost, warnings, ..Self::default() }
     }
 
+    /// Returns true if `protect-strict` is set and it is unknown whether the agent changed a protected file.
+    fn may_be_touched(&self, attempt: &Attempt) -> bool {
+        let rules = &attempt.case.workspace;
+        let is_unknown = self.change.as_ref().is_none_or(|change| change.is_patch_alone);
+        rules.protect_strict && !rules.protect.is_empty() && self.touched.is_empty() && is_unknown
+    }
+
+    /// Forgets the change, which was measured with other keys of the case.
+    fn is_of_other_keys(&mut self, why: &'static str) {
+        (self.change, self.other_change) = (None, Some(why));
+        let why = format!("{why}, so the change that the case measures now is unknown");
+        self.warnings.push(Warning::NoWorkspace { why });
+    }
+
+    /// Records that a file of the change contains the path of the workspace in the trial, which a command may use.
+    fn doubt_commands(&mut self, file: &Path, is_kept: bool) {
+        let why =
+            format!("`{}` names the path of the workspace in the trial, which is another one now", file.display());
+        match self.warnings.first_mut() {
+            Some(Warning::KeptInPart { lost } | Warning::RebuiltInPart { lost }) => lost.push(why.clone()),
+            _ if is_kept => self.warnings.push(Warning::KeptInPart { lost: vec![why.clone()] }),
+            _ => self.warnings.push(Warning::RebuiltInPart { lost: vec![why.clone()] }),
+        }
+        self.at_other_place = Some(why);
+    }
+
     /// Sets an empty folder as the shell for scripts without a workspace.
     fn judges_without(&mut self, engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Shell, TrialError> {
         let judges = &attempt.case.graders;
@@ -259,8 +323,9 @@ impl Ready {
         let named = unique_names(judges.iter().map(AsRef::as_ref));
         let of_absence =
             |name: &str| named.iter().zip(judges).any(|(named, judge)| named == name && judge.kind.passes_on_absence());
-        let of_any_lack = |name: &str| {
-            named.iter().zip(judges).any(|(named, judge)| named == name && judge.kind.passes_on_any_lack())
+        // A grader of several grades gives them names of their own.
+        let of_any_lack = |grade: &GradeRecord| {
+            judges.iter().any(|judge| judge.kind.word() == grade.grader && judge.kind.passes_on_any_lack())
         };
         let folder = self.shell.as_ref().map(|shell| shell.folder.as_path()).unwrap_or(Path::new(""));
         let of_places = |name: &str| {
@@ -276,20 +341,29 @@ impl Ready {
             let mut judges = named.iter().zip(judges).filter(|(named, _)| **named == grade.name);
             judges.any(|(_, judge)| judge.kind.word() == grade.grader && judge.kind.lies_outside(folder, places))
         };
+        let of_change = |grade: &&mut GradeRecord| Kind::needs_of(&grade.grader).workspace == Workspace::Change;
+        if let Some(why) = self.other_change {
+            for grade in result.grades.iter_mut().filter(of_change).filter(|grade| grade.passed.is_none()) {
+                grade.reason = format!("{}: {why}", grade.reason);
+            }
+        }
         let mut changed = false;
         for grade in result.grades.iter_mut().filter(|grade| Kind::needs_of(&grade.grader).reads_files()) {
             let judged_without = self.without && Kind::needs_of(&grade.grader).workspace == Workspace::FilesIfThere;
             if let (Some(why), Graded::Ungraded, false) = (&self.none, grade.outcome, judged_without) {
                 grade.reason = format!("{}: {why}", grade.reason);
             }
+            let at_other_place = self.at_other_place.as_ref().filter(|_| of_any_lack(grade));
             let how = match grade.passed {
                 Some(false) => "failed",
+                Some(true) if at_other_place.is_some() => "passed",
                 Some(true) if of_absence(&grade.name) => "found no file that must be absent",
-                Some(true) if self.lacks_work && (of_any_lack(&grade.name) || of_places(&grade.name)) => "passed",
+                Some(true) if self.lacks_work && (of_any_lack(grade) || of_places(&grade.name)) => "passed",
                 Some(true) if failed_before(grade) => "failed in the trial and passed",
                 _ => continue,
             };
-            let Some(lost) = self.lost.first().filter(|_| !is_apart(grade)) else { continue };
+            let lost = self.lost.first().filter(|_| !is_apart(grade));
+            let Some(lost) = at_other_place.or(lost) else { continue };
             grade.outcome = Graded::Ungraded;
             (grade.value, grade.passed) = (None, None);
             grade.evidence = Vec::new();
@@ -324,7 +398,8 @@ async fn ready(
     let mut change = pieces.as_deref().map(read::change);
     if let Some(change) = &mut change {
         change.has_ignored = warnings_of(left).iter().any(|it| matches!(it, Warning::IgnoredFiles { .. }));
-        let recorded = left.was.as_ref().and_then(|was| was.beside_patch.as_ref());
+        let recorded = result_of(left).and_then(|result| result.beside_patch.as_ref());
+        change.is_patch_alone = recorded.is_none() && !changed_nothing_else(left);
         change.unmeasured = recorded.map(|recorded| recorded.changed.clone()).unwrap_or_default();
         change.special = recorded.map(|recorded| recorded.special.clone()).unwrap_or_default();
     }
@@ -344,10 +419,34 @@ async fn ready(
     {
         return Ok(Ready::none(known, why));
     }
-    match (&left.kept, pieces) {
-        (Some(kept), _) => kept_again(engine, attempt, left, folders, shell, kept, known).await,
-        (None, pieces) => rebuilt(engine, attempt, left, folders, shell, pieces.unwrap_or_default(), known).await,
+    let pieces = Arc::new(pieces.unwrap_or_default());
+    let mut ready = match &left.kept {
+        Some(kept) => kept_again(engine, attempt, left, folders, shell, kept, known).await?,
+        None => rebuilt(engine, attempt, left, folders, shell, pieces.clone(), known).await?,
+    };
+    let has_commands = case.graders.iter().any(|judge| judge.kind.passes_on_any_lack());
+    if let Some(old) = place_in_trial(left).filter(|_| has_commands && ready.shell.is_some()) {
+        let workspace = folders.workspace.clone();
+        let named = aside(move || old_place::file_that_names(&pieces, &workspace, &old)).await?;
+        if let Some(file) = named {
+            ready.doubt_commands(&file, left.kept.is_some());
+        }
     }
+    Ok(ready)
+}
+
+/// Returns the place of the workspace in the trial, which is named by its trace.
+fn place_in_trial(left: &StoredFiles) -> Option<PathBuf> {
+    let file = regular::open(left.trace.as_ref()?).ok()?;
+    let reader = Reader::new(BufReader::new(file)).ok()?;
+    reader.header().cwd.as_ref().map(PathBuf::from)
+}
+
+/// Returns true if the stored result shows that only files of the patch changed. Results of older versions do not record the
+/// places of other changes.
+fn changed_nothing_else(left: &StoredFiles) -> bool {
+    result_of(left)
+        .is_some_and(|result| !result.beyond_patch.iter().any(|words| beyond_patch::is_of_unknown_places(words)))
 }
 
 /// Returns why a kept workspace is not the one that was judged, if so. A workspace without a digest is trusted.
@@ -386,7 +485,10 @@ async fn kept_again(
     let case = &attempt.case;
     let (mut before, mut lost): (Option<Before>, Vec<String>) = (None, Vec::new());
     let put_back = !known.1.is_empty();
-    if put_back || case.hidden.is_some() || !case.workspace.setup.is_empty() {
+    let keys = left.keys.as_ref();
+    let stale = other_keys::stale_hidden(keys, case).map_err(io("read the hidden files"))?;
+    let (mut is_as_before, mut has_other_home) = (false, false);
+    if put_back || case.hidden.is_some() || !stale.is_empty() || !case.workspace.setup.is_empty() {
         // A single trace was kept beside its workspace, and the user named the case for both.
         let changed = left.no_source.as_ref().filter(|_| left.was.is_some());
         if let (true, Some(changed)) = (put_back, changed) {
@@ -394,8 +496,15 @@ async fn kept_again(
         }
         match set_up(engine, attempt, folders, &shell).await {
             Ok(made) => {
+                let is_other = is_other_setup(left, case, &folders.workspace, made.path.clone()).await?;
+                if put_back && is_other {
+                    return Ok(Ready::none(known, format!("protected files could not be put back: {OTHER_SETUP}")));
+                }
+                has_other_home = is_other && made.home().is_some();
+                let may_lack = changed.is_some() || has_other_home;
+                lost.extend(may_lack.then(|| SETUP_CHANGED.to_owned()).or_else(|| left.doubt.clone()));
+                is_as_before = changed.is_none() && left.doubt.is_none() && !is_other;
                 before = Some(made);
-                lost.extend(changed.map(|_| SETUP_CHANGED.to_owned()).or_else(|| left.doubt.clone()));
             }
             Err(NotSetUp::Engine(error)) => return Err(error),
             Err(NotSetUp::Case(why)) if put_back => {
@@ -404,10 +513,11 @@ async fn kept_again(
             Err(NotSetUp::Case(why)) => lost.push(format!("the files that setup creates beside it are missing: {why}")),
         }
     }
-    let (from, to) = (kept.to_owned(), folders.workspace.clone());
+    let (from, to, old) = (kept.to_owned(), folders.workspace.clone(), place_in_trial(left));
     let copied = aside(move || {
         crate::workspace::remove::remove(&to).map_err(|error| error.to_string())?;
-        copy_as_it_is(&from, &to).map_err(|error| error.to_string())
+        copy_as_it_is(&from, &to).map_err(|error| error.to_string())?;
+        old.map_or(Ok(()), |old| old_place::move_links(&to, &old)).map_err(|error| error.to_string())
     });
     if let Err(error) = copied.await? {
         return Ok(Ready::none(known, format!("the kept workspace could not be copied: {error}")));
@@ -419,23 +529,69 @@ async fn kept_again(
             put_back_in(before, folders, path)?;
         }
     }
+    let mut places = other_keys::restored(keys, case, known.0.as_ref(), warnings_of(left));
+    places.extend(other_keys::not_restored(keys, case, known.0.as_ref()));
+    let agent_began_with = before.as_ref().filter(|_| is_as_before && !stale.is_empty()).map(|it| it.path.clone());
+    match agent_began_with.zip(known.0.clone()) {
+        Some((found, change)) => {
+            let (to, globs) = (folders.workspace.clone(), other_keys::ignore_of(keys, case).to_vec());
+            let unknown = aside(move || {
+                let ignore = Ignore::of(&found, &globs)?;
+                remove_stale(&stale, &found, &to, &ignore, &change)
+            });
+            places.extend(unknown.await?.map_err(io("remove hidden files that the case does not have any more"))?);
+        }
+        None => places.extend(stale),
+    }
     let found = before.as_ref().map_or(folders.workspace.as_path(), |before| before.path.as_path());
     lay_hidden(case, found, &folders.workspace)?;
-    lost.extend(workspace_gaps::of_kept(warnings_of(left)));
-    Ok(Ready::there(
-        graders_shell(&shell, folders, case, before.as_ref().and_then(Before::home))?,
-        known,
-        lost,
-        |lost| Warning::KeptInPart { lost },
-    ))
+    let not_kept = workspace_gaps::of_kept(warnings_of(left));
+    let lacks_work = !not_kept.is_empty() || !places.is_empty() || has_other_home;
+    lost.extend(not_kept);
+    let places: Vec<String> = places.into_iter().collect();
+    let all = lost.is_empty().then(|| places.clone());
+    if !places.is_empty() {
+        let names = some_of(&places, 5);
+        lost.push(format!(
+            "`workspace.protect` or the hidden files were others in the trial, so what the agent left there is unknown: {names}"
+        ));
+    }
+    let is_masked = warnings_of(left).iter().any(|warning| matches!(warning, Warning::KeptMasked { .. }));
+    let shell = graders_shell(&shell, folders, case, before.as_ref().and_then(Before::home))?;
+    let ready = Ready::there(shell, known, lost, |lost| Warning::KeptInPart { lost });
+    let places = Change { unmeasured: places, ..Change::default() };
+    Ok(Ready { lacks_work, may_differ: MayDiffer { is_masked, places, all, ..MayDiffer::default() }, ..ready })
+}
+
+/// Returns true if the setup commands made other files now than in the trial. Runs of older versions do not record this.
+async fn is_other_setup(
+    left: &StoredFiles,
+    case: &Case,
+    workspace: &Path,
+    before: PathBuf,
+) -> Result<bool, TrialError> {
+    let told = left.was.as_ref().and_then(|was| was.files.get(integrity::AFTER_SETUP));
+    let Some(told) = told.cloned() else { return Ok(false) };
+    let globs = other_keys::ignore_of(left.keys.as_ref(), case).to_vec();
+    let workspace = workspace.to_owned();
+    aside(move || {
+        let tree = Ignore::of(&before, &globs).and_then(|ignore| Tree::read(&before, &ignore));
+        tree.and_then(|tree| digest_of(&tree, &workspace)).ok() != Some(told)
+    })
+    .await
 }
 
 fn put_back_in(before: &Before, folders: &Folders, path: &str) -> Result<(), TrialError> {
     put_back(&before.path, &folders.workspace, Path::new(path)).map_err(io("put protected files back"))
 }
 
+/// Returns the stored result of the trial.
+fn result_of(left: &StoredFiles) -> Option<&TrialResult> {
+    left.was.as_ref().or(left.beside.as_ref())
+}
+
 fn warnings_of(left: &StoredFiles) -> &[Warning] {
-    left.was.as_ref().map(|was| was.warnings.as_slice()).unwrap_or_default()
+    result_of(left).map(|result| result.warnings.as_slice()).unwrap_or_default()
 }
 
 /// Rebuilds the workspace: its source, its setup, and the patch of the agent's work.
@@ -445,7 +601,7 @@ async fn rebuilt(
     left: &StoredFiles,
     folders: &Folders,
     shell: Shell,
-    pieces: Vec<Piece>,
+    pieces: Arc<Vec<Piece>>,
     known: KnownChange,
 ) -> Result<Ready, TrialError> {
     let case = &attempt.case;
@@ -456,22 +612,32 @@ async fn rebuilt(
             return Ok(Ready::none(known, format!("the workspace could not be rebuilt: {why}")));
         }
     };
+    if is_other_setup(left, case, &folders.workspace, before.path.clone()).await? {
+        return Ok(Ready::none(known, format!("it was not kept, and {OTHER_SETUP}")));
+    }
     let patched = {
         let (case, workspace, before) = (case.clone(), folders.workspace.clone(), before.path.clone());
         let mut words: Vec<String> = left.was.iter().flat_map(|was| was.beyond_patch.clone()).collect();
         let recorded = left.was.as_ref().and_then(|was| was.beside_patch.clone());
+        let old = place_in_trial(left);
+        // Ignored files are compared with those of the trial.
+        let globs = other_keys::ignore_of(left.keys.as_ref(), &case).to_vec();
         aside(move || -> Result<_, TrialError> {
             let unknown = match apply(&workspace, &pieces) {
                 Ok(unknown) => unknown,
                 Err(error) => return Ok(Err(error.to_string())),
             };
+            // Before hidden files are laid, because a link must not lead to them.
+            if let Some(old) = &old {
+                old_place::move_links(&workspace, old).map_err(io("move links in the workspace"))?;
+            }
             if let Some(recorded) = &recorded {
                 let folders = beside_patch::rebuild_folders(&workspace, recorded);
                 words.extend((!folders).then(|| beyond_patch::FOLDERS.to_owned()));
                 let modes = beside_patch::rebuild_modes(&workspace, recorded);
                 words.extend((!modes).then(|| beyond_patch::MODES.to_owned()));
             }
-            let ignore = Ignore::of(&before, &case.workspace.ignore).map_err(io("read what is ignored"))?;
+            let ignore = Ignore::of(&before, &globs).map_err(io("read what is ignored"))?;
             let now = Tree::read(&workspace, &ignore).map_err(io("read the workspace"))?;
             // The stored result has the warning about links to hidden files.
             let (put_back, _) = lay_over(&case, &before, &workspace, &now)?;
@@ -501,7 +667,9 @@ async fn rebuilt(
     let mut lost = workspace_gaps::of_rebuilt(warnings, &unknown, ignored);
     let is_known = workspace_gaps::lie_in_known_places(warnings, &unknown) && left.doubt.is_none();
     may_differ.all = may_differ.all.filter(|_| is_known);
-    let lacks_work = !beyond.is_empty();
+    may_differ.is_masked = warnings.contains(&Warning::PatchMasked);
+    let lacks_work = !beyond.is_empty() || !unknown.is_empty() || may_differ.is_masked;
+    may_differ.left_out = unknown;
     lost.extend(beyond.into_iter().map(|what| format!("the agent changed what no patch holds: {what}")));
     lost.extend(left.doubt.clone());
     let ready = Ready::there(graders_shell(&shell, folders, case, before.home())?, (known.0, touched), lost, |lost| {

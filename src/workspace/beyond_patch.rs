@@ -41,11 +41,16 @@ pub const FOLDERS: &str = "empty folders";
 pub const MODES: &str = "permission bits";
 const SPECIAL: &str = "sockets, devices or pipes";
 
+/// Returns true if the words for a change do not say in which places files changed.
+pub fn is_of_unknown_places(words: &str) -> bool {
+    [REPOSITORY, IGNORED, SPECIAL].contains(&words)
+}
+
 /// The permission bits that files usually have.
 pub(super) const USUAL_MODES: [u32; 4] = [0o644, 0o755, 0o664, 0o775];
 
 /// Files of a repository that commands rewrite without changing what it holds.
-const RESTLESS: [&str; 6] = ["index", "FETCH_HEAD", "ORIG_HEAD", "COMMIT_EDITMSG", "gc.log", "logs"];
+pub(super) const RESTLESS: [&str; 6] = ["index", "FETCH_HEAD", "ORIG_HEAD", "COMMIT_EDITMSG", "gc.log", "logs"];
 /// The maximum size in bytes of a file of a repository that is compared by its content.
 const SMALL: u64 = 64 << 10;
 /// The maximum number of ignored files that are compared by their content.
@@ -159,6 +164,10 @@ pub struct MayDiffer {
     pub folders: bool,
     /// All places in which files or folders may differ. `None` if they are unknown.
     pub all: Option<Vec<String>>,
+    /// The files whose content the patch leaves out. They have the content of the source, or are absent.
+    pub left_out: Vec<PathBuf>,
+    /// True if secrets in files were redacted.
+    pub is_masked: bool,
 }
 
 impl MayDiffer {
@@ -176,7 +185,7 @@ impl MayDiffer {
             all.extend(beyond.ignored.iter().chain(&beyond.special).chain(repositories()).map(text));
             all
         });
-        Self { places, folders: has(FOLDERS) || has(SPECIAL), all }
+        Self { places, folders: has(FOLDERS) || has(SPECIAL), all, ..Self::default() }
     }
 }
 

@@ -28,7 +28,13 @@ pub struct Change {
     pub unmeasured: Vec<String>,
     /// Of these, the sockets, devices and pipes.
     pub special: Vec<String>,
+    /// True if only the patch is known: what else changed is recorded nowhere.
+    pub is_patch_alone: bool,
 }
+
+/// The reason why a patch alone does not show that nothing else changed.
+pub const PATCH_ALONE: &str = "no result of the trial records what changed besides the patch: ignored files, repositories, \
+                               pipes and the like";
 
 impl Change {
     /// Returns every changed path, with `created`, `changed` or `deleted`.
@@ -75,6 +81,11 @@ impl Change {
     /// the repository of a folder. Ignored files and the workspace's own repository may always change.
     pub fn may_break(&self, allowed: &[PathGlob]) -> Option<&str> {
         self.in_plain_sight().find(|path| !allowed.iter().any(|glob| glob.is_match(path))).map(String::as_str)
+    }
+
+    /// Returns true if a file that none of the globs allows may have changed, because only the patch is known.
+    pub fn may_break_beside_patch(&self, allowed: &[PathGlob]) -> bool {
+        self.is_patch_alone && !allowed.iter().any(PathGlob::is_any)
     }
 
     /// Returns true if nothing changed.
@@ -140,25 +151,28 @@ impl Compared {
         how: FileChangeKind,
         (hide, deadline): (Hide<'_>, Instant),
     ) -> io::Result<()> {
-        let room = self.patch.len() as u64;
         if how == FileChangeKind::Unread {
             let reason = after.unread.get(path).map_or("it could not be read".to_owned(), ToString::to_string);
-            return self.not_read(path, &reason, room);
+            self.not_read(path, &reason);
+            return Ok(());
         }
         let sizes = [before, after].map(|tree| tree.entries.get(path).map(Entry::len));
         let bytes: u64 = sizes.iter().flatten().sum();
+        let room = self.patch.len() as u64;
         if sizes.iter().flatten().any(|size| *size > LARGEST) || room + bytes > WHOLE {
             self.left_out.0 += 1;
             self.left_out.1 += bytes;
-            if room <= WHOLE {
-                patch::left_out(&mut self.patch, path, &said(sizes));
-            }
+            // A stored patch is the only record of the changed files, so it names each of them.
+            patch::left_out(&mut self.patch, path, &said(sizes));
             return Ok(());
         }
         let mut old = side(before, path)?;
         let mut new = match side(after, path) {
             Ok(new) => new,
-            Err(error) => return self.not_read(path, &error.to_string(), room),
+            Err(error) => {
+                self.not_read(path, &error.to_string());
+                return Ok(());
+            }
         };
         // Secrets are hidden first: a patch compresses binary files and puts a sign before each line of a text.
         let mut hidden = false;
@@ -177,12 +191,9 @@ impl Compared {
         Ok(())
     }
 
-    fn not_read(&mut self, path: &Path, reason: &str, room: u64) -> io::Result<()> {
+    fn not_read(&mut self, path: &Path, reason: &str) {
         self.unread.push(format!("{}: {reason}", path.display()));
-        if room <= WHOLE {
-            patch::left_out(&mut self.patch, path, reason);
-        }
-        Ok(())
+        patch::left_out(&mut self.patch, path, reason);
     }
 
     /// Returns warnings about the content that is missing from the patch.
@@ -304,4 +315,26 @@ fn side(tree: &Tree, path: &Path) -> io::Result<Option<patch::FileState>> {
         Entry::File { executable: false, .. } => "100644",
     };
     Ok(Some(patch::FileState { mode, bytes: tree.bytes(path, LARGEST)? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::workspace::tree::Ignore;
+
+    #[test]
+    fn a_file_beyond_the_largest_patch_is_named() {
+        let [before, after] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        fs::write(after.path().join("x"), "1").unwrap();
+        let tree = |root: &Path| Tree::read(root, &Ignore::of(root, &[]).unwrap()).unwrap();
+        let mut compared = Compared { patch: vec![b'\n'; (WHOLE + 1) as usize], ..Compared::default() };
+        let hide: Hide<'_> = &|_| None;
+        let (old, new) = (tree(before.path()), tree(after.path()));
+        let kind = FileChangeKind::Created;
+        compared.describe(&old, &new, Path::new("x"), kind, (hide, Instant::now())).unwrap();
+        assert!(compared.patch.ends_with(b"\n# left out: x (created, 1 bytes)\n"));
+        assert_eq!(compared.left_out, (1, 1));
+    }
 }

@@ -9,6 +9,7 @@ use super::walk::{Descend, walk};
 use super::{WorkspaceError, copy_folder};
 
 mod links;
+pub mod stale;
 
 /// Python's folder for compiled modules. A compiled module can be marked as unchecked, and then runs instead of its
 /// source.

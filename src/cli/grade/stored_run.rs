@@ -74,7 +74,8 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         let changed =
             ["trace.jsonl", "workspace.patch"].iter().find_map(|name| integrity::changed_file(&at, name, &was));
         let kept_digest = was.files.get(integrity::WORKSPACE).cloned();
-        let left = Arc::new(StoredFiles { was: Some(was), changed, kept_digest, ..left });
+        let keys = source.case(&trial.case).and_then(|known| known.evidence.clone());
+        let left = Arc::new(StoredFiles { was: Some(was), changed, kept_digest, keys, ..left });
         let untrue = left.was.as_ref().filter(|was| was.is_not_as_judged()).and_then(|was| was.error.as_ref());
         let untrue = untrue.map(|error| error.message.clone());
         let with = match (case, manifests.get(&trial.harness)) {
@@ -129,8 +130,8 @@ fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case
             had_other_inputs.push(known.id.clone());
         }
         let played = known.played.take().or(now.played.filter(|_| same));
-        let workspace = known.workspace.take();
-        *known = CaseRecord { workspace, played, mixed: known.mixed, ..now };
+        let (workspace, evidence) = (known.workspace.take(), known.evidence.take());
+        *known = CaseRecord { workspace, played, evidence, mixed: known.mixed, ..now };
     }
     if !had_other_inputs.is_empty() {
         let cases = some_of(&had_other_inputs, 5);

@@ -11,7 +11,7 @@ use super::{GradeArgs, Plan, Work};
 use crate::case::{Case, load_all};
 use crate::cli::engine::{self, default_jobs};
 use crate::cli::run::record;
-use crate::cli::{CliError, inputs};
+use crate::cli::{CliError, inputs, terminal};
 use crate::environment;
 use crate::harness::Adapter;
 use crate::harness::Manifest;
@@ -21,8 +21,9 @@ use crate::regular;
 use crate::run::{CaseRecord, HarnessRecord, Keep, RunOptions, RunRecord, integrity};
 use crate::sandbox;
 use crate::secrets::Masker;
-use crate::trace::Header;
+use crate::text::some_of;
 use crate::trace::jsonl::{ReadError, Reader};
+use crate::trace::{Body, Event, Header, Role};
 use crate::trial::Attempt;
 use crate::trial::regrade::StoredFiles;
 
@@ -69,6 +70,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
     let mut works: Vec<Work> = Vec::new();
     let mut taken: HashSet<(String, String, u32)> = HashSet::new();
     let env = engine::environment();
+    let mut others = Others::default();
     for (number, name) in args.stored.iter().enumerate() {
         let beside = if name == STDIN { None } else { of_folder(name) };
         let copy = temporary.join(format!("trace-{number}.jsonl"));
@@ -80,10 +82,18 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
         };
         let masker_of = |header: Option<&Header>| masker(&case, &env, header, catalog.as_ref());
         copied(beside.as_deref(), &copy, masker_of).map_err(|error| failed(&error))?;
-        let header = match header(&copy) {
+        let mut prompts = Vec::new();
+        let read = read(&copy, |event| {
+            if prompts.len() < case.turns.len() {
+                prompts.extend(prompt_of(event).map(str::to_owned));
+            }
+        });
+        let header = match read {
             Err(error @ ReadError::Line { .. }) => return Err(CliError::unreadable(format!("{shown}: {error}"))),
             read => read.map_err(|error| failed(&error))?,
         };
+        let masker = masker_of(Some(&header)).map_err(|error| failed(&error))?;
+        others.add(shown, &header, &prompts, &case, &masker);
         let manifest = manifest(&header, catalog.as_ref());
         if !harnesses.iter().any(|known| known.name == manifest.name) {
             harnesses.push(HarnessRecord::of(&manifest, "trace".to_owned()));
@@ -111,8 +121,10 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             kept_digest: judged.workspace,
             no_source: Some("a single trace has no workspace".to_owned()),
             doubt: None,
-            changed: judged.changed,
+            keys: None,
+            changed: judged.changed.or(judged.patch_changed),
             was: None,
+            beside: judged.result,
             error: judged.error,
         };
         let attempt = Attempt {
@@ -130,10 +142,11 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
         let (with, left) = (Ok(Arc::new(attempt)), Arc::new(left));
         works.push(Work { trial, attempt: 1, with, left, shown: shown.to_owned(), folder: None });
     }
+    others.tell(&case.id);
     let mut record = RunRecord {
         label: args.label.clone(),
         // The input of the agents of single traces is unknown.
-        cases: vec![CaseRecord { workspace: None, played: None, ..record::case_record(&case, None)? }],
+        cases: vec![CaseRecord { workspace: None, played: None, evidence: None, ..record::case_record(&case, None)? }],
         harnesses,
         trials: works.iter().map(|work| work.trial.clone()).collect(),
         options: RunOptions {
@@ -211,10 +224,61 @@ pub fn copied(
 
 /// Reads a trace to its end and returns its header. A trace that breaks a law is refused before anything is graded.
 pub fn header(path: &Path) -> Result<Header, ReadError> {
+    read(path, |_| ())
+}
+
+fn read(path: &Path, mut look_at: impl FnMut(&Event)) -> Result<Header, ReadError> {
     let file = regular::open(path).map_err(|source| ReadError::Io { line: 1, source })?;
     let mut reader = Reader::lawful(BufReader::with_capacity(256 << 10, file))?;
-    reader.by_ref().try_for_each(|event| event.map(drop))?;
+    while let Some(event) = reader.next_event()? {
+        look_at(&event);
+    }
     Ok(reader.header().clone())
+}
+
+fn prompt_of(event: &Event) -> Option<&str> {
+    match &event.body {
+        Body::Message(message) if message.role == Role::User && event.parent.is_none() => Some(&message.text),
+        _ => None,
+    }
+}
+
+/// The traces that are not of the case that grades them.
+#[derive(Default)]
+struct Others {
+    /// The traces that name another case, each with that case.
+    of_case: Vec<String>,
+    /// The traces in which the agent got another prompt.
+    of_prompt: Vec<String>,
+}
+
+impl Others {
+    fn add(&mut self, shown: &str, header: &Header, prompts: &[String], case: &Case, masker: &Masker) {
+        // The id of a case depends on the folder that it is read from.
+        let ends_with =
+            |id: &str, end: &str| id.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+        let named = header.case.as_deref();
+        if let Some(other) = named.filter(|id| !ends_with(id, &case.id) && !ends_with(&case.id, id)) {
+            self.of_case.push(format!("{shown} (`{other}`)"));
+        }
+        // An agent that has no key for a system prompt gets it before the first prompt.
+        let is_other = |(got, turn): (&String, &String)| !got.contains(&*masker.mask(turn.trim()));
+        if prompts.iter().zip(&case.turns).any(is_other) {
+            self.of_prompt.push(shown.to_owned());
+        }
+    }
+
+    /// Prints a note for each kind of difference.
+    fn tell(&self, case: &str) {
+        if !self.of_case.is_empty() {
+            let traces = some_of(&self.of_case, 5);
+            terminal::note(format_args!("note: graded by case `{case}`, but the trace names another case: {traces}"));
+        }
+        if !self.of_prompt.is_empty() {
+            let traces = some_of(&self.of_prompt, 5);
+            terminal::note(format_args!("note: the agent had another prompt than case `{case}` names: {traces}"));
+        }
+    }
 }
 
 /// Returns the manifest of the trace's agent, if known.

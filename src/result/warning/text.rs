@@ -215,6 +215,22 @@ impl Warning {
                 out,
                 "the agent left links to hidden files: {links}; for grading, each was replaced by what it led to before"
             ),
+            Warning::FilesAboveWorkspace { paths, count, put_back } => {
+                let others = if *count > paths.len() as u64 { " and others" } else { "" };
+                let names = paths.join(", ");
+                match put_back {
+                    true => write!(
+                        out,
+                        "an agent left or changed files above the workspace ({names}{others}); they were removed or \
+                         restored before grading"
+                    ),
+                    false => write!(
+                        out,
+                        "settings above the workspace changed during the run ({names}{others}) and may have decided the \
+                         grading; use a sandbox"
+                    ),
+                }
+            }
             Warning::WorkspaceNotKept { error, partly_left } => {
                 let left = if *partly_left { ", and what is there of it could not be removed" } else { "" };
                 write!(out, "the workspace could not be kept: {error}{left}")

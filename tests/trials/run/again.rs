@@ -343,6 +343,13 @@ fn skipped_and_unfinished_trials_are_what_they_were() {
     let report = grade(&project, &run, &[], 3);
     let summary = &report["summary"];
     assert_eq!((&summary["pass"], &summary["skipped"], &summary["not_run"]), (&2.into(), &1.into(), &1.into()));
+    // A derived run cannot be resumed, so its report names the run that can.
+    let derived = report["run"].as_str().unwrap().to_owned();
+    let twice = grade(&project, &derived, &[], 3)["run"].as_str().unwrap().to_owned();
+    let says = format!("1 trial not run; `evals run --resume {run}` goes on");
+    for id in [&run, &derived, &twice] {
+        project.evals(&["report", id]).exits(0).says(&says);
+    }
 }
 
 #[test]
@@ -403,6 +410,31 @@ fn single_traces_and_imported_sessions_are_judged_by_the_case_that_is_named() {
     // A patch beside a trace shows what changed.
     let beside = project.evals(&["grade", &trace, "--case", "cases/b.yaml", "--format", "json"]).exits(3).json();
     assert_eq!(grader(only(&beside), "diff")["passed"], true);
+}
+
+#[test]
+fn a_single_trace_of_another_case_or_with_other_prompts_is_told() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0);
+    let trace = format!("{}/trials/a/demo/default/1/trace.jsonl", project.run_folder());
+    project.write("lone.jsonl", &project.read(&trace));
+    project.case("more", "turns: [Do it., Delete it.]", "");
+    project.case("other", "turns: [Something else.]", "");
+    let of = |case: &str| {
+        let case = format!("cases/{case}.yaml");
+        project.evals(&["grade", "lone.jsonl", "--case", &case, "--format", "json"]).exits(0)
+    };
+    let same = of("a");
+    assert_eq!((same.err.as_str(), &only(&same.json())["warnings"]), ("", &serde_json::json!([])));
+    let more = of("more");
+    let report = more.json();
+    let warning = &only(&report)["warnings"][0];
+    assert_eq!((&warning["code"], &warning["sent"]), (&"prompts_not_sent".into(), &1.into()), "{report}");
+    assert_eq!(warning["planned"], 2);
+    let more = more.says("note: graded by case `more`, but the trace names another case: lone.jsonl (`a`)");
+    assert!(!more.err.contains("another prompt"), "{}", more.err);
+    of("other").says("note: the agent had another prompt than case `other` names: lone.jsonl");
 }
 
 /// Runs a command, and passes its output to another command.

@@ -225,3 +225,205 @@ fn a_grader_that_failed_in_the_trial_does_not_pass_in_an_incomplete_workspace() 
         "{grade}"
     );
 }
+
+#[test]
+fn no_grader_passes_by_content_that_is_left_out_or_masked() {
+    let works = "printf BAD | dd of=data conv=notrunc 2> /dev/null; echo \"key=$SOME_TOKEN\" > note; echo s > small";
+    let mut project = project(works);
+    project.env("SOME_TOKEN", "a-secret-of-the-user");
+    let agent = project.path("agent.sh").display().to_string();
+    let line = format!("adapter: output-only\ncommand: [sh, {agent}]\nprompt-via: stdin\nenv: {{pass: [SOME_TOKEN]}}");
+    project.harness("sh", &line);
+    let workspace = "workspace: {setup: ['yes G | head -c 17000000 > data']}\n";
+    let graders = "graders:\n\
+                   - files: {name: large, matches: {data: '^G'}}\n\
+                   - files: {name: masked, matches: {note: 'redacted'}}\n\
+                   - command: {name: gone, run: '! grep -rq a-secret-of .'}\n\
+                   - files: {name: apart, exists: [note, small], contains: {small: s}}";
+    for keep in ["never", "always"] {
+        project.case("a", &format!("{workspace}graders: [{{output: {{equals: ok}}}}]"), "");
+        let first = run(&project, keep, 0);
+        project.case("a", &format!("{workspace}{graders}"), "");
+        let report = grade(&project, &first, &[], 3);
+        let result = only(&report);
+        // The kept workspace has the content of the large file.
+        let large = if keep == "never" { "passed in an incomplete" } else { "failed in an incomplete" };
+        has(reason(result, "large"), large);
+        for name in ["masked", "gone"] {
+            has(reason(result, name), "passed in an incomplete workspace");
+        }
+        assert_eq!(grader(result, "apart")["passed"], true, "{keep}: {result}");
+        std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    }
+}
+
+#[test]
+fn links_to_the_old_workspace_are_moved_and_a_file_that_names_it_is_in_doubt() {
+    let project = project("ln -s \"$PWD/a.txt\" lnk");
+    let workspace = "workspace: {files: {a.txt: hello}}\n";
+    let links = "graders: [{files: {contains: {lnk: hello}}}, {command: {run: grep -q hello lnk}}]";
+    for keep in ["always", "never"] {
+        project.case("a", &format!("{workspace}{links}"), "");
+        let first = run(&project, keep, 0);
+        assert_eq!(only(&grade(&project, &first, &[], 0)).get("was"), None, "{keep}");
+        project.case("a", &format!("{workspace}graders: [{{command: {{run: '! test -e lnk'}}}}]"), "");
+        let report = grade(&project, &first, &[], 1);
+        assert_eq!(only(&report)["verdict"], "fail", "{keep}: {report}");
+        std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    }
+    project.write("agent.sh", "echo \"cat $PWD/a.txt\" > run.sh\necho ok\n");
+    let commands =
+        "graders: [{command: {run: sh run.sh}}, {command: {name: other, run: 'true'}}, {files: {exists: [run.sh]}}]";
+    project.case("a", &format!("{workspace}{commands}"), "");
+    for keep in ["always", "never"] {
+        let first = run(&project, keep, 0);
+        let report = grade(&project, &first, &[], 3);
+        has(reason(only(&report), "command"), "failed in an incomplete workspace (`run.sh` names the path");
+        has(reason(only(&report), "other"), "passed in an incomplete workspace (`run.sh` names the path");
+        assert_eq!(grader(only(&report), "files")["passed"], true, "{keep}: {report}");
+        std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    }
+}
+
+#[test]
+fn what_the_patch_beside_a_single_trace_cannot_hold_is_known_from_its_result_or_unknown() {
+    let project = Project::new();
+    let files = "workspace: {files: {.gitignore: 'ign/', ign/x: '1'}";
+    let strict =
+        format!("{files}, protect: ['ign/**'], protect-strict: true}}\ngraders: [{{output: {{contains: ok}}}}]");
+    let with = |graders: &str| format!("{files}}}\ngraders: [{graders}]");
+    let cases = [
+        ("pipe", "mkfifo p", with("{diff: {none: true}}"), "ungraded"),
+        ("ignored", "echo 2 > ign/x", with("{scope: {never: ['ign/**']}}"), "ungraded"),
+        ("repository", "git init -q .", with("{scope: {never: [.git]}}"), "ungraded"),
+        ("strict", "echo 2 > ign/x", strict.clone(), "fail"),
+        ("calm", "echo 1 > a", with("{diff: {only: [a]}}, {scope: {never: [b]}}"), "pass"),
+        ("untouched", "echo 1 > a", strict.clone(), "pass"),
+    ];
+    for (case, command, keys, _) in &cases {
+        project.case(case, keys, &format!("steps: [{{run: {{command: '{command}'}}}}, {{say: ok}}]"));
+    }
+    project.evals(&["run"]).exits(1);
+    let run = project.run_folder();
+    for (case, _, _, verdict) in cases {
+        let trial = format!("{run}/trials/{case}/demo/default/1");
+        let result: Value = serde_json::from_str(&project.read(&format!("{trial}/result.json"))).unwrap();
+        assert_eq!(result["verdict"], verdict, "{case}: {result}");
+        let file = format!("cases/{case}.yaml");
+        let of = |trace: String| project.evals(&["grade", &trace, "--case", &file, "--format", "json"]);
+        let beside = of(format!("{trial}/trace.jsonl")).json();
+        assert_eq!(only(&beside)["verdict"], verdict, "{case}: {beside}");
+        // Without its result, only the patch is known.
+        for name in ["trace.jsonl", "workspace.patch"] {
+            project.write(&format!("apart/{case}/{name}"), &project.read(&format!("{trial}/{name}")));
+        }
+        let apart = of(format!("apart/{case}/trace.jsonl")).exits(3).json();
+        assert_eq!(only(&apart)["verdict"], "ungraded", "{case}: {apart}");
+    }
+}
+
+#[test]
+fn a_setup_that_makes_other_files_now_makes_no_workspace_of_the_trial() {
+    for (keep, setup, test, says) in [
+        (
+            "never",
+            // The path of the workspace, and what Python compiles, differ each time.
+            "pwd > where; ln -s $PWD/where l; mkdir __pycache__; date +%N > __pycache__/a.pyc; cp LIB lib.sh",
+            "sh lib.sh",
+            "its setup commands make other files now than in the trial",
+        ),
+        (
+            "always",
+            "cp LIB lib.sh; cp LIB $HOME/lib.sh",
+            "sh $HOME/lib.sh",
+            "the files that setup creates beside it may differ",
+        ),
+    ] {
+        let project = project("echo work > mine");
+        project.write("lib", "exit 1\n");
+        let setup = setup.replace("LIB", &project.path("lib").display().to_string());
+        let graders = format!("graders: [{{command: {{run: '{test}'}}}}, {{diff: {{created: [mine]}}}}]");
+        project.case("a", &format!("workspace: {{setup: ['{setup}']}}\n{graders}"), "");
+        let run = run(&project, keep, 1);
+        assert_eq!(only(&grade(&project, &run, &[], 1)).get("was"), None, "{keep}");
+        project.write("lib", "exit 0\n");
+        let report = grade(&project, &run, &[], 3);
+        has(reason(only(&report), "command"), says);
+        assert_eq!(grader(only(&report), "diff")["passed"], true, "{keep}");
+        // A derived run knows it, too, and runs of older versions do not.
+        let derived = report["run"].as_str().unwrap().to_owned();
+        has(reason(only(&grade(&project, &derived, &[], 3)), "command"), says);
+        project.without_digests(&format!(".evals/runs/{run}"));
+        assert_eq!(only(&grade(&project, &run, &[], 0))["verdict"], "pass", "{keep}");
+    }
+}
+
+#[test]
+fn hidden_files_that_the_case_does_not_have_any_more_are_not_in_a_kept_workspace() {
+    let graders = "hidden: a.hidden\ngraders: [{command: {run: sh check/a.sh}}]";
+    for keep in ["always", "never"] {
+        let project = project("true");
+        project.write("cases/a.hidden/check/a.sh", "test -e report\n");
+        project.write("cases/a.hidden/report", "a sample, by mistake\n");
+        project.case("a", graders, "");
+        let run = run(&project, keep, 0);
+        std::fs::remove_file(project.path("cases/a.hidden/report")).unwrap();
+        let report = grade(&project, &run, &[], 1);
+        assert_eq!(grader(only(&report), "command")["passed"], false, "{keep}: {report}");
+        assert!(!only(&report)["warnings"].to_string().contains("not whole"), "{keep}: {report}");
+        let derived = report["run"].as_str().unwrap().to_owned();
+        grade(&project, &derived, &[], 1);
+    }
+}
+
+#[test]
+fn files_of_the_agent_that_old_hidden_files_replaced_are_unknown() {
+    let project = project("echo wrong > made; echo x > other");
+    project.write("cases/a.hidden/check/a.sh", "grep -q right made\n");
+    project.write("cases/a.hidden/made", "right\n");
+    let graders = "graders: [{command: {run: sh check/a.sh}}, {files: {name: made, contains: {made: right}}}, \
+                   {files: {name: other, contains: {other: x}}}]";
+    project.case("a", &format!("hidden: a.hidden\n{graders}"), "");
+    let run = run(&project, "always", 0);
+    std::fs::remove_file(project.path("cases/a.hidden/made")).unwrap();
+    let report = grade(&project, &run, &[], 3);
+    for name in ["command", "made"] {
+        has(reason(only(&report), name), "the hidden files were others in the trial");
+    }
+    assert_eq!(grader(only(&report), "other")["passed"], true);
+}
+
+#[test]
+fn what_was_measured_or_restored_by_other_keys_of_the_case_is_unknown() {
+    let files = "workspace: {files: {a.txt: x, tests/t: right}";
+    let ignored = ", ignore: ['gen/**', 'tests/**']";
+    let strict = ", protect: ['tests/**'], protect-strict: true";
+    let cases = [
+        ("none", ignored, "", "{diff: {none: true}}", "another `workspace.ignore`"),
+        ("created", ignored, "", "{diff: {created: [gen/x]}}", "another `workspace.ignore`"),
+        ("strict", ignored, strict, "{output: {contains: ok}}", "whether the agent changed protected files is unknown"),
+        ("restored", ", protect: ['tests/**']", "", "{files: {contains: {tests/t: right}}}", "`workspace.protect`"),
+    ];
+    for keep in ["always", "never"] {
+        let project = project("mkdir gen; echo 1 > gen/x; echo evil > tests/t");
+        for (case, then, _, _, _) in cases {
+            project.case(case, &format!("{files}{then}}}\ngraders: [{{output: {{contains: ok}}}}]"), "");
+        }
+        let run = run(&project, keep, 0);
+        for (case, _, now, grader, _) in cases {
+            project.case(case, &format!("{files}{now}}}\ngraders: [{grader}]"), "");
+        }
+        let report = grade(&project, &run, &[], if keep == "always" { 3 } else { 1 });
+        let results = report["results"].as_array().unwrap();
+        for (case, _, _, _, says) in cases {
+            let result = results.iter().find(|result| result["case"] == case).unwrap();
+            // The patch has what the agent wrote to the file that was restored.
+            if (keep, case) == ("never", "restored") {
+                assert_eq!(result["verdict"], "fail", "{result}");
+                continue;
+            }
+            assert_eq!(result["verdict"], "ungraded", "{keep} {case}: {result}");
+            has(&result["warnings"].to_string(), says);
+        }
+    }
+}

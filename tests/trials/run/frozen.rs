@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::again::{RUN, project};
+use super::again::{RUN, grade, project};
 use crate::project::Project;
 
 /// Each input, with the keys that name it and its content.
@@ -67,6 +67,41 @@ fn what_stays_as_it_was_is_judged() {
     for (input, keys, content) in INPUTS {
         let second = changed(input, keys, content, "");
         assert_ne!(second["verdict"], "errored", "{input}: {second}");
+    }
+}
+
+#[test]
+fn the_repository_of_a_fixture_is_held_too_except_for_what_git_rewrites_by_itself() {
+    let git = "git -c user.name=a -c user.email=a@b";
+    let commits = format!("{git} commit -q --allow-empty -m solved");
+    for (does, is_changed) in [(&*commits, true), ("git read-tree HEAD; echo x > .git/FETCH_HEAD", false)] {
+        let project = project("");
+        project.write("cases/fix/a.txt", "hello\n");
+        let fixture = project.path("cases/fix").display().to_string();
+        let in_fixture = |line: &str| format!("(cd '{fixture}' && {{ {line}; }}) > /dev/null");
+        let sh = |line: &str| {
+            let done = std::process::Command::new("sh").args(["-c", &in_fixture(line)]).output().unwrap();
+            assert!(done.status.success(), "{done:?}");
+        };
+        sh(&format!("git init -q . && git add . && {git} commit -qm first"));
+        project.write("agent.sh", &format!("{}\necho ok\n", in_fixture(does)));
+        let grader = "graders: [{command: {run: 'git log --format=%s | grep -q first'}}]";
+        project.case("a", &format!("trials: 2\nworkspace: {{copy: fix}}\n{grader}"), "");
+        let code = if is_changed { 3 } else { 0 };
+        project.evals(&[&RUN[..], &["--jobs", "1"]].concat()).exits(code);
+        for (trial, when) in [("a/sh/default/1", "while the trial ran"), ("a/sh/default/2", "since the run began")] {
+            let result = project.result(trial);
+            let message = result["error"]["message"].as_str().unwrap_or_default();
+            assert_eq!(message.contains(when), is_changed, "{does}: {result}");
+            assert_eq!(message.contains(&format!("{fixture}/.git/")), is_changed, "{does}: {result}");
+        }
+        if !is_changed {
+            // Another history is another source.
+            sh(&format!("{git} commit -q --amend -m second"));
+            let report = grade(&project, &project.runs()[0], &[], 3);
+            let reason = report["results"][0]["grades"][0]["reason"].as_str().unwrap();
+            assert!(reason.contains("has changed since"), "{reason}");
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! A trial's own workspace, home and environment, which do not outlive the trial.
 
+use serde_json::json;
+
 use crate::project::{Project, of_type, wait_for};
 
 fn output_of_call(project: &Project, trial: &str) -> String {
@@ -182,6 +184,23 @@ fn protected_files_are_put_back_before_they_are_judged() {
     project.case("a", keys, "steps: [{write: {path: check.sh, text: 'true'}}]");
     project.evals(&["run"]).exits(0);
     assert!(project.result("a/demo/default/1")["warnings"].to_string().contains("check.sh"));
+}
+
+#[test]
+fn files_that_an_agent_leaves_above_its_workspace_do_not_reach_the_graders() {
+    let project = Project::new();
+    let keys = "workspace: {setup: ['mkdir ../dep && echo right > ../dep/a.txt']}\n\
+                graders: [{command: {run: 'test ! -e ../pytest.ini && test ! -e ../../.cargo && grep -q right ../dep/a.txt'}}]";
+    let leaves = "mkdir ../../.cargo; touch ../pytest.ini ../../.cargo/config.toml ../../../package.json; \
+                  echo wrong > ../dep/a.txt";
+    project.case("a", keys, &format!("steps: [{{run: {{command: '{leaves}'}}}}]"));
+    project.evals(&["run"]).exits(0);
+    let result = project.result("a/demo/default/1");
+    let told = result["warnings"].as_array().unwrap().iter().filter(|it| it["code"] == "files_above_workspace");
+    let told: Vec<_> = told.map(|it| (it["paths"].clone(), it["put_back"].clone())).collect();
+    let of_user = project.temporary().join("package.json");
+    let expected = [(json!(["../dep", "../pytest.ini", "../../.cargo"]), true), (json!([of_user]), false)];
+    assert_eq!(told, expected.map(|(paths, put_back)| (paths, json!(put_back))), "{result}");
 }
 
 #[test]
