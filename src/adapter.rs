@@ -1,10 +1,12 @@
 //! Adapters, one for each agent protocol. Each has a pure [`Translate`] from wire lines to events, shared by live
 //! runs and `evals import`, and a driver, which decides what to send next.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::big_numbers;
 use crate::harness::{Adapter, ExitCode, ExitMeaning, Manifest, Plugin, Server};
 use crate::models;
 use crate::repeated_key::KeyFinder;
@@ -273,6 +275,8 @@ impl Translation {
                 _ => self.recorder.notice("line_cut", text),
             }
         }
+        let read = self.translator.reads_json() && matches!(line.dir, Dir::Recv | Dir::Send);
+        let line = &*if read { with_digits(line) } else { Cow::Borrowed(line) };
         match line.dir {
             Dir::Recv => {
                 if line.bytes_b64.is_some() {
@@ -616,6 +620,7 @@ fn translated(
 ) -> std::io::Result<Translation> {
     let mut header = Header::new(adapter.word(), manifest.seen());
     header.command_title = manifest.command_title.as_ref().map(ToString::to_string);
+    header.unshown_tools.clone_from(&manifest.unshown_tools);
     if named {
         header.harness = Some(manifest.name.clone());
     }
@@ -644,4 +649,12 @@ fn translated(
 pub fn seen(adapter: Adapter) -> Seen {
     let can = adapter.can();
     Seen { tracing: can.tracing, interaction: can.interaction }
+}
+
+/// Returns the line with the digits of all its numbers, as texts where no number of a trace holds them.
+fn with_digits(line: &WireLine) -> Cow<'_, WireLine> {
+    match big_numbers::as_texts(&line.line) {
+        Cow::Borrowed(_) => Cow::Borrowed(line),
+        Cow::Owned(text) => Cow::Owned(WireLine { line: text, ..line.clone() }),
+    }
 }

@@ -14,10 +14,12 @@ use crate::trace::{Body, CallStatus, Event, Header, Lost, Role, StopReason, Tool
 use crate::values::Pattern;
 
 pub mod commands;
+mod edits;
 pub mod redact;
 pub mod write;
 
-use commands::{Check, Unfit};
+use commands::{Check, Unfit, writes};
+use edits::Edit;
 
 /// The facts that a session shows about its work.
 #[derive(Debug, Default)]
@@ -153,6 +155,7 @@ impl Observed {
                 .as_deref()
                 .and_then(|title| title.parse::<Pattern>().ok())
                 .map(|it| it.0),
+            ..Reading::default()
         };
         observed.look_at(header, &reading, &calls);
         observed
@@ -164,8 +167,11 @@ impl Observed {
         let keeps_shell = header.adapter.starts_with("claude-code");
         let workspace = header.cwd.as_deref();
         let mut runs: Vec<Run> = Vec::new();
+        let mut edits: Vec<Edit> = Vec::new();
+        // The commands that may have changed files.
+        let mut written: Vec<(u64, String)> = Vec::new();
         // What the user ran may have changed files, or taken changes back.
-        let (mut changes_at, mut reverts_at) = (Vec::new(), self.user_commands.clone());
+        let mut reverts_at = self.user_commands.clone();
         let mut was_touched = false;
         let mut has_left = false;
         for call in calls {
@@ -189,11 +195,11 @@ impl Observed {
                 let is_read = |paths: &&Vec<String>| paths.iter().all(|path| path != view::UNREAD_PATH);
                 match paths.seen().filter(is_read) {
                     Some(paths) if !paths.is_empty() => {
-                        let paths = paths.iter().map(|path| view::relative(&absolute(path, agent_in), workspace));
-                        let paths: Vec<String> = paths.collect();
+                        let relative = |path: &str| view::relative(&absolute(path, agent_in), workspace);
+                        let paths: Vec<String> = paths.iter().map(|path| relative(path)).collect();
                         // A change elsewhere explains nothing about the workspace.
-                        if paths.iter().any(|path| self.is_inside(path)) {
-                            changes_at.push(call.seq);
+                        for path in paths.iter().filter(|path| self.is_inside(path)) {
+                            edits.extend(edits::of_call(call, path, relative));
                         }
                         paths.iter().for_each(|path| self.touch(path));
                     }
@@ -232,7 +238,10 @@ impl Observed {
                     runs.push(Run { check, seq: call.seq, outcome, is_verdict, of_before });
                 }
             }
-            was_touched |= !commands::only_reads(&line);
+            if !commands::only_reads(&line) {
+                was_touched = true;
+                written.push((call.seq, line));
+            }
             has_left = if keeps_shell { moved.unwrap_or(has_left) } else { false };
         }
         for (number, run) in runs.iter().enumerate() {
@@ -241,10 +250,18 @@ impl Observed {
             }
             let between = |at: &[u64], seq: u64| at.iter().any(|it| *it > seq && *it < run.seq);
             // What was changed may have been undone again.
-            let changed_since = |seq: u64| between(&changes_at, seq) && !between(&reverts_at, seq);
+            let changed_since = |seq: u64| {
+                let since = || edits.iter().filter(|edit| edit.seq > seq && edit.seq < run.seq);
+                let is_written = |(at, line): &(u64, String)| {
+                    let before = since().filter(|edit| edit.seq < *at);
+                    let names: BTreeSet<&str> = before.map(|edit| writes::name_of(&edit.path)).collect();
+                    *at < run.seq && writes::may_write(line, workspace, &names)
+                };
+                edits::remain(since()) && !between(&reverts_at, seq) && !written.iter().any(is_written)
+            };
             let same = || runs[..number].iter().filter(|it| it.check.line == run.check.line);
             // A check that also passed before the first change does not always tell the states apart.
-            let first_change = changes_at.iter().copied().min();
+            let first_change = edits.iter().map(|edit| edit.seq).min();
             let may_pass_before = first_change.is_some_and(|at| {
                 same().any(|it| it.seq < at && !it.is_verdict && it.outcome != Err(NotPassed::Failed))
             });
@@ -257,7 +274,7 @@ impl Observed {
                         check: run.check.clone(),
                         seq: run.seq,
                         failed_before: failed && !may_pass_before && settings.is_empty(),
-                        changed_after: changes_at.iter().any(|changed| *changed > run.seq),
+                        changed_after: edits.iter().any(|edit| edit.seq > run.seq),
                         settings,
                     });
                 }

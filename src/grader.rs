@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::model_client::ModelName;
 use crate::reason_text as text;
-use crate::trace::{FollowedLink, Lost, UnseenAction};
+use crate::trace::{FollowedLink, Lost, ToolKind, UnseenAction};
 use crate::workspace::beyond_patch::MayDiffer;
 use crate::yaml::wrong_part::WrongPart;
 
@@ -20,6 +20,7 @@ mod checks;
 mod entry;
 mod evidence;
 mod grading;
+mod lasting_answer;
 mod library;
 mod needs;
 mod observer;
@@ -197,6 +198,11 @@ impl Kind {
     /// Returns true if an action of the engine that no call shows can change a grade of this kind.
     pub fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
         self.spec().misses_action(action, workspace)
+    }
+
+    /// Returns true if a call of this tool, which the agent never shows, can change a grade of this kind.
+    pub fn asks_for(&self, tool: &str, kind: ToolKind) -> bool {
+        self.spec().asks_for(tool, kind)
     }
 
     /// Returns true if the grade depends on the name by which a call names a file that has two, because a link leads from one

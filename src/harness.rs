@@ -10,7 +10,7 @@ use strum::IntoStaticStr;
 
 use crate::project;
 use crate::sandbox;
-use crate::trace::Seen;
+use crate::trace::{Seen, ToolKind};
 use crate::values::{NameGlob, Pattern, Time};
 use crate::word::word;
 
@@ -109,6 +109,14 @@ pub struct Manifest {
     /// calls of its sub-agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden_sub_agents: Vec<NameGlob>,
+    /// Tools of the agent whose calls its protocol never shows, with their kinds. A grader that asks for such a tool or kind
+    /// is ungraded, unless the calls that are shown decide it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unshown_tools: BTreeMap<String, ToolKind>,
+    /// True if the agent reports a move of a file as an edit of the old path. An edited file that is gone at the end may then be
+    /// at any path, unless a call deletes it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edits_may_move: bool,
     /// The form of the titles of `execute` calls that are announced without an input, if such a title is the command
     /// line: a regular expression whose first group is the command. `(?s)^(.+)$` takes the whole title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -277,6 +285,8 @@ impl Manifest {
             version: Vec::new(),
             tool_kinds: ToolKinds::default(),
             hidden_sub_agents: Vec::new(),
+            unshown_tools: BTreeMap::new(),
+            edits_may_move: false,
             command_title: None,
             name_title: None,
             usage: UsageConvention::default(),

@@ -77,6 +77,7 @@ mod adapter;
 #[warn(missing_docs)]
 pub mod trace;
 mod price;
+mod big_numbers;
 mod repeated_key;
 
 // Grading.

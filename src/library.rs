@@ -131,6 +131,7 @@ pub async fn grade(trace: &Trace, graders: &str) -> Result<Vec<GradeRecord>, Err
         harness: finished.header.harness.as_deref().unwrap_or_default(),
         model: finished.header.model.requested.as_deref(),
         arm: finished.header.model.requested.as_deref().unwrap_or("default"),
+        lasting_answer: grading.lasting_answer(),
         stop: &stop,
         usage: &finished.total,
         output: stop.output.as_deref().unwrap_or_default(),

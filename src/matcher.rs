@@ -186,10 +186,19 @@ impl Matcher {
         (self.kind.is_some() || self.path.is_some()) && of_kind && at_path
     }
 
+    /// Returns true if the matcher asks for calls of this tool, or of its kind. Such a tool runs no command.
+    pub fn asks_for(&self, tool: &str, kind: ToolKind) -> bool {
+        let of_kind = |kinds: &OneOrList<ToolKind>| kinds.iter().any(|it| *it == kind);
+        (self.kind.is_some() || self.name.is_some())
+            && self.command.is_none()
+            && self.kind.as_ref().is_none_or(of_kind)
+            && self.name.as_ref().is_none_or(|glob| glob.is_match(tool))
+    }
+
     /// Returns true if the matcher fits one name of a file that has two, because a link leads from one to the other, and not the
     /// other.
     pub fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
-        let FollowedLink { kind, path, to } = link;
+        let FollowedLink { kind, path, to, .. } = link;
         let may_be_of = |kinds: &OneOrList<ToolKind>| *kind == ToolKind::Other || kinds.iter().any(|it| it == kind);
         self.kind.as_ref().is_none_or(may_be_of)
             && self.path.as_ref().is_some_and(|glob| {

@@ -58,7 +58,7 @@ use write::Place;
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 10;
+const VERSION: u32 = 11;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]

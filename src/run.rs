@@ -118,6 +118,10 @@ pub struct CaseRecord {
     /// the time when they ran. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub played: Option<String>,
+    /// The keys that decide what the stored files of the trials hold. If trials are graded again, it keeps the value of the
+    /// time when they ran. Absent in runs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<crate::case::EvidenceKeys>,
     /// True if the case changed between trials: some may have run before the change and others after it
     /// (`--changed`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

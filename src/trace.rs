@@ -3,6 +3,7 @@
 //! A trace is a [`Header`] and a list of [`Event`]s. Only [`recorder::Recorder`] makes one, so its laws hold
 //! for every agent: ids are unique, each call has exactly one result, `stop` is last.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use crate::word::word;
 pub mod amount;
 pub mod calls;
 pub mod facts;
+mod file_globs;
 pub mod hashes;
 pub mod jsonl;
 mod permission;
@@ -76,6 +78,9 @@ pub struct Header {
     /// The manifest's `command-title`: the form of titles that are command lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_title: Option<String>,
+    /// The manifest's `unshown-tools`: the tools whose calls the agent's protocol never shows, with their kinds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unshown_tools: BTreeMap<String, ToolKind>,
     /// The origin of a trace that was made from a session that an agent kept on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<KeptSession>,
@@ -104,6 +109,7 @@ impl Header {
             started: None,
             timed: None,
             command_title: None,
+            unshown_tools: BTreeMap::new(),
             session: None,
         }
     }
@@ -271,7 +277,7 @@ pub struct UnseenAction {
     pub path: String,
 }
 
-/// A path of a call that leads to another file, because a part of it is a link.
+/// A path of a call that leads to another file, because a part of it is a link, or because the call may have moved the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FollowedLink {
@@ -281,6 +287,20 @@ pub struct FollowedLink {
     pub path: String,
     /// The file to which it leads, relative to the workspace if it lies in it.
     pub to: String,
+    /// True if no link leads there: the call may have moved the file, and the agent does not show to which path.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub moved: bool,
+}
+
+impl FollowedLink {
+    /// Returns why the name of the file is in doubt, as a sentence.
+    pub fn doubt(&self) -> &'static str {
+        if self.moved {
+            "a call may have moved a file, and the agent does not show to which path"
+        } else {
+            "a call names a file by a link, which leads to another one"
+        }
+    }
 }
 
 /// The sender of a message.

@@ -24,6 +24,7 @@ pub(crate) mod models;
 pub(crate) mod modes;
 pub(crate) mod permissions;
 mod actions;
+mod history;
 mod late;
 mod prompts;
 pub(crate) mod questions;

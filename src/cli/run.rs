@@ -222,7 +222,6 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     // Background work that an agent's process left in the runtime must not delay the program.
     runtime.shutdown_background();
     let ran = done?;
-    resume::settle(&args, &mut prepared, &ran).map_err(CliError::after_the_start)?;
     let whole = ran.not_run == 0 && !ran.interrupted;
     let compared =
         snapshot::during_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole);
@@ -589,12 +588,10 @@ fn report_on(
         terminal::note(format_args!("{why}; {}", left.join(", ")));
         let run = report::commands::run_word(&prepared.record, &prepared.folder.path);
         // A plain `--resume` would not rerun these trials, so the hint repeats the option.
-        let again = match (args.rerun, args.changed) {
-            _ if ran.not_rerun == 0 => String::new(),
-            (Some(resume::Rerun::Errored), _) => " --rerun errored".to_owned(),
-            (Some(resume::Rerun::Ungraded), _) => " --rerun ungraded".to_owned(),
-            (_, Some(resume::Changed::Rerun)) => " --changed rerun".to_owned(),
-            _ => String::new(),
+        let again = match args.rerun.filter(|_| ran.not_rerun > 0) {
+            Some(resume::Rerun::Errored) => " --rerun errored",
+            Some(resume::Rerun::Ungraded) => " --rerun ungraded",
+            Some(resume::Rerun::Failed) | None => "",
         };
         // The recorded limits hold again, so a plain `--resume` would start nothing, or end as early.
         let limits = [

@@ -248,8 +248,10 @@ impl Client<'_> {
     /// Decides a permission request. A request that does not belong to this turn of this session, or about a
     /// call that the agent never described, is never approved.
     async fn decide(&mut self, id: &Value, params: &Value) -> Decision {
-        let call = params.pointer("/toolCall/toolCallId").filter(|id| !id.is_null()).map(rpc::id_text);
-        let call = call.unwrap_or_default();
+        // The translation has seen the ids with their secrets redacted.
+        let call = self.session.masked(params.pointer("/toolCall/toolCallId").unwrap_or(&Value::Null));
+        let call = if call.is_null() { String::new() } else { rpc::id_text(&call) };
+        let asked = rpc::id_text(&self.session.masked(id));
         let refused = |session: &Session, reason: &str| {
             // Other faults of a request are reported by the translation.
             let late = || format!("request {id} came after the turn was cancelled");
@@ -264,7 +266,7 @@ impl Client<'_> {
         }
         let Some(request) = self.request(&call, params).filter(|_| {
             // If the call was unknown when the agent asked, a later report of the call does not change that.
-            !self.session.recorder().asked_of_an_unknown_call(&rpc::id_text(id))
+            !self.session.recorder().asked_of_an_unknown_call(&asked)
         }) else {
             return refused(self.session, "the request is about a call that is unknown or has ended");
         };

@@ -26,6 +26,7 @@ pub fn request_about(
     let (announced, announced_paths) = (Request::new(call.name.clone(), &details, &reading), details.written_paths());
     let told = ReportedDetails {
         kind: said.kind,
+        name: said.name.as_deref().or(call.name.as_deref()),
         title: said.title.as_deref(),
         input: said.input.as_ref().filter(|input| !is_empty(input)),
         locations: &said.locations,

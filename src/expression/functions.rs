@@ -12,6 +12,7 @@ use regex::RegexBuilder;
 use serde_json::Value;
 
 use super::value::{Json, Work, to_json};
+use crate::big_numbers;
 use crate::trace::view;
 
 /// Functions that are called by name.
@@ -160,7 +161,7 @@ fn parsed<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Execution
     if !work.take(text.len() / BYTES_OF_A_VALUE) {
         return Err(ExecutionError::function_error("parse_json", "the text is too long"));
     }
-    let value = serde_json::from_str(text)
+    let value = serde_json::from_str(&big_numbers::as_texts(text))
         .map_err(|error| ExecutionError::function_error("parse_json", format!("the text is not JSON: {error}")))?;
     Ok(CowVal::Owned(Json::owned(value, &work)))
 }

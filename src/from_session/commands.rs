@@ -4,6 +4,7 @@
 use crate::values::is_hidden;
 
 mod options;
+pub mod writes;
 
 /// The reason why a command cannot become a grader.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,9 +41,9 @@ pub enum Unfit {
 /// The purpose of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
-    /// It builds, or checks the code without running it.
+    /// Builds the code, or checks it without running it.
     Builds,
-    /// It runs tests.
+    /// Runs tests.
     Tests,
 }
 
@@ -140,7 +141,25 @@ pub fn configures(path: &str, check: &Check) -> bool {
 
 /// Returns true if a command line may take back changes of files.
 pub fn reverts(line: &str) -> bool {
-    let undoes = ["stash", "checkout", "restore", "reset", "clean", "revert", "switch"];
+    let undoes = [
+        "stash",
+        "checkout",
+        "restore",
+        "reset",
+        "clean",
+        "revert",
+        "switch",
+        "apply",
+        "am",
+        "cherry-pick",
+        "rebase",
+        "merge",
+        "pull",
+        "mv",
+        "rm",
+        "read-tree",
+        "checkout-index",
+    ];
     split(&unwrapped(line.trim())).iter().any(|part| match part.words.as_slice() {
         [git, rest @ ..] => git == "git" && rest.iter().any(|word| undoes.contains(&word.as_str())),
         [] => false,

@@ -205,7 +205,7 @@ pub struct Budget {
     /// Time from the first prompt to the answer.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub time: Option<Limit<Time>>,
-    /// The mean over the limits that is enough to pass.
+    /// The minimum value that passes. The value is the mean over the limits. Default: 1.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
 }

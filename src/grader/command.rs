@@ -301,6 +301,7 @@ mod tests {
             model: None,
             arm: "default",
             header: &Header::new("acp", Seen { tracing: false, interaction: false }),
+            lasting_answer: None,
             stop: &stop,
             usage: &UsageTotal::default(),
             output: "",

@@ -8,6 +8,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
 use crate::trace::Lost;
 use crate::values::PathGlob;
+use crate::workspace::change::PATCH_ALONE;
 use crate::yaml::lists::filled;
 
 /// The files that must change, and the files that may change.
@@ -90,7 +91,10 @@ impl DiffJudge {
         };
         let unknown =
             |place: &str| format!("`{place}` changed and is not measured (it is a pipe or the like, or a repository)");
-        let breaks = |allowed: &[PathGlob]| change.may_break(allowed).map(unknown);
+        let breaks = |allowed: &[PathGlob]| {
+            let beside_patch = || change.may_break_beside_patch(allowed).then(|| PATCH_ALONE.to_owned());
+            change.may_break(allowed).map(unknown).or_else(beside_patch)
+        };
         if none {
             match breaks(&[]).filter(|_| all.is_empty()) {
                 Some(why) => checks.unknown(why),

@@ -7,7 +7,7 @@ use crate::judge::Judges;
 use crate::result::Metrics;
 use crate::shell::Shell;
 use crate::trace::usage::UsageTotal;
-use crate::trace::{Header, Stop};
+use crate::trace::{Header, Seen, Stop};
 use crate::workspace::change::Change;
 
 /// The evidence for graders at the end of a trial, besides its events.
@@ -21,6 +21,8 @@ pub struct Evidence<'a> {
     pub model: Option<&'a str>,
     /// The name of the arm in the plan.
     pub arm: &'a str,
+    /// `seq` of the first answer to a permission request that holds for later calls, too. Absent if there was none.
+    pub lasting_answer: Option<u64>,
     /// The end of the session.
     pub stop: &'a Stop,
     /// The usage of the session.
@@ -64,9 +66,22 @@ impl<'a> Evidence<'a> {
         self.change.ok_or_else(|| Grade::ungraded(why))
     }
 
-    /// Returns the mode in which the agent worked without asking for every permission, in the whole session or
-    /// in a part of it. A request that was made is known; the absence of a request shows nothing.
-    pub(super) fn unasked_mode(&self) -> Option<&str> {
-        self.header.unattended_mode.as_deref().filter(|_| !self.header.capabilities.interaction)
+    /// Returns the kinds of events that the trace shows completely.
+    pub(super) fn seen(&self) -> Seen {
+        let seen = self.header.capabilities;
+        Seen { interaction: seen.interaction && self.lasting_answer.is_none(), ..seen }
+    }
+
+    /// Returns the reason why the agent did not ask for every permission, in the whole session or in a part of it.
+    /// A request that was made is known; the absence of a request shows nothing.
+    pub(super) fn why_unasked(&self) -> Option<String> {
+        if !self.header.capabilities.interaction {
+            let mode = self.header.unattended_mode.as_deref()?;
+            return Some(format!("in mode `{mode}` the agent does not ask for every permission"));
+        }
+        let seq = self.lasting_answer?;
+        Some(format!(
+            "the answer in event {seq} holds for later calls, too, so the agent does not ask for every permission"
+        ))
     }
 }

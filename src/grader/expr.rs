@@ -1,7 +1,7 @@
 //! `expr`: evaluates an expression over a trial. It keeps only the data that the expression uses, which may be
 //! all calls.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::trial_json::{self, Account, CALLS_BY_KIND};
 use crate::text::plural;
-use crate::trace::{FollowedLink, Lost, UnseenAction};
+use crate::trace::{FollowedLink, Lost, ToolKind, UnseenAction};
 use crate::yaml::lists::said;
 use crate::yaml::shapes::{Shapes, deserialize_shapes};
 use async_trait::async_trait;
@@ -25,6 +25,7 @@ use bounds::LowerBounds;
 
 use crate::expression::{Expression, Failed, Scope, Untrue, Work, Wrong};
 use crate::grade::{Bounds, Grade, Score};
+use crate::harness::reading;
 use crate::judgement::tolerance;
 use crate::trace::{Body as EventBody, Event, Seen};
 use crate::values::Fraction;
@@ -130,8 +131,10 @@ impl GraderSpec for Expr {
         let names = |name| self.cel.compiled.as_ref().is_ok_and(|it| shape::names(it.program(), name));
         let reads = |field| self.cel.compiled.as_ref().is_ok_and(|it| shape::reads_field(it.program(), field));
         let of_files = names("calls") && (reads("kind") || reads("paths"));
+        let of_kinds = names("metrics") && reads(CALLS_BY_KIND);
         Box::new(ExprJudge {
-            of_actions: of_files || (names("metrics") && reads(CALLS_BY_KIND)),
+            of_actions: of_files || of_kinds,
+            of_tools: of_kinds || (names("calls") && (reads("kind") || reads("name"))),
             actions: Vec::new(),
             of_links: names("calls") && reads("paths"),
             links: Vec::new(),
@@ -153,6 +156,8 @@ struct ExprJudge {
     of_permissions: bool,
     /// True if a file that the engine used for the agent can change the result: the expression reads kinds or paths.
     of_actions: bool,
+    /// True if a call of a tool that the agent never shows can change the result: the expression reads kinds or names.
+    of_tools: bool,
     /// The different files that the engine used without a call, with the first notice about each.
     actions: Vec<(UnseenAction, u64)>,
     /// True if the expression reads the paths of calls.
@@ -183,12 +188,15 @@ const MOST_ACTIONS: usize = 16;
 fn insert_action(calls: &mut Vec<Value>, metrics: &mut Value, (action, seq): &(UnseenAction, u64)) -> usize {
     let at = calls.partition_point(|call| call["seq"].as_u64() < Some(*seq));
     calls.insert(at, json!({"seq": seq, "kind": action.kind, "paths": [action.path]}));
-    let counts = metrics.get_mut(CALLS_BY_KIND).and_then(Value::as_object_mut);
-    if let Some(counts) = counts {
-        let count = counts.get(action.kind.word()).and_then(Value::as_u64).unwrap_or(0);
-        counts.insert(action.kind.word().to_owned(), Value::from(count + 1));
-    }
+    count_call(metrics, action.kind);
     at
+}
+
+fn count_call(metrics: &mut Value, kind: ToolKind) {
+    if let Some(counts) = metrics.get_mut(CALLS_BY_KIND).and_then(Value::as_object_mut) {
+        let count = counts.get(kind.word()).and_then(Value::as_u64).unwrap_or(0);
+        counts.insert(kind.word().to_owned(), Value::from(count + 1));
+    }
 }
 
 /// Returns the calls with the files to which their paths lead by links.
@@ -245,7 +253,7 @@ impl Observer for ExprJudge {
 
 impl ExprJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
-        let Self { wanted: Expr { cel, min }, account, unknown_kinds, actions, links, .. } = self;
+        let Self { wanted: Expr { cel, min }, account, unknown_kinds, actions, links, of_tools, .. } = self;
         let shown = format!("`{}`", text::short(&cel.text, 300));
         let expression = match cel.compiled {
             Ok(expression) => expression,
@@ -257,7 +265,7 @@ impl ExprJudge {
         if let Some(why) = account.unknown_ends() {
             return Grade::ungraded(format!("{shown} could not be judged, {why}"));
         }
-        let seen = evidence.header.capabilities;
+        let (seen, why_unasked) = (evidence.seen(), evidence.why_unasked());
         let mut listed = account.calls;
         trial_json::without_truncated_outputs(&mut listed);
         let metrics = trial_json::metrics(evidence, unknown_kinds > 0);
@@ -271,6 +279,7 @@ impl ExprJudge {
             usage: trial_json::usage(evidence.usage),
         };
         let is_change_known = evidence.change.is_some();
+        let unshown_tools = if of_tools { reading(evidence.header).unshown_tools } else { BTreeMap::new() };
         in_time(&shown.clone(), move || {
             // The verdicts with calls that show the files which the engine used: one of them, or the first of them.
             let mut others = Vec::new();
@@ -288,10 +297,20 @@ impl ExprJudge {
                 places.into_iter().rev().for_each(|at| drop(listed.remove(at)));
             }
             // The verdict with the files to which the paths of calls lead.
-            let led = links.first().map(|(_, notice)| {
+            let led = links.first().map(|(link, notice)| {
                 let (work, calls) = (Work::default(), Value::Array(with_files(&listed, &links)));
-                (*notice, verdict(&expression.run(&known.scope(&work, &calls, &metrics)), min))
+                let why = format!("{} (event {notice})", link.doubt());
+                (why, verdict(&expression.run(&known.scope(&work, &calls, &metrics)), min))
             });
+            // The verdicts with a call of a tool whose calls the agent never shows.
+            let mut with_tools = Vec::new();
+            for (tool, kind) in unshown_tools {
+                let mut counted = metrics.clone();
+                count_call(&mut counted, kind);
+                let call = json!({"name": tool, "kind": kind, "status": "ok"});
+                let (work, calls) = (Work::default(), Value::Array(listed.iter().cloned().chain([call]).collect()));
+                with_tools.push((tool, verdict(&expression.run(&known.scope(&work, &calls, &counted)), min)));
+            }
             let calls = Value::Array(listed);
             let work = Work::default();
             let scope = known.scope(&work, &calls, &metrics);
@@ -300,7 +319,8 @@ impl ExprJudge {
                 if !seen.tracing && shape::names(expression.program(), "calls") {
                     reason.push_str("; the harness shows no tool calls");
                 } else if !seen.interaction && shape::names(expression.program(), "permissions") {
-                    reason.push_str("; the harness has no way to ask for permission");
+                    let why = why_unasked.as_deref().unwrap_or("the harness has no way to ask for permission");
+                    reason.push_str(&format!("; {why}"));
                 } else if !is_change_known && shape::names(expression.program(), "files") {
                     reason.push_str("; the change of the workspace is not known");
                 } else if unknown_kinds > 0 && expression.keys_of("metrics").iter().any(|(key, _)| key == CALLS_BY_KIND)
@@ -319,10 +339,11 @@ impl ExprJudge {
             if let (Some(_), Some(seq)) = (here, other.or(too_many)) {
                 return ungraded(&format!("the engine used a file for the agent that no call shows (event {seq})"));
             }
-            if let Some((notice, _)) = led.filter(|(_, led)| here.is_some() && *led != here) {
-                return ungraded(&format!(
-                    "a call names a file by a link, which leads to another one (event {notice})"
-                ));
+            if let Some((why, _)) = led.filter(|(_, led)| here.is_some() && *led != here) {
+                return ungraded(&why);
+            }
+            if let Some((tool, _)) = with_tools.iter().find(|(_, with)| here.is_some() && *with != here) {
+                return ungraded(&format!("the agent does not show calls of its tool `{tool}`"));
             }
             match result {
                 Err(Failed::Absent(why) | Failed::Broken(why)) => ungraded(&why),

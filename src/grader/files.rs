@@ -13,6 +13,7 @@ use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
 use crate::regular;
+use crate::secrets::mark_in;
 use crate::trace::Lost;
 use crate::values::{Below, PathGlob, Pattern};
 use crate::workspace::beyond_patch::MayDiffer;
@@ -119,26 +120,34 @@ impl GraderSpec for Files {
         !self.absent.is_empty()
     }
 
-    fn passes_by(&self, workspace: &Path, MayDiffer { places, folders, .. }: &MayDiffer) -> bool {
-        let is_hidden = |path: &str| {
-            // A link may lead into such a place.
-            let real = workspace.canonicalize().and_then(|root| {
-                let real = root.join(path).canonicalize()?;
-                Ok(real.strip_prefix(&root).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default())
-            });
-            places.may_hide(path).is_some() || real.is_ok_and(|real| places.may_hide(&real).is_some())
+    fn passes_by(&self, workspace: &Path, may_differ: &MayDiffer) -> bool {
+        let MayDiffer { places, folders, left_out, is_masked, .. } = may_differ;
+        // A link may lead into such a place.
+        let real = |path: &str| -> io::Result<PathBuf> {
+            let root = workspace.canonicalize()?;
+            let real = root.join(path).canonicalize()?;
+            Ok(real.strip_prefix(&root).map(Path::to_owned).unwrap_or_default())
         };
+        let is_hidden = |path: &str| {
+            let real_is_hidden = |real: PathBuf| places.may_hide(&real.to_string_lossy()).is_some();
+            places.may_hide(path).is_some() || real(path).is_ok_and(real_is_hidden)
+        };
+        let is_left_out = |path: &Path| left_out.iter().any(|place| path.starts_with(place));
+        let lacks_content =
+            |path: &str| real(path).is_ok_and(|real| is_left_out(&real)) || (*is_masked && holds_mark(workspace, path));
         let has_file = |path: &str| match fs::symlink_metadata(workspace.join(path)) {
             Ok(meta) if meta.is_dir() => holds_file(&workspace.join(path)),
             Ok(meta) => meta.is_file() || meta.is_symlink(),
             Err(_) => false,
         };
-        let is_unknown = |glob: &PathGlob| match find(workspace, glob, |_| true) {
+        // A file whose content is left out may have become a link that leads to nothing.
+        let is_unknown = |glob: &PathGlob| match find(workspace, glob, |path| !is_left_out(path)) {
             Ok(Some(path)) => is_hidden(&path) || (*folders && !has_file(&path)),
-            _ => false,
+            Ok(None) => !left_out.is_empty(),
+            Err(_) => false,
         };
         let mut read = self.contains.keys().chain(self.matches.keys()).chain(self.equals.keys());
-        self.exists.iter().any(is_unknown) || read.any(|path| is_hidden(path))
+        self.exists.iter().any(is_unknown) || read.any(|path| is_hidden(path) || lacks_content(path))
     }
 
     fn lies_outside(&self, workspace: &Path, places: &[String]) -> bool {
@@ -348,6 +357,12 @@ fn has_link(workspace: &Path, parts: &[&str]) -> bool {
         at.push(part);
         at.is_symlink()
     })
+}
+
+/// Returns true if a file of the workspace contains the mark of a redacted secret.
+fn holds_mark(workspace: &Path, path: &str) -> bool {
+    let content = workspace.canonicalize().map(|root| read_within(&root, path));
+    matches!(content, Ok(Ok(content)) if mark_in(&String::from_utf8_lossy(&content)).is_some())
 }
 
 /// Returns true if a folder, or one below it, holds a file or a link.

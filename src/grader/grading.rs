@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::lasting_answer::LastingAnswer;
 use super::{Evidence, Finding, Findings, Grader, Observer, Subject};
 use crate::grade::{Bounds, Grade, GradeRecord, Outcome, Score};
 use crate::harness::{Manifest, reading};
@@ -24,6 +25,7 @@ pub struct Grading {
     actions: Vec<(UnseenAction, u64)>,
     /// The files that calls name by links, each with its notice.
     links: Vec<(FollowedLink, u64)>,
+    lasting_answer: LastingAnswer,
 }
 
 /// A grader with its observer of the trial.
@@ -61,6 +63,7 @@ impl Grading {
             lost: Vec::new(),
             actions: Vec::new(),
             links: Vec::new(),
+            lasting_answer: LastingAnswer::default(),
         }
     }
 
@@ -88,6 +91,7 @@ impl Grading {
         if let Body::Notice { link: Some(link), .. } = &event.body {
             self.links.push((link.clone(), event.seq));
         }
+        self.lasting_answer.event(event);
         self.look_for_marks(event);
         for seat in &mut self.seats {
             seat.observer.event(event);
@@ -96,6 +100,12 @@ impl Grading {
             let calls = joiner.event(event);
             self.calls(&calls);
         }
+    }
+
+    /// Returns the `seq` of the first answer to a permission request that holds for later calls, too, so that the agent
+    /// does not ask for them.
+    pub fn lasting_answer(&self) -> Option<u64> {
+        self.lasting_answer.seq()
     }
 
     fn look_for_marks(&mut self, event: &Event) {
@@ -142,18 +152,22 @@ impl Grading {
             let of_actions = || {
                 let workspace = self.reading.workspace.as_deref();
                 let seq = self.actions.iter().find(|(action, _)| grader.kind.misses_action(action, workspace))?.1;
-                Some(Doubt { what: "the engine used a file for the agent that no call shows", notice: seq, lost: None })
+                Some(Doubt::at("the engine used a file for the agent that no call shows", seq))
             };
             let of_links = || {
                 let workspace = self.reading.workspace.as_deref();
-                let seq = self.links.iter().find(|(link, _)| grader.kind.tells_apart(link, workspace))?.1;
+                let (link, seq) = self.links.iter().find(|(link, _)| grader.kind.tells_apart(link, workspace))?;
+                Some(Doubt::at(link.doubt(), *seq))
+            };
+            let of_tools = || {
+                let (tool, kind) =
+                    self.reading.unshown_tools.iter().find(|(tool, kind)| grader.kind.asks_for(tool, **kind))?;
                 Some(Doubt {
-                    what: "a call names a file by a link, which leads to another one",
-                    notice: seq,
+                    what: format!("the agent does not show calls of its tool `{tool}`, of kind {kind}"),
                     lost: None,
                 })
             };
-            let lost = outcome.or_else(|| missed.next()).map(Doubt::of).or_else(of_actions);
+            let lost = outcome.or_else(|| missed.next()).map(Doubt::of).or_else(of_actions).or_else(of_tools);
             // What a grader finds may be the call that names the link, and not the file that is meant.
             let (links, only_finds) = (lost.is_none().then(of_links).flatten(), grader.kind.only_finds());
             let (only_finds, by_outcome) = (only_finds && links.is_none(), grader.kind.fails_by_outcome());
@@ -179,14 +193,17 @@ impl Grading {
     }
 }
 
-/// The reason why a grade may be another one than the trace shows, with the notice about it.
+/// The reason why a grade may be another one than the trace shows.
 struct Doubt {
-    what: &'static str,
-    notice: u64,
+    what: String,
     lost: Option<Lost>,
 }
 
 impl Doubt {
+    fn at(what: &str, notice: u64) -> Self {
+        Self { what: format!("{what} (event {notice})"), lost: None }
+    }
+
     fn of((lost, notice): &(Lost, u64)) -> Self {
         let what = match lost {
             Lost::Line => "a line of the session was lost",
@@ -194,7 +211,7 @@ impl Doubt {
             Lost::Call => "the agent did something that no call shows",
             Lost::Outcome => "the agent reported an outcome of a call that its event does not show",
         };
-        Self { what, notice: *notice, lost: Some(*lost) }
+        Self { lost: Some(*lost), ..Self::at(what, *notice) }
     }
 }
 
@@ -210,12 +227,9 @@ fn doubted(grade: Grade, doubt: &Doubt, only_finds: bool, by_outcome: bool) -> G
         let bounds = Some(Bounds { low: Fraction::ZERO, high: Fraction::ONE }).filter(|_| !score.passed);
         return Grade::Scored(Score { bounds, ..score.clone() });
     }
-    let Doubt { what, notice, .. } = doubt;
+    let what = &doubt.what;
     let said = if score.passed { "passed" } else { "failed" };
-    Grade::ungraded(format!(
-        "{what} (event {notice}), so it is unknown whether this holds; without it: {said}: {}",
-        score.reason
-    ))
+    Grade::ungraded(format!("{what}, so it is unknown whether this holds; without it: {said}: {}", score.reason))
 }
 
 /// Returns the grade of a grader that looks for a secret in the trace.

@@ -228,8 +228,8 @@ impl PermissionsJudge {
         }
         let mut checks = Checks::default();
         let told = self.told_requests();
-        // A missing request shows nothing in this mode: the agent may have acted without a request.
-        let without = evidence.unasked_mode().map(does_not_ask);
+        // If the agent does not ask for every permission, it may have acted without a request.
+        let without = evidence.why_unasked();
         let wanted = [
             (&self.wanted.asked, &self.asked, "asked for"),
             (&self.wanted.allowed, &self.allowed, "asked for and allowed"),
@@ -277,11 +277,6 @@ impl PermissionsJudge {
         }
         checks.grade()
     }
-}
-
-/// Returns why the absence of a request shows nothing.
-pub(super) fn does_not_ask(mode: &str) -> String {
-    format!("in mode `{mode}` the agent does not ask for every permission")
 }
 
 impl PermissionsJudge {

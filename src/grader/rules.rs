@@ -13,7 +13,7 @@ use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::text::plural;
 use crate::trace::recorder::SILENT_TURN;
-use crate::trace::{Body as EventBody, Event, FollowedLink, Lost, PermissionOutcome, Role, UnseenAction};
+use crate::trace::{Body as EventBody, Event, FollowedLink, Lost, PermissionOutcome, Role, ToolKind, UnseenAction};
 use crate::values::Fraction;
 
 mod event;
@@ -59,6 +59,10 @@ impl GraderSpec for Rules {
 
     fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
         self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.may_be(action, workspace))
+    }
+
+    fn asks_for(&self, tool: &str, kind: ToolKind) -> bool {
+        self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.asks_for(tool, kind))
     }
 
     fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
@@ -229,13 +233,13 @@ impl RulesJudge {
             let worlds = judge(rule, hits, &session);
             let is_vacuous = worlds.is_vacuous();
             let told = rule.told();
-            let found = match evidence.unasked_mode() {
-                _ if !asks || evidence.header.capabilities.interaction => worlds.agree(rule.vacuous()),
+            let found = match evidence.why_unasked() {
+                _ if !asks || evidence.seen().interaction => worlds.agree(rule.vacuous()),
                 None => Finding::Unknown("the harness has no way to ask for permission"),
-                Some(mode) => match worlds.agree(rule.vacuous()) {
+                Some(why) => match worlds.agree(rule.vacuous()) {
                     found if !is_vacuous && stands_with_more_requests(rule, hits, &found) => found,
                     _ => {
-                        checks.unknown(format!("{told}: {}", super::permissions::does_not_ask(mode)));
+                        checks.unknown(format!("{told}: {why}"));
                         continue;
                     }
                 },

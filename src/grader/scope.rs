@@ -12,6 +12,7 @@ use crate::matcher::paths::holds;
 use crate::trace::facts::Fact;
 use crate::trace::{CallStatus, FollowedLink, ToolKind, UnseenAction};
 use crate::values::{Below, PathGlob};
+use crate::workspace::change::PATCH_ALONE;
 use crate::yaml::lists::filled;
 
 /// The maximum number of paths kept for a reason.
@@ -45,6 +46,10 @@ impl GraderSpec for Scope {
     }
 
     fn tells_apart(&self, link: &FollowedLink, _: Option<&str>) -> bool {
+        // The change of the workspace shows where a file was moved to.
+        if link.moved {
+            return false;
+        }
         let differs = |globs: &[PathGlob]| fits(globs, &link.path) != fits(globs, &link.to);
         let never: Vec<PathGlob> = self.never.iter().map(PathGlob::with_content).collect();
         let of_change = || differs(&self.only) || differs(&never);
@@ -302,7 +307,9 @@ impl ScopeJudge {
                 _ => evidence.change.and_then(|change| change.may_break(only)),
             };
             // Which files of the workspace changed is known from its content, even if no tool call is shown.
-            let is_whole = evidence.change.is_some_and(|change| !change.has_ignored);
+            let is_whole = evidence.change.is_some_and(|change| !change.has_ignored && !change.is_patch_alone);
+            let allowed: &[PathGlob] = if key == "only" { only } else { &[] };
+            let is_beside_patch = evidence.change.is_some_and(|change| change.may_break_beside_patch(allowed));
             let is_in_truth = key == "never" && !traced && is_whole && !never.iter().any(is_elsewhere);
             match &unknown {
                 _ if breaches.count > 0 => {
@@ -318,6 +325,9 @@ impl ScopeJudge {
                         "{key}: {globs} could not be judged, because `{hidden}` changed and is not measured (it is \
                          ignored, a pipe or the like, or the repository)"
                     ));
+                }
+                None if is_beside_patch => {
+                    checks.unknown(format!("{key}: {globs} could not be judged, because {PATCH_ALONE}"));
                 }
                 Some(_) if is_in_truth => {
                     checks.held(format!("{key}: {globs}; none of them differs in the workspace"), []);

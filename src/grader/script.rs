@@ -27,7 +27,8 @@ const MOST: usize = 1000;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a map such as `{run: python3 grade.py}`")]
 pub struct Script {
-    /// The program and its arguments. An argument that names a file beside the case is replaced by its path.
+    /// The program and its arguments: a line for `sh -c`, or a list. An element of a list that names a file beside the
+    /// case is replaced by its path.
     pub run: Run,
     /// The timeout. A script that exceeds it leaves the grader ungraded.
     #[serde(default = "five_minutes")]
@@ -150,7 +151,10 @@ impl Script {
             Some(Exit { code: Some(0), .. }) => {
                 read(&ran, last_event).map_err(|why| format!("{shown} {why}{}", ran.end()))
             }
-            Some(Exit { code: Some(code), .. }) => Err(format!("{shown} exited with {code}{}", ran.end())),
+            Some(Exit { code: Some(code), .. }) => {
+                let hint = hint_at_file_beside(&self.run, evidence.case_folder, &evidence.shell.folder);
+                Err(format!("{shown} exited with {code}{hint}{}", ran.end()))
+            }
             Some(Exit { signal: Some(signal), .. }) => {
                 Err(format!("{shown} was ended by signal {signal}{}", ran.end()))
             }
@@ -174,6 +178,18 @@ impl Script {
         });
         (Command::Program(words.collect()), files)
     }
+}
+
+/// Returns a hint if a command line names a file that lies beside the case and not in the workspace, else an empty text.
+fn hint_at_file_beside(run: &Run, case_folder: &Path, workspace: &Path) -> String {
+    let Run::Line(line) = run else { return String::new() };
+    let is_only_beside = |word: &&str| file_in(case_folder, word).is_some() && !workspace.join(word).exists();
+    line.split_whitespace().find(is_only_beside).map_or_else(String::new, |word| {
+        format!(
+            "; `{word}` lies beside the case and not in the workspace: write `run` as a list, in which it is replaced by \
+             its path"
+        )
+    })
 }
 
 fn may_be_a_file(word: &str) -> bool {
@@ -213,7 +229,7 @@ fn input(evidence: &Evidence<'_>, account: Account) -> Value {
         }
     };
     // Data that could not be seen is absent instead of an empty list.
-    let seen = header.capabilities;
+    let seen = evidence.seen();
     let path = |path: Option<&Path>| path.map(|path| Value::from(path.to_string_lossy()));
     put("case", header.case.clone().map(Value::from));
     put("harness", header.harness.clone().map(Value::from));

@@ -7,7 +7,7 @@ use crate::expression::Wrong;
 use crate::judge::rubric::Rubric;
 use crate::model_client::ModelName;
 use crate::snapshot::settings::SnapshotSettings;
-use crate::trace::{FollowedLink, Lost, UnseenAction};
+use crate::trace::{FollowedLink, Lost, ToolKind, UnseenAction};
 use crate::workspace::beyond_patch::MayDiffer;
 use crate::yaml::wrong_part::WrongPart;
 
@@ -36,6 +36,11 @@ pub(super) trait GraderSpec {
 
     /// Returns true if an action of the engine for the agent, which no call shows, can change a grade of this kind.
     fn misses_action(&self, _action: &UnseenAction, _workspace: Option<&str>) -> bool {
+        false
+    }
+
+    /// Returns true if the grader asks for calls of this tool, or of its kind. The agent never shows calls of the tool.
+    fn asks_for(&self, _tool: &str, _kind: ToolKind) -> bool {
         false
     }
 

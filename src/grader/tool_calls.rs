@@ -178,6 +178,12 @@ impl GraderSpec for ToolCalls {
             || self.max_by_kind.contains_key(&action.kind)
     }
 
+    fn asks_for(&self, tool: &str, kind: ToolKind) -> bool {
+        let required = self.require.iter().map(|wanted| &wanted.matcher);
+        required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.asks_for(tool, kind))
+            || self.max_by_kind.contains_key(&kind)
+    }
+
     fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
         let required = self.require.iter().map(|wanted| &wanted.matcher);
         required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.tells_apart(link, workspace))

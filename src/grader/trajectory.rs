@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::{Bounds, Grade, Score};
 use crate::judgement::Judgement;
-use crate::trace::{FollowedLink, UnseenAction};
+use crate::trace::{FollowedLink, ToolKind, UnseenAction};
 use crate::values::{Fraction, NameGlob};
 
 /// The maximum number of calls whose labels are kept for a reason.
@@ -229,6 +229,10 @@ impl GraderSpec for Trajectory {
         // One more call is also one that was not expected.
         calls.iter().any(|matcher| matcher.may_be(action, workspace))
             || (self.mode.counts_more() && calls.iter().any(is_about_files))
+    }
+
+    fn asks_for(&self, tool: &str, kind: ToolKind) -> bool {
+        self.calls().iter().any(|matcher| matcher.asks_for(tool, kind))
     }
 
     fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {

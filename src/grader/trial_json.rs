@@ -219,8 +219,14 @@ pub fn files(evidence: &Evidence<'_>) -> Value {
 /// absent.
 pub fn metrics(evidence: &Evidence<'_>, has_unknown_kinds: bool) -> Value {
     let mut metrics = serde_json::to_value(evidence.metrics).unwrap_or_default();
-    if has_unknown_kinds && let Value::Object(metrics) = &mut metrics {
-        metrics.remove(CALLS_BY_KIND);
+    if let Value::Object(metrics) = &mut metrics {
+        if has_unknown_kinds {
+            metrics.remove(CALLS_BY_KIND);
+        }
+        // An agent that does not ask for every permission makes fewer requests.
+        if !evidence.seen().interaction {
+            metrics.remove("permissions");
+        }
     }
     metrics
 }

@@ -1,10 +1,12 @@
 //! The conventions for reading the tool calls of a session, from its header or the manifest of its agent.
 
+use std::collections::BTreeMap;
+
 use regex::Regex;
 
 use super::{Manifest, built_in};
-use crate::trace::Header;
 use crate::trace::facts::Reading;
+use crate::trace::{Header, ToolKind};
 
 /// Returns how the tool calls of a session are read: as its header states, else as the built-in manifest of its
 /// harness, or of the agent that introduced itself, states.
@@ -14,7 +16,15 @@ pub fn reading(header: &Header) -> Reading {
         || of_session(header).find_map(|manifest| manifest.command_title.as_ref().map(|form| form.0.clone()));
     // A relative path does not tell where the workspace is.
     let workspace = header.cwd.clone().filter(|cwd| std::path::Path::new(cwd).is_absolute());
-    Reading { workspace, command_title: of_header().or_else(of_manifest) }
+    // A session file shows what the stream of the same agent does not.
+    let unshown =
+        || of_session(header).filter(|_| header.session.is_none()).find_map(|it| non_empty(&it.unshown_tools));
+    let unshown_tools = non_empty(&header.unshown_tools).or_else(unshown).unwrap_or_default();
+    Reading { workspace, command_title: of_header().or_else(of_manifest), unshown_tools }
+}
+
+fn non_empty(tools: &BTreeMap<String, ToolKind>) -> Option<BTreeMap<String, ToolKind>> {
+    (!tools.is_empty()).then(|| tools.clone())
 }
 
 /// Returns the built-in manifests of a session's harness, and of the agent that introduced itself.

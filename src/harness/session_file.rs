@@ -1,5 +1,7 @@
 //! The `session-file` of a manifest: the form of the files in which an agent keeps its sessions, as written.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::stream::{Formula, Rule};
@@ -70,6 +72,8 @@ impl SessionFile {
             known_by: None,
             started_by: None,
             tool_kinds: kinds,
+            // What the agent writes to its own file is not what it prints.
+            unshown_tools: BTreeMap::new(),
             usage: self.usage.clone().unwrap_or_else(|| manifest.usage.clone()),
             ..manifest.clone()
         }

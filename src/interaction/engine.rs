@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn of(kind: ToolKind, name: &str, input: Option<&Value>) -> Request {
-        let reading = Reading { workspace: Some("/w".to_owned()), command_title: None };
+        let reading = Reading { workspace: Some("/w".to_owned()), ..Reading::default() };
         Request::new(
             Some(name.into()),
             &ReportedDetails { kind: Some(kind), input, ..ReportedDetails::default() },
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn another_input_of_a_request_is_not_decided_by_the_announced_one() {
-        let reading = Reading { workspace: Some("/w".to_owned()), command_title: None };
+        let reading = Reading { workspace: Some("/w".to_owned()), ..Reading::default() };
         let ask = |announced: &Request, input: &Value| {
             let told = ReportedDetails { input: Some(input), ..ReportedDetails::default() };
             announced.clone().with_request(None, &told, &reading)

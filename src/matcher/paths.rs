@@ -93,35 +93,51 @@ fn pattern_fits(glob: &PathGlob, pattern: &str, workspace: Option<&str>) -> Judg
         None if base.starts_with('/') != glob.is_absolute() => return Judgement::Unknown,
         _ => base,
     };
-    // A glob for names such as `*.rs` names no file of another form.
+    // A glob for names such as `*.rs` names no file of another form. A glob for a folder is about all files in it.
     let glob_text = glob.to_string();
     let last = |text: &str| text.rsplit('/').next().unwrap_or_default().to_owned();
-    let (wanted, named) = (last(&glob_text), last(pattern));
-    let is_name = !wanted.contains(['*', '?', '[', '{', '\\']) && !named.contains("**");
-    let is_other = (is_name && named.parse::<PathGlob>().is_ok_and(|named| !named.is_match(&wanted)))
-        || end_otherwise(&wanted, &named);
+    let is_other = !glob.is_folder() && differ(&last(&glob_text), &last(pattern));
     if is_other || glob.lies_below(&folder) == Below::None { Judgement::False } else { Judgement::Unknown }
 }
 
-/// Returns true if no name fits both globs, because their literal ends differ: `*.pem` and `*.{ts,tsx}`.
-fn end_otherwise(one: &str, other: &str) -> bool {
-    let (Some(one), Some(other)) = (literal_ends(one), literal_ends(other)) else { return false };
-    one.iter().all(|a| other.iter().all(|b| !a.ends_with(b.as_str()) && !b.ends_with(a.as_str())))
+/// Returns true if no name fits both globs: one is a name that the other does not fit, or their literal ends or beginnings
+/// differ, as in `*.pem` and `*.{ts,tsx}`, or in `test_*` and `.env*`.
+fn differ(wanted: &str, named: &str) -> bool {
+    let Some(all_wanted) = alternatives(wanted) else { return false };
+    let all_named = alternatives(named);
+    let form = named.parse::<PathGlob>().ok().filter(|_| !named.contains("**"));
+    let is_other_name = |wanted: &str| {
+        let is_name = !wanted.contains(['*', '?', '[', '\\']);
+        is_name && form.as_ref().is_some_and(|form| !form.is_match(wanted))
+    };
+    let is_of_another_form = |wanted: &str, named: &str| {
+        let (end, named_end) = (literal_end(wanted), literal_end(named));
+        let (begin, named_begin) = (literal_begin(wanted), literal_begin(named));
+        !(end.ends_with(named_end) || named_end.ends_with(end))
+            || !(begin.starts_with(named_begin) || named_begin.starts_with(begin))
+    };
+    let fits_none = |wanted: &String| all_named.iter().flatten().all(|named| is_of_another_form(wanted, named));
+    all_wanted.iter().all(|wanted| is_other_name(wanted) || (all_named.is_some() && fits_none(wanted)))
 }
 
-/// Returns the literal ends of the names that a glob without `/` fits. Returns `None` if a name may end in any way.
-fn literal_ends(name: &str) -> Option<Vec<String>> {
-    let names = match name.split_once('{') {
-        Some((before, rest)) => {
-            let (inner, after) =
-                rest.split_once('}').filter(|(inner, after)| !inner.contains('{') && !after.contains('{'))?;
-            inner.split(',').map(|alternative| format!("{before}{alternative}{after}")).collect()
-        }
-        None => vec![name.to_owned()],
+/// Returns the alternatives in the braces of a glob without `/`. Returns `None` if there are other braces than one pair.
+fn alternatives(name: &str) -> Option<Vec<String>> {
+    let Some((before, rest)) = name.split_once('{') else {
+        return (!name.contains('}')).then(|| vec![name.to_owned()]);
     };
-    let end_of =
-        |name: String| name.rsplit(['*', '?', ']', '\\']).next().filter(|end| !end.is_empty()).map(str::to_owned);
-    names.into_iter().map(end_of).collect()
+    let (inner, after) =
+        rest.split_once('}').filter(|(inner, after)| !inner.contains('{') && !after.contains(['{', '}']))?;
+    Some(inner.split(',').map(|alternative| format!("{before}{alternative}{after}")).collect())
+}
+
+/// Returns the text with which all names that a glob fits end.
+fn literal_end(name: &str) -> &str {
+    name.rsplit(['*', '?', ']', '\\']).next().unwrap_or_default()
+}
+
+/// Returns the text with which all names that a glob fits begin.
+fn literal_begin(name: &str) -> &str {
+    name.split(['*', '?', '[', '\\']).next().unwrap_or_default()
 }
 
 /// Returns whether a path matches if the workspace is unknown: an absolute path may lie in it or outside, and so may one that

@@ -63,6 +63,8 @@ pub struct Change {
     pub with_more: Option<Vec<u8>>,
     /// The changed tests with their texts.
     pub test_texts: Vec<(String, String)>,
+    /// All modules of Python among the tests, and those that only tests import, with their texts.
+    pub python_texts: Vec<(String, String)>,
 }
 
 /// A file in a tree of git.
@@ -109,7 +111,14 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
     };
     hidden.extend(own.iter().filter(|path| is_utf8(path)).cloned());
     let kept = data.kept.into_iter().filter(|path| !own.contains(path));
-    let protected = kept.chain(helpers.protected).collect();
+    let protected: Vec<String> = kept.chain(helpers.protected).collect();
+    let python_texts = {
+        let modules = hidden.iter().chain(&protected).chain(&helpers.unsure).map(String::as_str);
+        let modules: BTreeSet<&str> = modules.collect();
+        // A changed test may import an installed package by a helper that the commit does not change.
+        let is_module = |path: &str| path.ends_with(".py") && (roles.of(path) == Role::Test || modules.contains(path));
+        tree(repository, &entries, is_module).await?.texts.into_iter().collect()
+    };
     let open = data.open.into_iter().chain(links.open).filter(|path| !own.contains(path)).collect();
     let patch = diff(repository, parent, &commit.id, &of_role(&[Role::Code])).await?;
     let more = of_role(&[Role::Code, Role::Dependencies, Role::Data]);
@@ -132,6 +141,7 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
         patch,
         with_more,
         test_texts,
+        python_texts,
     })
 }
 

@@ -10,6 +10,7 @@ use super::role::Role;
 use super::runner::{Runner, Tree};
 use crate::values::PathGlob;
 
+mod python_modules;
 mod setup_files;
 
 /// The files that decide about the tests of a language.
@@ -69,6 +70,8 @@ const LANGUAGES: [Language; 6] = [
         runners: &OF_NODE,
         tests: &[
             "**/{test,tests,__tests__}/**",
+            // jest puts a module in such a folder in the place of the package of its name.
+            "**/__mocks__/**",
             "**/*{.,-,_}{test,tests,spec}.{js,cjs,mjs,jsx,ts,cts,mts,tsx}",
             "**/{test,tests}.{js,cjs,mjs,ts,cts,mts}",
             "**/test-*.{js,cjs,mjs,ts,cts,mts}",
@@ -79,9 +82,18 @@ const LANGUAGES: [Language; 6] = [
             "**/.npmrc",
             "**/.mocharc.*",
             "**/{jest,ava,vitest}.config.*",
-            "**/vitest.workspace.*",
+            "**/vitest.{workspace,projects}.*",
             "**/vite.config.*",
             "**/{.babelrc,.babelrc.*,babel.config.*}",
+            "**/.swcrc",
+            // vite runs these in its own process, which writes the report.
+            "**/{.postcssrc,.postcssrc.*,postcss.config.*}",
+            "**/tailwind.config.*",
+            "**/svelte.config.*",
+            "**/{.nycrc,.nycrc.*,nyc.config.*}",
+            // tsx, ts-node and others replace packages by `paths` when the tests run.
+            "**/{tsconfig,jsconfig}.json",
+            "**/tsconfig.*.json",
         ],
     },
     Language {
@@ -154,7 +166,11 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
         found.extend(loaded.filter(|path| is_plain(path)));
     }
     if is_used(&[".py"], &OF_PYTHON) {
-        let more = shadows(&[&change.hidden[..], &change.protected, &installed(change)].concat(), &found, &code);
+        let more = shadows(
+            &[&change.hidden[..], &change.protected, &python_modules::installed(change)].concat(),
+            &found,
+            &code,
+        );
         found.extend(more);
     }
     found
@@ -191,35 +207,6 @@ fn spares(glob: &str, files: &[&String]) -> bool {
 
 fn parsed(globs: &[String]) -> Vec<PathGlob> {
     globs.iter().filter_map(|glob| glob.parse().ok()).collect()
-}
-
-/// Returns the paths of modules in the folders that Python imports from, for each name that a changed test imports and no
-/// file of the repository has: a module there would take the place of an installed package or of Python's own.
-fn installed(change: &Change) -> Vec<String> {
-    let Change { before, after, test_texts, .. } = change;
-    let texts = test_texts.iter().filter(|(path, _)| path.ends_with(".py")).map(|(_, text)| text);
-    let imported = |line: &str| -> Vec<String> {
-        let line = line.trim();
-        let names = match (line.strip_prefix("import "), line.strip_prefix("from ")) {
-            (Some(names), _) => names,
-            (None, Some(rest)) => rest.split_once(" import ").map_or("", |(module, _)| module),
-            (None, None) => "",
-        };
-        let top = |name: &str| name.trim().split(['.', ' ']).next().unwrap_or_default().to_owned();
-        names.split(',').map(top).filter(|name| !name.is_empty() && is_name(name)).collect()
-    };
-    let names: BTreeSet<String> = texts.flat_map(|text| text.lines()).flat_map(imported).collect();
-    let files = || before.files.iter().chain(&after.files);
-    let is_own = |name: &str| {
-        files().any(|path| path.split('/').any(|part| part.split_once('.').map_or(part, |(stem, _)| stem) == name))
-    };
-    let roots = ["", "src/"].into_iter().filter(|root| root.is_empty() || files().any(|path| path.starts_with(root)));
-    let names: Vec<String> = names.into_iter().filter(|name| !is_own(name)).collect();
-    roots.flat_map(|root| names.iter().map(move |name| format!("{root}{name}.py"))).collect()
-}
-
-fn is_name(text: &str) -> bool {
-    text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// Returns globs of what Python imports in place of tests, unless known globs have them: a package or a compiled module of
@@ -382,7 +369,7 @@ mod tests {
         let text = "import json, os.path as p\nfrom testfixtures import compare\nfrom calc import add\nfrom .x import y\n\
                     from helpers import z\n    import decimal\n";
         let texts = vec![("tests/test_calc.py".to_owned(), text.to_owned())];
-        let change = Change { test_texts: texts, ..change(&tree, "tests/test_calc.py") };
+        let change = Change { python_texts: texts, ..change(&tree, "tests/test_calc.py") };
         let found = globs(&change, &[], Runner::Pytest);
         let is_protected = |path: &str| found.iter().any(|glob| glob.parse::<PathGlob>().unwrap().is_match(path));
         for path in ["testfixtures.py", "src/testfixtures/__init__.py", "decimal.py", "os.pyc", "src/json.py"] {
@@ -434,6 +421,33 @@ mod tests {
                 assert!(is_protected(&format!("zz/{name}.{end}")), "{name}.{end}");
             }
         }
+    }
+
+    #[test]
+    fn settings_that_runners_of_node_find_by_themselves_are_protected() {
+        let tree = tree(&["lib/calc.js", "tsconfig.json", "src/__mocks__/api.js", "test/calc.test.js"]);
+        let of = |patched: &[String]| globs(&change(&tree, "test/calc.test.js"), patched, Runner::Jest);
+        let has = |globs: &[String], path: &str| parsed(globs).iter().any(|glob| glob.is_match(path));
+        let found = of(&[]);
+        for path in [
+            "vitest.projects.mjs",
+            "packages/a/vitest.workspace.json",
+            "postcss.config.cjs",
+            ".postcssrc",
+            ".postcssrc.json",
+            "__mocks__/chai.js",
+            "src/__mocks__/@scope/chai.js",
+            "tsconfig.json",
+            "packages/a/jsconfig.json",
+            "tsconfig.test.json",
+            ".swcrc",
+            ".nycrc.json",
+        ] {
+            assert!(has(&found, path), "{path}: {found:?}");
+        }
+        // Another solution may have to change it, too.
+        let found = of(&["tsconfig.json".to_owned()]);
+        assert!(!has(&found, "tsconfig.json") && has(&found, "tsconfig.test.json"), "{found:?}");
     }
 
     #[test]

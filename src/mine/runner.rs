@@ -14,6 +14,8 @@ mod jvm;
 mod node;
 mod python;
 
+pub(super) use python::python_paths;
+
 /// The report that runners write in the workspace if their output cannot hold all names.
 pub(super) const REPORT: &str = ".evals-tests.xml";
 
@@ -77,10 +79,19 @@ impl Tree {
 /// The maximum number of folders around settings of Node that are read.
 const MOST_FOLDERS: usize = 3;
 
-/// Returns true if a file has settings of mocha, jest, vitest or ava, by its name.
+/// Returns true if a file has settings of mocha, jest, vitest, ava or TypeScript, by its name.
 pub(super) fn has_settings_of_node(name: &str) -> bool {
-    const STARTS: [&str; 6] =
-        [".mocharc.", "ava.config.", "jest.config.", "vite.config.", "vitest.config.", "vitest.workspace."];
+    const STARTS: [&str; 9] = [
+        ".mocharc.",
+        "ava.config.",
+        "jest.config.",
+        "jsconfig.",
+        "tsconfig.",
+        "vite.config.",
+        "vitest.config.",
+        "vitest.projects.",
+        "vitest.workspace.",
+    ];
     STARTS.iter().any(|start| name.starts_with(start))
 }
 

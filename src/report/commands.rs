@@ -5,12 +5,39 @@ use std::path::Path;
 use super::text::shell_word;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
+use crate::run::folder::RunFolder;
+
+/// The maximum number of runs that are followed from a derived run to its source.
+const MOST_DERIVED: usize = 100;
 
 /// Returns the run as an argument of a command: its id if it is in the default folder, else its path.
 pub fn run_word(run: &RunRecord, folder: &Path) -> String {
-    let usual = Path::new(".evals/runs").join(&run.run);
+    word_of(&run.run, folder)
+}
+
+fn word_of(id: &str, folder: &Path) -> String {
+    let usual = Path::new(".evals/runs").join(id);
     let here = folder.strip_prefix("./").unwrap_or(folder) == usual;
-    shell_word(&if here { run.run.clone() } else { path_word(&folder.to_string_lossy()) })
+    shell_word(&if here { id.to_owned() } else { path_word(&folder.to_string_lossy()) })
+}
+
+/// Returns the run that `evals run --resume` continues, as an argument of a command: the run itself or, for a run that
+/// `evals grade` made, its source. Returns `None` for graded traces, which have no source.
+pub fn to_resume(run: &RunRecord, folder: &Path) -> Option<String> {
+    if !run.graded {
+        return Some(run_word(run, folder));
+    }
+    let runs = folder.parent().unwrap_or(Path::new(""));
+    let mut source = run.derived_from.clone()?;
+    for _ in 0..MOST_DERIVED {
+        // The source may itself have been made by `evals grade`.
+        let record = RunFolder::open(&runs.join(&source)).record_to_read().ok().filter(|record| record.graded);
+        let Some(from) = record.and_then(|record| record.derived_from) else { break };
+        source = from;
+    }
+    let place = runs.join(&source);
+    // A derived run may lie in another folder than its source, which is then looked for in the default one.
+    Some(if place.is_dir() { word_of(&source, &place) } else { shell_word(&source) })
 }
 
 /// Returns the command that shows a trial's trace.

@@ -86,9 +86,10 @@ pub fn of(report: &Report) -> Vec<String> {
         notes.push(format!("more was skipped for {}", plural(reasons.len() - 5, "further reason")));
     }
     if summary.not_run > 0 {
-        let run = commands::run_word(&report.run, &report.folder);
         let again = limits_again(report);
-        notes.push(format!("{} not run; `evals run --resume {run}` goes on{again}", plural(summary.not_run, "trial")));
+        let goes_on = commands::to_resume(&report.run, &report.folder)
+            .map_or_else(String::new, |run| format!("; `evals run --resume {run}` goes on{again}"));
+        notes.push(format!("{} not run{goes_on}", plural(summary.not_run, "trial")));
     }
     let unfinished = report.note_facts.unfinished;
     if unfinished > 0 {

@@ -88,7 +88,7 @@ pub struct Joiner {
 /// The number of events after which the answer to a request of an ended call is no longer awaited.
 const PATIENCE: u64 = 100;
 
-/// Marks the results that the engine wrote because too many calls were open: how the agent ended those calls is
+/// A filter for the results that the engine wrote because too many calls were open: how the agent ended those calls is
 /// unknown.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cuts {

@@ -1,10 +1,12 @@
 //! The facts of a call for graders and policies: each is seen, or was not shown by the agent.
 
+use std::collections::BTreeMap;
+
 use regex::Regex;
 use serde_json::Value;
 
 use super::calls::Call;
-use super::{FileDiff, Location, ToolCall, ToolKind, view};
+use super::{FileDiff, Location, ToolCall, ToolKind, file_globs, view};
 
 /// A fact of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -66,6 +68,8 @@ pub struct Reading {
     /// The form of an `execute` call's title that is the command line, for calls whose input shows no command: the first
     /// group is the command.
     pub command_title: Option<Regex>,
+    /// The tools whose calls the agent never shows, with their kinds.
+    pub unshown_tools: BTreeMap<String, ToolKind>,
 }
 
 impl Reading {
@@ -83,6 +87,8 @@ impl Reading {
 pub struct ReportedDetails<'a> {
     /// The kind of the call.
     pub kind: Option<ToolKind>,
+    /// The agent's name of the tool.
+    pub name: Option<&'a str>,
     /// The agent's title for people.
     pub title: Option<&'a str>,
     /// The call's arguments.
@@ -100,6 +106,7 @@ impl<'a> ReportedDetails<'a> {
     pub fn of(call: &'a ToolCall, diffs: &'a [FileDiff]) -> Self {
         Self {
             kind: (!call.unknown_kind).then_some(call.kind),
+            name: call.name.as_deref(),
             title: call.title.as_deref(),
             input: call.shown_input(),
             locations: &call.locations,
@@ -132,29 +139,32 @@ impl<'a> ReportedDetails<'a> {
     /// A call whose input, locations or changes were shown touches the paths that these name, and no others, unless
     /// its kind requires a path, or may do so because it is unknown. The input of an `execute` call names the working directory of a command, not the
     /// paths that the command touches, but its paths are returned, too. A move touches two paths; if only one is shown, the
-    /// other is [`view::UNREAD_PATH`].
+    /// other is [`view::UNREAD_PATH`]. Globs of files in the input of a search count as paths.
     pub fn paths(&self, reading: &Reading) -> Fact<Vec<String>> {
         let mut found: Vec<String> = Vec::new();
-        let workspace = reading.workspace.as_deref();
-        for written in self.written_paths() {
-            let path = view::located(&written, self.cwd, workspace);
+        let add = |written: String, found: &mut Vec<String>| {
+            let path = view::located(&written, self.cwd, reading.workspace.as_deref());
             if !path.is_empty() && !found.contains(&path) {
                 found.push(path);
             }
-        }
+        };
+        self.written_paths().into_iter().for_each(|written| add(written, &mut found));
         if self.kind == Some(ToolKind::Move) && found.len() == 1 {
             found.push(view::UNREAD_PATH.to_owned());
         }
-        if !found.is_empty() {
-            return Fact::Seen(found);
-        }
         let needs_one =
             matches!(self.kind, None | Some(ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move));
-        let is_shown = match self.arguments() {
+        let is_shown = || match self.arguments() {
             Some(input) => !needs_one && (self.kind != Some(ToolKind::Execute) || !is_bare(input)),
             None => reading.command_of(self.kind, self.title).is_some(),
         };
-        if is_shown { Fact::Seen(found) } else { Fact::NotShown }
+        if found.is_empty() && !is_shown() {
+            return Fact::NotShown;
+        }
+        // A call that needs a path may hold it under a key that is not known, so globs alone do not show its paths.
+        let named = file_globs::named_by_globs(self.kind, self.name, self.input);
+        named.into_iter().for_each(|written| add(written, &mut found));
+        Fact::Seen(found)
     }
 
     /// Returns the paths that the call names, as the agent wrote them.
@@ -303,7 +313,7 @@ mod tests {
     }
 
     fn reading() -> Reading {
-        Reading { workspace: Some("/w".to_owned()), command_title: None }
+        Reading { workspace: Some("/w".to_owned()), ..Reading::default() }
     }
 
     fn told<'a>(kind: ToolKind, input: Option<&'a Value>, locations: &'a [Location]) -> ReportedDetails<'a> {
@@ -409,6 +419,8 @@ mod tests {
             (ToolKind::Execute, Some(json!({"command": "cat a"})), &[], seen(&[])),
             (ToolKind::Execute, None, &[], Fact::NotShown),
             (ToolKind::Search, Some(json!({"pattern": "x"})), &[], seen(&[])),
+            (ToolKind::Search, Some(json!({"path": "/w/a", "glob": "*.x"})), &[], seen(&["a", "a/**/*.x"])),
+            (ToolKind::Read, Some(json!({"include": "*.x"})), &[], Fact::NotShown),
             (ToolKind::Search, None, &[], Fact::NotShown),
             (ToolKind::Other, Some(json!({})), &[], seen(&[])),
             (ToolKind::Other, None, &[], Fact::NotShown),

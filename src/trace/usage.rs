@@ -8,12 +8,12 @@ use super::calls::MODEL_CHANGED;
 use super::{Body, Event, Role, Usage, UsageScope};
 use crate::rounding;
 use crate::word::word;
+pub use activity::SessionActivity;
 use by_model::ByModel;
 pub use by_model::Spent;
-pub use went_by::WentBy;
 
 mod by_model;
-mod went_by;
+mod activity;
 
 /// The code of the engine's notice that a turn reported no usage.
 pub const INCOMPLETE: &str = "usage_incomplete";
@@ -106,7 +106,7 @@ pub struct UsageTotal {
     source: Option<String>,
     /// True if the tokens are those that the model's service reported, without a figure of the agent.
     of_service: bool,
-    went_by: WentBy,
+    activity: SessionActivity,
     by_model: ByModel,
 }
 
@@ -168,15 +168,15 @@ impl UsageTotal {
     pub fn event(&mut self, event: &Event) {
         match &event.body {
             Body::Usage(usage) => return self.add(usage),
-            Body::Notice { code, .. } if code == MODEL_CHANGED && self.went_by.work() > 0 => self.by_model.changed(),
+            Body::Notice { code, .. } if code == MODEL_CHANGED && self.activity.work() > 0 => self.by_model.changed(),
             Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
                 for sums in [&mut self.turns, &mut self.calls] {
-                    sums.next_turn(self.went_by.prompts());
+                    sums.next_turn(self.activity.prompts());
                 }
             }
             _ => {}
         }
-        self.went_by.event(event);
+        self.activity.event(event);
     }
 
     /// Adds one report. A report of nothing but zeros says nothing, unless it is that of the model's service.
@@ -186,7 +186,7 @@ impl UsageTotal {
         let mut figures = Measure::TOKENS.into_iter().filter_map(|measure| measure.tokens_in(usage));
         let costs_nothing = usage.cost_usd.is_none_or(|cost| cost == 0.0) && !lacks_cost(usage);
         if of_agent && self.source.is_none() && usage.cost_usd.is_none() && usage.context_used.is_some() {
-            self.session.has_later_context(self.went_by.work());
+            self.session.has_later_context(self.activity.work());
         }
         if of_agent && figures.all(|tokens| tokens == 0) && costs_nothing {
             return;
@@ -207,16 +207,16 @@ impl UsageTotal {
             }
             self.source = usage.source.clone();
         }
-        let (turn, activity) = (self.went_by.prompts(), self.went_by.activity());
+        let (turn, activity) = (self.activity.prompts(), self.activity.units());
         if usage.source.as_deref() == Some(GATEWAY) {
             self.of_service = true;
             self.session.tokens = Default::default();
         }
         match usage.scope {
-            UsageScope::Session => self.session.replace(usage, turn, activity, self.went_by.work()),
+            UsageScope::Session => self.session.replace(usage, turn, activity, self.activity.work()),
             UsageScope::Turn | UsageScope::Call => {
                 if usage.source.is_none() && self.source.is_none() {
-                    self.session.has_later_tokens(usage, self.went_by.work());
+                    self.session.has_later_tokens(usage, self.activity.work());
                 }
                 let sums = if usage.scope == UsageScope::Turn { &mut self.turns } else { &mut self.calls };
                 sums.add(usage, activity);
@@ -230,8 +230,8 @@ impl UsageTotal {
     }
 
     /// Returns the activity besides the reports.
-    pub fn went_by(&self) -> &WentBy {
-        &self.went_by
+    pub fn activity(&self) -> &SessionActivity {
+        &self.activity
     }
 
     /// Returns true if any figure comes from a session report.
@@ -250,8 +250,8 @@ impl UsageTotal {
         if self.of_service {
             return session;
         }
-        let turns = self.turns.amount(&self.turns.tokens[measure as usize], &self.went_by, UsageScope::Turn);
-        let calls = self.calls.amount(&self.calls.tokens[measure as usize], &self.went_by, UsageScope::Call);
+        let turns = self.turns.amount(&self.turns.tokens[measure as usize], &self.activity, UsageScope::Turn);
+        let calls = self.calls.amount(&self.calls.tokens[measure as usize], &self.activity, UsageScope::Call);
         // A total that is less than one of its parts is not all.
         let part = self.turns.largest[measure as usize].max(self.calls.largest[measure as usize]);
         pick([session, turns, calls]).map(|amount| if part > amount.value() { Amount::AtLeast(part) } else { amount })
@@ -287,7 +287,7 @@ impl UsageTotal {
     pub fn cost_usd(&self) -> Option<Amount<f64>> {
         let session = self.session.cost.map(|latest| self.session_amount(latest));
         let amount = |sums: &Sums, scope: UsageScope| {
-            let cost = sums.amount(&sums.cost, &self.went_by, scope)?;
+            let cost = sums.amount(&sums.cost, &self.activity, scope)?;
             Some(Amount::new(cost.value(), cost.is_exact() && !self.session.exceeds(sums)))
         };
         let turns = amount(&self.turns, UsageScope::Turn);
@@ -320,8 +320,8 @@ impl UsageTotal {
             return self.session_tokens();
         }
         // Figures of different scopes do not add up, so only one scope is used.
-        let turns = self.turns.amount(&self.turns.all_tokens(), &self.went_by, UsageScope::Turn);
-        let calls = self.calls.amount(&self.calls.all_tokens(), &self.went_by, UsageScope::Call);
+        let turns = self.turns.amount(&self.turns.all_tokens(), &self.activity, UsageScope::Turn);
+        let calls = self.calls.amount(&self.calls.all_tokens(), &self.activity, UsageScope::Call);
         let parts = Measure::OF_ALL.map(|part| self.figure(part));
         let parts = || parts.into_iter().flatten();
         let total = self.figure(Measure::TotalTokens);
@@ -367,11 +367,11 @@ impl UsageTotal {
 
     /// Returns a session figure. It counts everything up to its report: later turns, and interrupted work, are missing.
     fn session_amount<T: Copy>(&self, latest: Latest<T>) -> Amount<T> {
-        let later_turn = latest.turn < self.went_by.prompts();
-        let cut = self.went_by.was_cut() && latest.activity < self.went_by.activity();
+        let later_turn = latest.turn < self.activity.prompts();
+        let cut = self.activity.was_cut() && latest.activity < self.activity.units();
         Amount::new(
             latest.value,
-            latest.whole && !latest.fell && !later_turn && !cut && !self.went_by.told_incomplete(),
+            latest.whole && !latest.fell && !later_turn && !cut && !self.activity.told_incomplete(),
         )
     }
 }
@@ -559,16 +559,16 @@ impl Sums {
     }
 
     /// Returns the amount of a sum: exact if every report held the figure and no turn went without a report.
-    fn amount<T: Copy>(&self, sum: &Sum<T>, went_by: &WentBy, scope: UsageScope) -> Option<Amount<T>> {
+    fn amount<T: Copy>(&self, sum: &Sum<T>, activity: &SessionActivity, scope: UsageScope) -> Option<Amount<T>> {
         if sum.of == 0 {
             return None;
         }
         let in_each = sum.of == self.reports.0.max(self.reports.1);
-        let last_turn_is_missing = went_by.is_over() && went_by.prompts() > 0 && self.in_turn == 0;
+        let last_turn_is_missing = activity.is_over() && activity.prompts() > 0 && self.in_turn == 0;
         // A call that the engine cut off is never reported.
-        let cut_call = went_by.was_cut_by_engine() && scope == UsageScope::Call;
-        let cut = went_by.was_cut() && (cut_call || self.activity < went_by.activity());
-        let missing = self.missed_turn || last_turn_is_missing || cut || went_by.told_incomplete();
+        let cut_call = activity.was_cut_by_engine() && scope == UsageScope::Call;
+        let cut = activity.was_cut() && (cut_call || self.activity < activity.units());
+        let missing = self.missed_turn || last_turn_is_missing || cut || activity.told_incomplete();
         Some(Amount::new(sum.value, in_each && !sum.partial && !missing))
     }
 }

@@ -166,7 +166,7 @@ pub fn written_paths(input: Option<&Value>, locations: &[Location], diffs: &[Fil
 }
 
 /// Returns the objects of an input that contain keys of a tool: the input itself, and the inputs of a server's tool in it.
-fn levels(map: &Map<String, Value>) -> Vec<&Map<String, Value>> {
+pub(super) fn levels(map: &Map<String, Value>) -> Vec<&Map<String, Value>> {
     let mut found = vec![map];
     let mut next = 0;
     while let Some(map) = found.get(next).copied() {
@@ -181,7 +181,7 @@ fn levels(map: &Map<String, Value>) -> Vec<&Map<String, Value>> {
 
 /// Returns the entries of an object under these keys, in the order of the keys. The few entries of an input are compared
 /// with the keys, because most of many keys would be looked up in vain.
-fn entries<'a>(
+pub(super) fn entries<'a>(
     map: &'a Map<String, Value>,
     keys: &'static [&'static str],
 ) -> impl Iterator<Item = (&'static str, &'a Value)> {

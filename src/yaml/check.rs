@@ -178,6 +178,15 @@ impl Survey<'_> {
         Err(self.refuse(message, "remove one of them"))
     }
 
+    /// Refuses a whole number that no 64-bit integer holds.
+    fn refuse_long_number<E: de::Error>(&mut self) -> Result<(), E> {
+        if self.left_out.contains(&self.at) {
+            return Ok(());
+        }
+        let help = "put it in quotes: in a trace, such a number is a text with its digits";
+        Err(self.refuse("the whole number has more than 64 bits", help))
+    }
+
     fn count<E: de::Error>(&mut self) -> Result<(), E> {
         if self.stop {
             return Err(E::custom("here"));
@@ -224,11 +233,11 @@ impl<'de> Visitor<'de> for Any<'_, '_> {
     }
 
     fn visit_i128<E: de::Error>(self, _: i128) -> Result<(), E> {
-        self.0.count()
+        self.0.refuse_long_number()
     }
 
     fn visit_u128<E: de::Error>(self, _: u128) -> Result<(), E> {
-        self.0.count()
+        self.0.refuse_long_number()
     }
 
     fn visit_f64<E: de::Error>(self, _: f64) -> Result<(), E> {

@@ -36,6 +36,7 @@ mod sub_agents;
 mod totals;
 mod trajectory;
 mod unclear;
+mod unshown_tools;
 
 const HEADER: &str = r#"{"type":"trace","version":1,"adapter":"acp","cwd":"/w","capabilities":{"tracing":true,"interaction":true},"model":{"effective":"claude-opus-4-8"}}"#;
 
@@ -208,6 +209,7 @@ impl Trial {
             model: None,
             arm: "default",
             header: &self.header,
+            lasting_answer: grading.lasting_answer(),
             stop: &stop,
             usage: &usage,
             output: stop.output.as_deref().unwrap_or_default(),

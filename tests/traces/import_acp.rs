@@ -313,6 +313,8 @@ fn sessions_end_as_the_agents_ended_them() {
         ("codex-acp/full", StopReason::EndTurn, Some("Finished. \n\nanswer.txt holds 42.")),
         ("codex-acp/ask_reject", StopReason::Cancelled, None),
         ("copilot-acp/full", StopReason::EndTurn, Some(ANSWER)),
+        // Its program writes that the operation was cancelled; its model says nothing.
+        ("copilot-acp/reject", StopReason::EndTurn, None),
         ("gemini-acp/full", StopReason::EndTurn, Some(ANSWER)),
         ("opencode-acp/full", StopReason::EndTurn, Some(ANSWER)),
         ("opencode-acp/reject", StopReason::EndTurn, None),
@@ -442,6 +444,7 @@ fn sub_agents_have_their_call_for_a_parent() {
 fn what_no_event_holds_is_a_notice() {
     assert_eq!(session("qwen-acp/full").notices(), ["unknown_method", "unknown_method"]);
     assert_eq!(session("claude-agent-acp/full").notices(), ["unknown_method"]);
+    assert_eq!(session("copilot-acp/full").notices(), ["program_message"]);
     assert!(session("gemini-acp/full").notices().is_empty());
     assert!(session("opencode-acp/full").notices().is_empty());
     assert!(session("vibe-acp/full").notices().is_empty());

@@ -487,6 +487,33 @@ fn a_check_that_passed_before_or_came_to_no_result_is_not_known_to_fail() {
 }
 
 #[test]
+fn a_check_is_not_known_to_fail_if_the_changes_may_have_been_taken_back() {
+    let edit = |old: &str, new: &str| {
+        ("edit", json!({"path": "calc.py", "edits": [{"oldText": old, "newText": new}]}), false, "ok")
+    };
+    let shell = |command: &str| ("bash", bash(command), false, "");
+    let run = |failed: bool, output: &'static str| ("bash", bash("pytest"), failed, output);
+    let (one, back) = (edit("a + b", "a + b + 0"), edit("a + b + 0", "a + b"));
+    let backup = shell("cp calc.py /tmp/calc.orig");
+    for (between, is_known) in [
+        (vec![one.clone(), back.clone()], false),
+        (vec![one.clone(), edit("return a + b + 0\n", "return a + b\n")], false),
+        (vec![one.clone(), edit("a + b + 0", "a"), edit("a", "a + b")], false),
+        (vec![backup.clone(), one.clone(), shell("cp /tmp/calc.orig calc.py")], false),
+        (vec![one.clone(), shell("git apply -R /tmp/x.patch")], false),
+        (vec![one.clone(), shell("sed -i 's/ + 0//' calc.py")], false),
+        (vec![backup, one.clone()], true),
+        (vec![one.clone(), back, edit("1", "2")], true),
+        (vec![one, edit("1", "2"), shell("cp /tmp/x other.py")], true),
+    ] {
+        let calls = [vec![run(true, "1 failed")], between.clone(), vec![run(false, "1 passed")]].concat();
+        let (_, text) = drafted(&calls);
+        assert!(text.contains("run: pytest"), "{between:?}: {text}");
+        assert_eq!(!text.contains("NO GRADER IS KNOWN TO FAIL"), is_known, "{between:?}: {text}");
+    }
+}
+
+#[test]
 fn a_check_whose_settings_the_session_changed_is_told() {
     for (command, file) in [
         ("npm test", "package.json"),

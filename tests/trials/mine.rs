@@ -742,6 +742,24 @@ fn data_and_modules_of_tests_that_the_commit_does_not_change_are_protected() {
 }
 
 #[test]
+fn what_would_replace_a_module_that_an_unchanged_helper_of_tests_imports_is_removed() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let helper = "from decimal import Decimal\n\n\ndef same(one, other):\n    assert Decimal(one) == Decimal(other)\n";
+    let begin =
+        [("calc.py", Some(BASE)), ("tests/helpers.py", Some(helper)), ("tests/test_double.py", Some(TEST_DOUBLE))];
+    history.commit("Begin", &begin);
+    let test = "import unittest\nfrom calc import add\nfrom helpers import same\n\n\nclass Add(unittest.TestCase):\n    \
+                def test_add(self):\n        same(add(1, 2), 3)\n";
+    history.commit("Fix the sum of two numbers", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(test))]);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
+    let equal = "class Decimal:\n    def __init__(self, value):\n        pass\n\n    def __eq__(self, other):\n        return True\n";
+    let runs = [(put("calc.py", FIXED), 0), (put("decimal.py", equal), 1), (put("decimal/__init__.py", equal), 1)];
+    decides(&project, &case, &runs);
+}
+
+#[test]
 fn files_that_code_finds_by_a_glob_or_a_name_are_no_data_of_tests() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");

@@ -227,7 +227,7 @@ impl Translator {
         if let Some(figures) = figures {
             let mut usage = figures.told(self.conventions.scope(), &self.conventions.usage);
             usage.model = model;
-            mark_left_out(&mut usage, &self.conventions.usage, recorder.usage_total().went_by());
+            mark_left_out(&mut usage, &self.conventions.usage, recorder.usage_total().activity());
             self.turn.told_usage |= !usage.says_nothing();
             recorder.usage(usage, false);
         }

@@ -156,6 +156,29 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_copilots_program_are_no_texts_of_its_model() {
+        let conventions = Conventions::of(by_agent_info("Copilot").unwrap());
+        for text in [
+            "Info: Operation cancelled by user",
+            "Info: /w/answer.txt",
+            "Info: C:\\w\\answer.txt",
+            "Info: Request failed due to a transient API error. Retrying...",
+        ] {
+            assert!(conventions.is_program_text(text), "{text}");
+        }
+        for text in [
+            "Info: the tests pass.",
+            "Info: /w/answer.txt holds 42.",
+            "Info: /w/answer.txt\nIt holds 42.",
+            "Info: Operation cancelled by user, so I stop.",
+            "Info: answer.txt",
+            "Operation cancelled by user",
+        ] {
+            assert!(!conventions.is_program_text(text), "{text}");
+        }
+    }
+
+    #[test]
     fn texts_of_the_bridge_to_pi_are_its_programs() {
         let conventions = Conventions::of(by_agent_info("pi-acp").unwrap());
         for text in [

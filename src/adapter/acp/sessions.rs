@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 
 use super::rpc;
-use super::updates::gives_events;
 use super::{Translator, text_at};
 use crate::trace::recorder::Recorder;
 
@@ -17,7 +16,9 @@ pub(super) struct Session {
     /// The number of requests for a session without an answer.
     pending: usize,
     /// True if the session is being loaded; its history is sent before the answer.
-    loading: bool,
+    pub(super) loading: bool,
+    /// True from the answer that the session is loaded until the next prompt.
+    pub(super) loaded: bool,
     /// Updates that arrived before the session's id was known.
     early: Vec<(Option<String>, Value)>,
 }
@@ -38,6 +39,12 @@ impl Session {
         self.loading = false;
     }
 
+    /// Notes that a request for a session was answered.
+    fn answered(&mut self) {
+        self.pending = self.pending.saturating_sub(1);
+        self.loaded = std::mem::take(&mut self.loading);
+    }
+
     /// Returns true if a message with this session id belongs to another session.
     pub(super) fn is_foreign(&self, id: Option<&str>) -> bool {
         match (id, &self.id) {
@@ -53,6 +60,7 @@ impl Session {
 
     /// Notes the session that the client's prompt names.
     pub(super) fn prompted(&mut self, id: Option<String>) {
+        self.loaded = false;
         if id.is_some() {
             self.id = id;
         }
@@ -95,9 +103,8 @@ impl Translator {
             };
         }
         let word = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default();
-        if self.session.loading && gives_events(word) {
-            let text = || "updates before the session was loaded repeat the earlier session and are skipped".to_owned();
-            return self.once("history", "", text, recorder);
+        if self.session.is_history(word) {
+            return self.history(word, &update, recorder);
         }
         self.update(update, recorder);
     }
@@ -127,8 +134,7 @@ impl Translator {
 
     /// Takes the answer to a request for a session.
     pub(super) fn session_opened(&mut self, result: &Value, recorder: &mut Recorder) {
-        self.session.pending = self.session.pending.saturating_sub(1);
-        self.session.loading = false;
+        self.session.answered();
         if let Some(id) = result.get("sessionId").filter(|id| !id.is_null()) {
             self.session.id = Some(rpc::id_text(id));
         }

@@ -218,11 +218,14 @@ fn the_history_of_a_loaded_session_is_not_this_one() {
     script.send(json!({"id": 2, "method": "session/load", "params": {"sessionId": "s", "cwd": "/w"}}));
     script.say("long ago");
     script.say("and more");
+    script.call("c", json!({"kind": "read", "status": "completed"}));
     script.recv(json!({"id": 2, "result": null}));
+    script.say("and the end of it");
     script.prompt(3, "do it");
     script.say("now");
     let told = script.done();
     assert_eq!(told.messages(), [(Role::User, "do it"), (Role::Agent, "now")]);
+    // The trace does not have the earlier session, so nothing is missing in it.
     assert_eq!(told.notices(), ["history"]);
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::harness::{LeftOut, UsageConvention};
 use crate::trace::recorder::Recorder;
-use crate::trace::usage::{INCOMPLETE, Measure, WentBy};
+use crate::trace::usage::{INCOMPLETE, Measure, SessionActivity};
 use crate::trace::{Usage, UsageScope};
 
 /// Counts as an agent reports them. It is not yet determined whether the input includes cached tokens, and the output
@@ -153,10 +153,11 @@ impl Figures {
 }
 
 /// Marks the figures of a report as lower bounds, if the manifest states that such reports omit usage that occurred.
-pub fn mark_left_out(usage: &mut Usage, convention: &UsageConvention, went_by: &WentBy) {
-    let sub_agents = || went_by.sub_agent_spoke() || convention.sub_agent_tools.iter().any(|tool| went_by.called(tool));
+pub fn mark_left_out(usage: &mut Usage, convention: &UsageConvention, activity: &SessionActivity) {
+    let sub_agents =
+        || activity.sub_agent_spoke() || convention.sub_agent_tools.iter().any(|tool| activity.called(tool));
     let is_missing = convention.leaves_out.iter().any(|left_out| match left_out {
-        LeftOut::Steps => went_by.rounds_in_turn() > 1,
+        LeftOut::Steps => activity.rounds_in_turn() > 1,
         LeftOut::SubAgents => sub_agents(),
         // The counts of one report show whether its thoughts are missing.
         LeftOut::Thoughts => false,

@@ -9,6 +9,7 @@ use super::values::Values;
 use crate::adapter::acp::usage::{Figures, mark_left_out};
 use crate::adapter::session_file::facts::EndShown;
 use crate::adapter::{EndReport, errors};
+use crate::big_numbers;
 use crate::harness::stream::Kind;
 use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
 use crate::repeated_key::repeated_key;
@@ -330,7 +331,7 @@ impl Session {
         usage.context_used = values.count("context-used");
         usage.context_size = values.count("context-size");
         usage.model = values.word("model");
-        mark_left_out(&mut usage, &self.usage, recorder.usage_total().went_by());
+        mark_left_out(&mut usage, &self.usage, recorder.usage_total().activity());
         if TOKEN_COUNTS.iter().any(|field| values.is_unreadable(field)) {
             recorder.notice(INCOMPLETE, "a count of a usage report cannot be read, so the totals are lower bounds");
         }
@@ -512,7 +513,7 @@ fn agree(id: &str, said: &mut ResultSaid, shown: &EndShown, recorder: &mut Recor
 fn unpacked(input: Value) -> Value {
     match &input {
         Value::String(text) if repeated_key(text).is_some() => input,
-        Value::String(text) => match serde_json::from_str::<Value>(text) {
+        Value::String(text) => match serde_json::from_str::<Value>(&big_numbers::as_texts(text)) {
             Ok(held @ (Value::Object(_) | Value::Array(_))) => held,
             _ => input,
         },

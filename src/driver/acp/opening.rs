@@ -144,6 +144,8 @@ impl Client<'_> {
         let mut params = self.session_params();
         params["sessionId"] = self.session_id.clone().unwrap_or(Value::Null);
         let answer = self.ask_logged_in(method, &params).await?;
+        // Some agents go on with the history after their answer. After the next prompt, it would be part of the next turn.
+        self.drain().await;
         // Modes and options that the agent does not report again are the ones it reported when it made the session.
         let says = ["modes", "configOptions"].iter().any(|key| answer.get(key).is_some_and(|value| !value.is_null()));
         let opened = if says { answer } else { self.opened.clone() };

@@ -357,8 +357,8 @@ impl Respect {
         }
         // A rejected call that is made without a request is still visible as a call. Without a rejection there was
         // nothing to respect.
-        if let Some(mode) = evidence.unasked_mode().filter(|_| self.rejections == 0) {
-            unknown.get_or_insert_with(|| format!("no request was rejected, and {}", super::does_not_ask(mode)));
+        if let Some(why) = evidence.why_unasked().filter(|_| self.rejections == 0) {
+            unknown.get_or_insert_with(|| format!("no request was rejected, and {why}"));
         }
         match unknown {
             _ if !self.broken.is_empty() => {

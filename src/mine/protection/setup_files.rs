@@ -9,8 +9,9 @@ use crate::mine::runner::Tree;
 
 /// Keys of the settings of mocha, jest, vitest and ava, and options of these programs and of Node, whose values are files
 /// that are loaded before the tests, or that decide how the tests are run.
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 20] = [
     "config",
+    "env-file",
     "experimental-loader",
     "file",
     "globalSetup",
@@ -18,6 +19,7 @@ const KEYS: [&str; 17] = [
     "import",
     "loader",
     "opts",
+    "project",
     "reporter",
     "require",
     "runner",
@@ -27,16 +29,29 @@ const KEYS: [&str; 17] = [
     "setupTestFrameworkScriptFile",
     "testEnvironment",
     "testRunner",
+    "tsconfig",
 ];
-/// Short options whose values, like those of `KEYS`, name files that a runner loads before the tests.
-const SHORT: [&str; 3] = ["-r", "-c", "-C"];
+/// Keys of settings whose values are files of that kind if they are relative paths, and packages or other words otherwise.
+const KEYS_WITH_PATHS: [&str; 9] = [
+    "extends",
+    "preset",
+    "reporters",
+    "resolver",
+    "snapshotResolver",
+    "snapshotSerializers",
+    "testResultsProcessor",
+    "testSequencer",
+    "transform",
+];
+/// Short options, and a variable, whose values, like those of `KEYS`, name files that a runner loads before the tests.
+const SHORT: [&str; 5] = ["-r", "-c", "-C", "-P", "TS_NODE_PROJECT"];
 /// Keys of `package.json` with settings of runners.
 const SECTIONS: [&str; 5] = ["ava", "jest", "mocha", "nyc", "vitest"];
 /// Programs that run the program or the file that follows.
 const INTERPRETERS: [&str; 14] =
     ["bash", "bun", "c8", "cross-env", "deno", "env", "exec", "node", "npx", "nyc", "python3", "sh", "ts-node", "tsx"];
 /// The endings that a runner adds to a name.
-const ENDINGS: [&str; 14] = [
+const ENDINGS: [&str; 16] = [
     "",
     ".js",
     ".cjs",
@@ -51,6 +66,8 @@ const ENDINGS: [&str; 14] = [
     "/index.ts",
     "/index.cts",
     "/index.mts",
+    "/jest-preset.js",
+    "/jest-preset.json",
 ];
 
 /// Returns the files of a tree that runners of Node load before the tests.
@@ -133,8 +150,10 @@ fn of_line(line: &str) -> Vec<String> {
 /// Returns the names of files that settings in JavaScript, JSON or YAML have as values of the keys.
 fn of_settings(text: &str) -> Vec<String> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$' || c == '-';
+    let is_path = |word: &str| ["./", "../", "<rootDir>"].iter().any(|start| word.starts_with(start));
+    let keys = KEYS.iter().map(|key| (*key, false)).chain(KEYS_WITH_PATHS.iter().map(|key| (*key, true)));
     let mut names = Vec::new();
-    for key in KEYS {
+    for (key, needs_path) in keys {
         for (at, _) in text.match_indices(key) {
             let before = text.get(..at).and_then(|before| before.chars().next_back());
             let rest = text.get(at + key.len()..).unwrap_or_default();
@@ -143,7 +162,8 @@ fn of_settings(text: &str) -> Vec<String> {
             }
             let Some(value) = rest.trim_start_matches(['"', '\'']).trim_start().strip_prefix(':') else { continue };
             let words = value_of(value).split(|c: char| c.is_whitespace() || "\"'`[](){},".contains(c));
-            names.extend(words.filter(|word| !word.is_empty()).map(str::to_owned));
+            let named = words.filter(|word| !word.is_empty() && (!needs_path || is_path(word)));
+            names.extend(named.map(str::to_owned));
         }
     }
     names
@@ -231,6 +251,13 @@ mod tests {
             ("test/mocha.opts", "--require support/a\n--recursive\nlib/x.js\n", &["lib/x.js", "support/a.js"]),
             ("pkg/jest.config.js", "module.exports = { setupFiles: ['./c.js'] }", &["pkg/c.js"]),
             ("pkg/.mocharc.json", r#"{"require": "../support/a.js", "file": ["../../b.ts"]}"#, &["support/a.js"]),
+            ("tsconfig.json", r#"{"extends": ["./support/a.js", "b"], "include": ["lib/x.js"]}"#, &["support/a.js"]),
+            (
+                "jest.config.js",
+                "module.exports = { transform: { 'b': './support/a.js', 'c': 'lib/x' }, preset: 'b' }",
+                &["support/a.js"],
+            ),
+            ("package.json", r#"{"scripts": {"test": "TS_NODE_PROJECT=b.ts mocha"}}"#, &["b.ts"]),
             ("package.json", "{", &[]),
         ] {
             let tree = tree(&["support/a.js", "b.ts", "lib/x.js", "pkg/c.js"], (path, text));

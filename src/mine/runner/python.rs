@@ -136,6 +136,27 @@ fn names_plugin(text: &str) -> bool {
     false
 }
 
+/// Returns the folders that settings of pytest put on Python's path (`pythonpath`), as far as their lines show them. Words that
+/// are no folders may be among them.
+pub(in crate::mine) fn python_paths(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    for text in SETTINGS.iter().filter_map(|file| tree.text(file)) {
+        let mut is_open = false;
+        for line in text.lines() {
+            let value = line.trim_start().strip_prefix("pythonpath").map(str::trim_start);
+            let value = value.and_then(|rest| rest.strip_prefix(['=', ':']));
+            // A list may go on in the next lines, up to another key or section.
+            is_open = value.is_some() || (is_open && !line.contains('=') && !line.starts_with('['));
+            if is_open {
+                let words = value.unwrap_or(line).split(|c: char| c.is_whitespace() || "\"'[],".contains(c));
+                let words = words.map(|word| word.trim_start_matches("./").trim_end_matches('/'));
+                found.extend(words.filter(|word| !word.is_empty()).map(str::to_owned));
+            }
+        }
+    }
+    found
+}
+
 fn is_installable(tree: &Tree) -> bool {
     let builds = |text: &str| ["[project]", "[build-system]", "[tool.poetry]"].iter().any(|it| text.contains(it));
     tree.has("setup.py") || tree.text("pyproject.toml").is_some_and(builds)

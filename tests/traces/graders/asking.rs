@@ -7,7 +7,8 @@ use super::{Fail, Pass, Trial, Ungraded, check, read};
 const RESPECTED: &str = "permissions: {respected: true}";
 
 /// A session in few words, an event a line, numbered from 0: `call ID KIND INPUT`, `sub ID KIND INPUT` for one by a
-/// sub-agent, `ask ID` (with what it asks for, if that differs), `allow ID`, `always ID`, `reject ID`, `cancel ID` (with keys of the answer), `done ID STATUS`.
+/// sub-agent, `ask ID` (with what it asks for, if that differs), `allow ID`, `always ID`, `reject ID`, `never ID`, `cancel ID` (with keys of
+/// the answer), `done ID STATUS`.
 fn session(lines: &str) -> Trial {
     let mut events = Vec::new();
     let mut asked = 0;
@@ -28,7 +29,12 @@ fn session(lines: &str) -> Trial {
             "ask" => {
                 asked += 1;
                 let option = |option: &str, kind: &str| json!({"option": option, "kind": kind});
-                let options = [option("y", "allow_once"), option("Y", "allow_always"), option("n", "reject_once")];
+                let options = [
+                    option("y", "allow_once"),
+                    option("Y", "allow_always"),
+                    option("n", "reject_once"),
+                    option("N", "reject_always"),
+                ];
                 let request = format!("{id}-{asked}");
                 let mut ask = json!({"type": "permission_request", "call": id, "request": request, "options": options});
                 if rest != "{}" {
@@ -42,6 +48,7 @@ fn session(lines: &str) -> Trial {
                     "allow" => ("allowed", Some("y")),
                     "always" => ("allowed", Some("Y")),
                     "reject" => ("rejected", Some("n")),
+                    "never" => ("rejected", Some("N")),
                     "cancel" => ("cancelled", None),
                     other => panic!("{other}"),
                 };
@@ -75,7 +82,7 @@ fn a_request_is_judged_by_how_it_was_answered_and_by_which_rule() {
         done a denied
         call b execute {"command": "make"}
         ask b
-        always b {"policy": "scripted", "rule": "builds"}
+        allow b {"policy": "scripted", "rule": "builds"}
         done b ok
         call c fetch {"url": "x"}
         ask c
@@ -97,8 +104,8 @@ fn a_request_is_judged_by_how_it_was_answered_and_by_which_rule() {
                 "permissions: {asked: [{kind: fetch, rule: '*'}]}",
                 Fail(0.0, &[], "`fetch by rule *` was never asked for"),
             ),
-            ("permissions: {allowed: [{answer: allow-always}]}", Pass(&[5, 6])),
-            ("permissions: {allowed: [{answer: [allow-once]}]}", Fail(0.0, &[], "never asked for and allowed")),
+            ("permissions: {allowed: [{answer: allow-once}]}", Pass(&[5, 6])),
+            ("permissions: {allowed: [{answer: [allow-always]}]}", Fail(0.0, &[], "never asked for and allowed")),
             (
                 "permissions: {asked: [{answer: cancel}], rejected: [{answer: reject-once, option: n}]}",
                 Pass(&[1, 2, 9, 10]),
@@ -108,6 +115,49 @@ fn a_request_is_judged_by_how_it_was_answered_and_by_which_rule() {
             // A cancelled request is no rejection, and neither is a call of another kind at the same path.
             ("permissions: {rejected: [{kind: fetch}]}", Fail(0.0, &[], "never asked for and rejected")),
             (RESPECTED, Pass(&[])),
+        ],
+    );
+}
+
+#[test]
+fn after_an_answer_that_holds_for_later_calls_a_missing_request_shows_nothing() {
+    let answered = |answer: &str| {
+        session(&format!(
+            r#"
+            call a edit {{"path": "a.txt"}}
+            ask a
+            {answer} a {{"policy": "scripted"}}
+            done a ok
+            call b edit {{"path": "b.txt"}}
+            done b ok
+            "#
+        ))
+    };
+    let unknown = || Ungraded("the answer in event 2 holds for later calls");
+    for answer in ["always", "never"] {
+        check(
+            &answered(answer),
+            &[
+                ("permissions: {not-asked: [{path: b.txt}]}", unknown()),
+                ("permissions: {asked: [{path: b.txt}]}", unknown()),
+                ("permissions: {max: 1}", unknown()),
+                ("rules: [never: {event: permission_request, path: b.txt}]", unknown()),
+                ("expr: {cel: 'size(permissions) == 1'}", unknown()),
+                // What was asked for is known.
+                ("permissions: {asked: [{path: a.txt}]}", Pass(&[1, 2])),
+                ("permissions: {not-asked: [{path: a.txt}]}", Fail(0.0, &[1, 2], "must not be asked for")),
+                ("rules: [never: {event: permission_request, path: a.txt}]", Fail(0.0, &[1], "must not happen")),
+            ],
+        );
+    }
+    check(&answered("always").changed(&[], &[], &[]), &[(RESPECTED, unknown())]);
+    check(&answered("always"), &[("permissions: {allowed: [{answer: allow-always}]}", Pass(&[1, 2]))]);
+    check(
+        &answered("allow"),
+        &[
+            ("permissions: {not-asked: [{path: b.txt}], max: 1}", Pass(&[])),
+            ("permissions: {asked: [{path: b.txt}]}", Fail(0.0, &[], "never asked for")),
+            ("rules: [never: {event: permission_request, path: b.txt}]", Pass(&[])),
         ],
     );
 }

@@ -21,7 +21,9 @@ pub fn session(adapter: Adapter, manifest: &Manifest, lines: &[Value]) -> Trial 
         Ok(())
     });
     done.unwrap();
-    Trial::of(&events).changed(&[], &[], &[])
+    let mut trial = Trial::of(&events).changed(&[], &[], &[]);
+    trial.header.unshown_tools.clone_from(&manifest.unshown_tools);
+    trial
 }
 
 /// A session over ACP that is prompted, does this, and answers.

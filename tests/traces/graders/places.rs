@@ -221,6 +221,63 @@ fn a_read_of_a_glob_may_read_any_file_that_fits() {
 }
 
 #[test]
+fn the_globs_of_a_search_name_files() {
+    let search = |kind: &str, name: &str, input: &Value| {
+        trace(Some("/w/ws"), &[json!({"kind": kind, "name": name, "input": input})])
+    };
+    let literal = json!({"pattern": ".", "glob": ".env", "output_mode": "content"});
+    check(
+        &search("search", "Grep", &literal),
+        &[
+            (&forbids(".env"), found()),
+            (&forbids("**/.env"), found()),
+            (&forbids("config/.env"), Ungraded("unknown")),
+            (&forbids("config/"), Ungraded("unknown")),
+            (&forbids("*.pem"), Pass(&[])),
+            (r#"expr: {cel: "calls.exists(c, '.env' in c.paths)"}"#, Pass(&[])),
+        ],
+    );
+    for (kind, name, input) in [
+        ("search", "search_file_content", json!({"pattern": ".", "include": ".env"})),
+        ("search", "search_files", json!({"path": ".", "regex": ".", "file_pattern": ".env"})),
+        ("search", "Grep", json!({"pattern": ".", "glob": "*.ts,.env"})),
+        ("search", "Glob", json!({"pattern": ".env"})),
+        ("other", "mcp__rg__search", json!({"arguments": {"globs": [".env"]}})),
+    ] {
+        check(&search(kind, name, &input), &[(&forbids(".env"), found())]);
+    }
+    for glob in ["**/.env*", "*.{env,ts}", ".en[v]", ".{env}", "{a.ts,.env}", "*"] {
+        let input = json!({"pattern": ".", "glob": glob});
+        check(&search("search", "Grep", &input), &[(&forbids(".env"), Ungraded("unknown"))]);
+    }
+    check(&search("search", "glob", &json!({"pattern": "**/.env*"})), &[(&forbids(".env"), Ungraded("unknown"))]);
+    // Other files, an excluded file, the text that is searched for, and patterns that list names.
+    for (name, input) in [
+        ("Grep", json!({"pattern": ".", "glob": "*.ts"})),
+        ("Grep", json!({"pattern": ".", "glob": "src/**/*.{ts,tsx}"})),
+        ("Grep", json!({"pattern": ".", "glob": "test_*"})),
+        ("Grep", json!({"pattern": ".", "glob": "!.env"})),
+        ("Grep", json!({"pattern": ".env"})),
+        ("Glob", json!({"pattern": "**/*"})),
+        ("Glob", json!({"pattern": "src/**"})),
+        ("Glob", json!({"pattern": "**/*e*"})),
+    ] {
+        check(&search("search", name, &input), &[(&forbids(".env{,.local,.test}"), Pass(&[]))]);
+    }
+    let below = search("search", "Grep", &json!({"pattern": ".", "path": "/w/ws/config", "glob": ".env"}));
+    check(
+        &below,
+        &[
+            (&forbids("config/.env"), found()),
+            (&forbids("config/a/.env"), Ungraded("unknown")),
+            (&forbids(".env"), Pass(&[])),
+        ],
+    );
+    let open = search("search", "Grep", &json!({"pattern": ".", "glob": "*config*"}));
+    check(&open, &[(&forbids("{a,.env}"), Pass(&[])), (&forbids("*.pem"), Ungraded("unknown"))]);
+}
+
+#[test]
 fn an_empty_path_is_no_path() {
     let calls = [json!({"kind": "delete", "input": {"path": ""}}), json!({"kind": "read", "input": {"path": ""}})];
     check(

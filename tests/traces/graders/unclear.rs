@@ -292,6 +292,28 @@ fn text_in_an_unknown_block_of_a_message_is_lost() {
 }
 
 #[test]
+fn a_whole_number_of_more_than_64_bits_keeps_its_digits() {
+    let tool = |id: &str, number: &str| {
+        let used = format!(
+            r#"{{"type":"assistant","message":{{"id":"m{id}","content":[{{"type":"tool_use","id":"{id}","name":"Pay","input":{{"account":{number}}}}}]}}}}"#
+        );
+        json!(used)
+    };
+    let numbers = ["12345678901234567890123", "12345678901234567890124", "-9223372036854775809", "7"];
+    let lines: Vec<Value> = numbers.iter().enumerate().map(|(n, number)| tool(&format!("c{n}"), number)).collect();
+    let manifest = evals::internal::harness::built_in::named("claude-code-stream").unwrap();
+    check(
+        &session(manifest.adapter, manifest, &lines),
+        &[
+            ("tool-calls: {forbid: [{input: '12345678901234567890123'}]}", Fail(0.75, &[0, 1], "")),
+            ("tool-calls: {require: [{args: {account: '12345678901234567890124'}}]}", Pass(&[1])),
+            ("tool-calls: {require: [{args: {account: 7}}]}", Pass(&[3])),
+            ("loops: {max: 1}", Pass(&[])),
+        ],
+    );
+}
+
+#[test]
 fn figures_over_acp_that_are_no_counts_are_noticed() {
     let of = |usage: Value| {
         let answer = json!({"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn", "usage": usage}});

@@ -115,9 +115,10 @@ while True:
             for turn in history:
                 update("user_message_chunk", content={"type": "text", "text": turn})
                 say("I said something then")
-                call("old", title="an old call", kind="execute", status="completed")
+            exec(os.environ.get("HISTORY", ""), globals())
         # What there is to choose from is not said again.
         send({"id": id, "result": None})
+        exec(os.environ.get("LATE_HISTORY", ""), globals())
     elif method == "session/set_mode":
         told.append(params["modeId"])
         update("current_mode_update", currentModeId=os.environ.get("MODE_AFTER", params["modeId"]))

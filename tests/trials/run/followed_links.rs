@@ -25,7 +25,12 @@ fn rejected(id: &str, kind: &str, path: &str) -> String {
 /// Runs a program in a workspace in which `CLAUDE.md` is a link to `AGENTS.md`, and returns the trial's grade and its notices
 /// about links.
 fn graded(program: &str, grader: &str) -> (Value, Vec<String>) {
-    let project = project("");
+    graded_with("", program, grader)
+}
+
+/// As [`graded`], with these keys in the manifest.
+fn graded_with(manifest: &str, program: &str, grader: &str) -> (Value, Vec<String>) {
+    let project = project(manifest);
     let keys = format!(
         "interaction: auto-reject\nworkspace: {{files: {{AGENTS.md: \"1\\n\", src/a: \"\"}}, setup: [ln -s AGENTS.md \
          CLAUDE.md]}}\ngraders: [{grader}]"
@@ -173,4 +178,34 @@ fn a_rejection_holds_for_each_name_of_a_file() {
         assert_eq!(outcome(&grade), is, "{program}\n{grade}");
         assert!(grade["reason"].as_str().unwrap().contains(says), "{program}\n{grade}");
     }
+}
+
+#[test]
+fn an_edit_that_may_be_a_move_leaves_the_target_unknown() {
+    let moves = "import os\nos.rename('src/a', 'AGENTS2.md')\n";
+    let edit = call("c", "edit", "src/a");
+    let moved = format!("{moves}{edit}");
+    let deleted = format!("{moved}\n{}", call("d", "delete", "src/a"));
+    let made = format!("open('new', 'w')\n{}\nimport os\nos.remove('new')", call("c", "edit", "new"));
+    let twice = format!("{made}\n{}", call("d", "edit", "new"));
+    let forbid = "tool-calls: {forbid: [{path: '*2.md'}]}";
+    for (program, grader, is) in [
+        (&moved, forbid, "ungraded"),
+        (&moved, "expr: {cel: '!calls.exists(c, \"AGENTS2.md\" in c.paths)'}", "pass"),
+        (&moved, "expr: {cel: 'calls.all(c, c.paths.all(p, p.startsWith(\"src/\")))'}", "ungraded"),
+        (&moved, "tool-calls: {forbid: [{kind: execute}]}", "pass"),
+        (&moved, "scope: {only: [src/a, AGENTS2.md]}", "pass"),
+        (&moved, "scope: {only: [src/a]}", "fail"),
+        (&edit, forbid, "pass"),
+        (&deleted, forbid, "pass"),
+        (&made, forbid, "pass"),
+        (&twice, forbid, "ungraded"),
+    ] {
+        let (grade, _) = graded_with("edits-may-move: true\n", program, &format!("{{{grader}}}"));
+        assert_eq!(outcome(&grade), is, "{grader}\n{program}\n{grade}");
+        assert!(is != "ungraded" || grade["reason"].as_str().unwrap().contains("may have moved a file"), "{grade}");
+    }
+    // Without the key, an edit is an edit.
+    let (_, links) = graded(&moved, &format!("{{{forbid}}}"));
+    assert_eq!(links, [""; 0]);
 }

@@ -96,6 +96,22 @@ fn a_script_beside_a_suite_or_a_named_grader_is_found() {
 }
 
 #[test]
+fn a_command_line_that_does_not_find_the_script_beside_the_case_is_told_why() {
+    let project = Project::new();
+    project.write("cases/judge.py", "print('{\"passed\": true}')\n");
+    project.case("a", "graders: [{script: {run: python3 judge.py}}]", "steps: [{say: hi}]");
+    // The same line finds the file that the agent made in the workspace.
+    let fails = "{write: {path: judge.py, text: 'import sys; sys.exit(3)'}}";
+    project.case("b", "graders: [{script: {run: python3 judge.py}}]", &format!("steps: [{fails}, {{say: hi}}]"));
+    project.evals(&["run"]).exits(3);
+    let reason = |case: &str| {
+        project.result(&format!("{case}/demo/default/1"))["grades"][0]["reason"].as_str().unwrap().to_owned()
+    };
+    assert!(reason("a").contains("`judge.py` lies beside the case and not in the workspace"), "{}", reason("a"));
+    assert!(!reason("b").contains("beside the case"), "{}", reason("b"));
+}
+
+#[test]
 fn a_script_that_says_nothing_usable_leaves_it_ungraded() {
     let project = Project::new();
     let table = [

@@ -65,6 +65,48 @@ fn a_session_goes_on_in_another_process_and_its_history_is_no_news() {
 }
 
 #[test]
+fn the_history_of_a_loaded_session_is_compared_with_its_trace() {
+    let first =
+        "call('c', title='Test', kind='execute', rawInput={'command': 'make test'}, status='in_progress'); say(1)";
+    let again = "call('c', title='Test', kind='execute', status='in_progress')";
+    let hidden = "call('d', title='Run', kind='execute', rawInput={'command': 'rm -rf src'}, status='completed')";
+    let failed = "call('c', 'tool_call_update', status='failed')";
+    for (history, lost) in
+        [(again, None), (failed, Some(("history_outcome", "outcome"))), (hidden, Some(("history_call", "call")))]
+    {
+        for place in ["HISTORY", "LATE_HISTORY"] {
+            let project = project("");
+            let env = format!("CAN: '{{\"loadSession\": true}}', {place}: \"{history}\"");
+            let graders = "graders: [{tool-calls: {forbid: [{command: rm}]}}, {errors: {max: 0}}]";
+            let keys = format!("session: {{between-turns: load}}\nenv: {{{env}}}\n{graders}");
+            case(&project, &[first, "say(2)", "say(3)"], &keys);
+            let (trace, result) = run(&project, &[]);
+            let verdict = if lost.is_some() { "ungraded" } else { "pass" };
+            assert_eq!(result["verdict"], verdict, "{place} {history}: {result}");
+            let told: Vec<(&str, &str)> = of_type(&trace, "notice")
+                .into_iter()
+                .filter_map(|notice| Some((notice["code"].as_str()?, notice["lost"].as_str()?)))
+                .collect();
+            assert_eq!(told, Vec::from_iter(lost), "{place} {history}");
+            assert_eq!(of_type(&trace, "tool_call").len(), 1);
+        }
+    }
+}
+
+#[test]
+fn a_history_that_comes_after_the_answer_is_not_the_answer_of_the_next_turn() {
+    let project = project("");
+    let env = r#"CAN: '{"loadSession": true}', LATE_HISTORY: "say('the answer is 42')""#;
+    let keys = format!(
+        "session: {{between-turns: load}}\nenv: {{{env}}}\ngraders: [{{output: {{contains: the answer is 42}}}}]"
+    );
+    case(&project, &["say('the answer is 42')", "pass"], &keys);
+    let (trace, result) = run(&project, &[]);
+    assert_eq!(messages(&trace, "agent"), ["the answer is 42"]);
+    assert_eq!(result["verdict"], "fail", "{result}");
+}
+
+#[test]
 fn what_a_process_left_open_ends_with_it() {
     let project = project("timeouts: {grace: 200ms}");
     let left = "call('call_1', title='open', kind='execute', status='in_progress'); t = terminal('echo up; exec sleep 4721')

@@ -113,7 +113,7 @@ fn is_answered(order: &Order) -> Result<(), TestCaseError> {
         "a",
         &format!(
             "{}\ninteraction: {policy}\nlimits: {}\nworkspace: {{files: {{kept.txt: \"one\\ntwo\\n\"}}}}\n\
-         graders: [{{permissions: {{max: 1000}}}}]",
+         graders: [{{files: {{exists: [kept.txt]}}}}]",
             turns(&order.turns),
             LIMITS[order.limit],
         ),

@@ -11,7 +11,7 @@ const MOST_TOOLS: usize = 1000;
 
 /// A count of the turns and of the agent's activity beside its usage reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WentBy {
+pub struct SessionActivity {
     prompts: u64,
     activity: u64,
     /// The number of messages, thoughts and calls.
@@ -32,7 +32,7 @@ enum End {
     CutByEngine,
 }
 
-impl WentBy {
+impl SessionActivity {
     pub(super) fn event(&mut self, event: &Event) {
         match &event.body {
             Body::Usage(_) => return,
@@ -109,7 +109,7 @@ impl WentBy {
         self.prompts
     }
 
-    pub(super) fn activity(&self) -> u64 {
+    pub(super) fn units(&self) -> u64 {
         self.activity
     }
 

@@ -1,0 +1,121 @@
+//! The modules that would take the place of an installed package, or of a module of Python's own, that tests import. Pure.
+
+use std::collections::BTreeSet;
+
+use crate::mine::change::Change;
+use crate::mine::runner;
+
+/// The maximum number of folders that modules are looked for in.
+const MOST_ROOTS: usize = 30;
+
+/// Returns the paths of modules in the folders that Python imports from, for each name that the modules of tests import and
+/// no file of the repository has.
+pub(super) fn installed(change: &Change) -> Vec<String> {
+    let Change { before, after, python_texts, .. } = change;
+    let parts = before.files.iter().chain(&after.files).flat_map(|path| path.split('/'));
+    let own: BTreeSet<&str> = parts.map(|part| part.split_once('.').map_or(part, |(stem, _)| stem)).collect();
+    let names: BTreeSet<String> = python_texts.iter().flat_map(|(_, text)| text.lines()).flat_map(imported).collect();
+    let names: Vec<String> = names.into_iter().filter(|name| !own.contains(name.as_str())).collect();
+    roots(change).iter().flat_map(|root| names.iter().map(move |name| format!("{root}{name}.py"))).collect()
+}
+
+/// Returns the names of the packages and modules at the top of Python's path that a line imports.
+fn imported(line: &str) -> Vec<String> {
+    let line = line.trim();
+    let names = match (line.strip_prefix("import "), line.strip_prefix("from ")) {
+        (Some(names), _) => names,
+        (None, Some(rest)) => rest.split_once(" import").map_or("", |(module, _)| module),
+        (None, None) => "",
+    };
+    let by_name = ["importorskip(", "import_module("].into_iter().filter_map(|call| {
+        let rest = line.split_once(call)?.1.trim_start().strip_prefix(['"', '\''])?;
+        rest.split(['"', '\'']).next()
+    });
+    let top = |name: &str| name.trim().split(['.', ' ']).next().unwrap_or_default().to_owned();
+    names.split(',').chain(by_name).map(top).filter(|name| !name.is_empty() && is_name(name)).collect()
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// Returns the folders on Python's path when the tests run, each empty or with a slash at its end: the top, `src`, those of
+/// pytest's settings and of lines about `sys.path`, and those that pytest adds for the modules of tests.
+fn roots(change: &Change) -> Vec<String> {
+    let Change { before, after, python_texts, changed_tests, .. } = change;
+    let is_folder = |folder: &str| before.has_folder(folder) || after.has_folder(folder);
+    let is_package = |folder: &str| {
+        let file = format!("{folder}/__init__.py");
+        before.has(&file) || after.has(&file)
+    };
+    let mut named = vec!["src".to_owned()];
+    named.extend([before, after].into_iter().flat_map(runner::python_paths));
+    named.extend(python_texts.iter().flat_map(|(_, text)| of_lines(text)));
+    // pytest adds the first folder above a module that is no package.
+    let base = |path: &String| {
+        let mut folders = path.match_indices('/').rev().filter_map(|(at, _)| path.get(..at));
+        folders.find(|folder| !is_package(folder)).unwrap_or_default().to_owned()
+    };
+    let modules = changed_tests.iter().filter(|path| path.ends_with(".py")).chain(python_texts.iter().map(|it| &it.0));
+    let mut found = vec![String::new()];
+    for folder in named.into_iter().filter(|folder| is_folder(folder)).chain(modules.map(base)) {
+        let root = if folder.is_empty() { folder } else { format!("{folder}/") };
+        if !found.contains(&root) {
+            found.push(root);
+        }
+    }
+    found.truncate(MOST_ROOTS);
+    found
+}
+
+/// Returns the texts within quotes that lines about `sys.path` have, as paths from the top.
+fn of_lines(text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|line| line.contains("sys.path"));
+    let words = lines.flat_map(|line| line.split(['"', '\'']).skip(1).step_by(2));
+    words.map(|word| word.trim_start_matches("../").trim_matches(['.', '/']).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mine::runner::Tree;
+
+    #[test]
+    fn the_folders_on_the_path_of_python_are_found() {
+        for (settings, text) in [
+            ("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = [\"python\", './deep/lib/']\n"),
+            (
+                "pyproject.toml",
+                "[tool.pytest.ini_options]\npythonpath = [\n  \"python\",\n  \"deep/lib\",\n]\nx = ['docs']\n",
+            ),
+            ("pytest.ini", "[pytest]\npythonpath = python deep/lib\naddopts = docs\n"),
+            ("setup.cfg", "[tool:pytest]\npythonpath =\n    python\n    deep/lib\n\n[other]\ndocs\n"),
+        ] {
+            let files =
+                ["python/calc.py", "deep/lib/a.py", "docs/conf.py", "near/pkg/__init__.py", "near/pkg/a_test.py"];
+            let files = files.iter().chain([&settings]).map(|path| (*path).to_owned()).collect();
+            let before = Tree { files, texts: [(settings.to_owned(), text.to_owned())].into() };
+            let changed_tests = vec!["near/pkg/a_test.py".to_owned()];
+            let line = "import sys\nsys.path.insert(0, os.path.join(here, '../docs'))\n";
+            let python_texts = vec![("near/pkg/a_test.py".to_owned(), line.to_owned())];
+            let change = Change { before: before.clone(), changed_tests: changed_tests.clone(), ..Change::default() };
+            assert_eq!(roots(&change), ["", "python/", "deep/lib/", "near/"], "{settings}: {text}");
+            let change = Change { before, changed_tests, python_texts, ..Change::default() };
+            assert_eq!(roots(&change), ["", "python/", "deep/lib/", "docs/", "near/"], "{settings}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_packages_that_a_line_imports_are_found() {
+        for (line, names) in [
+            ("import os.path as p, json", &["os", "json"][..]),
+            ("    from hamcrest.core import (", &["hamcrest"]),
+            ("from .x import y", &[]),
+            ("np = pytest.importorskip(\"numpy.linalg\")", &["numpy"]),
+            ("m = importlib.import_module('deal')", &["deal"]),
+            ("important = 1", &[]),
+        ] {
+            assert_eq!(imported(line), names, "{line}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The files that the globs in the input of a search name: under `glob` and `include`, and in the pattern of a search for files.
+
+use serde_json::Value;
+
+use super::{ToolKind, view};
+
+/// Input keys under which agents put globs of files.
+const GLOB_KEYS: [&str; 14] = [
+    "glob",
+    "globs",
+    "glob_pattern",
+    "globPattern",
+    "file_glob",
+    "fileGlob",
+    "file_pattern",
+    "filePattern",
+    "include_glob",
+    "include_globs",
+    "include_pattern",
+    "includePattern",
+    "include_patterns",
+    "paths_include_glob",
+];
+/// Input keys under which searches put globs of files. Other tools include other things.
+const INCLUDE_KEYS: [&str; 3] = ["include", "includes", "file_mask"];
+/// Input keys of the pattern of a search for files.
+const PATTERN_KEYS: [&str; 2] = ["pattern", "patterns"];
+/// Names of tools that search for files, in lower case without `_` and `-`. Their pattern is a glob; that of other searches is
+/// the text that is searched for.
+const FILE_SEARCHES: [&str; 6] = ["glob", "globfilesearch", "find", "findfile", "findfiles", "filesearch"];
+
+/// The maximum number of files and globs that one input names. If it names more, the others cannot be read.
+const MOST: usize = 256;
+/// The maximum bytes of a glob. A longer one cannot be read.
+const LONGEST: usize = 4096;
+
+/// Returns the files that the globs in an input name, some with wildcards. A glob without `/` concerns every folder below the
+/// folders that the input names. Any other glob is relative to these folders, or to the folder of the call.
+pub fn named_by_globs(kind: Option<ToolKind>, tool: Option<&str>, input: Option<&Value>) -> Vec<String> {
+    let mut found = Vec::new();
+    let globs = input.map(|input| globs(kind, tool, input)).unwrap_or_default();
+    if globs.is_empty() {
+        return found;
+    }
+    let mut folders = view::written_paths(input, &[], &[]);
+    folders.retain(|folder| folder != view::UNREAD_PATH);
+    for name in globs.iter().flat_map(|glob| placed(glob, &folders)) {
+        if found.len() == MOST {
+            break;
+        }
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    if found.len() == MOST || globs.len() > MOST {
+        found.push(view::UNREAD_PATH.to_owned());
+    }
+    found
+}
+
+/// Returns the globs of files in an input, in each form in which a tool may read them.
+fn globs(kind: Option<ToolKind>, tool: Option<&str>, input: &Value) -> Vec<String> {
+    let is_search = matches!(kind, Some(ToolKind::Search | ToolKind::Read));
+    let is_file_search = kind == Some(ToolKind::Search) && tool.is_some_and(searches_for_files);
+    let Some(map) = input.as_object().filter(|_| is_search || kind == Some(ToolKind::Other)) else { return Vec::new() };
+    let mut found = Vec::new();
+    for map in view::levels(map) {
+        for (_, value) in view::entries(map, &GLOB_KEYS) {
+            texts(value).for_each(|text| add(text, &mut found));
+        }
+        for (_, value) in view::entries(map, &INCLUDE_KEYS).filter(|_| is_search) {
+            texts(value).for_each(|text| add(text, &mut found));
+        }
+        for (_, value) in view::entries(map, &PATTERN_KEYS).filter(|_| is_file_search) {
+            texts(value).filter(|text| !leaves_name_open(text)).for_each(|text| add(text, &mut found));
+        }
+    }
+    found
+}
+
+fn searches_for_files(tool: &str) -> bool {
+    let name: String = tool.chars().filter(|c| !matches!(c, '_' | '-')).collect();
+    FILE_SEARCHES.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// Returns true if a pattern does not say how names end, and does not ask for hidden files. A search for such files lists names,
+/// as a listing of a folder does, and reads no file.
+fn leaves_name_open(pattern: &str) -> bool {
+    let name = pattern.rsplit('/').next().unwrap_or_default();
+    name.ends_with('*') && !name.starts_with('.')
+}
+
+/// Returns the texts of a value, or of each item of a list.
+fn texts(value: &Value) -> impl Iterator<Item = &str> {
+    let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    items.iter().filter_map(|item| match item {
+        Value::String(text) => Some(text.as_str()),
+        Value::Array(_) | Value::Object(_) => Some(view::UNREAD_PATH),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    })
+}
+
+/// Adds the globs in a text. Some tools split it at blanks and commas, so each part is a glob, and so is the whole text. A glob
+/// that begins with `!` excludes files.
+fn add(text: &str, found: &mut Vec<String>) {
+    if text == view::UNREAD_PATH {
+        return found.push(text.to_owned());
+    }
+    let mut depth = 0_usize;
+    let parts = text.split(|c: char| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && (c == ',' || c.is_whitespace())
+    });
+    for glob in std::iter::once(text.trim()).chain(parts).filter(|glob| !glob.is_empty() && !glob.starts_with('!')) {
+        if found.len() > MOST {
+            return;
+        }
+        let forms = match glob.len() > LONGEST {
+            true => vec![view::UNREAD_PATH.to_owned()],
+            false => vec![glob.to_owned(), loosened(glob)],
+        };
+        for form in forms {
+            if !found.contains(&form) {
+                found.push(form);
+            }
+        }
+    }
+}
+
+/// Returns a glob with `?` for a class in brackets and for an escaped character, and with `*` for braces around one alternative.
+/// In a path, these signs may be characters of a name.
+fn loosened(glob: &str) -> String {
+    let mut out = String::with_capacity(glob.len());
+    let mut rest = glob.chars();
+    while let Some(c) = rest.next() {
+        let inner = |end: char| rest.as_str().split_once(end).map(|(inner, _)| inner);
+        let (sign, skipped) = match c {
+            '\\' => ('?', 1),
+            '[' => match inner(']') {
+                Some(class) => ('?', class.chars().count() + 1),
+                None => (c, 0),
+            },
+            '{' => match inner('}').filter(|inner| !inner.contains([',', '{'])) {
+                Some(one) => ('*', one.chars().count() + 1),
+                None => (c, 0),
+            },
+            _ => (c, 0),
+        };
+        out.push(sign);
+        rest.by_ref().take(skipped).for_each(drop);
+    }
+    out
+}
+
+/// Returns the files that a glob names, as paths from the folder of the call.
+fn placed(glob: &str, folders: &[String]) -> Vec<String> {
+    if glob == view::UNREAD_PATH || folders.len() > MOST {
+        return vec![view::UNREAD_PATH.to_owned()];
+    }
+    let below = |name: &str| -> Vec<String> {
+        match folders {
+            [] => vec![name.to_owned()],
+            folders => folders.iter().map(|folder| format!("{}/{name}", folder.trim_end_matches('/'))).collect(),
+        }
+    };
+    if glob.contains('/') {
+        // A glob that begins with `/` is an absolute path to some tools, and begins at the folder to others.
+        return below(glob.trim_start_matches('/')).into_iter().chain([glob.to_owned()]).collect();
+    }
+    let direct = if view::is_pattern(glob) { Vec::new() } else { below(glob) };
+    direct.into_iter().chain(below(&format!("**/{glob}"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn globs_name_files_from_the_folders_of_their_call() {
+        let unread = view::UNREAD_PATH;
+        for (input, names) in [
+            (json!({"pattern": "x", "glob": ".env"}), vec![".env", "**/.env"]),
+            (json!({"path": "a/", "glob": "*.ts"}), vec!["a/**/*.ts"]),
+            (json!({"path": "a", "include": "b/*.ts"}), vec!["a/b/*.ts", "b/*.ts"]),
+            (json!({"glob": "/b/*.ts"}), vec!["b/*.ts", "/b/*.ts"]),
+            (json!({"globs": ["*.{a,b}", "!*.c", null]}), vec!["**/*.{a,b}"]),
+            (json!({"glob": "*.a,*.b"}), vec!["**/*.a,*.b", "**/*.a", "**/*.b"]),
+            (json!({"glob": "*.[ab]"}), vec!["**/*.[ab]", "**/*.?"]),
+            (json!({"arguments": {"file_pattern": "*.\\a{b}"}}), vec!["**/*.\\a{b}", "**/*.?*"]),
+            (json!({"include": [{"a": 1}]}), vec![unread]),
+            (json!({"glob": true, "include": ""}), vec![]),
+            (json!({"pattern": "*.ts", "exclude": "*.a"}), vec![]),
+        ] {
+            assert_eq!(named_by_globs(Some(ToolKind::Search), Some("Grep"), Some(&input)), names, "{input}");
+        }
+        let of = |kind, tool, input: Value| named_by_globs(kind, tool, Some(&input));
+        let (pattern, include) = (json!({"pattern": "*.ts"}), json!({"include": "*.ts"}));
+        assert_eq!(of(Some(ToolKind::Search), Some("glob_file_search"), pattern.clone()), ["**/*.ts"]);
+        assert!(of(Some(ToolKind::Search), None, pattern).is_empty());
+        assert!(of(Some(ToolKind::Search), Some("Glob"), json!({"pattern": "**/*test*"})).is_empty());
+        assert!(of(Some(ToolKind::Other), None, include).is_empty());
+        assert!(of(Some(ToolKind::Edit), None, json!({"glob": "*.ts"})).is_empty());
+        let long = json!({"globs": ["[".repeat(LONGEST + 1)]});
+        assert_eq!(of(Some(ToolKind::Other), None, long), [unread]);
+        let many: Vec<String> = (0..1000).map(|n| format!("{n}.*")).collect();
+        let named = of(Some(ToolKind::Other), None, json!({"globs": many}));
+        assert_eq!((named.len(), named.last().map(String::as_str)), (MOST + 1, Some(unread)));
+    }
+}
