@@ -1,0 +1,132 @@
+//! The kept workspace of a stored trial: compared with its digest, and laid out for the graders as in the trial.
+
+use std::path::Path;
+
+use super::StoredFiles;
+use super::ready::{KnownChange, Ready, place_in_trial};
+use super::rebuilt::{OTHER_SETUP, is_other_setup};
+use crate::result::Warning;
+use crate::shell::Shell;
+use crate::text::some_of;
+use crate::trial::measure::lay_hidden;
+use crate::trial::prepare_workspace::{Before, NotSetUp, set_up};
+use crate::trial::sandboxing::graders_shell;
+use crate::trial::{Attempt, Engine, Folders, TrialError, aside, io, other_keys, workspace_gaps};
+use crate::workspace::beyond_patch::MayDiffer;
+use crate::workspace::change::Change;
+use crate::workspace::hidden::stale::remove_stale;
+use crate::workspace::restore::put_back;
+use crate::workspace::tree::Ignore;
+use crate::workspace::tree_digest::tree_digest;
+use crate::workspace::{copy_as_it_is, old_place};
+
+const SETUP_CHANGED: &str = "the files that setup creates beside it may differ: setup, or its input, has changed since";
+
+/// Returns the kept workspace. The workspace before the agent is made too if setup left files in its home, if
+/// protected files must be restored, or if there are hidden files.
+pub(super) async fn kept_again(
+    engine: &Engine,
+    attempt: &Attempt,
+    left: &StoredFiles,
+    folders: &Folders,
+    shell: Shell,
+    kept: &Path,
+    known: KnownChange,
+) -> Result<Ready, TrialError> {
+    let case = &attempt.case;
+    let (mut before, mut lost): (Option<Before>, Vec<String>) = (None, Vec::new());
+    let put_back = !known.1.is_empty();
+    let keys = left.keys.as_ref();
+    let stale = other_keys::stale_hidden(keys, case).map_err(io("read the hidden files"))?;
+    let (mut is_as_before, mut has_other_home) = (false, false);
+    if put_back || case.hidden.is_some() || !stale.is_empty() || !case.workspace.setup.is_empty() {
+        // A single trace was kept beside its workspace, and the user named the case for both.
+        let changed = left.no_source.as_ref().filter(|_| left.was.is_some());
+        if let (true, Some(changed)) = (put_back, changed) {
+            return Ok(Ready::none(known, format!("protected files could not be put back: {changed}")));
+        }
+        match set_up(engine, attempt, folders, &shell).await {
+            Ok(made) => {
+                let is_other = is_other_setup(left, case, &folders.workspace, made.path.clone()).await?;
+                if put_back && is_other {
+                    return Ok(Ready::none(known, format!("protected files could not be put back: {OTHER_SETUP}")));
+                }
+                has_other_home = is_other && made.home().is_some();
+                let may_lack = changed.is_some() || has_other_home;
+                lost.extend(may_lack.then(|| SETUP_CHANGED.to_owned()).or_else(|| left.doubt.clone()));
+                is_as_before = changed.is_none() && left.doubt.is_none() && !is_other;
+                before = Some(made);
+            }
+            Err(NotSetUp::Engine(error)) => return Err(error),
+            Err(NotSetUp::Case(why)) if put_back => {
+                return Ok(Ready::none(known, format!("protected files could not be put back: {why}")));
+            }
+            Err(NotSetUp::Case(why)) => lost.push(format!("the files that setup creates beside it are missing: {why}")),
+        }
+    }
+    let (from, to, old) = (kept.to_owned(), folders.workspace.clone(), place_in_trial(left));
+    let copied = aside(move || {
+        crate::workspace::remove::remove(&to).map_err(|error| error.to_string())?;
+        copy_as_it_is(&from, &to).map_err(|error| error.to_string())?;
+        old.map_or(Ok(()), |old| old_place::move_links(&to, &old)).map_err(|error| error.to_string())
+    });
+    if let Err(error) = copied.await? {
+        return Ok(Ready::none(known, format!("the kept workspace could not be copied: {error}")));
+    }
+    if let Some(before) = &before {
+        let globs = &case.workspace.protect;
+        for (path, _) in known.0.iter().flat_map(Change::all).filter(|(path, _)| globs.iter().any(|g| g.is_match(path)))
+        {
+            put_back_in(before, folders, path)?;
+        }
+    }
+    let mut places = other_keys::restored(keys, case, known.0.as_ref(), left.warnings());
+    places.extend(other_keys::not_restored(keys, case, known.0.as_ref()));
+    let agent_began_with = before.as_ref().filter(|_| is_as_before && !stale.is_empty()).map(|it| it.path.clone());
+    match agent_began_with.zip(known.0.clone()) {
+        Some((found, change)) => {
+            let (to, globs) = (folders.workspace.clone(), other_keys::ignore_of(keys, case).to_vec());
+            let unknown = aside(move || {
+                let ignore = Ignore::of(&found, &globs)?;
+                remove_stale(&stale, &found, &to, &ignore, &change)
+            });
+            places.extend(unknown.await?.map_err(io("remove hidden files that the case does not have any more"))?);
+        }
+        None => places.extend(stale),
+    }
+    let found = before.as_ref().map_or(folders.workspace.as_path(), |before| before.path.as_path());
+    lay_hidden(case, found, &folders.workspace)?;
+    let not_kept = workspace_gaps::of_kept(left.warnings());
+    let lacks_work = !not_kept.is_empty() || !places.is_empty() || has_other_home;
+    lost.extend(not_kept);
+    let places: Vec<String> = places.into_iter().collect();
+    let all = lost.is_empty().then(|| places.clone());
+    if !places.is_empty() {
+        let names = some_of(&places, 5);
+        lost.push(format!(
+            "`workspace.protect` or the hidden files were others in the trial, so what the agent left there is unknown: {names}"
+        ));
+    }
+    let is_masked = left.warnings().iter().any(|warning| matches!(warning, Warning::KeptMasked { .. }));
+    let shell = graders_shell(&shell, folders, case, before.as_ref().and_then(Before::home))?;
+    let ready = Ready::there(shell, known, lost, |lost| Warning::KeptInPart { lost });
+    let places = Change { unmeasured: places, ..Change::default() };
+    Ok(Ready { lacks_work, may_differ: MayDiffer { is_masked, places, all, ..MayDiffer::default() }, ..ready })
+}
+
+/// Returns why a kept workspace is not the one that was judged, if so. A workspace without a digest is trusted.
+pub(super) async fn changed_since(kept: &Path, told: Option<&String>) -> Result<Option<String>, TrialError> {
+    let Some(told) = told else { return Ok(None) };
+    let place = kept.to_owned();
+    Ok(match aside(move || tree_digest(&place)).await? {
+        Ok(found) if found == *told => None,
+        Ok(_) => {
+            Some("the kept workspace was changed after the trial was judged: result.json has another digest".into())
+        }
+        Err(error) => Some(format!("the kept workspace cannot be compared with the digest in result.json: {error}")),
+    })
+}
+
+fn put_back_in(before: &Before, folders: &Folders, path: &str) -> Result<(), TrialError> {
+    put_back(&before.path, &folders.workspace, Path::new(path)).map_err(io("put protected files back"))
+}

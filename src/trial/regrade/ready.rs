@@ -1,0 +1,256 @@
+//! The workspace of a stored trial, ready for the graders that need it: kept or rebuilt, with what it lacks.
+
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::StoredFiles;
+use super::kept::{changed_since, kept_again};
+use super::rebuilt::rebuilt;
+use crate::grade::{GradeRecord, Outcome as Graded};
+use crate::grader::{Kind, Workspace, unique_names};
+use crate::regular;
+use crate::result::{TrialResult, Warning};
+use crate::shell::Shell;
+use crate::trace::jsonl::Reader;
+use crate::trial::sandboxing::{graders_shell, inside, nowhere, shell};
+use crate::trial::{Attempt, Engine, Folders, TrialError, aside, protected};
+use crate::workspace::beyond_patch::MayDiffer;
+use crate::workspace::change::Change;
+use crate::workspace::patch::read;
+use crate::workspace::patch::read::Piece;
+use crate::workspace::{beyond_patch, old_place};
+
+/// A workspace that is ready for the graders, or the reason why there is none.
+#[derive(Default)]
+pub(super) struct Ready {
+    /// The shell for commands of graders. Absent without a workspace.
+    pub(super) shell: Option<Shell>,
+    pub(super) change: Option<Change>,
+    /// Protected files that the agent changed.
+    pub(super) touched: Vec<Warning>,
+    /// The missing parts of the workspace.
+    pub(super) lost: Vec<String>,
+    /// True if a part of the agent's work is among them.
+    pub(super) lacks_work: bool,
+    /// The reason why no command shows what it would have shown at the workspace's old place, if there is one.
+    pub(super) at_other_place: Option<String>,
+    /// The places in which the workspace may differ.
+    pub(super) may_differ: MayDiffer,
+    /// The reason why the change is not the one that the case measures now, if so.
+    pub(super) other_change: Option<&'static str>,
+    /// The reason why the workspace is missing.
+    pub(super) none: Option<String>,
+    /// True if scripts judged without a workspace.
+    pub(super) without: bool,
+    pub(super) warnings: Vec<Warning>,
+}
+
+impl Ready {
+    /// Makes a value without a workspace. Known changes to protected files are kept, but nothing was restored.
+    pub(super) fn none((change, touched): KnownChange, why: impl Into<String>) -> Self {
+        let why = why.into();
+        let warnings = vec![Warning::NoWorkspace { why: why.clone() }];
+        let touched = touched.iter().map(protected::without_putting_back).collect();
+        Self { change, touched, none: Some(why), warnings, ..Self::default() }
+    }
+
+    /// Makes a value with a workspace that is ready except for its missing parts.
+    pub(super) fn there(
+        shell: Shell,
+        (change, touched): KnownChange,
+        lost: Vec<String>,
+        not_whole: impl FnOnce(Vec<String>) -> Warning,
+    ) -> Self {
+        let warnings = if lost.is_empty() { Vec::new() } else { vec![not_whole(lost.clone())] };
+        Self { shell: Some(shell), change, touched, lost, warnings, ..Self::default() }
+    }
+
+    /// Returns true if `protect-strict` is set and it is unknown whether the agent changed a protected file.
+    pub(super) fn may_be_touched(&self, attempt: &Attempt) -> bool {
+        let rules = &attempt.case.workspace;
+        let is_unknown = self.change.as_ref().is_none_or(|change| change.is_patch_alone);
+        rules.protect_strict && !rules.protect.is_empty() && self.touched.is_empty() && is_unknown
+    }
+
+    /// Forgets the change, which was measured with other keys of the case.
+    pub(super) fn is_of_other_keys(&mut self, why: &'static str) {
+        (self.change, self.other_change) = (None, Some(why));
+        let why = format!("{why}, so the change that the case measures now is unknown");
+        self.warnings.push(Warning::NoWorkspace { why });
+    }
+
+    /// Records that a file of the change contains the path of the workspace in the trial, which a command may use.
+    pub(super) fn doubt_commands(&mut self, file: &Path, is_kept: bool) {
+        let why =
+            format!("`{}` names the path of the workspace in the trial, which is another one now", file.display());
+        match self.warnings.first_mut() {
+            Some(Warning::KeptInPart { lost } | Warning::RebuiltInPart { lost }) => lost.push(why.clone()),
+            _ if is_kept => self.warnings.push(Warning::KeptInPart { lost: vec![why.clone()] }),
+            _ => self.warnings.push(Warning::RebuiltInPart { lost: vec![why.clone()] }),
+        }
+        self.at_other_place = Some(why);
+    }
+
+    /// Sets an empty folder as the shell for scripts without a workspace.
+    pub(super) fn judges_without(
+        &mut self,
+        engine: &Engine,
+        attempt: &Attempt,
+        folders: &Folders,
+    ) -> Result<Shell, TrialError> {
+        let judges = &attempt.case.graders;
+        let Ok(inside) = inside(engine, attempt, folders) else { return Ok(Shell::default()) };
+        self.without = true;
+        if !judges.iter().any(|judge| judge.kind.needs().workspace == Workspace::Files) {
+            self.warnings.clear();
+        }
+        nowhere(&graders_shell(&shell(engine, attempt, folders, &inside)?, folders, &attempt.case, None)?, folders)
+    }
+
+    /// Withdraws the results that an incomplete workspace cannot show: that a file is wrong, that it is absent, or that a
+    /// grader which failed in the whole workspace passes. Returns whether any was withdrawn.
+    pub(super) fn says_less_than_before(
+        &self,
+        result: &mut TrialResult,
+        attempt: &Attempt,
+        was: Option<&TrialResult>,
+    ) -> bool {
+        let judges = &attempt.case.graders;
+        let named = unique_names(judges.iter().map(AsRef::as_ref));
+        let of_absence =
+            |name: &str| named.iter().zip(judges).any(|(named, judge)| named == name && judge.kind.passes_on_absence());
+        // A grader of several grades gives them names of their own.
+        let of_any_lack = |grade: &GradeRecord| {
+            judges.iter().any(|judge| judge.kind.word() == grade.grader && judge.kind.passes_on_any_lack())
+        };
+        let folder = self.shell.as_ref().map(|shell| shell.folder.as_path()).unwrap_or(Path::new(""));
+        let of_places = |name: &str| {
+            let mut judges = named.iter().zip(judges).filter(|(named, _)| *named == name);
+            judges.any(|(_, judge)| judge.kind.passes_by(folder, &self.may_differ))
+        };
+        let failed_before = |now: &GradeRecord| {
+            let of_same = |was: &&GradeRecord| was.name == now.name && was.grader == now.grader;
+            was.and_then(|was| was.grades.iter().find(of_same)).is_some_and(|was| was.passed == Some(false))
+        };
+        let is_apart = |grade: &GradeRecord| {
+            let Some(places) = &self.may_differ.all else { return false };
+            let mut judges = named.iter().zip(judges).filter(|(named, _)| **named == grade.name);
+            judges.any(|(_, judge)| judge.kind.word() == grade.grader && judge.kind.lies_outside(folder, places))
+        };
+        let of_change = |grade: &&mut GradeRecord| Kind::needs_of(&grade.grader).workspace == Workspace::Change;
+        if let Some(why) = self.other_change {
+            for grade in result.grades.iter_mut().filter(of_change).filter(|grade| grade.passed.is_none()) {
+                grade.reason = format!("{}: {why}", grade.reason);
+            }
+        }
+        let mut changed = false;
+        for grade in result.grades.iter_mut().filter(|grade| Kind::needs_of(&grade.grader).reads_files()) {
+            let judged_without = self.without && Kind::needs_of(&grade.grader).workspace == Workspace::FilesIfThere;
+            if let (Some(why), Graded::Ungraded, false) = (&self.none, grade.outcome, judged_without) {
+                grade.reason = format!("{}: {why}", grade.reason);
+            }
+            let at_other_place = self.at_other_place.as_ref().filter(|_| of_any_lack(grade));
+            let how = match grade.passed {
+                Some(false) => "failed",
+                Some(true) if at_other_place.is_some() => "passed",
+                Some(true) if of_absence(&grade.name) => "found no file that must be absent",
+                Some(true) if self.lacks_work && (of_any_lack(grade) || of_places(&grade.name)) => "passed",
+                Some(true) if failed_before(grade) => "failed in the trial and passed",
+                _ => continue,
+            };
+            let lost = self.lost.first().filter(|_| !is_apart(grade));
+            let Some(lost) = at_other_place.or(lost) else { continue };
+            grade.outcome = Graded::Ungraded;
+            (grade.value, grade.passed) = (None, None);
+            grade.evidence = Vec::new();
+            grade.reason =
+                format!("{how} in an incomplete workspace ({lost}), so the result is unknown: {}", grade.reason);
+            changed = true;
+        }
+        changed
+    }
+}
+
+/// The known change of the workspace of a stored trial: all of it, and the changes to protected files.
+pub(super) type KnownChange = (Option<Change>, Vec<Warning>);
+
+/// Prepares the workspace for the graders that need it.
+pub(super) async fn ready(
+    engine: &Engine,
+    attempt: &Attempt,
+    left: &StoredFiles,
+    folders: Option<&Folders>,
+) -> Result<Ready, TrialError> {
+    let case = &attempt.case;
+    let pieces = match &left.patch {
+        Some(path) => Some(read_patch(path).await?),
+        None => None,
+    };
+    let (pieces, unread) = match pieces {
+        Some(Ok(pieces)) => (Some(pieces), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, Some("its workspace.patch is missing".to_owned())),
+    };
+    let mut change = pieces.as_deref().map(read::change);
+    if let Some(change) = &mut change {
+        change.has_ignored = left.warnings().iter().any(|it| matches!(it, Warning::IgnoredFiles { .. }));
+        let recorded = left.result().and_then(|result| result.beside_patch.as_ref());
+        change.is_patch_alone = recorded.is_none() && !changed_nothing_else(left);
+        change.unmeasured = recorded.map(|recorded| recorded.changed.clone()).unwrap_or_default();
+        change.special = recorded.map(|recorded| recorded.special.clone()).unwrap_or_default();
+    }
+    let touched = protected::touched_before(&case.workspace, change.as_ref(), left.warnings());
+    let Some(folders) = folders else { return Ok(Ready { change, touched, ..Ready::default() }) };
+    let known = (change, touched);
+    let inside = match inside(engine, attempt, folders) {
+        Ok(inside) => inside,
+        Err(error) => return Ok(Ready::none(known, error.to_string())),
+    };
+    if left.kept.is_none() && (pieces.is_none() || left.no_source.is_some()) {
+        return Ok(Ready::none(known, left.no_source.clone().or(unread).unwrap_or_default()));
+    }
+    let shell = shell(engine, attempt, folders, &inside)?;
+    if let Some(kept) = &left.kept
+        && let Some(why) = changed_since(kept, left.kept_digest.as_ref()).await?
+    {
+        return Ok(Ready::none(known, why));
+    }
+    let pieces = Arc::new(pieces.unwrap_or_default());
+    let mut ready = match &left.kept {
+        Some(kept) => kept_again(engine, attempt, left, folders, shell, kept, known).await?,
+        None => rebuilt(engine, attempt, left, folders, shell, pieces.clone(), known).await?,
+    };
+    let has_commands = case.graders.iter().any(|judge| judge.kind.passes_on_any_lack());
+    if let Some(old) = place_in_trial(left).filter(|_| has_commands && ready.shell.is_some()) {
+        let workspace = folders.workspace.clone();
+        let named = aside(move || old_place::file_that_names(&pieces, &workspace, &old)).await?;
+        if let Some(file) = named {
+            ready.doubt_commands(&file, left.kept.is_some());
+        }
+    }
+    Ok(ready)
+}
+
+/// Returns the place of the workspace in the trial, which is named by its trace.
+pub(super) fn place_in_trial(left: &StoredFiles) -> Option<PathBuf> {
+    let file = regular::open(left.trace.as_ref()?).ok()?;
+    let reader = Reader::new(BufReader::new(file)).ok()?;
+    reader.header().cwd.as_ref().map(PathBuf::from)
+}
+
+/// Returns true if the stored result shows that only files of the patch changed. Results of older versions do not record the
+/// places of other changes.
+fn changed_nothing_else(left: &StoredFiles) -> bool {
+    left.result()
+        .is_some_and(|result| !result.beyond_patch.iter().any(|words| beyond_patch::is_of_unknown_places(words)))
+}
+
+async fn read_patch(path: &Path) -> Result<Result<Vec<Piece>, String>, TrialError> {
+    let path = path.to_owned();
+    aside(move || match regular::read(&path) {
+        Ok(bytes) => read::read(&bytes).map_err(|error| format!("workspace.patch cannot be read: {error}")),
+        Err(error) => Err(format!("workspace.patch cannot be read: {error}")),
+    })
+    .await
+}

@@ -1,0 +1,126 @@
+//! Rebuilds the workspace of a stored trial: its source, its setup, and the patch of the agent's work.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::StoredFiles;
+use super::ready::{KnownChange, Ready, place_in_trial};
+use crate::case::Case;
+use crate::result::Warning;
+use crate::run::integrity;
+use crate::shell::Shell;
+use crate::trial::measure::lay_over;
+use crate::trial::prepare_workspace::{NotSetUp, set_up};
+use crate::trial::sandboxing::graders_shell;
+use crate::trial::{Attempt, Engine, Folders, TrialError, aside, io, other_keys, protected, workspace_gaps};
+use crate::workspace::apply::apply;
+use crate::workspace::beyond_patch::MayDiffer;
+use crate::workspace::patch::read::Piece;
+use crate::workspace::tree::{Ignore, Tree};
+use crate::workspace::tree_digest::digest_of;
+use crate::workspace::{beside_patch, beyond_patch, old_place};
+
+pub(super) const OTHER_SETUP: &str = "its setup commands make other files now than in the trial; if files differ each time, name them in \
+                           `workspace.ignore`";
+
+/// Rebuilds the workspace: its source, its setup, and the patch of the agent's work.
+pub(super) async fn rebuilt(
+    engine: &Engine,
+    attempt: &Attempt,
+    left: &StoredFiles,
+    folders: &Folders,
+    shell: Shell,
+    pieces: Arc<Vec<Piece>>,
+    known: KnownChange,
+) -> Result<Ready, TrialError> {
+    let case = &attempt.case;
+    let before = match set_up(engine, attempt, folders, &shell).await {
+        Ok(before) => before,
+        Err(NotSetUp::Engine(error)) => return Err(error),
+        Err(NotSetUp::Case(why)) => {
+            return Ok(Ready::none(known, format!("the workspace could not be rebuilt: {why}")));
+        }
+    };
+    if is_other_setup(left, case, &folders.workspace, before.path.clone()).await? {
+        return Ok(Ready::none(known, format!("it was not kept, and {OTHER_SETUP}")));
+    }
+    let patched = {
+        let (case, workspace, before) = (case.clone(), folders.workspace.clone(), before.path.clone());
+        let mut words: Vec<String> = left.was.iter().flat_map(|was| was.beyond_patch.clone()).collect();
+        let recorded = left.was.as_ref().and_then(|was| was.beside_patch.clone());
+        let old = place_in_trial(left);
+        // Ignored files are compared with those of the trial.
+        let globs = other_keys::ignore_of(left.keys.as_ref(), &case).to_vec();
+        aside(move || -> Result<_, TrialError> {
+            let unknown = match apply(&workspace, &pieces) {
+                Ok(unknown) => unknown,
+                Err(error) => return Ok(Err(error.to_string())),
+            };
+            // Before hidden files are laid, because a link must not lead to them.
+            if let Some(old) = &old {
+                old_place::move_links(&workspace, old).map_err(io("move links in the workspace"))?;
+            }
+            if let Some(recorded) = &recorded {
+                let folders = beside_patch::rebuild_folders(&workspace, recorded);
+                words.extend((!folders).then(|| beyond_patch::FOLDERS.to_owned()));
+                let modes = beside_patch::rebuild_modes(&workspace, recorded);
+                words.extend((!modes).then(|| beyond_patch::MODES.to_owned()));
+            }
+            let ignore = Ignore::of(&before, &globs).map_err(io("read what is ignored"))?;
+            let now = Tree::read(&workspace, &ignore).map_err(io("read the workspace"))?;
+            // The stored result has the warning about links to hidden files.
+            let (put_back, _) = lay_over(&case, &before, &workspace, &now)?;
+            let may_differ = MayDiffer::of(&words, recorded.as_ref(), &now);
+            Ok(Ok((unknown, put_back, now.ignored_bytes, may_differ, words)))
+        })
+        .await??
+    };
+    let (unknown, put_back, ignored, mut may_differ, beyond) = match patched {
+        Ok(patched) => patched,
+        Err(why) => {
+            let why = format!(
+                "the workspace could not be rebuilt: {why}; its source has changed, or workspace.patch was masked"
+            );
+            return Ok(Ready::none(known, why));
+        }
+    };
+    let mut known = known;
+    if let Some(change) = &mut known.0 {
+        change.unmeasured.extend(may_differ.places.unmeasured.iter().cloned());
+    }
+    let warnings = left.warnings();
+    let mut touched = put_back;
+    touched.extend(protected::touched_before(&case.workspace, None, warnings));
+    touched.sort_by_cached_key(Warning::to_string);
+    touched.dedup();
+    let mut lost = workspace_gaps::of_rebuilt(warnings, &unknown, ignored);
+    let is_known = workspace_gaps::lie_in_known_places(warnings, &unknown) && left.doubt.is_none();
+    may_differ.all = may_differ.all.filter(|_| is_known);
+    may_differ.is_masked = warnings.contains(&Warning::PatchMasked);
+    let lacks_work = !beyond.is_empty() || !unknown.is_empty() || may_differ.is_masked;
+    may_differ.left_out = unknown;
+    lost.extend(beyond.into_iter().map(|what| format!("the agent changed what no patch holds: {what}")));
+    lost.extend(left.doubt.clone());
+    let ready = Ready::there(graders_shell(&shell, folders, case, before.home())?, (known.0, touched), lost, |lost| {
+        Warning::RebuiltInPart { lost }
+    });
+    Ok(Ready { lacks_work, may_differ, ..ready })
+}
+
+/// Returns true if the setup commands made other files now than in the trial. Runs of older versions do not record this.
+pub(super) async fn is_other_setup(
+    left: &StoredFiles,
+    case: &Case,
+    workspace: &Path,
+    before: PathBuf,
+) -> Result<bool, TrialError> {
+    let told = left.was.as_ref().and_then(|was| was.files.get(integrity::AFTER_SETUP));
+    let Some(told) = told.cloned() else { return Ok(false) };
+    let globs = other_keys::ignore_of(left.keys.as_ref(), case).to_vec();
+    let workspace = workspace.to_owned();
+    aside(move || {
+        let tree = Ignore::of(&before, &globs).and_then(|ignore| Tree::read(&before, &ignore));
+        tree.and_then(|tree| digest_of(&tree, &workspace)).ok() != Some(told)
+    })
+    .await
+}
