@@ -9,7 +9,9 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::case::Case;
-use crate::result::Warning;
+use crate::grade::{GradeRecord, Outcome};
+use crate::grader::Kind;
+use crate::result::{TrialResult, Warning};
 use crate::run::temporary::Vanishing;
 use crate::workspace::copy_as_it_is;
 use crate::workspace::remove::remove;
@@ -136,6 +138,28 @@ pub(super) fn restore(workspace: &Path, kept: Option<&Path>, temporary: &Path) -
 /// Returns an error if the file system refuses.
 pub(super) fn after_grading(temporary: &Path) -> io::Result<Option<Warning>> {
     Ok(warning(&removed_settings(temporary)?, false))
+}
+
+/// Withdraws what passed by a command while settings lay above the workspace, which may have decided it. Returns true if
+/// anything was withdrawn.
+pub(super) fn withdraw(result: &mut TrialResult, warnings: &[Warning]) -> bool {
+    let path = warnings.iter().find_map(|warning| match warning {
+        Warning::FilesAboveWorkspace { paths, put_back: false, .. } => paths.first(),
+        _ => None,
+    });
+    let Some(path) = path else { return false };
+    let mut any = false;
+    let by_command = |grade: &&mut GradeRecord| grade.passed == Some(true) && Kind::needs_of(&grade.grader).commands;
+    for grade in result.grades.iter_mut().filter(by_command) {
+        (grade.outcome, grade.value, grade.passed) = (Outcome::Ungraded, None, None);
+        grade.evidence = Vec::new();
+        grade.reason = format!(
+            "passed while `{path}` lay above the workspace, which test runners may read, so the result is unknown: {}",
+            grade.reason
+        );
+        any = true;
+    }
+    any
 }
 
 fn warning(paths: &[String], put_back: bool) -> Option<Warning> {

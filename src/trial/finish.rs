@@ -71,15 +71,21 @@ pub(super) async fn conclude(
         unmasked: unmasked.as_deref(),
     };
     let (stop, by_engine) = (observed.stop.clone(), observed.stopped_by_engine);
+    let as_observed = above::matters(&attempt.case).then(|| observed.clone());
     let over = ObservedSession { finished, observed, grading, not_as_set_up };
     let Some(mut result) = unless_interrupted(engine, grade_trial::judge(attempt, over, &site)).await else {
         return Err(Ended::With(Outcome::Interrupted));
     };
     (result.beyond_patch, result.beside_patch) = (beyond_patch, beside_patch);
-    if above::matters(&attempt.case) {
+    if let Some(observed) = as_observed {
         let temporary = engine.temporary.clone();
         let left_meanwhile = aside(move || above::after_grading(&temporary)).await?;
         warnings.extend(left_meanwhile.map_err(io("remove what an agent left above the workspace"))?);
+        if above::withdraw(&mut result, &warnings) {
+            let told = std::mem::take(&mut result.warnings);
+            grade_trial::decide(&mut result, attempt, &observed, site.touched);
+            result.warnings = told;
+        }
     }
 
     result.model_from = model_from;

@@ -194,13 +194,19 @@ fn files_that_an_agent_leaves_above_its_workspace_do_not_reach_the_graders() {
     let leaves = "mkdir ../../.cargo; touch ../pytest.ini ../../.cargo/config.toml ../../../package.json; \
                   echo wrong > ../dep/a.txt";
     project.case("a", keys, &format!("steps: [{{run: {{command: '{leaves}'}}}}]"));
-    project.evals(&["run"]).exits(0);
+    project.evals(&["run"]).exits(3);
     let result = project.result("a/demo/default/1");
+    let reason = result["grades"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("package.json` lay above the workspace") && reason.contains("exited with 0"), "{reason}");
     let told = result["warnings"].as_array().unwrap().iter().filter(|it| it["code"] == "files_above_workspace");
     let told: Vec<_> = told.map(|it| (it["paths"].clone(), it["put_back"].clone())).collect();
     let of_user = project.temporary().join("package.json");
     let expected = [(json!(["../dep", "../pytest.ini", "../../.cargo"]), true), (json!([of_user]), false)];
     assert_eq!(told, expected.map(|(paths, put_back)| (paths, json!(put_back))), "{result}");
+    // What was removed before grading leaves no doubt.
+    let leaves = leaves.replace("../../../package.json", "");
+    project.case("a", keys, &format!("steps: [{{run: {{command: '{leaves}'}}}}]"));
+    project.evals(&["run"]).exits(0);
 }
 
 #[test]
