@@ -12,6 +12,7 @@ use tokio::sync::{OnceCell, Semaphore};
 
 use crate::grade::judge_record::{AskedFigure, AskedFigures, PolicyRecord};
 use crate::model_client::{AskError, Client, Failed, ModelName, Question, Reply};
+use crate::models;
 use crate::price;
 use crate::secrets::Masker;
 use crate::trace::Usage;
@@ -216,9 +217,10 @@ impl Spent {
         self.requests += 1;
         let mut total = UsageTotal::default();
         total.add(usage);
-        // The model that answered sets the price, also if it has none. Not every service reports its model.
+        // The model that answered sets the price. Services write its name with a date or a prefix, or do not report it.
         let model = usage.model.as_deref().or(model).unwrap_or(&asked.model);
-        let priced = price::table().cost(model, &total);
+        let named = || price::table().cost(&asked.model, &total).filter(|_| models::same(&asked.model, model));
+        let priced = price::table().cost(model, &total).or_else(named);
         let (tokens, cost) = (total.tokens(), total.cost_usd().or(priced));
         self.tokens = sum_of(self.tokens, tokens.map(Amount::value), u64::saturating_add);
         self.cost = sum_of(self.cost, cost.map(Amount::value), |a, b| a + b);

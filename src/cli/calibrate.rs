@@ -82,7 +82,10 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
     for of in labels.traces() {
         // A label is valid only for the trace that the person saw, and the judges see the change beside it.
         let beside = integrity::beside(&of.0);
-        if let Some(why) = beside.changed.or(beside.patch_changed) {
+        let had_patch = beside.result.is_some_and(|result| result.files.contains_key("workspace.patch"));
+        let is_gone = had_patch && of.0.with_file_name("workspace.patch").symlink_metadata().is_err();
+        let gone = is_gone.then(|| "its workspace.patch is missing".to_owned());
+        if let Some(why) = beside.changed.or(beside.patch_changed).or(gone) {
             let (file, trace) = (args.labels.display(), shown(&of.0));
             let trace = trace.display();
             return Err(CliError::unreadable(format!("{file}: {trace} cannot be judged: {why}")));

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::criteria::Criterion;
 use super::prompt;
-use super::quotes::NoEvidence;
 use super::view::ShownSession;
 use crate::grade::judge_record::CriterionFinding;
 use crate::grade::judge_record::CriterionVerdict;
@@ -152,7 +151,6 @@ fn why_void(written: &Written, criterion: &Criterion, shown: &ShownSession) -> O
         }
         CriterionVerdict::Pass if says_nothing => Some("the judge passes it without a quote".to_owned()),
         CriterionVerdict::Pass => why_no_pass(written, criterion, shown),
-        _ if shown.hides_calls => why_no_fail_without_calls(written, shown),
         _ if says_nothing => None,
         _ if written.events.iter().any(|seq| shown.quotes(*seq, &written.quote)) => None,
         _ => Some("the judge's quote is not in the events that it cites".to_owned()),
@@ -173,17 +171,6 @@ fn why_no_pass(written: &Written, criterion: &Criterion, shown: &ShownSession) -
         "the judge passes it without having seen the whole session ({too_long}); `characters` sets how much of a long \
          session is shown"
     ))
-}
-
-/// Returns why a fail of an agent that shows no calls is not trusted: what is absent may have been in a call, so the
-/// quote must be from the agent's answer or the workspace's change.
-fn why_no_fail_without_calls(written: &Written, shown: &ShownSession) -> Option<String> {
-    let why = shown.why_no_evidence(&written.events, &written.quote);
-    let why = matches!(why, Some(NoEvidence::NotThere | NoEvidence::NotTheAgents)).then_some(
-        "the agent's tool calls are not shown, and the judge's fail quotes neither the agent's answer nor the \
-         workspace's change",
-    );
-    why.map(str::to_owned)
 }
 
 #[cfg(test)]

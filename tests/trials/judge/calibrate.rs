@@ -492,5 +492,7 @@ fn labels_that_are_damaged_or_are_about_a_trace_that_was_changed_measure_nothing
         .says("is left out: its workspace.patch was changed");
     let graded = project.evals(&["grade", &trace, "--case", "cases/a.yaml", "--format", "json"]).exits(3);
     assert!(graded.out.contains("its workspace.patch was changed"), "{graded:?}");
+    std::fs::remove_file(project.path(&trace.replace("trace.jsonl", "workspace.patch"))).unwrap();
+    calibrate().exits(2).says("its workspace.patch is missing");
     assert!(service.got().is_empty(), "nobody was asked");
 }

@@ -307,16 +307,13 @@ steps:
         ("pass", "message", "The answer is written."),
         ("fail", "workspace_change", "forty two"),
         ("fail", "message", "The answer is written."),
+        // Most criteria about an answer fail because it lacks something. The judge is told that the calls are unknown.
+        ("fail", "", ""),
     ] {
         let grade = grade(verdict, kind, quote);
         assert_eq!(grade["passed"], verdict == "pass", "{verdict} {kind}: {grade}");
         let left_out = grade["judge"]["left_out"].to_string();
         assert!(left_out.contains("tool calls and their results"), "{left_out}");
-    }
-    for (verdict, kind, quote) in [("fail", "", ""), ("fail", "workspace_change", ""), ("fail", "message", "Do it.")] {
-        let grade = grade(verdict, kind, quote);
-        assert_eq!(grade["outcome"], "ungraded", "{kind} {quote}: {grade}");
-        assert!(grade["reason"].as_str().unwrap().contains("the agent's tool calls are not shown"), "{grade}");
     }
 }
 
@@ -368,7 +365,14 @@ models:
   claude-opus-4-8: {input: 1000, output: 0}
   small: {input: 1, output: 0}
 ";
-    for (model, cost) in [("claude-opus-4-8", Some(4.0)), ("small", Some(0.004)), ("of-no-price", None)] {
+    for (model, cost) in [
+        ("claude-opus-4-8", Some(4.0)),
+        // The same model, as services write it.
+        ("claude-opus-4-8-20260101", Some(4.0)),
+        ("anthropic/CLAUDE-OPUS-4-8", Some(4.0)),
+        ("small", Some(0.004)),
+        ("of-no-price", None),
+    ] {
         let service = Service::start(move |got, _| judge_as(model, got));
         let project = at(&service);
         project.write("prices.yaml", prices);
