@@ -60,8 +60,6 @@ struct SeenCall {
     title: Option<String>,
     input: Option<Input>,
     locations: Vec<Location>,
-    /// The folder in which the call was made, if the session shows it.
-    cwd: Option<String>,
     /// The command that produces the output, as far as the agent shows it, until the output is there.
     command: String,
     status: CallStatus,
@@ -145,7 +143,6 @@ impl Watching {
                     title: call.title.clone(),
                     input: call.input.as_ref().map(Input::of),
                     locations: call.locations.clone(),
-                    cwd: call.cwd.clone(),
                     command: command_of(call.input.as_ref(), call.title.as_deref()),
                     status: CallStatus::Unfinished,
                     exit_code: None,
@@ -451,7 +448,6 @@ impl Making<'_> {
                 }
             }
         }
-        details.extend(self.folder(seen, numbering).map(|folder| ("@cwd".to_owned(), folder)));
         for outcome in &seen.asked {
             details.push(("@asked".to_owned(), outcome_word(*outcome).to_owned()));
         }
@@ -462,16 +458,6 @@ impl Making<'_> {
             details.push(("@exit".to_owned(), code.to_string()));
         }
         details
-    }
-
-    /// Returns the folder in which a call was made, unless it is the workspace.
-    fn folder(&self, seen: &SeenCall, numbering: Numbering) -> Option<String> {
-        let folder = view::relative(seen.cwd.as_deref()?, self.workspace.as_deref());
-        if folder == "." {
-            return None;
-        }
-        let shown = self.redactions.argument("", &folder, numbering);
-        (shown != "{workspace}").then(|| value::of_text(&shown))
     }
 
     fn stop(&self, stop: &Stop) -> Body {

@@ -160,38 +160,3 @@ fn calls_between_two_usage_reports_share_a_step_where_the_manifest_says_so() {
     check(&format!("{both}{then}{answer}")).exits(0);
     check(&format!("{both}{usage}{then}{usage}{answer}")).exits(0);
 }
-
-#[test]
-fn the_folder_of_a_call_is_compared_unless_it_is_the_workspace() {
-    let project = project("none");
-    let write = |name: &str, cwd: &str| {
-        let lines = [
-            r#"{"type":"trace","version":1,"adapter":"acp","cwd":"/w","capabilities":{"tracing":true,"interaction":true},"model":{}}"#
-                .to_owned(),
-            r#"{"type":"message","seq":0,"at_ms":0,"role":"user","text":"Do it."}"#.to_owned(),
-            format!(
-                r#"{{"type":"tool_call","seq":1,"at_ms":1,"call":"a","step":0,"kind":"execute","name":"Bash","input":{{"command":"rm -rf build"}}{cwd}}}"#
-            ),
-            r#"{"type":"tool_result","seq":2,"at_ms":2,"call":"a","status":"ok"}"#.to_owned(),
-            r#"{"type":"stop","seq":3,"at_ms":3,"reason":"end_turn","output":"done"}"#.to_owned(),
-        ];
-        project.write(name, &format!("{}\n", lines.join("\n")));
-    };
-    write("bare.jsonl", "");
-    write("here.jsonl", r#","cwd":"/w""#);
-    write("one.jsonl", r#","cwd":"/w/one""#);
-    write("two.jsonl", r#","cwd":"/w/two""#);
-    write("elsewhere.jsonl", r#","cwd":"/x/one""#);
-    let snapshot = |verb: &str, name: &str| {
-        project.evals(&["snapshot", verb, name, "--case", "cases/a.yaml", "--harness", "mine"])
-    };
-    snapshot("accept", "bare.jsonl").exits(0);
-    assert!(!project.read("cases/a.snapshots/mine.snap").contains("@cwd"));
-    snapshot("check", "here.jsonl").exits(0);
-    snapshot("check", "one.jsonl").exits(1).says("@cwd: one");
-    snapshot("accept", "one.jsonl").exits(0);
-    snapshot("check", "one.jsonl").exits(0);
-    for other in ["bare.jsonl", "two.jsonl", "elsewhere.jsonl"] {
-        snapshot("check", other).exits(1);
-    }
-}
