@@ -60,6 +60,21 @@ pub fn text(value: &Value) -> Result<Option<String>, String> {
     }
 }
 
+/// Returns a value of YAML in which a text that only PyYAML reads as true, false or a number, such as `no` or `1_800`, is that
+/// value. Such texts in quotes are read in the same way: the caller expects no text.
+pub fn of_yaml(value: &Value) -> Value {
+    let Value::String(text) = value else { return value.clone() };
+    // Without quotes, this program's reader would have read these, too.
+    let is_quoted = ["true", "false"].iter().any(|word| text.eq_ignore_ascii_case(word)) || text.parse::<f64>().is_ok();
+    match plain(text) {
+        _ if is_quoted => value.clone(),
+        Plain::Value(read) if read == truth(true) => Value::Bool(true),
+        Plain::Value(read) if read == truth(false) => Value::Bool(false),
+        Plain::Value(read) => serde_json::from_str(&read).unwrap_or_else(|_| value.clone()),
+        Plain::Text | Plain::Unknown => value.clone(),
+    }
+}
+
 /// Returns true if a YAML text contains forms of numbers for which [`yaml_text`] needs the written text.
 pub fn has_other_forms(text: &str) -> bool {
     OTHER_FORM.as_ref().is_none_or(|form| form.is_match(text))
@@ -170,7 +185,26 @@ fn decimal(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn texts_that_only_yaml_1_1_reads_otherwise_become_their_values() {
+        for (text, is) in [
+            ("no", json!(false)),
+            ("On", json!(true)),
+            ("1_800", json!(1800)),
+            ("15:00", json!(900)),
+            ("true", json!("true")),
+            ("360", json!("360")),
+            ("1e3", json!("1e3")),
+            ("x", json!("x")),
+        ] {
+            assert_eq!(of_yaml(&json!(text)), is, "{text}");
+        }
+        assert_eq!(of_yaml(&json!(false)), json!(false));
+    }
 
     #[test]
     fn texts_without_quotes_are_those_that_pyyaml_reads() {

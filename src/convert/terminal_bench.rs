@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::container::Container;
 use super::refused::{Refused, unread};
 use super::{
-    Content, Converted, NewCase, Note, UNKNOWN, copied, dockerfile, folders, one_line, parts, slug, source, typed,
-    unique, whole,
+    Content, Converted, NewCase, Note, UNKNOWN, copied, dockerfile, folders, one_line, parts, python, slug, source,
+    typed, unique, whole,
 };
 use crate::yaml::{self, YamlError};
 
@@ -81,13 +81,15 @@ fn case(
     if parser != "pytest" {
         return Err(("parser_name", format!("no grader reads what the parser `{parser}` reads")));
     }
-    let same_shell = typed::flag(keys.get("run_tests_in_same_shell"), "");
+    // Its reader takes `no` for false and `1_800` for a number (YAML 1.1).
+    let same_shell = keys.get("run_tests_in_same_shell").map(python::of_yaml);
+    let same_shell = typed::flag(same_shell.as_ref(), "");
     if same_shell.map_err(|(_, why)| ("run_tests_in_same_shell", why))?.unwrap_or(false) {
         return Err(("run_tests_in_same_shell", "its tests run in the shell of the agent".to_owned()));
     }
     let seconds = |key: &'static str| {
         let usual = USUAL.iter().find(|(name, _)| *name == key).map_or(0.0, |(_, usual)| *usual);
-        let value = keys.get(key).map_or(Some(usual), Value::as_f64);
+        let value = keys.get(key).map_or(Some(usual), |value| python::of_yaml(value).as_f64());
         value
             .filter(|seconds| seconds.is_finite() && (1.0..86_400.0).contains(seconds))
             .ok_or((key, "this is not a number of seconds".to_owned()))

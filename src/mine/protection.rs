@@ -170,6 +170,7 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
             &[&change.hidden[..], &change.protected, &python_modules::installed(change)].concat(),
             &found,
             &code,
+            |folder| change.before.has_folder(folder) || change.after.has_folder(folder),
         );
         found.extend(more);
     }
@@ -210,8 +211,8 @@ fn parsed(globs: &[String]) -> Vec<PathGlob> {
 }
 
 /// Returns globs of what Python imports in place of tests, unless known globs have them: a package or a compiled module of
-/// the same name in the same folder.
-fn shadows(tests: &[String], known: &[String], code: &[&String]) -> Vec<String> {
+/// the same name in the same folder. In a folder of data that has the name already, only modules count.
+fn shadows(tests: &[String], known: &[String], code: &[&String], is_folder: impl Fn(&str) -> bool) -> Vec<String> {
     let known = parsed(known);
     let is_known = |path: &str| known.iter().any(|glob| glob.is_match(path));
     let own: BTreeSet<&String> = tests.iter().collect();
@@ -227,8 +228,9 @@ fn shadows(tests: &[String], known: &[String], code: &[&String]) -> Vec<String> 
     let mut found = Vec::new();
     for (folder, names) in folders {
         let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        for end in ["/**", ".*"] {
-            let is_apart = |name: &&&str| spares(&format!("{folder}{name}{end}"), &code);
+        for (end, of_data) in [("/**", Some(false)), ("/**/*.py", Some(true)), (".*", None)] {
+            let is_meant = |name: &str| of_data.is_none_or(|of_data| is_folder(&format!("{folder}{name}")) == of_data);
+            let is_apart = |name: &&&str| is_meant(name) && spares(&format!("{folder}{name}{end}"), &code);
             let apart: Vec<&str> = names.iter().filter(is_apart).copied().collect();
             match apart.as_slice() {
                 [] => {}
@@ -252,7 +254,7 @@ pub fn of_tests(runner: Runner, judged: &Judged, change: &Change, patched: &[Str
         })
         .collect();
     let mut found: Vec<String> = found.into_iter().collect();
-    let more = shadows(&found, &[], &code_of(change));
+    let more = shadows(&found, &[], &code_of(change), |_| false);
     found.extend(more);
     found
 }

@@ -5,14 +5,19 @@ use std::collections::BTreeSet;
 use crate::mine::change::Change;
 use crate::mine::runner;
 
+/// The endings of files that Python imports.
+const MODULES: [&str; 5] = [".py", ".pyi", ".pyx", ".pyd", ".so"];
+
 /// The maximum number of folders that modules are looked for in.
 const MOST_ROOTS: usize = 30;
 
 /// Returns the paths of modules in the folders that Python imports from, for each name that the modules of tests import and
-/// no file of the repository has.
+/// no module of the repository has. A folder of data is no package.
 pub(super) fn installed(change: &Change) -> Vec<String> {
     let Change { before, after, python_texts, .. } = change;
-    let parts = before.files.iter().chain(&after.files).flat_map(|path| path.split('/'));
+    let is_module = |path: &&String| MODULES.iter().any(|end| path.ends_with(end));
+    let modules = before.files.iter().chain(&after.files).filter(is_module);
+    let parts = modules.flat_map(|path| path.split('/'));
     let own: BTreeSet<&str> = parts.map(|part| part.split_once('.').map_or(part, |(stem, _)| stem)).collect();
     let names: BTreeSet<String> = python_texts.iter().flat_map(|(_, text)| text.lines()).flat_map(imported).collect();
     let names: Vec<String> = names.into_iter().filter(|name| !own.contains(name.as_str())).collect();
@@ -103,6 +108,22 @@ mod tests {
             let change = Change { before, changed_tests, python_texts, ..Change::default() };
             assert_eq!(roots(&change), ["", "python/", "deep/lib/", "docs/", "near/"], "{settings}: {text}");
         }
+    }
+
+    #[test]
+    fn a_folder_of_data_is_not_the_package_of_its_name() {
+        let files = ["hamcrest/notes.txt", "pkg/__init__.py", "tests/a_test.py"].map(str::to_owned).into();
+        let before = Tree { files, texts: std::collections::BTreeMap::new() };
+        let python_texts = vec![("tests/a_test.py".to_owned(), "import hamcrest, pkg\n".to_owned())];
+        let change = Change { before, python_texts, ..Change::default() };
+        let found = installed(&change);
+        assert!(
+            found.contains(&"hamcrest.py".to_owned()) && !found.iter().any(|path| path.contains("pkg")),
+            "{found:?}"
+        );
+        let globs = crate::mine::protection::shadows(&found, &[], &[], |folder| folder == "hamcrest");
+        assert!(globs.contains(&"hamcrest/**/*.py".to_owned()), "{globs:?}");
+        assert!(globs.contains(&"hamcrest.*".to_owned()) && !globs.contains(&"hamcrest/**".to_owned()), "{globs:?}");
     }
 
     #[test]
