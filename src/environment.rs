@@ -182,8 +182,8 @@ pub fn isolate_graders(env: &mut BTreeMap<String, String>, home: &Path) {
 }
 
 /// Returns a masker for the secrets in the engine's environment, in the agent's environment, in the values that the
-/// case gives, and in the login files that are copied to the agent's home. The values include passwords in URLs, such as the
-/// addresses of proxies.
+/// case gives, and in the login files that are copied to the agent's home. Passwords in URLs, such as the addresses of
+/// proxies, are masked if the agent gets the variable or the setting.
 ///
 /// # Errors
 /// Returns an error if a login file exists and cannot be read, so its secrets would not be masked.
@@ -205,17 +205,23 @@ pub fn masker_of_what_is_known(
     manifest: &Manifest,
     given: &[(String, String)],
 ) -> (Masker, Option<Unread>) {
-    let all = engine.iter().chain(agent).map(|(name, value)| (name.as_str(), value.as_str()));
+    let user = engine.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let given = given.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let home = user_home(engine);
     let found = login_secrets::in_login_files(manifest, home.as_deref());
     let in_files = found.secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let headers = secret_headers(engine);
     let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let in_settings = named_in_files(manifest, home.as_deref());
+    // A stored trial has no environment of its agent: the manifest names what the agent got.
+    let passes = |name: &String| is_allowed(name) || manifest.env.pass.contains(name) || in_settings.contains(name);
+    let passed = engine.iter().filter(|(name, _)| passes(name));
+    let gets = passed.chain(&manifest.env.set).chain(agent).map(|(name, value)| (name.as_str(), value.as_str()));
+    let gets = gets.chain(given).chain(in_files.clone()).chain(headers.clone());
     let mut named = manifest.env.secret.clone();
-    named.extend(named_in_files(manifest, home.as_deref()));
-    named.extend(in_files.clone().chain(headers.clone()).map(|(name, _)| name.to_owned()));
-    (Masker::of_env(all.chain(given).chain(in_files).chain(headers), &named), found.unread)
+    named.extend(in_settings.iter().cloned());
+    named.extend(in_files.chain(headers).map(|(name, _)| name.to_owned()));
+    (Masker::of_trial(user, gets, &named), found.unread)
 }
 
 /// Returns the named secrets that a case contains besides its environment: values for its MCP servers, and the

@@ -127,18 +127,30 @@ impl Masker {
         masker
     }
 
-    /// Makes a masker for the secrets of a trial: variables with the name of a secret, the variables in `named`, and the
-    /// credentials in URLs, whatever the name of the variable.
+    /// Makes a masker for the secrets of an environment: variables with the name of a secret, the variables in `named`, and
+    /// the credentials in URLs, whatever the name of the variable.
     pub fn of_env<'a>(env: impl IntoIterator<Item = (&'a str, &'a str)>, named: &[String]) -> Self {
+        Self::of_trial(std::iter::empty(), env, named)
+    }
+
+    /// Makes a masker for the secrets of a trial. `env` is the user's environment: a variable is masked by its name. `given`
+    /// is what the agent gets: credentials in URLs are masked, too. The password of a service that the agent does not get is
+    /// often a word of the workspace (`postgres://app:development@localhost`).
+    pub fn of_trial<'a>(
+        env: impl IntoIterator<Item = (&'a str, &'a str)>,
+        given: impl IntoIterator<Item = (&'a str, &'a str)>,
+        named: &[String],
+    ) -> Self {
         let is_secret =
             |name: &str, value: &str| looks_secret(name) && !(is_folder_name(name) && value.starts_with('/'));
-        let env: Vec<(&str, &str)> = env.into_iter().collect();
+        let (env, given): (Vec<(&str, &str)>, Vec<(&str, &str)>) =
+            (env.into_iter().collect(), given.into_iter().collect());
         let mut in_urls: Vec<(&str, String)> = Vec::new();
-        for (name, value) in &env {
+        for (name, value) in &given {
             in_urls.extend(url_credentials(name, value).into_iter().map(|secret| (*name, secret)));
         }
         let is_whole = |name: &str, value: &str| is_secret(name, value) || named.iter().any(|n| n == name);
-        let whole = env.iter().copied().filter(|(name, value)| is_whole(name, value));
+        let whole = env.iter().chain(&given).copied().filter(|(name, value)| is_whole(name, value));
         Self::of(whole.chain(in_urls.iter().map(|(name, secret)| (*name, secret.as_str()))))
     }
 
@@ -447,6 +459,18 @@ mod tests {
             assert_eq!(masker.mask(text), masked);
         }
         assert_eq!(masker.too_short(), ["DATABASE_URL", "DATABASE_URL"]);
+    }
+
+    #[test]
+    fn the_password_in_a_url_that_the_agent_does_not_get_is_not_masked() {
+        let url = "postgres://bob:dev-password-1@db";
+        let masker = Masker::of_trial([("DATABASE_URL", url), ("MY_TOKEN", "my-value-123456")], [], &[]);
+        assert_eq!(masker.mask("dev-password-1 my-value-123456"), "dev-password-1 [redacted:MY_TOKEN]");
+        let masker = Masker::of_trial([], [("DATABASE_URL", url)], &[]);
+        assert_eq!(masker.mask("dev-password-1"), "[redacted:DATABASE_URL]");
+        // A password that is an ordinary word is masked only beside its user name.
+        let masker = Masker::of_trial([], [("DATABASE_URL", "postgres://app:password@localhost")], &[]);
+        assert_eq!(masker.mask("password app:password@"), "password [redacted:DATABASE_URL]@");
     }
 
     #[test]

@@ -366,7 +366,7 @@ impl Session {
                 Err(_) => {
                     // An agent that does not read its input must not block the engine: its output is read meanwhile.
                     self.check();
-                    let over = self.ended.is_some() || !self.is_timed();
+                    let over = self.ended.is_some() || !self.is_limited();
                     let over = over && begun.elapsed() > UNREAD;
                     let heard = self.queued > MAX_QUEUE || self.read_some(Duration::from_millis(10)).await;
                     if over || !heard || self.exit.is_some() {

@@ -630,6 +630,9 @@ impl Translate for Translator {
         match line {
             EngineLine::Cancel => self.turn.interrupted = true,
             EngineLine::Prompt { text } => self.prompt(text),
+            EngineLine::CloseStdin | EngineLine::Signal { after_exit: false, .. } => {
+                self.background.is_ended_by_engine()
+            }
             EngineLine::Permission { id, policy, rule, reason } => {
                 let by = DecidedBy { policy: Some(policy.clone()), rule: rule.clone(), reason: reason.clone() };
                 if let (Some(control), Some(id)) = (&mut self.control, id.as_str()) {
@@ -648,8 +651,10 @@ impl Translate for Translator {
         self.settle_all(recorder);
         self.settle_repeated(recorder);
         self.sub_agents.settle(true, recorder);
-        if self.is_over() && self.turn.spoken && !self.turn.synthetic {
-            let text = "the agent spoke after the end of its last turn, and no end of another turn followed";
+        let has_spoken = self.turn.spoken && !self.turn.synthetic;
+        if self.is_over() && (has_spoken || self.background.is_in_turn()) {
+            let what = if has_spoken { "the agent spoke" } else { "a turn began" };
+            let text = format!("{what} after the end of the agent's last turn, and no end of another turn followed");
             recorder.lost_text("unfinished_turn", text);
         }
         let answer = std::mem::replace(&mut self.answer, EndReport::None);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use crate::adapter::claude_stream::background::Background;
+use crate::adapter::claude_stream::background::{Background, CUT};
 use crate::adapter::claude_stream::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
 use crate::adapter::claude_stream::tools;
 use crate::adapter::surrogates;
@@ -16,6 +16,7 @@ use crate::harness::{Adapter, ModelVia};
 use crate::interaction::Decision;
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Meanwhile, Session, Turn};
+use crate::wire::EngineLine;
 
 /// The time that the program has to exit after its standard input is closed.
 const EXIT: Duration = Duration::from_secs(5);
@@ -28,16 +29,15 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
         return Duration::ZERO;
     }
     let mut client = Client { session, task, requests: 0, background: Background::default() };
-    let mut ended = client.converse().await;
-    if ended.is_ok() {
-        client.session.answered();
-        ended = client.rest().await;
-    }
-    match ended {
+    let ended = match client.converse().await {
         Ok(()) => {
-            client.session.close_stdin();
-            EXIT
+            client.session.answered();
+            client.rest().await
         }
+        Err(broken) => Err(broken),
+    };
+    match ended {
+        Ok(patience) => patience,
         Err(broken) => {
             end_unattended(client.session, client.task, &broken);
             if let Some(patience) = broken.leave(client.session) {
@@ -162,10 +162,8 @@ impl Client<'_> {
     /// Answers a request of the program. Other lines need no answer, but may report what goes on in the background.
     async fn serve(&mut self, line: &Value) {
         let kind = line.get("type").and_then(Value::as_str);
-        if matches!(kind, Some("system" | "result")) {
-            self.background.json(line);
-            self.session.set_has_sub_agents(self.background.has_sub_agents());
-        }
+        self.background.json(line);
+        self.session.set_has_sub_agents(self.background.has_sub_agents());
         if kind != Some("control_request") {
             return;
         }
@@ -244,27 +242,42 @@ impl Client<'_> {
         }
     }
 
-    /// Serves the program after its last answer, and returns when its input can be closed: within the time limits, when no
-    /// sub-agent and no turn goes on; after the grace period, if another task goes on or a turn may follow; else when the
-    /// program is silent, because late lines are evidence, too.
-    async fn rest(&mut self) -> Result<(), Broken> {
+    /// Serves the program after its last answer, until its input can be closed: within the time limits, when no sub-agent and
+    /// no turn goes on; after the grace period, if no line follows the announcement of a turn, another task goes on or a turn
+    /// may follow; else when the program is silent, because late lines are evidence, too. Returns how long to wait for the
+    /// program to exit by itself.
+    async fn rest(&mut self) -> Result<Duration, Broken> {
         let grace = self.task.manifest.timeouts.grace.0;
         let mut since = Instant::now();
+        let mut announced: Option<Instant> = None;
         loop {
             let is_working = self.background.is_working() && !self.session.has_ended();
             self.session.set_goes_on(is_working);
+            let awaits_turn = is_working && self.background.is_only_announced();
+            announced = awaits_turn.then(|| announced.unwrap_or_else(Instant::now));
             let within = if is_working {
                 since = Instant::now();
-                None
+                let of_turn = announced.map(|at| grace.saturating_sub(at.elapsed()));
+                if of_turn.is_some_and(|left| left.is_zero()) {
+                    return Ok(self.close());
+                }
+                let left = self.session.left_of_time();
+                if left.is_zero() {
+                    let text = "a time limit was reached while work went on in the background, and the engine ended it";
+                    self.session.engine(&EngineLine::Notice { code: CUT.to_owned(), text: text.to_owned() });
+                    // The input stays open: otherwise the program could not ask for permission, which is an error.
+                    return Ok(Duration::ZERO);
+                }
+                of_turn.map_or(left, |of_turn| of_turn.min(left))
             } else {
                 let (most, silence) = if self.background.may_follow() { (grace, grace) } else { DRAIN };
                 let left = most.saturating_sub(since.elapsed());
                 if left.is_zero() {
-                    return Ok(());
+                    return Ok(self.close());
                 }
-                Some(left.min(silence))
+                left.min(silence)
             };
-            match self.session.next(within).await {
+            match self.session.next(Some(within)).await {
                 Incoming::Line(line) => {
                     if is_working {
                         self.check_mode()?;
@@ -273,9 +286,18 @@ impl Client<'_> {
                 }
                 Incoming::Terminal(_) => {}
                 Incoming::End(_) if is_working => return Err(Broken::Ended),
-                Incoming::Closed | Incoming::Late | Incoming::End(_) => return Ok(()),
+                Incoming::Late if is_working => {}
+                // The program ended by itself, which leaves the announced turn without an end.
+                Incoming::Closed if awaits_turn => return Ok(EXIT),
+                Incoming::Closed | Incoming::Late | Incoming::End(_) => return Ok(self.close()),
             }
         }
+    }
+
+    /// Closes the program's input. Returns how long to wait for the program to exit by itself.
+    fn close(&mut self) -> Duration {
+        self.session.close_stdin();
+        EXIT
     }
 
     /// Takes late lines until the program is silent, because late lines are evidence, too.

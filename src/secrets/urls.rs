@@ -11,8 +11,9 @@ const NAME: &str = "URL_CREDENTIALS";
 const TOKEN: usize = 20;
 
 /// Returns the credentials in the URLs of a text, as written and percent-decoded: passwords, user names that may be tokens,
-/// and values of the query with the names of secrets. A password that is too short to mask is followed by `user:password`. A
-/// password that equals the user name, such as `postgres:postgres`, is a word and no secret.
+/// and values of the query with the names of secrets. A password that may be an ordinary word is left out, and
+/// `user:password` takes its place; one that is too short to mask is followed by `user:password`. A password that equals the
+/// user name, such as `postgres:postgres`, is a word and no secret.
 pub fn credentials_in(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut rest = text;
@@ -24,9 +25,13 @@ pub fn credentials_in(text: &str) -> Vec<String> {
             found.extend(of_user(user).into_iter().map(str::to_owned));
         }
         let query = url.split('#').next().and_then(|url| url.split_once('?')).map_or("", |(_, query)| query);
-        let values = query.split('&').filter_map(|pair| pair.split_once('='));
-        let secrets = values.filter(|(name, value)| looks_secret(name) && value.len() >= SHORTEST);
-        found.extend(secrets.map(|(_, value)| value.to_owned()));
+        for pair in query.split('&') {
+            let Some((name, value)) = pair.split_once('=') else { continue };
+            if looks_secret(name) && value.len() >= SHORTEST {
+                let secret = if is_word(value) { pair } else { value };
+                found.push(secret.to_owned());
+            }
+        }
     }
     let undone: Vec<String> = found.iter().map(|value| decoded(value)).collect();
     for value in undone {
@@ -46,12 +51,28 @@ fn of_user(user: &str) -> Vec<&str> {
         return found;
     }
     match password.len() {
+        SHORTEST.. if is_word(password) => found.push(user),
         SHORTEST.. => found.push(password),
         // The password beside a token is a filler.
         _ if token.is_some() => {}
         _ => found.extend([password, user]),
     }
     found
+}
+
+/// Returns true if a value may be an ordinary word, which occurs without being the secret: its characters are of only one of
+/// the classes lower case, upper case, digits and others, as in `password` and `development`.
+fn is_word(value: &str) -> bool {
+    let class = |c: char| match c {
+        c if c.is_lowercase() => 0,
+        c if c.is_uppercase() => 1,
+        c if c.is_numeric() => 2,
+        _ => 3,
+    };
+    let value = decoded(value);
+    let mut classes = value.chars().map(class);
+    let first = classes.next();
+    classes.all(|class| Some(class) == first)
 }
 
 fn decoded(value: &str) -> String {
@@ -79,12 +100,14 @@ impl UrlSecret {
         if password.is_none() && !scheme.starts_with("http") {
             return plain;
         }
-        let mut values: Vec<String> = [Some(name), password].into_iter().flatten().map(str::to_owned).collect();
-        if password.is_some_and(|password| password.len() >= SHORTEST) {
+        let values = match password {
+            None => vec![name],
+            Some(password) if password.len() < SHORTEST => vec![name, password, user],
             // The name beside a password is not a secret, unless the password is only a filler
             // (`TOKEN:x-oauth-basic`).
-            values.retain(|value| Some(value.as_str()) == password || value.len() >= TOKEN);
-        }
+            Some(_) => of_user(user),
+        };
+        let mut values: Vec<String> = values.into_iter().map(str::to_owned).collect();
         let undone: Vec<String> = values.iter().map(|value| decoded(value)).collect();
         values.extend(undone);
         values.retain(|value| !value.is_empty());
@@ -136,6 +159,12 @@ mod tests {
             ("http://bob@host", &[]),
             ("http://bob:@host", &[]),
             ("postgres://postgres:postgres@host", &[]),
+            ("postgres://app:password@host", &["app:password"]),
+            ("postgres://app:p%61ssword@host", &["app:p%61ssword", "app:password"]),
+            ("postgres://app:Password@host", &["Password"]),
+            ("postgres://app:12345678@host", &["app:12345678"]),
+            ("postgres://app:passwort2@host", &["passwort2"]),
+            ("https://host/?token=development", &["token=development"]),
             ("http://bob:hunter22@host:1/x", &["hunter22"]),
             ("http://bob:p:w@x@host", &["p:w@x", "bob:p:w@x"]),
             ("x=http://bob:p%40ssword1@host y", &["p%40ssword1", "p@ssword1"]),
@@ -157,6 +186,8 @@ mod tests {
             ("https://tokentoken@example.org/a", "https://example.org/a", &["tokentoken"]),
             ("https://me:secret-1@example.org:8443/a?b", "https://example.org:8443/a?b", &["secret-1"]),
             ("https://me:p%40ssword1@example.org", "https://example.org", &["p%40ssword1", "p@ssword1"]),
+            ("https://me:password@example.org", "https://example.org", &["me:password"]),
+            ("https://me:pw@example.org", "https://example.org", &["me", "me:pw", "pw"]),
         ] {
             let secret = UrlSecret::of(url);
             assert_eq!(secret.url(), without);

@@ -16,11 +16,16 @@ impl Session {
         if *self.interrupt.borrow() {
             self.ended = Some(End::Interrupted);
             self.engine(&EngineLine::Interrupted);
-        } else if self.is_timed()
-            && let Some((key, limit)) = self.exceeded_elsewhere().or_else(|| self.time_exceeded(Instant::now()))
-        {
+        } else if let Some((key, limit)) = self.exceeded() {
             self.reached(key, limit);
         }
+    }
+
+    /// Returns the limit that ends the session. The driver ends work that goes on after the last answer at a time limit,
+    /// because the prompts were answered in time.
+    fn exceeded(&mut self) -> Option<(&'static str, String)> {
+        let elsewhere = if self.is_timed() { self.exceeded_elsewhere() } else { None };
+        elsewhere.or_else(|| if self.is_limited() { self.time_exceeded(Instant::now()) } else { None })
     }
 
     /// Ends the session if its turns so far exceed a limit: figures in the answer to a prompt count before the next prompt is
@@ -51,7 +56,8 @@ impl Session {
         !self.answered && !self.closing && !self.is_turn_answered()
     }
 
-    /// Returns true if the time limits apply: until the agent has answered, and while work goes on after the last answer.
+    /// Returns true if limits that the gateway enforces apply: until the agent has answered, and while work goes on after the
+    /// last answer.
     pub(super) fn is_timed(&self) -> bool {
         self.is_limited() || (self.goes_on && !self.closing)
     }
@@ -104,6 +110,13 @@ impl Session {
         idle.map(|idle| ("idle", idle.to_string()))
     }
 
+    /// Returns the time until a time limit ends the work that goes on after the last answer.
+    pub fn left_of_time(&mut self) -> Duration {
+        let until = self.time_is_up();
+        let until = self.idle_at().map_or(until, |idle| idle.min(until));
+        until.saturating_duration_since(Instant::now())
+    }
+
     /// Returns the time at which the session reaches its time limit.
     fn time_is_up(&self) -> Instant {
         self.begun + self.limits.time.unwrap_or(DEFAULT_TIME).0 + self.waited.0
@@ -119,7 +132,7 @@ impl Session {
     /// Returns the next time at which a limit or the deadline may be reached.
     pub(super) fn wake(&mut self, deadline: Option<Instant>) -> Instant {
         let mut wake = Instant::now() + Duration::from_secs(3600);
-        if self.ended.is_none() && self.waited.1.is_none() && self.is_timed() {
+        if self.ended.is_none() && self.waited.1.is_none() && self.is_limited() {
             wake = wake.min(self.time_is_up());
             if let Some(idle) = self.idle_at() {
                 wake = wake.min(idle);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::idle_time::Quiet;
+use crate::adapter::claude_stream::background::CUT;
 use crate::harness::Adapter;
 use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::amount::Amount;
@@ -54,6 +55,11 @@ pub struct Observed {
     quiet: Quiet,
     first_prompt_ms: Option<u64>,
     last_ms: u64,
+    /// The time of the main agent's last event before the engine ended work in the background, if it did: the prompts were
+    /// answered within the time limits.
+    cut_ms: Option<u64>,
+    /// The time of the main agent's last event.
+    main_ms: u64,
     /// Requests without an answer yet, with their times.
     asked: BTreeMap<String, u64>,
     /// The time that the agent waited for a person or a model, and the time up to which it is counted.
@@ -67,7 +73,17 @@ impl Observed {
     /// Handles the next event.
     pub fn event(&mut self, event: &Event) {
         self.last_ms = event.at_ms;
-        self.quiet.event(event);
+        match &event.body {
+            Body::Notice { code, .. } if code == CUT => {
+                self.cut_ms.get_or_insert(self.main_ms);
+            }
+            Body::Notice { .. } => {}
+            _ if event.parent.is_none() => self.main_ms = event.at_ms,
+            _ => {}
+        }
+        if self.cut_ms.is_none() {
+            self.quiet.event(event);
+        }
         let is_cut = self.cuts.event(event);
         self.unfinished += u64::from(is_cut || is_unfinished(event));
         match &event.body {
@@ -163,7 +179,7 @@ impl Observed {
     /// Returns the time from the beginning to the end, in milliseconds, without the time that the agent waited
     /// for the decision of a person or a model. The limit `time` applies to it.
     pub fn took_ms(&self) -> u64 {
-        self.last_ms.saturating_sub(self.waited.0)
+        self.cut_ms.unwrap_or(self.last_ms).saturating_sub(self.waited.0)
     }
 
     /// Returns the longest time in which the agent was idle, in milliseconds; a lower bound if more than the

@@ -467,12 +467,32 @@ fn the_answer_is_that_of_the_last_turn() {
         (vec![said("FINE"), end("FINE"), end("BROKEN")], "BROKEN", vec![]),
         (vec![said("FINE"), end("FINE"), end("FINE")], "FINE", vec![]),
         // The second turn has no end.
-        (vec![said("FINE"), end("FINE"), init(), said("BROKEN")], "BROKEN", vec![unfinished]),
+        (vec![said("FINE"), end("FINE"), init(), said("BROKEN")], "BROKEN", vec![unfinished.clone()]),
+        (vec![said("FINE"), end("FINE"), init()], "FINE", vec![unfinished]),
     ] {
         let trace = imported(&lines.join("\n"));
         laws::assert_lawful(&trace);
         assert_eq!(events_of(&trace, "stop")[0]["output"], output, "{trace}");
         assert_eq!(lost(&trace), expected, "{trace}");
+    }
+}
+
+#[test]
+fn a_turn_is_none_if_the_engine_ends_the_program_before_a_line_of_it() {
+    let recv = |line: &str| WireLine::text(5, Dir::Recv, line);
+    let said = r#"{"type":"assistant","message":{"id":"m","model":"x","content":[{"type":"text","text":"FINE"}]}}"#;
+    let answered = [recv(said), recv(r#"{"type":"result","subtype":"success","is_error":false,"result":"FINE"}"#)];
+    let init = recv(r#"{"type":"system","subtype":"init"}"#);
+    let thinks = recv(r#"{"type":"system","subtype":"thinking_tokens"}"#);
+    let closes = WireLine::engine(9, &EngineLine::CloseStdin);
+    let cut = WireLine::engine(9, &EngineLine::Notice { code: "background_cut".into(), text: "ended".into() });
+    let unfinished = ("unfinished_turn".to_owned(), "text".to_owned());
+    for (lines, expected) in [
+        (vec![init.clone(), closes.clone()], vec![]),
+        (vec![init, thinks, closes], vec![unfinished]),
+        (vec![cut], vec![("background_cut".to_owned(), "call".to_owned())]),
+    ] {
+        assert_eq!(lost(&live(&[&answered[..], &lines].concat())), expected);
     }
 }
 

@@ -24,6 +24,9 @@ const OWN_SUB_AGENTS: [&str; 2] = ["local_agent", "local_workflow"];
 /// The origin of a turn that the program began because a task ended.
 const NOTIFICATION: &str = "task-notification";
 
+/// The code of the notice that the engine ended work in the background at a time limit. Calls of that work may be missing.
+pub(crate) const CUT: &str = "background_cut";
+
 /// The maximum number of tasks whose calls are remembered.
 const MAX_KNOWN: usize = 10_000;
 
@@ -95,6 +98,8 @@ pub(crate) struct Background {
     is_turn_due: bool,
     /// True if a turn began and has not ended.
     is_in_turn: bool,
+    /// True if no line of that turn followed the line that announced it.
+    is_only_announced: bool,
     /// The number of prompts without an answer.
     prompts: usize,
 }
@@ -107,9 +112,16 @@ impl Background {
 
     /// Takes a line of the program.
     pub(crate) fn json(&mut self, line: &Value) {
-        let text = line.to_string();
-        if let Ok(line) = serde_json::from_str::<Line<'_>>(&text) {
-            self.line(&line);
+        let text = |key: &str| line.get(key).and_then(Value::as_str);
+        match text("type") {
+            Some("system" | "result") => {
+                if let Ok(line) = serde_json::from_str::<Line<'_>>(&line.to_string()) {
+                    self.line(&line);
+                }
+            }
+            // Such a line may be long, and only its type and its speaker count.
+            Some(kind) if is_of_turn(kind) && text("parent_tool_use_id").is_none() => self.is_only_announced = false,
+            _ => {}
         }
     }
 
@@ -124,7 +136,9 @@ impl Background {
                 let before = std::mem::replace(&mut self.tasks, known.take(MAX_KNOWN).collect());
                 self.is_turn_due |= before.keys().any(|id| !self.tasks.contains_key(id));
             }
-            ("system", "init") => (self.is_in_turn, self.is_turn_due) = (true, false),
+            ("system", "init") => (self.is_in_turn, self.is_turn_due, self.is_only_announced) = (true, false, true),
+            ("system", "thinking_tokens") => self.is_only_announced = false,
+            (kind, _) if is_of_turn(kind) && line.parent().is_none() => self.is_only_announced = false,
             ("result", _) if line.parent().is_none() => {
                 self.is_in_turn = false;
                 let origin = line.origin.0.as_ref().map(|origin| origin.kind.or_empty());
@@ -139,6 +153,23 @@ impl Background {
     /// Returns true if a sub-agent of the program itself runs.
     pub(crate) fn has_sub_agents(&self) -> bool {
         self.tasks.values().any(|is_sub_agent| *is_sub_agent)
+    }
+
+    /// Returns true if a turn has begun and has not ended.
+    pub(super) fn is_in_turn(&self) -> bool {
+        self.is_in_turn
+    }
+
+    /// Returns true if a turn was announced, no line of it followed, and no sub-agent runs. There may be no turn.
+    pub(crate) fn is_only_announced(&self) -> bool {
+        self.is_in_turn && self.is_only_announced && !self.has_sub_agents()
+    }
+
+    /// Notes that the engine ends the program. A turn of which no line came is none.
+    pub(super) fn is_ended_by_engine(&mut self) {
+        if self.is_only_announced {
+            self.is_in_turn = false;
+        }
     }
 
     /// Returns true if a sub-agent or a turn goes on, which will end.
@@ -156,6 +187,11 @@ impl Background {
     pub(crate) fn may_follow(&self) -> bool {
         self.goes_on() || self.prompts > 0
     }
+}
+
+/// Returns true if lines of this type are part of a turn.
+fn is_of_turn(kind: &str) -> bool {
+    ["assistant", "user", "stream_event", "control_request"].contains(&kind)
 }
 
 /// Returns true if a line with news of a task shows that the task is a sub-agent.
@@ -199,5 +235,25 @@ mod tests {
         assert_eq!((background.goes_on(), background.may_follow()), (false, true));
         background.json(&result);
         assert!(!background.may_follow());
+    }
+
+    #[test]
+    fn a_turn_that_is_only_announced_is_none_when_the_engine_ends_the_program() {
+        let init = json!({"type": "system", "subtype": "init"});
+        let of_sub_agent = json!({"type": "assistant", "parent_tool_use_id": "a"});
+        for (line, is_only_announced) in [
+            (json!({"type": "system", "subtype": "status"}), true),
+            (of_sub_agent, true),
+            (json!({"type": "system", "subtype": "thinking_tokens"}), false),
+            (json!({"type": "assistant", "parent_tool_use_id": null}), false),
+            (json!({"type": "stream_event"}), false),
+        ] {
+            let mut background = Background::default();
+            background.json(&init);
+            background.json(&line);
+            assert_eq!(background.is_only_announced(), is_only_announced, "{line}");
+            background.is_ended_by_engine();
+            assert_eq!(background.is_in_turn(), !is_only_announced, "{line}");
+        }
     }
 }

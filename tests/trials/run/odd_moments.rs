@@ -110,9 +110,45 @@ say(text('all written'), result(origin={{'kind': 'task-notification'}}))"
 }
 
 #[test]
-fn a_sub_agent_that_does_not_end_is_ended_at_the_time_limit() {
-    let (trace, result) = run(BOTH_WAYS, SUB_AGENT, "limits: {time: 5s}\ninteraction: auto-approve");
-    assert_eq!((&trace.last().unwrap()["reason"], &result["verdict"]), (&"timed_out".into(), &"fail".into()));
+fn a_sub_agent_that_does_not_end_is_ended_at_the_time_limit_and_the_last_answer_counts() {
+    let project = project(BOTH_WAYS, SUB_AGENT, "");
+    let case = "limits: {time: 3s}\ninteraction: auto-approve\ngraders: [{stop: {reason: end_turn}}]";
+    project.case("a", case, "");
+    project.evals(&["run", "--harness", "odd"]).exits(0);
+    let trace = project.trace("a/odd/default/1");
+    assert_eq!(trace.last().unwrap()["output"], "at work");
+    // Calls of the sub-agent may be missing.
+    let cut = of_type(&trace, "notice");
+    assert_eq!((codes(&trace), &cut[0]["lost"]), (vec!["background_cut"], &"call".into()));
+    // The stored trial lasted longer than the limit, and its prompt was answered in time.
+    project.evals(&["grade", "latest"]).exits(0);
+}
+
+/// A turn of Claude Code, and the line that announces another one.
+const ANNOUNCED: &str = "
+prompt()
+began = {'type': 'system', 'subtype': 'init'}
+say(began, text('done'), result(), began)";
+
+#[test]
+fn a_turn_that_is_announced_and_does_not_come_ends_the_session_after_the_grace_period() {
+    let project = project(BOTH_WAYS, ANNOUNCED, "");
+    let at = project.path("agent.py").display().to_string();
+    let keys = format!("adapter: claude-code-control\ncommand: [python3, {at}]\ntimeouts: {{grace: 1s}}");
+    project.harness("odd", &keys);
+    project.case("a", "graders: [{output: {contains: done}}]", "");
+    let begun = std::time::Instant::now();
+    project.evals(&["run", "--harness", "odd"]).exits(0);
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+    let trace = project.trace("a/odd/default/1");
+    assert_eq!((codes(&trace), &trace.last().unwrap()["reason"]), (vec![], &"end_turn".into()));
+}
+
+#[test]
+fn a_turn_that_is_announced_when_the_program_ends_is_unfinished() {
+    let does = format!("{ANNOUNCED}\nsys.exit(0)");
+    let (trace, result) = run(BOTH_WAYS, &does, "graders: [{output: {not-contains: boom}}]");
+    assert_eq!((codes(&trace), &result["verdict"]), (vec!["unfinished_turn"], &"ungraded".into()));
 }
 
 #[test]

@@ -296,6 +296,30 @@ const REMOVES: &[&str] = &[
     "parallel rm ::: a",
     "git -C \"my repo\" clean -fd",
     "git rm --cached a",
+    "fd -e pyc -x rm",
+    "fd -H .DS_Store -X rm -f",
+    "flock /tmp/l rm x",
+    "poetry run rm x",
+    "taskset -c 0 rm x",
+    "strace -f -o log rm x",
+    "mise exec -- rm x",
+    "cd x&&rm y",
+    "bash -c \"ls|xargs rm\"",
+    "ruby -e 'File.delete(\"x\")'",
+    "ruby -rfileutils -e 'FileUtils.rm_rf \"x\"'",
+    "node -e 'require(\"fs\").rm(\"d\",{recursive:true},()=>{})'",
+    "node --input-type=module -e \"import fs from 'fs'; fs.rmSync('d')\"",
+    "python3 -c \"from pathlib import Path; Path('d').rmdir()\"",
+    "python3 -c \"from pathlib import Path; Path('f').unlink()\"",
+    "python3 -W ignore -c 'import os\nos.remove(\"a\")'",
+    "bash -c \"python3 -c \\\"import os; os.remove('a')\\\"\"",
+    "python3 - <<'EOF'\nimport os\nos.remove('a')\nEOF",
+    "php -r 'rmdir(\"d\");'",
+    "php -r 'unlink(\"d\");'",
+    "perl -e 'unlink \"a\"'",
+    "perl -ne 'chomp; unlink' list",
+    "deno eval \"Deno.removeSync('a'); require('fs').rmSync('b')\"",
+    "cd x; node -p \"require('fs').unlinkSync('a')\"",
 ];
 
 /// Commands that remove no files, although they contain the words of those that do.
@@ -352,6 +376,17 @@ const REMOVES_NOT: &[&str] = &[
     "git remote -v",
     "cat a.txt # rm nothing",
     "docker rm web",
+    "node --version && grep -rn \"rmSync\" src/",
+    "node --test test/rmSync.test.js",
+    "python3 -m pytest -q && git commit -am \"Replace os.remove by pathlib\"",
+    "python3 -c 'print(1)'; grep -rn \"os.remove\" src",
+    "python3 -c \"print(1)\" | grep rmtree",
+    "node scripts/build.js --out rmSync.js",
+    "grep --include='*.sh' -rc 'rm -rf' .",
+    "grep -rnE \"rm -rf|git clean -fd\" scripts",
+    "fd -e pyc -x cat",
+    "poetry run pytest",
+    "flock /tmp/l ls rm",
 ];
 
 #[test]
@@ -671,4 +706,32 @@ fn an_option_whose_id_another_option_has_too_is_not_chosen() {
     assert_eq!((&answers[1]["outcome"], &answers[1]["option"]), (&json!("rejected"), &json!("b")));
     let notices: String = of_type(&trace, "notice").iter().map(|notice| notice["text"].to_string()).collect();
     assert!(notices.contains("several options have the id"), "{notices}");
+}
+
+#[test]
+fn a_rule_about_a_path_is_undecided_if_a_glob_of_the_call_may_name_it() {
+    let rejects = "{rules: [{when: {path: .env}, answer: reject-once}], default: allow-once}";
+    let [allows_folder, allows_files] =
+        ["src/**", "src/*"].map(|glob| format!("{{rules: [{{when: {{path: '{glob}'}}, answer: allow-once}}]}}"));
+    for (call, policy, answer) in [
+        ("kind='search', name='Grep', rawInput={'pattern': 'x', 'glob': '.env'}", rejects, "rejected"),
+        ("kind='search', name='Grep', rawInput={'pattern': 'x', 'glob': '{.env,a}'}", rejects, "rejected"),
+        ("kind='search', name='Grep', rawInput={'pattern': 'x', 'glob': '**/.env'}", rejects, "rejected"),
+        ("kind='search', name='Grep', rawInput={'pattern': 'x', 'glob': '**/*'}", rejects, "rejected"),
+        ("kind='search', name='Grep', rawInput={'pattern': 'x', 'glob': '**/*.ts'}", rejects, "allowed"),
+        ("kind='search', name='Grep', rawInput={'pattern': '.env'}", rejects, "allowed"),
+        ("kind='search', rawInput={'pattern': '**/.env'}", rejects, "rejected"),
+        ("kind='search', rawInput={'pattern': 'env'}", rejects, "allowed"),
+        ("kind='read', rawInput={'path': 'src/**'}", allows_folder.as_str(), "allowed"),
+        ("kind='read', rawInput={'path': 'src/**'}", allows_files.as_str(), "rejected"),
+    ] {
+        let project = super::services::project("");
+        let options = "[{'optionId': 'n', 'name': 'No', 'kind': 'reject_once'}, {'optionId': 'y', 'name': 'Yes', 'kind': 'allow_once'}]";
+        let program = format!(
+            "call('c', title='look', {call})\nget('session/request_permission', toolCall={{'toolCallId': 'c'}}, options={options})"
+        );
+        super::services::case(&project, &[&program], &format!("interaction: {{scripted: {policy}}}"));
+        let (trace, result) = super::services::run(&project, &[]);
+        assert_eq!(of_type(&trace, "permission_response")[0]["outcome"], answer, "{call} {policy}: {result}");
+    }
 }

@@ -193,6 +193,29 @@ fn the_password_of_a_proxy_is_masked_and_its_host_stays() {
 }
 
 #[test]
+fn a_password_in_a_url_is_masked_only_if_the_agent_gets_the_variable() {
+    let mut project = Project::new();
+    project.env("DATABASE_URL", "postgres://app:password@localhost/app");
+    project.env("CACHE_URL", "redis://app:dev-password-1@localhost");
+    let graders =
+        "graders: [{output: {contains: the password check}}, {tool-calls: {require: [{command: '-k password'}]}}]";
+    let script =
+        "steps: [{run: {command: 'echo -k password'}}, {say: 'the password check of dev-password-1, app:password'}]";
+    project.case("a", graders, script);
+    project.demo("mine", "env: {pass: [DATABASE_URL, CACHE_URL]}");
+    for (harness, output) in [
+        ("demo", "the password check of dev-password-1, app:password"),
+        ("mine", "the password check of [redacted:CACHE_URL], [redacted:DATABASE_URL]"),
+    ] {
+        let _ = std::fs::remove_dir_all(project.path(".evals"));
+        project.evals(&["run", "--harness", harness]).exits(0);
+        let trace = project.trace(&format!("a/{harness}/default/1"));
+        assert_eq!(trace.last().unwrap()["output"], output);
+        project.evals(&["grade", "latest"]).exits(0);
+    }
+}
+
+#[test]
 fn what_mcp_servers_get_in_urls_and_arguments_is_masked() {
     let secrets = ["word-secret-0451", "same-secret-0451", "head-secret-0451", "url-secret-0451", "query-secret-0451"];
     let project = spoken("", &format!("say('I saw {}')", secrets.join(" and ")));
