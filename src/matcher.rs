@@ -196,14 +196,17 @@ impl Matcher {
     }
 
     /// Returns true if the matcher fits one name of a file that has two, because a link leads from one to the other, and not the
-    /// other.
+    /// other. A call that may have moved its file touches the named path in any case, so only a match of the target is in doubt.
     pub fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
-        let FollowedLink { kind, path, to, .. } = link;
+        let FollowedLink { kind, path, to, moved } = link;
         let may_be_of = |kinds: &OneOrList<ToolKind>| *kind == ToolKind::Other || kinds.iter().any(|it| it == kind);
         self.kind.as_ref().is_none_or(may_be_of)
             && self.path.as_ref().is_some_and(|glob| {
                 let fits = |path: &str| place_fits(glob, path, *kind, false, workspace);
-                fits(path) != fits(to)
+                match moved {
+                    true => fits(to).may_be_true() && !fits(path).is_true(),
+                    false => fits(path) != fits(to),
+                }
             })
     }
 

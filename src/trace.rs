@@ -15,7 +15,7 @@ use crate::word::word;
 pub mod amount;
 pub mod calls;
 pub mod facts;
-mod file_globs;
+pub mod file_globs;
 pub mod hashes;
 pub mod jsonl;
 mod permission;

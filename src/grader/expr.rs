@@ -199,14 +199,28 @@ fn count_call(metrics: &mut Value, kind: ToolKind) {
     }
 }
 
+/// The maximum number of possible targets of moves for which an expression is evaluated again.
+const MOST_TARGETS: usize = 64;
+
 /// Returns the calls with the files to which their paths lead by links.
-fn with_files(calls: &[Value], links: &[(FollowedLink, u64)]) -> Vec<Value> {
+fn with_files(calls: &[Value], links: &[&(FollowedLink, u64)]) -> Vec<Value> {
     let files: HashMap<&str, &str> = links.iter().map(|(link, _)| (link.path.as_str(), link.to.as_str())).collect();
     let mut calls = calls.to_vec();
     let paths = calls.iter_mut().filter_map(|call| call.get_mut("paths")?.as_array_mut()).flatten();
     for path in paths {
         if let Some(to) = path.as_str().and_then(|path| files.get(path)) {
             *path = Value::from(*to);
+        }
+    }
+    calls
+}
+
+/// Returns the calls with a possible target of a move beside the path that it was moved from.
+fn with_target(calls: &[Value], link: &FollowedLink) -> Vec<Value> {
+    let mut calls = calls.to_vec();
+    for paths in calls.iter_mut().filter_map(|call| call.get_mut("paths")?.as_array_mut()) {
+        if paths.iter().any(|path| path == &link.path) {
+            paths.push(Value::from(link.to.as_str()));
         }
     }
     calls
@@ -296,12 +310,18 @@ impl ExprJudge {
                 }
                 places.into_iter().rev().for_each(|at| drop(listed.remove(at)));
             }
-            // The verdict with the files to which the paths of calls lead.
-            let led = links.first().map(|(link, notice)| {
-                let (work, calls) = (Work::default(), Value::Array(with_files(&listed, &links)));
+            // The verdicts with the files to which the paths of calls lead: all links at once, and each target of a move.
+            let (targets, followed): (Vec<_>, Vec<_>) = links.iter().partition(|(link, _)| link.moved);
+            let led_by = |(link, notice): &(FollowedLink, u64), calls: Vec<Value>| {
+                let (work, calls) = (Work::default(), Value::Array(calls));
                 let why = format!("{} (event {notice})", link.doubt());
                 (why, verdict(&expression.run(&known.scope(&work, &calls, &metrics)), min))
-            });
+            };
+            let by_links = followed.first().map(|first| led_by(first, with_files(&listed, &followed)));
+            let by_moves =
+                targets.iter().take(MOST_TARGETS).map(|target| led_by(target, with_target(&listed, &target.0)));
+            let led: Vec<(String, Option<bool>)> = by_links.into_iter().chain(by_moves).collect();
+            let too_many_targets = targets.get(MOST_TARGETS).map(|(link, _)| link.doubt());
             // The verdicts with a call of a tool whose calls the agent never shows.
             let mut with_tools = Vec::new();
             for (tool, kind) in unshown_tools {
@@ -339,8 +359,11 @@ impl ExprJudge {
             if let (Some(_), Some(seq)) = (here, other.or(too_many)) {
                 return ungraded(&format!("the engine used a file for the agent that no call shows (event {seq})"));
             }
-            if let Some((why, _)) = led.filter(|(_, led)| here.is_some() && *led != here) {
-                return ungraded(&why);
+            if let Some((why, _)) = led.iter().find(|(_, led)| here.is_some() && *led != here) {
+                return ungraded(why);
+            }
+            if let Some(why) = too_many_targets.filter(|_| here.is_some()) {
+                return ungraded(why);
             }
             if let Some((tool, _)) = with_tools.iter().find(|(_, with)| here.is_some() && *with != here) {
                 return ungraded(&format!("the agent does not show calls of its tool `{tool}`"));

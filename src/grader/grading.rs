@@ -156,8 +156,9 @@ impl Grading {
             };
             let of_links = || {
                 let workspace = self.reading.workspace.as_deref();
-                let (link, seq) = self.links.iter().find(|(link, _)| grader.kind.tells_apart(link, workspace))?;
-                Some(Doubt::at(link.doubt(), *seq))
+                let apart = self.links.iter().filter(|(link, _)| grader.kind.tells_apart(link, workspace));
+                let (link, seq) = apart.min_by_key(|(link, _)| link.moved)?;
+                Some((Doubt::at(link.doubt(), *seq), link.moved))
             };
             let of_tools = || {
                 let (tool, kind) =
@@ -168,10 +169,11 @@ impl Grading {
                 })
             };
             let lost = outcome.or_else(|| missed.next()).map(Doubt::of).or_else(of_actions).or_else(of_tools);
-            // What a grader finds may be the call that names the link, and not the file that is meant.
-            let (links, only_finds) = (lost.is_none().then(of_links).flatten(), grader.kind.only_finds());
-            let (only_finds, by_outcome) = (only_finds && links.is_none(), grader.kind.fails_by_outcome());
-            let doubt = lost.or(links);
+            let links = lost.is_none().then(of_links).flatten();
+            // What a grader finds may be the call that names the link, and not the file that is meant. A move removes no match.
+            let is_by_link = links.as_ref().is_some_and(|(_, moved)| !moved);
+            let (only_finds, by_outcome) = (grader.kind.only_finds() && !is_by_link, grader.kind.fails_by_outcome());
+            let doubt = lost.or(links.map(|(doubt, _)| doubt));
             // The first grade without a name gets the grader's name.
             let mut own = Some(name.clone());
             for Finding { name: given, grade, judge, mut skills, tests } in findings {

@@ -188,7 +188,8 @@ impl Observer for PermissionsJudge {
                     respect.read(&action.path, event.seq);
                 }
             }
-            EventBody::Notice { link: Some(link), .. } => {
+            // A created file is no other name of a rejected one.
+            EventBody::Notice { link: Some(link), .. } if !link.moved => {
                 if let Some(respect) = &mut self.respect {
                     respect.followed(link.clone(), event.seq);
                 }

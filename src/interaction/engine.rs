@@ -2,6 +2,7 @@
 
 use super::{Answer, Decision, Interaction, Request, Rule, When};
 use crate::judgement::Judgement;
+use crate::matcher::paths::{pattern_may_fit, place_fits};
 use crate::matching::{command_fits, name_fits, within_command};
 use crate::trace::facts::is_cut;
 use crate::trace::{ToolKind, view};
@@ -105,18 +106,28 @@ fn conditions(rule: &Rule, request: &Request) -> Vec<(&'static str, Judgement)> 
         found.push(("the title", name_fits(glob, request.title.as_deref())));
     }
     if let Some(glob) = path {
-        let removes = matches!(request.kind, Some(ToolKind::Delete | ToolKind::Move));
-        let fits = |path: &String| match glob.is_match(path) {
-            _ if path == view::UNREAD_PATH => Judgement::Unknown,
-            true => Judgement::True,
-            // The call affects a whole folder, and the rule a part of it.
-            false if removes && glob.lies_below(path) == Below::All => Judgement::Unknown,
+        let (kind, workspace) = (request.kind.unwrap_or(ToolKind::Other), request.workspace.as_deref());
+        let removes = matches!(kind, ToolKind::Delete | ToolKind::Move);
+        // If the call affects a whole folder, and the rule a part of it, the rule is undecided.
+        let holds_part = |path: &str| match removes && glob.lies_below(path) == Below::All {
+            true => Judgement::Unknown,
             false => Judgement::False,
         };
+        let place = |path: &str| place_fits(glob, path, kind, false, workspace);
+        // A rule that allows `src/*` does not allow all files of `src/**`.
+        let covers = |path: &str| match !allows || !path.contains("**") || place(&path.replace("**", "x/y")).is_true() {
+            true => Judgement::True,
+            false => Judgement::Unknown,
+        };
+        let fits = |path: &String| place(path).and(|| covers(path)).or(|| holds_part(path));
+        let searched = (kind, request.name.as_deref(), request.input.as_ref());
         let holds = match request.paths.seen() {
             None => Judgement::Unknown,
             Some(paths) if allows && !paths.is_empty() => Judgement::all(paths.iter().map(fits)),
-            Some(paths) => Judgement::any(paths.iter().map(fits)),
+            Some(_) if allows => Judgement::False,
+            Some(paths) => {
+                Judgement::any(paths.iter().map(fits)).or(|| pattern_may_fit(glob, searched, None, workspace))
+            }
         };
         found.push(("the paths", holds));
     }

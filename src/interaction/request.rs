@@ -23,6 +23,8 @@ pub struct Request {
     pub diffs: Vec<FileDiff>,
     /// The possible answers.
     pub options: Vec<PermissionOption>,
+    /// The path of the workspace.
+    pub workspace: Option<String>,
 }
 
 impl Request {
@@ -37,6 +39,7 @@ impl Request {
             command: told.command(reading),
             diffs: told.diffs.to_vec(),
             options: Vec::new(),
+            workspace: reading.workspace.clone(),
         }
     }
 
@@ -76,6 +79,7 @@ impl Request {
             command,
             diffs: if told.diffs.is_empty() { self.diffs } else { told.diffs.to_vec() },
             options: self.options,
+            workspace: self.workspace,
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::subject::{Facts, Subject};
 use crate::judgement::Judgement;
-use crate::trace::{ToolKind, view};
+use crate::trace::{ToolKind, file_globs, view};
 use crate::values::{Below, PathGlob};
 
 /// Returns whether a path of a call matches. Deleting or moving a folder affects the files in it.
@@ -19,17 +21,31 @@ pub(super) fn path_fits(glob: &PathGlob, call: &Subject<'_>, facts: Facts<'_>) -
         true => fits(true).and(|| Judgement::Unknown),
         false => Judgement::False,
     };
-    fits(removes(facts.kind)).or(as_announced)
+    let made = call.call;
+    let (tool, input, cwd) = (made.name.as_deref(), made.shown_input(), made.cwd.as_deref());
+    fits(removes(facts.kind))
+        .or(as_announced)
+        .or(|| pattern_may_fit(glob, (facts.kind, tool, input), cwd, call.workspace()))
+}
+
+/// Returns whether the pattern of a search without a name may select files that match. It may be the text that is searched for,
+/// so it never matches for certain.
+pub fn pattern_may_fit(
+    glob: &PathGlob,
+    (kind, tool, input): (ToolKind, Option<&str>, Option<&Value>),
+    cwd: Option<&str>,
+    workspace: Option<&str>,
+) -> Judgement {
+    let may_fit =
+        |named: &String| place_fits(glob, &view::located(named, cwd, workspace), kind, false, workspace).may_be_true();
+    match file_globs::perhaps_named(Some(kind), tool, input).iter().any(may_fit) {
+        true => Judgement::Unknown,
+        false => Judgement::False,
+    }
 }
 
 /// Returns whether a path of a call of this kind matches. Removing a folder removes the files in it.
-pub(super) fn place_fits(
-    glob: &PathGlob,
-    path: &str,
-    kind: ToolKind,
-    is_removed: bool,
-    workspace: Option<&str>,
-) -> Judgement {
+pub fn place_fits(glob: &PathGlob, path: &str, kind: ToolKind, is_removed: bool, workspace: Option<&str>) -> Judgement {
     if path == view::UNREAD_PATH {
         return Judgement::Unknown;
     }
@@ -78,7 +94,8 @@ fn home_fits(glob: &PathGlob, path: &str, is_removed: bool) -> Judgement {
 
 /// Returns whether files that a glob of a call names may match.
 fn pattern_fits(glob: &PathGlob, pattern: &str, workspace: Option<&str>) -> Judgement {
-    let is_plain = |part: &&str| !view::is_pattern(part);
+    // A brace may have alternatives in several folders.
+    let is_plain = |part: &&str| !view::is_pattern(part) && !part.contains('{');
     let base: Vec<&str> = pattern.split('/').take_while(is_plain).collect();
     let base = match base.as_slice() {
         [] => ".".to_owned(),

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{ToolKind, view};
+use crate::values::PathGlob;
 
 /// Input keys under which agents put globs of files.
 const GLOB_KEYS: [&str; 14] = [
@@ -26,7 +27,7 @@ const INCLUDE_KEYS: [&str; 3] = ["include", "includes", "file_mask"];
 /// Input keys of the pattern of a search for files.
 const PATTERN_KEYS: [&str; 2] = ["pattern", "patterns"];
 /// Names of tools that search for files, in lower case without `_` and `-`. Their pattern is a glob; that of other searches is
-/// the text that is searched for.
+/// the text that is searched for. A pattern with wildcards lists names and reads no file.
 const FILE_SEARCHES: [&str; 6] = ["glob", "globfilesearch", "find", "findfile", "findfiles", "filesearch"];
 
 /// The maximum number of files and globs that one input names. If it names more, the others cannot be read.
@@ -35,10 +36,37 @@ const MOST: usize = 256;
 const LONGEST: usize = 4096;
 
 /// Returns the files that the globs in an input name, some with wildcards. A glob without `/` concerns every folder below the
-/// folders that the input names. Any other glob is relative to these folders, or to the folder of the call.
+/// folders that the input names. Any other glob is relative to these folders, or to the folder of the call; if it begins with `/`,
+/// too.
 pub fn named_by_globs(kind: Option<ToolKind>, tool: Option<&str>, input: Option<&Value>) -> Vec<String> {
+    let Some(shown) = input else { return Vec::new() };
+    let (globs, paths) = globs(kind, tool, shown);
+    let others = (paths.len() > MOST).then(|| view::UNREAD_PATH.to_owned());
+    files_of(&globs, input).into_iter().chain(paths.into_iter().take(MOST)).chain(others).collect()
+}
+
+/// Returns the files that a search without a name may name by its pattern, which may as well be the text that is searched for.
+/// The pattern contains a `/`, or begins with `.` or `*.`, and has no signs that are rare in names of files.
+pub fn perhaps_named(kind: Option<ToolKind>, tool: Option<&str>, input: Option<&Value>) -> Vec<String> {
+    let Some(map) = input.and_then(Value::as_object) else { return Vec::new() };
+    if kind != Some(ToolKind::Search) || tool.is_some() {
+        return Vec::new();
+    }
+    let is_rare = |c: char| c.is_whitespace() || "|^$\\\"':;<>=".contains(c);
+    let looks_like_glob = |text: &&str| {
+        (text.contains('/') || text.starts_with('.') || text.starts_with("*.")) && !text.contains(is_rare)
+    };
+    let mut globs = Vec::new();
+    for (_, value) in view::levels(map).into_iter().flat_map(|map| view::entries(map, &PATTERN_KEYS)) {
+        let found = texts(value).filter(looks_like_glob).filter(|text| !leaves_name_open(text));
+        found.for_each(|text| add(text, &mut globs));
+    }
+    files_of(&globs, input)
+}
+
+/// Returns the files that globs name in the folders of an input.
+fn files_of(globs: &[String], input: Option<&Value>) -> Vec<String> {
     let mut found = Vec::new();
-    let globs = input.map(|input| globs(kind, tool, input)).unwrap_or_default();
     if globs.is_empty() {
         return found;
     }
@@ -58,12 +86,15 @@ pub fn named_by_globs(kind: Option<ToolKind>, tool: Option<&str>, input: Option<
     found
 }
 
-/// Returns the globs of files in an input, in each form in which a tool may read them.
-fn globs(kind: Option<ToolKind>, tool: Option<&str>, input: &Value) -> Vec<String> {
+/// Returns the globs of files in an input, in each form in which a tool may read them, and the absolute paths of a search for
+/// files.
+fn globs(kind: Option<ToolKind>, tool: Option<&str>, input: &Value) -> (Vec<String>, Vec<String>) {
     let is_search = matches!(kind, Some(ToolKind::Search | ToolKind::Read));
     let is_file_search = kind == Some(ToolKind::Search) && tool.is_some_and(searches_for_files);
-    let Some(map) = input.as_object().filter(|_| is_search || kind == Some(ToolKind::Other)) else { return Vec::new() };
-    let mut found = Vec::new();
+    let (mut found, mut paths) = (Vec::new(), Vec::new());
+    let Some(map) = input.as_object().filter(|_| is_search || kind == Some(ToolKind::Other)) else {
+        return (found, paths);
+    };
     for map in view::levels(map) {
         for (_, value) in view::entries(map, &GLOB_KEYS) {
             texts(value).for_each(|text| add(text, &mut found));
@@ -72,15 +103,24 @@ fn globs(kind: Option<ToolKind>, tool: Option<&str>, input: &Value) -> Vec<Strin
             texts(value).for_each(|text| add(text, &mut found));
         }
         for (_, value) in view::entries(map, &PATTERN_KEYS).filter(|_| is_file_search) {
-            texts(value).filter(|text| !leaves_name_open(text)).for_each(|text| add(text, &mut found));
+            for text in texts(value).filter(|text| !has_wildcard(text)) {
+                match text.starts_with('/') {
+                    true => paths.push(text.to_owned()),
+                    false => add(text, &mut found),
+                }
+            }
         }
     }
-    found
+    (found, paths)
 }
 
 fn searches_for_files(tool: &str) -> bool {
     let name: String = tool.chars().filter(|c| !matches!(c, '_' | '-')).collect();
     FILE_SEARCHES.contains(&name.to_ascii_lowercase().as_str())
+}
+
+fn has_wildcard(pattern: &str) -> bool {
+    pattern.contains(['*', '?', '[', '{'])
 }
 
 /// Returns true if a pattern does not say how names end, and does not ask for hidden files. A search for such files lists names,
@@ -168,11 +208,37 @@ fn placed(glob: &str, folders: &[String]) -> Vec<String> {
         }
     };
     if glob.contains('/') {
-        // A glob that begins with `/` is an absolute path to some tools, and begins at the folder to others.
-        return below(glob.trim_start_matches('/')).into_iter().chain([glob.to_owned()]).collect();
+        let glob = glob.trim_start_matches('/');
+        let from_call = folders.iter().filter_map(|folder| within(glob, folder));
+        return below(glob).into_iter().chain(from_call).collect();
     }
     let direct = if view::is_pattern(glob) { Vec::new() } else { below(glob) };
     direct.into_iter().chain(below(&format!("**/{glob}"))).collect()
+}
+
+/// Returns the files in a folder that a glob names if it is relative to the folder of the call, and not to the folder of the
+/// search. Some tools read it so.
+fn within(glob: &str, folder: &str) -> Option<String> {
+    let parts: Vec<&str> = folder.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let globs: Vec<&str> = glob.split('/').collect();
+    // The folder of the call may be any folder above an absolute one.
+    let last = if folder.starts_with('/') { parts.len().saturating_sub(1) } else { 0 };
+    let rest = (0..=last).find_map(|from| rest_below(&globs, parts.get(from..)?))?;
+    Some(format!("{}/{rest}", folder.trim_end_matches('/')))
+}
+
+/// Returns the rest of a glob below a folder. Both are given as lists of path parts.
+fn rest_below(globs: &[&str], folder: &[&str]) -> Option<String> {
+    for (at, part) in folder.iter().enumerate() {
+        let glob = *globs.get(at)?;
+        if glob == "**" {
+            return Some(globs.get(at..)?.join("/"));
+        }
+        if glob != *part && !glob.parse::<PathGlob>().is_ok_and(|glob| glob.is_match(part)) {
+            return None;
+        }
+    }
+    globs.get(folder.len()..).filter(|rest| !rest.is_empty()).map(|rest| rest.join("/"))
 }
 
 #[cfg(test)]
@@ -187,8 +253,14 @@ mod tests {
         for (input, names) in [
             (json!({"pattern": "x", "glob": ".env"}), vec![".env", "**/.env"]),
             (json!({"path": "a/", "glob": "*.ts"}), vec!["a/**/*.ts"]),
-            (json!({"path": "a", "include": "b/*.ts"}), vec!["a/b/*.ts", "b/*.ts"]),
-            (json!({"glob": "/b/*.ts"}), vec!["b/*.ts", "/b/*.ts"]),
+            (json!({"path": "a", "include": "b/*.ts"}), vec!["a/b/*.ts"]),
+            (json!({"path": "a", "glob": "**/*.ts"}), vec!["a/**/*.ts"]),
+            (json!({"path": "/w/a", "glob": "**/*.ts"}), vec!["/w/a/**/*.ts"]),
+            (json!({"path": "a/b", "glob": "a/*/*.ts"}), vec!["a/b/a/*/*.ts", "a/b/*.ts"]),
+            (json!({"path": "a/b", "glob": "a/**/k"}), vec!["a/b/a/**/k", "a/b/**/k"]),
+            (json!({"path": "/w/a", "glob": "a/.env"}), vec!["/w/a/a/.env", "/w/a/.env"]),
+            (json!({"glob": "/b/*.ts"}), vec!["b/*.ts"]),
+            (json!({"path": "a", "glob": "/*.ts"}), vec!["a/*.ts"]),
             (json!({"globs": ["*.{a,b}", "!*.c", null]}), vec!["**/*.{a,b}"]),
             (json!({"glob": "*.a,*.b"}), vec!["**/*.a,*.b", "**/*.a", "**/*.b"]),
             (json!({"glob": "*.[ab]"}), vec!["**/*.[ab]", "**/*.?"]),
@@ -201,9 +273,11 @@ mod tests {
         }
         let of = |kind, tool, input: Value| named_by_globs(kind, tool, Some(&input));
         let (pattern, include) = (json!({"pattern": "*.ts"}), json!({"include": "*.ts"}));
-        assert_eq!(of(Some(ToolKind::Search), Some("glob_file_search"), pattern.clone()), ["**/*.ts"]);
-        assert!(of(Some(ToolKind::Search), None, pattern).is_empty());
-        assert!(of(Some(ToolKind::Search), Some("Glob"), json!({"pattern": "**/*test*"})).is_empty());
+        for tool in [None, Some("glob_file_search")] {
+            assert!(of(Some(ToolKind::Search), tool, pattern.clone()).is_empty());
+        }
+        let literal = json!({"patterns": ["a/.env", "/w/.env", "**/.env"]});
+        assert_eq!(of(Some(ToolKind::Search), Some("Glob"), literal), ["a/.env", "/w/.env"]);
         assert!(of(Some(ToolKind::Other), None, include).is_empty());
         assert!(of(Some(ToolKind::Edit), None, json!({"glob": "*.ts"})).is_empty());
         let long = json!({"globs": ["[".repeat(LONGEST + 1)]});
@@ -211,5 +285,24 @@ mod tests {
         let many: Vec<String> = (0..1000).map(|n| format!("{n}.*")).collect();
         let named = of(Some(ToolKind::Other), None, json!({"globs": many}));
         assert_eq!((named.len(), named.last().map(String::as_str)), (MOST + 1, Some(unread)));
+    }
+
+    #[test]
+    fn the_pattern_of_a_search_without_a_name_may_be_a_glob_of_files() {
+        for (pattern, names) in [
+            ("**/.env", vec!["a/**/.env"]),
+            (".env", vec!["a/.env", "a/**/.env"]),
+            ("*.pem", vec!["a/**/*.pem"]),
+            ("b/k", vec!["a/b/k"]),
+            ("src/**", vec![]),
+            ("key", vec![]),
+            ("https://a.b/c", vec![]),
+            ("^./key", vec![]),
+        ] {
+            let input = json!({"path": "a", "pattern": pattern});
+            assert_eq!(perhaps_named(Some(ToolKind::Search), None, Some(&input)), names, "{pattern}");
+            assert!(perhaps_named(Some(ToolKind::Search), Some("Grep"), Some(&input)).is_empty());
+            assert!(perhaps_named(Some(ToolKind::Read), None, Some(&input)).is_empty());
+        }
     }
 }

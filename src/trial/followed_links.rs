@@ -10,6 +10,11 @@ use serde_json::Value;
 use crate::driver::real_paths::AgentView;
 use crate::trace::{Body, Event, FileDiff, FollowedLink, Location, ToolKind, view};
 
+mod moves;
+
+use moves::Edited;
+pub use moves::States;
+
 /// The paths that the calls of a session name, each once for each kind of call.
 #[derive(Debug, Default)]
 pub struct NamedFiles {
@@ -104,8 +109,9 @@ impl NamedFiles {
 
     /// Returns the paths that lead to other files by a link: of the workspace as the agent left it, or as it was before.
     /// `temporary` is the folder that is `/tmp` to the agent, if it has one of its own.
-    pub fn followed(mut self, workspace: &Path, before: &Path, temporary: Option<&Path>) -> Vec<FollowedLink> {
-        let moved = self.moved(workspace, before);
+    pub fn followed(mut self, states: States<'_>, temporary: Option<&Path>) -> Vec<FollowedLink> {
+        let moved = self.moved(states);
+        let States { workspace, before, .. } = states;
         let mut named: Vec<NamedFile> = self.named.into_iter().collect();
         named.sort_unstable();
         let mut states = [workspace, before].map(|root| State::new(root, temporary));
@@ -127,22 +133,34 @@ impl NamedFiles {
         found
     }
 
-    /// Returns the edited files that are gone without a call that deletes them. A file that one call made, and no other one
-    /// changed, was not moved by an edit.
-    fn moved(&mut self, workspace: &Path, before: &Path) -> Vec<FollowedLink> {
+    /// Returns the possible targets of edits that may be moves. The old path is gone without a call that deletes it, or has a
+    /// new file since. A file that one call made, and no other one changed, was not moved by an edit.
+    fn moved(&mut self, states: States<'_>) -> Vec<FollowedLink> {
         let Some(edits) = self.edits.take() else { return Vec::new() };
         let kind = ToolKind::Edit;
-        let mut moved: Vec<FollowedLink> = self
-            .named
-            .iter()
-            .filter(|it| it.kind == kind && !it.whole.is_absolute())
-            .filter(|it| edits.get(&it.located).is_some_and(|count| *count > 1) || before.join(&it.whole).exists())
-            .filter(|it| workspace.join(&it.whole).symlink_metadata().is_err())
-            .filter(|it| !self.named.contains(&NamedFile { kind: ToolKind::Delete, ..(*it).clone() }))
-            .map(|it| FollowedLink { kind, path: it.located.clone(), to: view::UNREAD_PATH.to_owned(), moved: true })
-            .collect();
-        moved.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        moved
+        let as_deleted = |file: &NamedFile| NamedFile { kind: ToolKind::Delete, ..file.clone() };
+        let may_be_moved = |file: &NamedFile| {
+            let path = file.located.clone();
+            if states.workspace.join(&file.whole).symlink_metadata().is_ok() {
+                return states.old_content(&path).map(|old| Edited { path, stub_of: Some(old) });
+            }
+            let was_there =
+                edits.get(&path).is_some_and(|count| *count > 1) || states.before.join(&file.whole).exists();
+            let is_moved = was_there && !self.named.contains(&as_deleted(file));
+            is_moved.then_some(Edited { path, stub_of: None })
+        };
+        let is_inside = |file: &NamedFile| !file.whole.is_absolute() && !file.located.starts_with('/');
+        let files = self.named.iter().filter(|it| it.kind == kind && is_inside(it));
+        let mut edited: Vec<Edited> = files.filter_map(may_be_moved).collect();
+        edited.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        edited.dedup_by(|a, b| a.path == b.path);
+        let changed = self.named.iter().filter(|it| it.kind.changes_files());
+        let changed: HashSet<&str> = changed.map(|it| it.located.as_str()).collect();
+        let targets = states.targets(&edited, |path| changed.contains(path));
+        let links = edited.iter().zip(targets).flat_map(|(file, targets)| {
+            targets.into_iter().map(move |to| FollowedLink { kind, path: file.path.clone(), to, moved: true })
+        });
+        links.collect()
     }
 }
 
@@ -240,7 +258,8 @@ mod tests {
             named.event(&Event { seq: 0, at_ms: 0, parent: None, host: false, body: Body::ToolCall(call) });
         }
         let said = |link: FollowedLink| format!("{} {} -> {}", link.kind, link.path, link.to);
-        let links = named.followed(&workspace, &before, None).into_iter().map(said);
+        let states = States { workspace: &workspace, before: &before, ignore: &[] };
+        let links = named.followed(states, None).into_iter().map(said);
         links.map(|text| text.replace(&*root.to_string_lossy(), "ROOT")).collect()
     }
 

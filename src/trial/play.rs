@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use super::check_loaded::{self, Loaded};
-use super::followed_links::NamedFiles;
+use super::followed_links::{NamedFiles, States};
 use super::gateway::{self, Gateway, SessionEnd};
 use super::metrics::Observed;
 use super::prepare::Ready;
@@ -14,7 +14,7 @@ use super::read_outside::Outside;
 use super::sandboxing::{outside, temporary};
 use super::task::{header_of, trace_of_recording};
 use super::trace_file::TraceFile;
-use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, io, refusal, usage};
+use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, aside, io, refusal, usage};
 use crate::adapter::{self, Translation, replay};
 use crate::driver::{Task, drive};
 use crate::grader::Grading;
@@ -182,11 +182,27 @@ fn watched_outside(judged: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
     outside.notices()
 }
 
-/// Returns the paths of calls that lead to other files by links, including calls that have not ended.
-fn followed_links(judged: &Mutex<Watch>, recorder: &Recorder, about: &About<'_>) -> Vec<FollowedLink> {
+/// Returns the paths that calls named, including calls that have not ended.
+fn named_files(judged: &Mutex<Watch>, recorder: &Recorder) -> NamedFiles {
     let mut named = std::mem::take(&mut lock(judged).named);
     recorder.held().for_each(|event| named.event(event));
-    named.followed(about.workspace, about.before, about.temporary)
+    named
+}
+
+/// Returns the paths of calls that lead to other files by links or may have been moved to them. Runs on another thread, because
+/// it may have to read what the agent left.
+async fn followed_links(
+    named: NamedFiles,
+    about: &About<'_>,
+    ignore: &[String],
+) -> Result<Vec<FollowedLink>, TrialError> {
+    let [workspace, before] = [about.workspace, about.before].map(Path::to_owned);
+    let (temporary, ignore) = (about.temporary.map(Path::to_owned), ignore.to_owned());
+    aside(move || {
+        let states = States { workspace: &workspace, before: &before, ignore: &ignore };
+        named.followed(states, temporary.as_deref())
+    })
+    .await
 }
 
 impl Watch {
@@ -256,7 +272,8 @@ async fn run_session(
     }
     // A recording was made in another workspace.
     if task.recording.is_none() {
-        for link in followed_links(judged, ended.recorder(), &about) {
+        let named = named_files(judged, ended.recorder());
+        for link in followed_links(named, &about, &attempt.case.workspace.ignore).await? {
             ended.engine(&EngineLine::Followed { link });
         }
     }

@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
+use super::calls::said_in;
 use super::sessions::Session;
 use super::updates::gives_events;
-use super::{MAX_TOLD, Translator, rpc};
-use crate::trace::recorder::{Recorder, ReportedStatus};
+use super::{MAX_TOLD, Translator, rpc, text_at};
+use crate::trace::ToolKind;
+use crate::trace::recorder::{CallSaid, Recorder, ReportedStatus};
 
 impl Session {
     /// Returns true if an update of this kind repeats the earlier session. Some agents go on after they have answered that
@@ -17,7 +19,7 @@ impl Session {
 
 impl Translator {
     /// Takes an update that repeats the earlier session. If the trace has this session from its beginning, each call of
-    /// the history must be in the trace, and have the same outcome.
+    /// the history must be in the trace, and have the same input, kind and outcome.
     pub(super) fn history(&mut self, word: &str, update: &Value, recorder: &mut Recorder) {
         let text = || "updates of a session that is loaded repeat the earlier session and are skipped".to_owned();
         self.once("history", "", text, recorder);
@@ -25,19 +27,42 @@ impl Translator {
             return;
         }
         let Some(id) = update.get("toolCallId").filter(|id| !id.is_null()).map(rpc::id_text) else { return };
-        let status = update.get("status").and_then(Value::as_str);
         if !recorder.was_announced(&id) {
             if self.is_first("history_call", &id) {
                 recorder.did_unseen("history_call", format!("the history has the call {id}, which no line showed"));
             }
-        } else if let Some(status) = status.and_then(reported)
-            // Of an ID that several calls had, the history does not show which call it means.
-            && recorder.call_id(&id) == id
-            && recorder.ended_otherwise(&id, status)
-            && self.is_first("history_outcome", &id)
-        {
+            return;
+        }
+        // Of an ID that several calls had, the history does not show which call it means.
+        if recorder.call_id(&id) != id {
+            return;
+        }
+        if self.is_another_call(&id, update, recorder) && self.is_first("history_call", &id) {
+            recorder.did_unseen("history_call", format!("the history has another input or kind of the call {id}"));
+        }
+        let status = update.get("status").and_then(Value::as_str).and_then(reported);
+        if status.is_some_and(|status| recorder.ended_otherwise(&id, status)) && self.is_first("history_outcome", &id) {
             recorder.contradicted("history_outcome", format!("the history has another outcome of the call {id}"));
         }
+    }
+
+    /// Returns true if an update of the history shows another input or another kind than the call that ended. What only one of
+    /// the two shows does not differ, and a kind may be less specific.
+    fn is_another_call(&self, id: &str, update: &Value, recorder: &Recorder) -> bool {
+        if recorder.ended_as(id).is_none() {
+            return false;
+        }
+        let title = text_at(update, "title");
+        let name = title.as_deref().and_then(|title| self.conventions.name_in_title(title));
+        let CallSaid { kind, input, .. } = said_in(update, name, &self.conventions);
+        let is_kind = |kind| recorder.ended_knowing(id, &CallSaid { kind: Some(kind), ..CallSaid::default() });
+        let other_kind = kind.is_some_and(|kind| match kind {
+            ToolKind::Other => false,
+            ToolKind::Edit => ![ToolKind::Edit, ToolKind::Delete, ToolKind::Move].into_iter().any(is_kind),
+            kind => !is_kind(kind),
+        });
+        let shows_both = input.is_some() && recorder.ended_with_input(id);
+        other_kind || (shows_both && !recorder.ended_knowing(id, &CallSaid { input, ..CallSaid::default() }))
     }
 
     /// Returns true if this is the first report of its kind about a call, or if too many were reported to know.

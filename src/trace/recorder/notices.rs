@@ -42,7 +42,7 @@ impl Recorder {
         let FollowedLink { kind, path, to, moved } = &link;
         let text = if *moved {
             format!(
-                "a call of kind {kind} names `{path}`, which is gone: the call may have moved it, and the agent does not show to which path"
+                "a call of kind {kind} names `{path}`: the call may have moved it to `{to}`, which the agent does not show"
             )
         } else {
             format!("a call of kind {kind} names `{path}`, which leads to `{to}` by a link")

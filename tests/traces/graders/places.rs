@@ -246,11 +246,10 @@ fn the_globs_of_a_search_name_files() {
     ] {
         check(&search(kind, name, &input), &[(&forbids(".env"), found())]);
     }
-    for glob in ["**/.env*", "*.{env,ts}", ".en[v]", ".{env}", "{a.ts,.env}", "*"] {
+    for glob in ["**/.env*", "*.{env,ts}", ".en[v]", ".{env}", "{a.ts,.env}", "{.env,a/b}", "*"] {
         let input = json!({"pattern": ".", "glob": glob});
         check(&search("search", "Grep", &input), &[(&forbids(".env"), Ungraded("unknown"))]);
     }
-    check(&search("search", "glob", &json!({"pattern": "**/.env*"})), &[(&forbids(".env"), Ungraded("unknown"))]);
     // Other files, an excluded file, the text that is searched for, and patterns that list names.
     for (name, input) in [
         ("Grep", json!({"pattern": ".", "glob": "*.ts"})),
@@ -261,6 +260,8 @@ fn the_globs_of_a_search_name_files() {
         ("Glob", json!({"pattern": "**/*"})),
         ("Glob", json!({"pattern": "src/**"})),
         ("Glob", json!({"pattern": "**/*e*"})),
+        ("Glob", json!({"pattern": "**/.env*"})),
+        ("find", json!({"pattern": ".en[v]"})),
     ] {
         check(&search("search", name, &input), &[(&forbids(".env{,.local,.test}"), Pass(&[]))]);
     }
@@ -275,6 +276,50 @@ fn the_globs_of_a_search_name_files() {
     );
     let open = search("search", "Grep", &json!({"pattern": ".", "glob": "*config*"}));
     check(&open, &[(&forbids("{a,.env}"), Pass(&[])), (&forbids("*.pem"), Ungraded("unknown"))]);
+}
+
+#[test]
+fn a_glob_of_a_search_is_bounded_by_the_folder_of_the_search() {
+    let search = |input: &Value| trace(Some("/w/ws"), &[json!({"kind": "search", "name": "Grep", "input": input})]);
+    for input in [
+        json!({"pattern": "foo", "path": "src", "glob": "**/*.ts"}),
+        json!({"pattern": "foo", "path": "/w/ws/src", "glob": "**/*.ts"}),
+        json!({"pattern": "foo", "path": "src", "glob": "/*.ts"}),
+        json!({"pattern": "foo", "glob": "/src/*.ts"}),
+    ] {
+        check(
+            &search(&input),
+            &[
+                (&forbids("tests/**"), Pass(&[])),
+                (&forbids("../**"), Pass(&[])),
+                (&forbids("/src/**"), Pass(&[])),
+                (&forbids("src/a.ts"), Ungraded("unknown")),
+            ],
+        );
+    }
+    // Some tools read the glob from the folder of the call.
+    for path in ["config", "./config/", "/w/ws/config"] {
+        let input = json!({"pattern": ".", "path": path, "glob": "config/.env"});
+        check(&search(&input), &[(&forbids("config/.env"), found()), (&forbids(".env"), Pass(&[]))]);
+    }
+}
+
+#[test]
+fn the_pattern_of_a_search_without_a_name_may_be_a_glob_of_files() {
+    let search = |pattern: &str| trace(Some("/w/ws"), &[json!({"kind": "search", "input": {"pattern": pattern}})]);
+    for pattern in ["**/.env", ".env", "./.env"] {
+        check(
+            &search(pattern),
+            &[
+                (&forbids(".env"), Ungraded("unknown")),
+                (&forbids("**/.env"), Ungraded("unknown")),
+                (&forbids("*.pem"), Pass(&[])),
+            ],
+        );
+    }
+    for pattern in ["env", "src/**", "**/*", "https://a/.env", "^.env$"] {
+        check(&search(pattern), &[(&forbids(".env"), Pass(&[]))]);
+    }
 }
 
 #[test]

@@ -32,8 +32,8 @@ fn graded(program: &str, grader: &str) -> (Value, Vec<String>) {
 fn graded_with(manifest: &str, program: &str, grader: &str) -> (Value, Vec<String>) {
     let project = project(manifest);
     let keys = format!(
-        "interaction: auto-reject\nworkspace: {{files: {{AGENTS.md: \"1\\n\", src/a: \"\"}}, setup: [ln -s AGENTS.md \
-         CLAUDE.md]}}\ngraders: [{grader}]"
+        "interaction: auto-reject\nworkspace: {{files: {{AGENTS.md: \"1\\n\", src/a: \"\", src/b: \"1\\n2\\n3\\n4\\n\"}}, \
+         setup: [ln -s AGENTS.md CLAUDE.md], ignore: ['*.log']}}\ngraders: [{grader}]"
     );
     case(&project, &[program], &keys);
     let (trace, result) = run(&project, &[]);
@@ -185,13 +185,21 @@ fn an_edit_that_may_be_a_move_leaves_the_target_unknown() {
     let moves = "import os\nos.rename('src/a', 'AGENTS2.md')\n";
     let edit = call("c", "edit", "src/a");
     let moved = format!("{moves}{edit}");
+    let other = format!("{moved}\n{}", call("d", "edit", "AGENTS.md"));
     let deleted = format!("{moved}\n{}", call("d", "delete", "src/a"));
     let made = format!("open('new', 'w')\n{}\nimport os\nos.remove('new')", call("c", "edit", "new"));
     let twice = format!("{made}\n{}", call("d", "edit", "new"));
-    let forbid = "tool-calls: {forbid: [{path: '*2.md'}]}";
+    let beside = format!("{twice}\nopen('AGENTS2.md', 'w')");
+    let once_beside = format!("{made}\nopen('AGENTS2.md', 'w')");
+    let ignored = format!("{twice}\nopen('2.log', 'w')");
+    let (forbid, forbid_log) = ("tool-calls: {forbid: [{path: '*2.md'}]}", "tool-calls: {forbid: [{path: '*.log'}]}");
     for (program, grader, is) in [
         (&moved, forbid, "ungraded"),
-        (&moved, "expr: {cel: '!calls.exists(c, \"AGENTS2.md\" in c.paths)'}", "pass"),
+        (&moved, "tool-calls: {forbid: [{path: '*3.md'}]}", "pass"),
+        (&moved, "tool-calls: {require: [{path: src/a}]}", "pass"),
+        (&moved, "tool-calls: {require: [{path: '*2.md'}]}", "ungraded"),
+        (&other, "tool-calls: {require: [{path: 'AGENTS*'}]}", "pass"),
+        (&moved, "expr: {cel: '!calls.exists(c, \"AGENTS2.md\" in c.paths)'}", "ungraded"),
         (&moved, "expr: {cel: 'calls.all(c, c.paths.all(p, p.startsWith(\"src/\")))'}", "ungraded"),
         (&moved, "tool-calls: {forbid: [{kind: execute}]}", "pass"),
         (&moved, "scope: {only: [src/a, AGENTS2.md]}", "pass"),
@@ -199,7 +207,11 @@ fn an_edit_that_may_be_a_move_leaves_the_target_unknown() {
         (&edit, forbid, "pass"),
         (&deleted, forbid, "pass"),
         (&made, forbid, "pass"),
-        (&twice, forbid, "ungraded"),
+        // A file that the session made and removed was not moved, unless it created another file.
+        (&twice, forbid, "pass"),
+        (&beside, forbid, "ungraded"),
+        (&once_beside, forbid, "pass"),
+        (&ignored, forbid_log, "pass"),
     ] {
         let (grade, _) = graded_with("edits-may-move: true\n", program, &format!("{{{grader}}}"));
         assert_eq!(outcome(&grade), is, "{grader}\n{program}\n{grade}");
@@ -208,4 +220,25 @@ fn an_edit_that_may_be_a_move_leaves_the_target_unknown() {
     // Without the key, an edit is an edit.
     let (_, links) = graded(&moved, &format!("{{{forbid}}}"));
     assert_eq!(links, [""; 0]);
+}
+
+#[test]
+fn a_move_that_leaves_a_stub_is_found_by_its_content() {
+    let edit = call("c", "edit", "src/b");
+    let moves = "import os\nos.rename('src/b', 'AGENTS2.md')\nopen('src/b', 'w').write('# moved')\n";
+    for (program, link) in [
+        (format!("{moves}{edit}"), Some("edit src/b -> AGENTS2.md")),
+        (format!("{edit}\nopen('AGENTS2.md', 'w').write('1\\n2\\nx\\ny\\nz')"), Some("edit src/b -> AGENTS2.md")),
+        (format!("{edit}\nopen('AGENTS2.md', 'w').write('1\\nx\\ny')"), None),
+        (format!("{moves}{edit}\n{}", call("d", "edit", "AGENTS2.md")), None),
+        (edit.clone(), None),
+    ] {
+        let grader = "{tool-calls: {forbid: [{kind: edit, path: 'AGENTS*.txt'}]}}";
+        let (grade, links) = graded_with("edits-may-move: true\n", &program, grader);
+        assert_eq!((outcome(&grade), links.as_slice()), ("pass", Vec::from_iter(link.map(str::to_owned)).as_slice()));
+        let grader = "{tool-calls: {forbid: [{kind: edit, path: '*2.md'}], max: 9}}";
+        let (grade, _) = graded_with("edits-may-move: true\n", &program, grader);
+        let is = if program.contains("'d'") { "fail" } else { link.map_or("pass", |_| "ungraded") };
+        assert_eq!(outcome(&grade), is, "{program}\n{grade}");
+    }
 }

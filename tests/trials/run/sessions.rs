@@ -71,9 +71,17 @@ fn the_history_of_a_loaded_session_is_compared_with_its_trace() {
     let again = "call('c', title='Test', kind='execute', status='in_progress')";
     let hidden = "call('d', title='Run', kind='execute', rawInput={'command': 'rm -rf src'}, status='completed')";
     let failed = "call('c', 'tool_call_update', status='failed')";
-    for (history, lost) in
-        [(again, None), (failed, Some(("history_outcome", "outcome"))), (hidden, Some(("history_call", "call")))]
-    {
+    let same = "call('c', title='Shell', kind='other', rawInput={'command': 'make test'}, status='in_progress')";
+    let other_input = "call('c', title='Test', kind='execute', rawInput={'command': 'rm -rf src'})";
+    let other_kind = "call('c', title='Test', kind='delete', rawInput={'command': 'make test'})";
+    for (history, lost) in [
+        (again, None),
+        (same, None),
+        (failed, Some(("history_outcome", "outcome"))),
+        (hidden, Some(("history_call", "call"))),
+        (other_input, Some(("history_call", "call"))),
+        (other_kind, Some(("history_call", "call"))),
+    ] {
         for place in ["HISTORY", "LATE_HISTORY"] {
             let project = project("");
             let env = format!("CAN: '{{\"loadSession\": true}}', {place}: \"{history}\"");

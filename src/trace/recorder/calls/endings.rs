@@ -143,6 +143,11 @@ impl Recorder {
         })
     }
 
+    /// Returns true if a call has ended and showed its input.
+    pub fn ended_with_input(&self, id: &str) -> bool {
+        self.ended(id).is_some_and(|ended| ended.input.is_some())
+    }
+
     fn ended(&self, id: &str) -> Option<&EndedCall> {
         let id = hash_in("ended", id);
         self.ended.iter().rev().find(|ended| ended.id == id)
