@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::adapter::claude_stream::background::CUT;
 use crate::big_numbers;
 use crate::harness::{Adapter, ExitCode, ExitMeaning, Manifest, Plugin, Server};
 use crate::models;
@@ -379,6 +380,7 @@ impl Translation {
                 }
             }
             EngineLine::Notice { code, text } if code == MALFORMED_LINE => self.recorder.lost(code, text.clone()),
+            EngineLine::Notice { code, text } if code == CUT => self.recorder.did_unseen(code, text.clone()),
             EngineLine::Notice { code, text } => self.recorder.notice(code, text.clone()),
             EngineLine::Followed { link } => self.recorder.followed(link.clone()),
             EngineLine::Escaped { processes } => self

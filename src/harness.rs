@@ -113,8 +113,8 @@ pub struct Manifest {
     /// is ungraded, unless the calls that are shown decide it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unshown_tools: BTreeMap<String, ToolKind>,
-    /// True if the agent reports a move of a file as an edit of the old path. An edited file that is gone at the end may then be
-    /// at any path, unless a call deletes it.
+    /// True if the agent reports a move of a file as an edit of the old path. An edited file that is gone at the end, and
+    /// that no call deletes, may then be at the path of any file that the session created and no call changes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edits_may_move: bool,
     /// The form of the titles of `execute` calls that are announced without an input, if such a title is the command

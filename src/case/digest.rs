@@ -265,8 +265,8 @@ impl PartHasher {
         for (reference, value) in &content.refs {
             self.add(&format!("{name}/{reference}"), value.as_bytes());
         }
-        for object in &content.objects {
-            self.add("object", object.as_bytes());
+        for entry in &content.entries {
+            self.add("entry", entry.as_bytes());
         }
         for file in &content.files {
             self.tree(&format!("{name}/{}", file.display()), &git.join(file))?;

@@ -261,6 +261,8 @@ struct Prepared {
     interaction: Option<Interaction>,
     redo: HashSet<TrialId>,
     arms: Vec<Arm>,
+    /// The changes that resuming makes in the run before its trials begin.
+    changes: resume::Changes,
 }
 
 fn prices(path: Option<&Path>) -> Result<(), CliError> {
@@ -358,7 +360,8 @@ fn ready(
 ) -> Prepared {
     let Inputs { cases, catalog, .. } = inputs;
     let cases = cases.into_iter().map(|case| (case.id.clone(), Arc::new(case)));
-    Prepared { folder, record, cases: cases.collect(), catalog, interaction, redo, arms }
+    let changes = resume::Changes::default();
+    Prepared { folder, record, cases: cases.collect(), catalog, interaction, redo, arms, changes }
 }
 
 /// Parses `HARNESS=MODEL`, but only if the text before the sign is a harness: a model's own name may contain
@@ -508,6 +511,8 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<RunOutcome
     };
     let chosen = prepared.record.options.judges.clone();
     let engine = Arc::new(judges::asking(engine, chosen, &args.judges, prepared.catalog.clone())?);
+    // Nothing refuses the run any more.
+    prepared.changes.write(&prepared.folder, &mut prepared.record)?;
     let look = terminal::stderr_look();
     let mut display: Box<dyn Watch> = if moves {
         let interrupted = move || interrupt.borrow().then_some(stop::NOTICE);

@@ -142,10 +142,10 @@ pub async fn play_and_look(
     fs::create_dir(&trial).map_err(io("make a folder for the trial"))?;
     let (after, looked) = {
         let (case, workspace) = (case.clone(), folders.workspace.clone());
-        let (before, special) = (before.path.clone(), before.special.clone());
+        let before = before.state();
         aside(move || -> Result<(After, Looked), TrialError> {
             act(&workspace).map_err(io("change the workspace"))?;
-            let after = after_the_agent(&case, &workspace, (&before, &special), &trial, &Masker::default())?;
+            let after = after_the_agent(&case, &workspace, &before, &trial, &Masker::default())?;
             let looked = at.map(|at| look(&at, &workspace, &after)).transpose().map_err(io("read the change"))?;
             Ok((after, looked.unwrap_or_default()))
         })

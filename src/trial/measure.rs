@@ -1,11 +1,11 @@
 //! Measures the workspace after the agent has ended, and prepares it for the graders.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::prepare::Ready;
+use super::prepare_workspace::StateBefore;
 use super::{Attempt, Engine, Folders, TrialError, above, aside, case_in_sight, io, protected, solution};
 use crate::case::Case;
 use crate::result::{BesidePatch, Warning};
@@ -49,14 +49,13 @@ pub(super) async fn measure(
     ready: &Ready,
     answered: Option<SystemTime>,
 ) -> Result<After, TrialError> {
-    let (case, masker, before) = (attempt.case.clone(), ready.masker.clone(), ready.before.path.clone());
+    let (case, masker, before) = (attempt.case.clone(), ready.masker.clone(), ready.before.state());
     let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
-    let special = ready.before.special.clone();
-    let (beside, temporary) = (ready.before.beside().map(Path::to_owned), engine.temporary.clone());
+    let temporary = engine.temporary.clone();
     aside(move || {
-        let mut after = after_the_agent(&case, &workspace, (&before, &special), &trial, &masker)?;
+        let mut after = after_the_agent(&case, &workspace, &before, &trial, &masker)?;
         if above::matters(&case) {
-            let removed = above::restore(&workspace, beside.as_deref(), &temporary);
+            let removed = above::restore(&workspace, &before.beside, &temporary);
             after.warnings.extend(removed.map_err(io("remove what the agent left above the workspace"))?);
         }
         after.warnings.extend(answered.and_then(|answered| worked_on(&after.change, &workspace, answered)));
@@ -82,25 +81,25 @@ fn worked_on(change: &Change, workspace: &Path, answered: SystemTime) -> Option<
 /// The time after an answer in which programs finish what they have begun.
 const LATE: Duration = Duration::from_secs(1);
 
-/// Measures the workspace. `before` is the state before the agent, and the sockets, devices and pipes that it had and that
-/// no copy holds.
+/// Measures the workspace. `state` is the state before the agent.
 pub(super) fn after_the_agent(
     case: &Case,
     workspace: &Path,
-    (before, special_before): (&Path, &BTreeSet<PathBuf>),
+    state: &StateBefore,
     trial: &Path,
     masker: &Masker,
 ) -> Result<After, TrialError> {
+    let before = state.path.as_path();
     let mut warnings = Vec::new();
     let ready = make_ready(workspace).map_err(io("make the workspace ready"))?;
     warnings.extend(ready.warnings());
     let ignore = Ignore::of(before, &case.workspace.ignore).map_err(io("read what is ignored"))?;
     let mut old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
-    old.beyond.special.extend(special_before.iter().cloned());
     let after_setup = match case.workspace.setup.is_empty() {
         true => None,
-        false => Some(digest_of(&old, workspace).map_err(io("read the state before"))?),
+        false => Some(of_setup(&old, state, &case.workspace.ignore, workspace).map_err(io("read the state before"))?),
     };
+    old.beyond.special.extend(state.special.iter().cloned());
     warnings.extend(case_in_sight::warning(case, &old).map_err(io("look for the case in its workspace"))?);
     let new = Tree::read(workspace, &ignore).map_err(io("read the workspace"))?;
     let hide = |bytes: &[u8]| match masker.mask_bytes(bytes) {
@@ -136,6 +135,20 @@ pub(super) fn after_the_agent(
     warnings.extend(protected::unmatched(case, before));
     warnings.extend(put_back.into_iter().chain(unlinked));
     Ok(After { change, patch, touched, beyond_patch, beside_patch, after_setup, warnings })
+}
+
+/// Returns the digest of what setup commands made in a workspace and beside it. `globs` are those of `workspace.ignore`.
+pub(super) fn of_setup(
+    made: &Tree,
+    state: &StateBefore,
+    globs: &[String],
+    workspace: &Path,
+) -> std::io::Result<String> {
+    let beside = match state.beside.copy() {
+        Some(copy) => Some(Tree::read(copy, &Ignore::of(copy, globs)?)?),
+        None => None,
+    };
+    digest_of(made, beside.as_ref(), workspace)
 }
 
 /// Prepares a workspace for the graders: restores protected files, and copies the hidden files over it. Returns

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::above::Beside;
 use super::{Attempt, Engine, Folders, TrialError, above, io};
 use crate::case::WorkspaceSource;
 use crate::overlay::{self, OverlayPlace};
@@ -25,8 +27,18 @@ pub(super) struct Before {
     _copy: Option<Vanishing>,
     /// A copy of the home as setup left it; `None` if setup left nothing there.
     home: Option<Vanishing>,
-    /// A copy of what setup left beside the workspace; `None` if setup left nothing there.
-    beside: Option<Vanishing>,
+    /// The files that setup left beside the workspace.
+    beside: Arc<Beside>,
+}
+
+/// The parts of [`Before`] that work on another thread needs.
+#[derive(Clone)]
+pub(super) struct StateBefore {
+    pub(super) path: PathBuf,
+    /// The sockets, devices and pipes that were there, which no copy holds.
+    pub(super) special: BTreeSet<PathBuf>,
+    /// The files that setup left beside the workspace.
+    pub(super) beside: Arc<Beside>,
 }
 
 impl Before {
@@ -35,9 +47,14 @@ impl Before {
         self.home.as_ref().map(Vanishing::path)
     }
 
-    /// Returns a copy of what setup left beside the workspace; `None` if setup left nothing there.
-    pub(super) fn beside(&self) -> Option<&Path> {
-        self.beside.as_ref().map(Vanishing::path)
+    /// Returns true if setup left files in its home or beside the workspace.
+    pub(super) fn has_files_outside(&self) -> bool {
+        self.home.is_some() || self.beside.copy().is_some()
+    }
+
+    /// Returns the parts that work on another thread needs. The copies are removed with `self`.
+    pub(super) fn state(&self) -> StateBefore {
+        StateBefore { path: self.path.clone(), special: self.special.clone(), beside: self.beside.clone() }
     }
 }
 
@@ -128,10 +145,11 @@ async fn make_workspace_and_state(
         home = Some(copy);
     }
     let beside = match case.workspace.setup.is_empty() {
-        true => None,
+        true => Beside::default(),
         false => above::as_set_up(&folders.workspace, &engine.temporary)
             .map_err(failed("copy what setup left beside the workspace"))?,
     };
+    let beside = Arc::new(beside);
     // The agent did not make these files, so they are part of the state before.
     let laid =
         overlay::items(&case.overlay, &attempt.manifest).map_err(|why| NotSetUp::Case(format!("the case {why}")))?;

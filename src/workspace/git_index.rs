@@ -1,4 +1,4 @@
-//! Reads the index of a git repository: the files that it tracks, whatever `.gitignore` says of them.
+//! Reads the index of a git repository: its entries, and the files that it tracks, whatever `.gitignore` says of them.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -16,17 +16,57 @@ const TYPE: u32 = 0o170_000;
 const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 
+/// The flags of an entry that users and merges set: assume-valid, and the stage.
+const FLAGS: u16 = 0xb000;
+/// The further flags that users set: skip-worktree, and intent-to-add.
+const MORE_FLAGS: u16 = 0x6000;
+
+/// An entry of an index, without the times and numbers by which git recognises files.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct IndexEntry {
+    /// The path. Empty if the entry takes the place of one in the other file of the index.
+    pub(super) path: PathBuf,
+    pub(super) mode: u32,
+    /// The name of the object.
+    pub(super) object: Vec<u8>,
+    /// The flags, and the further flags.
+    pub(super) flags: (u16, u16),
+}
+
+/// An index, or one of the two files of a split one.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Index {
+    pub(super) entries: Vec<IndexEntry>,
+    /// The extension that names the other file and the entries of it that do not count. Empty if there is none.
+    pub(super) link: Vec<u8>,
+    /// The name of the other file.
+    shared: Option<String>,
+}
+
+/// Returns the index of a folder `.git`, and the other file of a split one. Returns `None` for an index that cannot be read.
+pub(super) fn read(git: &Path) -> Option<(Index, Option<Index>)> {
+    let read = |name: &str| regular::read(git.join(name)).ok().and_then(|bytes| index(&bytes));
+    let first = read("index")?;
+    let other = match &first.shared {
+        Some(shared) => Some(read(&format!("sharedindex.{shared}"))?),
+        None => None,
+    };
+    Some((first, other))
+}
+
 /// Returns the tracked files and links of the repository in a folder, relative to the folder. Returns none if the folder
 /// has no repository of its own, or one with an index that cannot be read. Of an index in two files, files are included that
 /// git does not track any more.
 pub(super) fn tracked(folder: &Path) -> BTreeSet<PathBuf> {
     let Some(git) = git_folder(folder) else { return BTreeSet::new() };
-    let read = |name: &str| regular::read(git.join(name)).ok().and_then(|index| paths(&index));
-    let Some((mut found, shared)) = read("index") else { return BTreeSet::new() };
-    if let Some(shared) = shared {
-        found.extend(read(&format!("sharedindex.{shared}")).map(|(paths, _)| paths).unwrap_or_default());
-    }
-    found
+    let Ok(bytes) = regular::read(git.join("index")) else { return BTreeSet::new() };
+    let Some(first) = index(&bytes) else { return BTreeSet::new() };
+    let shared = first.shared.as_ref().and_then(|shared| regular::read(git.join(format!("sharedindex.{shared}"))).ok());
+    let other = shared.and_then(|bytes| index(&bytes)).unwrap_or_default();
+    let entries = first.entries.into_iter().chain(other.entries);
+    // An entry without a name takes the place of one in the other file.
+    let is_file = |entry: &IndexEntry| !entry.path.as_os_str().is_empty() && matches!(entry.mode & TYPE, FILE | LINK);
+    entries.filter(is_file).map(|entry| entry.path).collect()
 }
 
 /// Returns the folder of git's own files, which a file `.git` names in a linked worktree and in a submodule.
@@ -39,25 +79,27 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
     Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
-/// Returns the paths of the files and links in an index of the versions 2 to 4, and the name of the index with the other
-/// entries, if there is one. Returns `None` if it is no index. Source: Documentation/gitformat-index of git.
-fn paths(index: &[u8]) -> Option<(BTreeSet<PathBuf>, Option<String>)> {
+/// Returns an index of the versions 2 to 4, or `None` if it is none. Source: Documentation/gitformat-index of git.
+fn index(bytes: &[u8]) -> Option<Index> {
     // The length of the objects' names is in no header: it is that of the digest at the end.
-    [20, 32].into_iter().find_map(|length| entries(index, length))
+    [20, 32].into_iter().find_map(|length| entries(bytes, length))
 }
 
-fn entries(index: &[u8], name_length: usize) -> Option<(BTreeSet<PathBuf>, Option<String>)> {
+fn entries(index: &[u8], name_length: usize) -> Option<Index> {
     let version = u32_at(index, 4)?;
     if !index.starts_with(b"DIRC") || !(2..=4).contains(&version) {
         return None;
     }
     let fixed = FIXED + name_length;
-    let (mut found, mut name) = (BTreeSet::new(), Vec::new());
+    let (mut found, mut name) = (Index::default(), Vec::new());
     let mut at = 12;
     for _ in 0..u32_at(index, 8)? {
         let mode = u32_at(index, at + 24)?;
-        let flags = u16::from_be_bytes(index.get(at + fixed - 2..at + fixed)?.try_into().ok()?);
-        let mut begin = at + fixed + if flags & EXTENDED == 0 { 0 } else { 2 };
+        let object = index.get(at + fixed - 2 - name_length..at + fixed - 2)?.to_vec();
+        let flags = u16_at(index, at + fixed - 2)?;
+        let is_extended = flags & EXTENDED != 0;
+        let more = if is_extended { u16_at(index, at + fixed)? } else { 0 };
+        let mut begin = at + fixed + if is_extended { 2 } else { 0 };
         if version == 4 {
             let (cut, length) = offset(index.get(begin..)?)?;
             begin += length;
@@ -75,22 +117,29 @@ fn entries(index: &[u8], name_length: usize) -> Option<(BTreeSet<PathBuf>, Optio
         if path.is_absolute() {
             return None;
         }
-        // An entry without a name takes the place of one in the other file.
-        if !name.is_empty() && matches!(mode & TYPE, FILE | LINK) {
-            found.insert(path.to_owned());
-        }
+        let flags = (flags & FLAGS, more & MORE_FLAGS);
+        found.entries.push(IndexEntry { path: path.to_owned(), mode, object, flags });
     }
     // Extensions, each with a signature and a length, and the digest. Anything else is an index of another form.
-    let mut shared = None;
     while at + name_length < index.len() {
         let length = u32_at(index, at + 4)? as usize;
         let extension = index.get(at + 8..at + 8 + length)?;
         if index[at..].starts_with(b"link") {
-            shared = extension.get(..name_length).map(|name| name.iter().map(|byte| format!("{byte:02x}")).collect());
+            found.link = extension.to_vec();
+            found.shared = extension.get(..name_length).map(hex);
         }
         at += 8 + length;
     }
-    (at + name_length == index.len()).then_some((found, shared))
+    (at + name_length == index.len()).then_some(found)
+}
+
+/// Returns bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2)?.try_into().ok().map(u16::from_be_bytes)
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -167,8 +216,8 @@ mod tests {
         assert_eq!(tracked(&wide), BTreeSet::from([PathBuf::from("a")]));
         let index = fs::read(root.path().join(".git/index")).unwrap();
         for length in 0..index.len() {
-            let _ = paths(&index[..length]);
+            let _ = super::index(&index[..length]);
         }
-        assert_eq!(paths(b"DIRC\0\0\0\x09\0\0\0\x01"), None);
+        assert_eq!(super::index(b"DIRC\0\0\0\x09\0\0\0\x01"), None);
     }
 }

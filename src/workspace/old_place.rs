@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
@@ -10,6 +11,8 @@ use regex::bytes::Regex;
 
 use super::change::FileChangeKind;
 use super::patch::read::{Edit, Piece};
+use super::tree::{Entry, Tree};
+use super::tree_digest::file_holds;
 use super::walk::{Descend, walk};
 
 /// Changes each absolute link to a path in the old place of a workspace: it leads to the same path in the workspace.
@@ -39,22 +42,51 @@ pub fn move_links(workspace: &Path, old: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the first file of a change whose new text contains the path of the old place. Links are left out, because
-/// [`move_links`] changes them, and so are Python's compiled modules, which Python compiles again.
+/// Returns the first file of a tree that contains the path of the old place, or of the private folder around it. Links and
+/// Python's compiled modules are left out, as in [`file_that_names`].
+///
+/// # Errors
+/// Returns an error if a file cannot be read.
+pub fn file_in(tree: &Tree, old: &Path) -> io::Result<Option<PathBuf>> {
+    if !is_place(old) {
+        return Ok(None);
+    }
+    let place = private_folder(old).as_os_str().as_bytes();
+    for path in tree.entries.iter().filter(|(_, entry)| matches!(entry, Entry::File { .. })).map(|(path, _)| path) {
+        if !is_compiled(path) && file_holds(&tree.root.join(path), &[place])? {
+            return Ok(Some(path.clone()));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the first file of a change whose new text contains the path of the old place, or of the private folder around it.
+/// Links are left out, because [`move_links`] changes them, and so are Python's compiled modules, which Python compiles again.
 pub fn file_that_names(pieces: &[Piece], workspace: &Path, old: &Path) -> Option<PathBuf> {
-    let old = old.to_str().filter(|_| is_place(old))?;
+    let old = private_folder(old).to_str().filter(|_| is_place(old))?;
     let name = Regex::new(&format!("{}(?-u:[^A-Za-z0-9_.-]|$)", regex::escape(old))).ok()?;
     let names = |piece: &&Piece| match &piece.edit {
         Edit::Lines(hunks) => hunks.iter().flat_map(|hunk| &hunk.new).any(|line| name.is_match(line)),
         Edit::Whole(_, bytes) => name.is_match(bytes),
         Edit::None | Edit::LeftOut => false,
     };
-    let is_compiled = |path: &Path| path.extension().is_some_and(|end| end == "pyc");
     let is_meant = |piece: &&Piece| {
         let stays = piece.how != FileChangeKind::Deleted && !is_compiled(&piece.path);
         stays && !workspace.join(&piece.path).is_symlink()
     };
     pieces.iter().filter(is_meant).find(names).map(|piece| piece.path.clone())
+}
+
+fn is_compiled(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "pyc")
+}
+
+/// Returns the private folder of the trial to which a workspace belonged, with its home and its temporary files, or the path
+/// itself if it is not the workspace of a trial.
+fn private_folder(old: &Path) -> &Path {
+    let folder = old.parent().filter(|_| old.ends_with("workspace"));
+    let is_of_trial = |folder: &&Path| folder.file_name().is_some_and(|name| name.as_bytes().starts_with(b"trial-"));
+    folder.filter(is_of_trial).unwrap_or(old)
 }
 
 /// Returns true if a path can be the place of a workspace. A trace that another program wrote may name any folder.
@@ -124,6 +156,8 @@ mod tests {
             file_that_names(&pieces, root.path(), Path::new("/old/w")).is_some()
         };
         assert!(found("a.sh", "cat /old/w/a.txt") && found("a.sh", "cd /old/w"));
+        assert_eq!(private_folder(Path::new("/t/trial-a/workspace")), Path::new("/t/trial-a"));
+        assert_eq!(private_folder(Path::new("/home/me/workspace")), Path::new("/home/me/workspace"));
         for (path, line) in [
             ("a.sh", "cat a.txt"),
             ("a.sh", "cat /old/w2/a.txt"),

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::beyond_patch::RESTLESS;
+use super::git_index::{self, IndexEntry, hex};
 use super::walk::{Descend, walk};
 use crate::regular;
 
@@ -13,17 +15,22 @@ use crate::regular;
 const FURTHER: [&str; 2] = ["modules", "worktrees"];
 /// A list of the refs that git writes while it packs objects.
 const REFS_OF_SERVERS: &str = "info/refs";
-/// The bytes of a pack's index before the names of the objects: signature, version, and the numbers of objects by first byte.
-const INDEX_HEAD: usize = 8 + 256 * 4;
+/// The only file of the folder `objects` that counts. The refs and the indexes name the objects that matter, and git packs and
+/// removes others by itself.
+const ALTERNATES: &str = "objects/info/alternates";
+/// The name of a file with an index, and the beginning of the name of its second file.
+const INDEX: &str = "index";
+const SHARED_INDEX: &[u8] = b"sharedindex.";
 
-/// The content of a repository. It does not depend on which objects and refs are packed.
+/// The content of a repository. It does not depend on which objects exist, and which refs are packed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RepositoryContent {
-    /// The names of the objects, which are digests of their content.
-    pub objects: BTreeSet<String>,
     /// The refs, by name.
     pub refs: BTreeMap<String, String>,
-    /// The other files and links, such as `HEAD`, `config` and the hooks, relative to `.git`.
+    /// The entries of the index, and of those of submodules and worktrees, as text.
+    pub entries: BTreeSet<String>,
+    /// The other files and links, such as `HEAD`, `config` and the hooks, relative to `.git`. An index that cannot be read is
+    /// among them.
     pub files: BTreeSet<PathBuf>,
 }
 
@@ -36,8 +43,8 @@ impl RepositoryContent {
         let mut content = Self::default();
         let mut packed = BTreeMap::new();
         for path in files(git)? {
-            if let Ok(below) = path.strip_prefix("objects") {
-                content.add_object(git, below)?;
+            if path.starts_with("objects") {
+                content.files.extend((path == Path::new(ALTERNATES)).then_some(path));
             } else if path.starts_with("refs") {
                 content.refs.insert(path.to_string_lossy().into_owned(), text(&git.join(&path))?.trim().to_owned());
             } else if path == Path::new("packed-refs") {
@@ -49,30 +56,46 @@ impl RepositoryContent {
         for (name, value) in packed {
             content.refs.entry(name).or_insert(value);
         }
+        for index in indexes(git)? {
+            content.add_index(git, index);
+        }
         Ok(content)
     }
 
-    /// Adds the objects of a file in the folder `objects`. Files that git computes from the objects are left out.
-    fn add_object(&mut self, git: &Path, below: &Path) -> io::Result<()> {
-        let path = Path::new("objects").join(below);
-        let parts: Vec<&str> = below.iter().filter_map(|part| part.to_str()).collect();
-        match parts.as_slice() {
-            ["info", "alternates"] => _ = self.files.insert(path),
-            ["pack", _] if is_index_of_pack(git, &path) => match packed_objects(&regular::read(git.join(&path))?) {
-                Some(names) => self.objects.extend(names),
-                None => _ = self.files.insert(path),
-            },
-            [first, rest] if first.len() == 2 && is_hex(first) && is_hex(rest) => {
-                self.objects.insert(format!("{first}{rest}"));
-            }
-            _ => {}
-        }
-        Ok(())
+    /// Adds the entries of an index.
+    fn add_index(&mut self, git: &Path, index: PathBuf) {
+        let folder = index.parent().unwrap_or(Path::new("")).to_owned();
+        let Some((first, other)) = git_index::read(&git.join(&folder)) else {
+            self.files.insert(index);
+            return;
+        };
+        let place = folder.display();
+        let as_text = |of: &str, entry: &IndexEntry| {
+            let IndexEntry { path, mode, object, flags: (flags, more) } = entry;
+            format!("{place} {of} {mode:o} {} {flags:x} {more:x} {path:?}", hex(object))
+        };
+        let link = format!("{place} link {}", hex(&first.link));
+        self.entries.extend((!first.link.is_empty()).then_some(link));
+        self.entries.extend(first.entries.iter().map(|entry| as_text("index", entry)));
+        self.entries.extend(other.iter().flat_map(|other| &other.entries).map(|entry| as_text("shared", entry)));
     }
 }
 
-/// Returns the files and links below a folder `.git` that belong to its content, relative to the folder. The index is not
-/// among them: git writes the times of files into it.
+/// Returns the indexes of a repository and of its submodules and worktrees, relative to the folder `.git`.
+fn indexes(git: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    walk(git, |path, meta| {
+        let first = path.iter().next();
+        if path.file_name().is_some_and(|name| name == INDEX) && meta.is_file() {
+            found.push(path.to_owned());
+        }
+        if is_one_of(first, &FURTHER) { Descend::Enter } else { Descend::Skip }
+    })?;
+    Ok(found)
+}
+
+/// Returns the files and links below a folder `.git` that git does not rewrite by itself, relative to the folder. The index is
+/// not among them: git writes the times of files into it.
 ///
 /// # Errors
 /// Returns an error if a folder cannot be read.
@@ -96,6 +119,7 @@ pub fn files(git: &Path) -> io::Result<BTreeSet<PathBuf>> {
 fn is_restless(path: &Path) -> bool {
     let first = path.iter().next();
     path.extension().is_some_and(|extension| extension == "lock")
+        || path.file_name().is_some_and(|name| name.as_bytes().starts_with(SHARED_INDEX))
         || path == Path::new(REFS_OF_SERVERS)
         || is_one_of(first, &RESTLESS)
         || (is_one_of(first, &FURTHER) && is_one_of(path.file_name(), &RESTLESS))
@@ -103,11 +127,6 @@ fn is_restless(path: &Path) -> bool {
 
 fn is_one_of(part: Option<&OsStr>, names: &[&str]) -> bool {
     part.is_some_and(|part| names.iter().any(|name| part == *name))
-}
-
-/// Returns true for the index of a pack that exists.
-fn is_index_of_pack(git: &Path, path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "idx") && git.join(path.with_extension("pack")).is_file()
 }
 
 fn text(file: &Path) -> io::Result<String> {
@@ -118,28 +137,6 @@ fn text(file: &Path) -> io::Result<String> {
 fn packed_refs(text: &str) -> BTreeMap<String, String> {
     let lines = text.lines().filter(|line| !line.starts_with(['#', '^']));
     lines.filter_map(|line| line.split_once(' ')).map(|(value, name)| (name.to_owned(), value.to_owned())).collect()
-}
-
-/// Returns the names of the objects in the index of a pack, of version 2. Source: Documentation/gitformat-pack of git.
-fn packed_objects(index: &[u8]) -> Option<Vec<String>> {
-    if !index.starts_with(b"\xfftOc\0\0\0\x02") {
-        return None;
-    }
-    let count: [u8; 4] = index.get(INDEX_HEAD - 4..INDEX_HEAD)?.try_into().ok()?;
-    let count = usize::try_from(u32::from_be_bytes(count)).ok()?;
-    // Each object has a name, a checksum, an offset, and a further offset of eight bytes if the pack is large. Two digests
-    // follow. The length of the names is in no header.
-    let is_length = |length: &usize| {
-        let without = INDEX_HEAD + count * (length + 8) + 2 * length;
-        index.len().checked_sub(without).is_some_and(|rest| rest.is_multiple_of(8) && rest / 8 <= count)
-    };
-    let length = [20, 32].into_iter().find(is_length)?;
-    let names = index.get(INDEX_HEAD..INDEX_HEAD + count * length)?;
-    Some(names.chunks(length).map(|name| name.iter().map(|byte| format!("{byte:02x}")).collect()).collect())
-}
-
-fn is_hex(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 #[cfg(test)]
@@ -167,18 +164,30 @@ mod tests {
             }
             git(&["tag", "-am", "one", "v1"]);
             let before = read();
-            // Two files, two folders, two commits and the tag.
-            assert_eq!((before.objects.len(), before.refs.len()), (7, 2), "{format}: {before:?}");
+            assert_eq!((before.entries.len(), before.refs.len()), (2, 2), "{format}: {before:?}");
             fs::write(root.path().join("a"), "a").unwrap();
             git(&["status"]);
             fs::write(root.path().join(".git/index.lock"), "").unwrap();
             assert_eq!(read(), before, "{format}");
             fs::remove_file(root.path().join(".git/index.lock")).unwrap();
+            // An object that nothing names, and that git removes.
+            git(&["hash-object", "-w", ".git/config"]);
+            assert_eq!(read(), before, "{format}");
+            git(&["prune", "--expire=now"]);
             git(&["repack", "-adq"]);
             git(&["pack-refs", "--all"]);
+            git(&["update-index", "--index-version", "4"]);
             assert_eq!(read(), before, "{format}");
-            let acts: [&[&str]; 3] =
-                [&["branch", "other"], &["tag", "-d", "v1"], &["commit", "-qm", "c", "--allow-empty"]];
+            let acts: [&[&str]; 8] = [
+                &["branch", "other"],
+                &["tag", "-d", "v1"],
+                &["commit", "-qm", "c", "--allow-empty"],
+                &["update-index", "--skip-worktree", "a"],
+                &["update-index", "--assume-unchanged", "b"],
+                &["update-index", "--chmod=+x", "b"],
+                &["rm", "-qf", "--cached", "b"],
+                &["update-index", "--split-index"],
+            ];
             for act in acts {
                 let before = read();
                 git(act);
@@ -188,18 +197,6 @@ mod tests {
             fs::create_dir_all(root.path().join(".git/hooks")).unwrap();
             fs::write(root.path().join(".git").join(hook), "exit 1").unwrap();
             assert!(read().files.contains(hook), "{format}");
-        }
-    }
-
-    #[test]
-    fn no_index_of_a_pack_is_read_beyond_its_end() {
-        let mut index = b"\xfftOc\0\0\0\x02".to_vec();
-        index.extend([0; 256 * 4 - 1]);
-        index.push(1);
-        index.extend([7; 20 + 8 + 40]);
-        assert_eq!(packed_objects(&index), Some(vec!["07".repeat(20)]));
-        for length in 0..index.len() {
-            assert_eq!(packed_objects(&index[..length]), None, "{length}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{GradeArgs, Plan, Work};
-use crate::case::{Case, load_all};
+use crate::case::{Case, EvidenceKeys, load_all};
 use crate::cli::engine::{self, default_jobs};
 use crate::cli::run::record;
 use crate::cli::{CliError, inputs, terminal};
@@ -18,6 +18,8 @@ use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 use crate::ids::TrialRecord;
 use crate::regular;
+use crate::result::TrialResult;
+use crate::run::folder::RunFolder;
 use crate::run::{CaseRecord, HarnessRecord, Keep, RunOptions, RunRecord, integrity};
 use crate::sandbox;
 use crate::secrets::Masker;
@@ -114,6 +116,10 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
         };
         let folder = beside.as_deref().and_then(Path::parent).map(Path::to_owned);
         let judged = beside.as_deref().map(integrity::beside).unwrap_or_default();
+        let (keys, unknown_keys) = match beside.as_deref().zip(judged.result.as_ref()) {
+            Some((trace, result)) => keys_of(trace, result).map_or_else(|why| (None, Some(why)), |keys| (keys, None)),
+            None => (None, None),
+        };
         let left = StoredFiles {
             trace: Some(copy),
             patch: folder.as_ref().map(|at| at.join("workspace.patch")).filter(|path| path.is_file()),
@@ -121,8 +127,8 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             kept_digest: judged.workspace,
             no_source: Some("a single trace has no workspace".to_owned()),
             doubt: None,
-            keys: None,
-            changed: judged.changed.or(judged.patch_changed),
+            keys,
+            changed: judged.changed.or(judged.patch_changed).or(unknown_keys),
             was: None,
             beside: judged.result,
             error: judged.error,
@@ -160,6 +166,20 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
     };
     record::begin(&mut record);
     Ok(Plan { record, works, sandbox: args.sandbox })
+}
+
+/// Returns the keys of the case under which the evidence of a trace was taken, if the trace lies in the folder of its run and
+/// the run records them. `result` is the result beside the trace.
+///
+/// # Errors
+/// Returns the reason if `run.json` cannot be read.
+fn keys_of(trace: &Path, result: &TrialResult) -> Result<Option<EvidenceKeys>, String> {
+    let unreadable = |error: &dyn std::fmt::Display| format!("the run.json of its run cannot be read: {error}");
+    let trace = std::path::absolute(trace).map_err(|error| unreadable(&error))?;
+    let is_run = |above: &&Path| trace.starts_with(above.join("trials")) && above.join("run.json").is_file();
+    let Some(run) = trace.ancestors().skip(1).find(is_run) else { return Ok(None) };
+    let record = RunFolder::open(run).record().map_err(|error| unreadable(&error))?;
+    Ok(record.case(&result.case).and_then(|known| known.evidence.clone()))
 }
 
 /// Returns the case for the traces.

@@ -49,7 +49,10 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     let mut run = find::to_resume(&args.folder.runs, name)?;
     // A run that another engine is still writing cannot be resumed.
     run.lock()?;
-    let mut record = run.record()?;
+    let before = run.record()?;
+    // After a change, the shards of a plan make one run only if each of them records the changed cases of all shards.
+    let shard = before.shard.filter(|_| args.changed == Some(Changed::Rerun));
+    let mut record = if shard.is_some() { before.clone().whole() } else { before.clone() };
     if record.graded {
         let from = record.derived_from.as_ref().map(|from| format!("; resume run {from}, which it was made from"));
         return Err(CliError::unreadable(format!(
@@ -66,18 +69,17 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     let arms = arms::again(&record, &inputs.catalog)?;
     let now = judges::chosen(&args.judges, &inputs.catalog)?;
     let changed = changed(&inputs, &arms, &record)?;
-    let before = record.clone();
     if !args.dry_run {
         resolve_again(&mut inputs.cases, &mut record, &changed, args)?;
     }
-    super::scripts::check(&inputs, &record.trials)?;
+    super::scripts::check(&inputs, &before.trials)?;
     if !args.dry_run {
-        super::sandboxes::check(&inputs, &record.trials, &record.options)?;
+        super::sandboxes::check(&inputs, &before.trials, &record.options)?;
     }
     let states = run.states()?;
     if states.values().all(|state| state.finished.is_none()) {
         // Results of trials of which the journal knows nothing show that its lines were removed.
-        run.results(&record)?;
+        run.results(&before)?;
     }
     if let Some(warning) = run.changed_journal()? {
         terminal::note(format_args!("warning: {warning}"));
@@ -91,7 +93,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
         (true, _) | (false, Some(Changed::Keep)) => {}
         (false, Some(Changed::Rerun)) => {
             let affected = |trial: &&TrialRecord| is_of(&changed, &trial.case, &trial.harness, &trial.arm);
-            stale.extend(record.trials.iter().filter(affected).map(TrialRecord::id));
+            stale.extend(before.trials.iter().filter(affected).map(TrialRecord::id));
         }
         (false, None) => {
             let mut names: Vec<String> = changed.iter().map(|name| format!("`{name}`")).collect();
@@ -127,7 +129,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     let again = states.iter().filter(|(_, state)| wanted.is_some() && state.finished == wanted);
     let mut redo: HashSet<TrialId> = again.map(|(key, _)| key.clone()).collect();
     let mut was_priced = false;
-    for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
+    for trial in before.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
         // A result that cannot be read is reported when it is needed.
         let Ok(result) = run.result_of(trial, state) else { continue };
@@ -145,11 +147,11 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     }
     redo.extend(stale.iter().cloned());
     let is_waiting = |id: &TrialId| redo.contains(id) || !states.get(id).is_some_and(TrialState::is_done);
-    let mut planned = record.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id);
+    let mut planned = before.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id);
     if other_prices && (args.changed == Some(Changed::Rerun) || planned.any(|id| is_waiting(&id))) {
         record.prices = Some(PriceRecord { mixed: was_priced, ..prices });
     }
-    let chosen = same_judges(&run, &record, now, &redo)?;
+    let chosen = same_judges(&run, &before, now, &redo)?;
     record.options.judges = chosen;
     record.options.env.extend(args.env.iter().cloned());
     record.options.env.sort();
@@ -159,32 +161,55 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
         note_changes(&mut record, &changed, (&inputs, &arms), (&states, &redo, &stale), interaction.as_ref())?;
     }
     record_judged_by(&mut record, &inputs.cases, args.snapshot)?;
+    if let Some(shard) = shard {
+        record = record.played_by(shard);
+        inputs.cases.retain(|case| record.case(&case.id).is_some());
+    }
     // What is refused changes nothing in the run.
     super::check_env(&record.options.env)?;
     if !args.dry_run {
         super::make_places(args, record.label.as_deref())?;
-        // First, because the new `run.json` has the changed inputs, which the discarded results do not belong to.
-        discard(&run, &record, &states, &stale)?;
-        if record != before {
-            run.write_record(&mut record)?;
-        }
     }
-    Ok(ready(run, record, inputs, interaction, redo, arms))
+    let changes = Changes { discarded: discarded(&record, &states, &stale), is_other_record: record != before };
+    Ok(Prepared { changes, ..ready(run, record, inputs, interaction, redo, arms) })
 }
 
-/// Discards the results of these trials, as far as they have finished: if a budget or an interrupt keeps the trials from
+/// The changes that resuming makes to a run before its trials begin.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// The finished trials whose results do not count any more, each with its attempt.
+    discarded: Vec<(TrialRecord, u32)>,
+    /// True if `run.json` has other content.
+    is_other_record: bool,
+}
+
+impl Changes {
+    /// Writes the changes. The caller has checked everything that can refuse the run.
+    ///
+    /// # Errors
+    /// Returns an error if the file system refuses.
+    pub(super) fn write(&self, run: &RunFolder, record: &mut RunRecord) -> Result<(), CliError> {
+        // First, because the new `run.json` has the changed inputs, which the discarded results do not belong to.
+        run.discard_results(&self.discarded.iter().map(|(trial, attempt)| (trial, *attempt)).collect::<Vec<_>>())?;
+        if self.is_other_record {
+            run.write_record(record)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the finished trials among these, whose results are discarded: if a budget or an interrupt keeps the trials from
 /// running again, they count as not run.
-fn discard(
-    run: &RunFolder,
+fn discarded(
     record: &RunRecord,
     states: &HashMap<TrialId, TrialState>,
     stale: &HashSet<TrialId>,
-) -> Result<(), CliError> {
+) -> Vec<(TrialRecord, u32)> {
     let finished = record.trials.iter().filter_map(|trial| {
         let state = states.get(&trial.id()).filter(|state| state.finished.is_some())?;
-        stale.contains(&trial.id()).then_some((trial, state.attempt))
+        stale.contains(&trial.id()).then(|| (trial.clone(), state.attempt))
     });
-    Ok(run.discard_results(&finished.collect::<Vec<_>>())?)
+    finished.collect()
 }
 
 /// Restores the commits of the run for its cases. Cases that have changed, or whose revision could not be

@@ -12,6 +12,7 @@ use crate::sandbox::{Kind, Sandbox, SandboxError, bwrap};
 /// Returns an error with all reasons why a sandbox cannot be made.
 pub fn check(inputs: &Inputs, trials: &[TrialRecord], options: &RunOptions) -> Result<(), CliError> {
     let asked = options.sandbox;
+    let mut confined = false;
     let mut wrong: Vec<String> = Vec::new();
     let mut tell = |error: &SandboxError, whose: &str| {
         let told = format!("{whose}{error}");
@@ -23,8 +24,10 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord], options: &RunOptions) -> R
         let Some(case) = by_case_id(&inputs.cases, &trial.case) else { continue };
         let Ok(entry) = inputs.catalog.get(&trial.harness) else { continue };
         let decided = Sandbox::decide(asked, case.sandbox.as_ref(), entry.manifest.sandbox.as_ref());
-        if let Err(error) = decided {
-            tell(&error, &format!("{}, harness `{}`: ", case.shown().display(), trial.harness));
+        match decided {
+            // A resumed run has the sandbox that the case names now.
+            Ok(sandbox) => confined |= matches!(sandbox, Sandbox::Bwrap { .. }),
+            Err(error) => tell(&error, &format!("{}, harness `{}`: ", case.shown().display(), trial.harness)),
         }
         // A sandbox from the command line is used without the mounts of a case.
         let mounts = case.sandbox.iter().flat_map(|settings| &settings.mount);
@@ -35,7 +38,7 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord], options: &RunOptions) -> R
             }
         }
     }
-    let confined = trials.iter().any(|trial| trial.skip.is_none() && trial.sandbox == Kind::Bwrap);
+    confined |= trials.iter().any(|trial| trial.skip.is_none() && trial.sandbox == Kind::Bwrap);
     if let Some(error) = bwrap::works().err().filter(|_| confined) {
         tell(&error, "");
     }

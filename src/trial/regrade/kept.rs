@@ -1,10 +1,11 @@
 //! The kept workspace of a stored trial: compared with its digest, and laid out for the graders as in the trial.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::StoredFiles;
-use super::ready::{KnownChange, Ready, place_in_trial};
-use super::rebuilt::{OTHER_SETUP, is_other_setup};
+use super::ready::{KnownChange, Ready, has_commands, place_in_trial};
+use super::rebuilt::{is_other_setup, other_setup};
+use crate::case::Case;
 use crate::result::Warning;
 use crate::shell::Shell;
 use crate::text::some_of;
@@ -16,7 +17,7 @@ use crate::workspace::beyond_patch::MayDiffer;
 use crate::workspace::change::Change;
 use crate::workspace::hidden::stale::remove_stale;
 use crate::workspace::restore::put_back;
-use crate::workspace::tree::Ignore;
+use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::tree_digest::tree_digest;
 use crate::workspace::{copy_as_it_is, old_place};
 
@@ -47,14 +48,16 @@ pub(super) async fn kept_again(
         }
         match set_up(engine, attempt, folders, &shell).await {
             Ok(made) => {
-                let is_other = is_other_setup(left, case, &folders.workspace, made.path.clone()).await?;
+                let is_other = is_other_setup(left, case, &folders.workspace, &made).await?;
                 if put_back && is_other {
-                    return Ok(Ready::none(known, format!("protected files could not be put back: {OTHER_SETUP}")));
+                    let why = other_setup(left, case);
+                    return Ok(Ready::none(known, format!("protected files could not be put back: {why}")));
                 }
-                has_other_home = is_other && made.home().is_some();
+                has_other_home = is_other && made.has_files_outside();
                 let may_lack = changed.is_some() || has_other_home;
                 lost.extend(may_lack.then(|| SETUP_CHANGED.to_owned()).or_else(|| left.doubt.clone()));
-                is_as_before = changed.is_none() && left.doubt.is_none() && !is_other;
+                // The source of a single trace is not compared with that of its run.
+                is_as_before = left.was.is_some() && changed.is_none() && left.doubt.is_none() && !is_other;
                 before = Some(made);
             }
             Err(NotSetUp::Engine(error)) => return Err(error),
@@ -95,6 +98,8 @@ pub(super) async fn kept_again(
         None => places.extend(stale),
     }
     let found = before.as_ref().map_or(folders.workspace.as_path(), |before| before.path.as_path());
+    // Before hidden files are laid, which cannot contain the place of the trial.
+    let naming = file_that_names_the_place(left, case, found, &folders.workspace).await?;
     lay_hidden(case, found, &folders.workspace)?;
     let not_kept = workspace_gaps::of_kept(left.warnings());
     let lacks_work = !not_kept.is_empty() || !places.is_empty() || has_other_home;
@@ -111,7 +116,30 @@ pub(super) async fn kept_again(
     let shell = graders_shell(&shell, folders, case, before.as_ref().and_then(Before::home))?;
     let ready = Ready::there(shell, known, lost, |lost| Warning::KeptInPart { lost });
     let places = Change { unmeasured: places, ..Change::default() };
-    Ok(Ready { lacks_work, may_differ: MayDiffer { is_masked, places, all, ..MayDiffer::default() }, ..ready })
+    let may_differ = MayDiffer { is_masked, places, all, ..MayDiffer::default() };
+    let mut ready = Ready { lacks_work, may_differ, ..ready };
+    if let Some(file) = naming {
+        ready.doubt_commands(&file, true);
+    }
+    Ok(ready)
+}
+
+/// Returns a file of the copy that contains the place of the trial and is not ignored: setup may have made it, and no patch
+/// shows it. `found` is the workspace as the agent found it. Without graders that run commands, nothing is searched.
+async fn file_that_names_the_place(
+    left: &StoredFiles,
+    case: &Case,
+    found: &Path,
+    copy: &Path,
+) -> Result<Option<PathBuf>, TrialError> {
+    let Some(old) = place_in_trial(left).filter(|_| has_commands(case)) else { return Ok(None) };
+    let (found, copy) = (found.to_owned(), copy.to_owned());
+    let globs = other_keys::ignore_of(left.keys.as_ref(), case).to_vec();
+    let named = aside(move || {
+        let tree = Ignore::of(&found, &globs).and_then(|ignore| Tree::read(&copy, &ignore))?;
+        old_place::file_in(&tree, &old)
+    });
+    named.await?.map_err(io("search the workspace for its place in the trial"))
 }
 
 /// Returns why a kept workspace is not the one that was judged, if so. A workspace without a digest is trusted.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::StoredFiles;
 use super::kept::{changed_since, kept_again};
 use super::rebuilt::rebuilt;
+use crate::case::Case;
 use crate::grade::{GradeRecord, Outcome as Graded};
 use crate::grader::{Kind, Workspace, unique_names};
 use crate::regular;
@@ -14,7 +15,7 @@ use crate::result::{TrialResult, Warning};
 use crate::shell::Shell;
 use crate::trace::jsonl::Reader;
 use crate::trial::sandboxing::{graders_shell, inside, nowhere, shell};
-use crate::trial::{Attempt, Engine, Folders, TrialError, aside, protected};
+use crate::trial::{Attempt, Engine, Folders, TrialError, above, aside, io, protected};
 use crate::workspace::beyond_patch::MayDiffer;
 use crate::workspace::change::Change;
 use crate::workspace::patch::read;
@@ -221,8 +222,14 @@ pub(super) async fn ready(
         Some(kept) => kept_again(engine, attempt, left, folders, shell, kept, known).await?,
         None => rebuilt(engine, attempt, left, folders, shell, pieces.clone(), known).await?,
     };
-    let has_commands = case.graders.iter().any(|judge| judge.kind.passes_on_any_lack());
-    if let Some(old) = place_in_trial(left).filter(|_| has_commands && ready.shell.is_some()) {
+    if above::matters(case) {
+        // As in the trial: what setup makes in the folder of all trials is removed, because it may be another trial's.
+        let temporary = engine.temporary.clone();
+        let cleared = aside(move || above::clear_shared(&temporary)).await?;
+        cleared.map_err(io("remove what lies above the workspace"))?;
+    }
+    let is_searched = has_commands(case) && ready.shell.is_some() && ready.at_other_place.is_none();
+    if let Some(old) = place_in_trial(left).filter(|_| is_searched) {
         let workspace = folders.workspace.clone();
         let named = aside(move || old_place::file_that_names(&pieces, &workspace, &old)).await?;
         if let Some(file) = named {
@@ -230,6 +237,11 @@ pub(super) async fn ready(
         }
     }
     Ok(ready)
+}
+
+/// Returns true if a grader of a case runs commands, which may use any file.
+pub(super) fn has_commands(case: &Case) -> bool {
+    case.graders.iter().any(|judge| judge.kind.passes_on_any_lack())
 }
 
 /// Returns the place of the workspace in the trial, which is named by its trace.

@@ -1,6 +1,6 @@
 //! Rebuilds the workspace of a stored trial: its source, its setup, and the patch of the agent's work.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::StoredFiles;
@@ -9,19 +9,29 @@ use crate::case::Case;
 use crate::result::Warning;
 use crate::run::integrity;
 use crate::shell::Shell;
-use crate::trial::measure::lay_over;
-use crate::trial::prepare_workspace::{NotSetUp, set_up};
+use crate::trial::measure::{lay_over, of_setup};
+use crate::trial::prepare_workspace::{Before, NotSetUp, set_up};
 use crate::trial::sandboxing::graders_shell;
 use crate::trial::{Attempt, Engine, Folders, TrialError, aside, io, other_keys, protected, workspace_gaps};
 use crate::workspace::apply::apply;
 use crate::workspace::beyond_patch::MayDiffer;
 use crate::workspace::patch::read::Piece;
 use crate::workspace::tree::{Ignore, Tree};
-use crate::workspace::tree_digest::digest_of;
 use crate::workspace::{beside_patch, beyond_patch, old_place};
 
-pub(super) const OTHER_SETUP: &str = "its setup commands make other files now than in the trial; if files differ each time, name them in \
-                           `workspace.ignore`";
+/// Returns the reason why a workspace that setup makes now is not the one of the trial.
+pub(super) fn other_setup(left: &StoredFiles, case: &Case) -> &'static str {
+    match other_keys::of_change(left.keys.as_ref(), case) {
+        None => {
+            "its setup commands make other files now than in the trial; if files differ each time, name them in \
+             `workspace.ignore` and run the case again"
+        }
+        Some(_) => {
+            "its setup commands make other files now than in the trial; what they made in the trial was recorded with another \
+             `workspace.ignore`, so only a new run helps"
+        }
+    }
+}
 
 /// Rebuilds the workspace: its source, its setup, and the patch of the agent's work.
 pub(super) async fn rebuilt(
@@ -41,8 +51,8 @@ pub(super) async fn rebuilt(
             return Ok(Ready::none(known, format!("the workspace could not be rebuilt: {why}")));
         }
     };
-    if is_other_setup(left, case, &folders.workspace, before.path.clone()).await? {
-        return Ok(Ready::none(known, format!("it was not kept, and {OTHER_SETUP}")));
+    if is_other_setup(left, case, &folders.workspace, &before).await? {
+        return Ok(Ready::none(known, format!("it was not kept, and {}", other_setup(left, case))));
     }
     let patched = {
         let (case, workspace, before) = (case.clone(), folders.workspace.clone(), before.path.clone());
@@ -112,15 +122,15 @@ pub(super) async fn is_other_setup(
     left: &StoredFiles,
     case: &Case,
     workspace: &Path,
-    before: PathBuf,
+    before: &Before,
 ) -> Result<bool, TrialError> {
     let told = left.was.as_ref().and_then(|was| was.files.get(integrity::AFTER_SETUP));
     let Some(told) = told.cloned() else { return Ok(false) };
     let globs = other_keys::ignore_of(left.keys.as_ref(), case).to_vec();
-    let workspace = workspace.to_owned();
+    let (workspace, state) = (workspace.to_owned(), before.state());
     aside(move || {
-        let tree = Ignore::of(&before, &globs).and_then(|ignore| Tree::read(&before, &ignore));
-        tree.and_then(|tree| digest_of(&tree, &workspace)).ok() != Some(told)
+        let tree = Ignore::of(&state.path, &globs).and_then(|ignore| Tree::read(&state.path, &ignore));
+        tree.and_then(|tree| of_setup(&tree, &state, &globs, &workspace)).ok() != Some(told)
     })
     .await
 }

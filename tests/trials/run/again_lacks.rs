@@ -327,10 +327,24 @@ fn a_setup_that_makes_other_files_now_makes_no_workspace_of_the_trial() {
     for (keep, setup, test, says) in [
         (
             "never",
-            // The path of the workspace, and what Python compiles, differ each time.
-            "pwd > where; ln -s $PWD/where l; mkdir __pycache__; date +%N > __pycache__/a.pyc; cp LIB lib.sh",
+            // The paths of the trial, what Python compiles, and lists of digests differ each time.
+            "pwd > where; ln -s $PWD/where l; mkdir __pycache__; date +%N > __pycache__/a.pyc; date +%N > e; \
+             echo $HOME $TMPDIR >> e; mkdir -p lib/a-1.dist-info; date +%N > lib/a-1.dist-info/RECORD; \
+             truncate -s 17000000 large; echo $PWD >> large; date +%N >> large; cp LIB lib.sh",
             "sh lib.sh",
             "its setup commands make other files now than in the trial",
+        ),
+        (
+            "never",
+            "mkdir ../dep; cp LIB ../dep/lib.sh",
+            "sh ../dep/lib.sh",
+            "its setup commands make other files now than in the trial",
+        ),
+        (
+            "always",
+            "mkdir ../dep; cp LIB ../dep/lib.sh",
+            "sh ../dep/lib.sh",
+            "the files that setup creates beside it may differ",
         ),
         (
             "always",
@@ -355,6 +369,34 @@ fn a_setup_that_makes_other_files_now_makes_no_workspace_of_the_trial() {
         has(reason(only(&grade(&project, &derived, &[], 3)), "command"), says);
         project.without_digests(&format!(".evals/runs/{run}"));
         assert_eq!(only(&grade(&project, &run, &[], 0))["verdict"], "pass", "{keep}");
+    }
+}
+
+#[test]
+fn a_setup_that_varies_names_the_way_out_that_helps() {
+    let project = project("true");
+    let graders = "graders: [{command: {run: 'true'}}]";
+    project.case("a", &format!("workspace: {{setup: ['date +%N > stamp']}}\n{graders}"), "");
+    let first = run(&project, "never", 0);
+    has(reason(only(&grade(&project, &first, &[], 3)), "command"), "name them in `workspace.ignore` and run the case");
+    project.case("a", &format!("workspace: {{setup: ['date +%N > stamp'], ignore: [stamp]}}\n{graders}"), "");
+    has(reason(only(&grade(&project, &first, &[], 3)), "command"), "so only a new run helps");
+    let second = run(&project, "never", 0);
+    grade(&project, &second, &[], 0);
+}
+
+#[test]
+fn a_file_of_setup_that_names_the_old_place_puts_commands_of_a_kept_workspace_in_doubt() {
+    let project = project("echo BUG >> a.txt");
+    let graders = "graders: [{command: {run: '! sh lint'}}, {files: {exists: [lint]}}]";
+    let setup = "setup: ['echo \"grep -q BUG $PWD/a.txt\" > lint']";
+    project.case("a", &format!("workspace: {{files: {{a.txt: fine}}, {setup}}}\n{graders}"), "");
+    let run = run(&project, "always", 1);
+    let trace = format!(".evals/runs/{run}/trials/a/sh/default/1/trace.jsonl");
+    let alone = project.evals(&["grade", &trace, "--case", "cases/a.yaml", "--format", "json"]).exits(3).json();
+    for report in [grade(&project, &run, &[], 3), alone] {
+        has(reason(only(&report), "command"), "`lint` names the path of the workspace in the trial");
+        assert_eq!(grader(only(&report), "files")["passed"], true, "{report}");
     }
 }
 
@@ -424,6 +466,13 @@ fn what_was_measured_or_restored_by_other_keys_of_the_case_is_unknown() {
             }
             assert_eq!(result["verdict"], "ungraded", "{keep} {case}: {result}");
             has(&result["warnings"].to_string(), says);
+        }
+        // A trace in the folder of its run has the keys of that run.
+        for (case, ..) in cases {
+            let trace = format!(".evals/runs/{run}/trials/{case}/sh/default/1/trace.jsonl");
+            let file = format!("cases/{case}.yaml");
+            let alone = project.evals(&["grade", &trace, "--case", &file, "--format", "json"]).exits(3).json();
+            assert_eq!(only(&alone)["verdict"], "ungraded", "{keep} {case}: {alone}");
         }
     }
 }

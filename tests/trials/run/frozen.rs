@@ -106,6 +106,32 @@ fn the_repository_of_a_fixture_is_held_too_except_for_what_git_rewrites_by_itsel
 }
 
 #[test]
+fn the_index_of_a_fixture_is_a_part_of_its_source_and_objects_that_nothing_names_are_none() {
+    let project = project("true");
+    project.write("cases/fix/a.txt", "hello\n");
+    let git = |line: &str| {
+        let line = format!("git -c user.name=a -c user.email=a@b {line}");
+        let done = std::process::Command::new("sh").args(["-c", &line]).current_dir(project.path("cases/fix")).output();
+        let done = done.unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    for line in ["init -q .", "add .", "commit -qm first"] {
+        git(line);
+    }
+    project.case("a", "workspace: {copy: fix}\ngraders: [{command: {run: 'git ls-files --error-unmatch a.txt'}}]", "");
+    project.evals(&[&RUN[..], &["--keep-workspace", "never"]].concat()).exits(0);
+    let run = project.runs()[0].clone();
+    git("hash-object -w .git/config");
+    grade(&project, &run, &[], 0);
+    git("prune --expire=now");
+    grade(&project, &run, &[], 0);
+    git("rm -q --cached a.txt");
+    let report = grade(&project, &run, &[], 3);
+    let reason = report["results"][0]["grades"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("has changed since"), "{reason}");
+}
+
+#[test]
 fn a_helper_beside_a_grading_script_is_held_too() {
     for helper in [Some("cases/grade/lib.sh"), Some("cases/grade/new.sh"), None] {
         let project = project("");

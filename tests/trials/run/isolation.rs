@@ -189,9 +189,10 @@ fn protected_files_are_put_back_before_they_are_judged() {
 #[test]
 fn files_that_an_agent_leaves_above_its_workspace_do_not_reach_the_graders() {
     let project = Project::new();
-    let keys = "workspace: {setup: ['mkdir ../dep && echo right > ../dep/a.txt']}\n\
-                graders: [{command: {run: 'test ! -e ../pytest.ini && test ! -e ../../.cargo && grep -q right ../dep/a.txt'}}]";
-    let leaves = "mkdir ../../.cargo; touch ../pytest.ini ../../.cargo/config.toml ../../../package.json; \
+    let keys = "workspace: {setup: ['mkdir ../dep && echo right > ../dep/a.txt && mkfifo ../pipe']}\n\
+                graders: [{command: {run: 'test ! -e ../pytest.ini && test ! -e ../../.cargo && test ! -e ../../of-no-list && \
+                grep -q right ../dep/a.txt && test -p ../pipe'}}]";
+    let leaves = "mkdir ../../.cargo; touch ../pytest.ini ../../.cargo/config.toml ../../of-no-list ../../../package.json; \
                   echo wrong > ../dep/a.txt";
     project.case("a", keys, &format!("steps: [{{run: {{command: '{leaves}'}}}}]"));
     project.evals(&["run"]).exits(3);
@@ -201,7 +202,8 @@ fn files_that_an_agent_leaves_above_its_workspace_do_not_reach_the_graders() {
     let told = result["warnings"].as_array().unwrap().iter().filter(|it| it["code"] == "files_above_workspace");
     let told: Vec<_> = told.map(|it| (it["paths"].clone(), it["put_back"].clone())).collect();
     let of_user = project.temporary().join("package.json");
-    let expected = [(json!(["../dep", "../pytest.ini", "../../.cargo"]), true), (json!([of_user]), false)];
+    let removed = json!(["../dep", "../pytest.ini", "../../.cargo", "../../of-no-list"]);
+    let expected = [(removed, true), (json!([of_user]), false)];
     assert_eq!(told, expected.map(|(paths, put_back)| (paths, json!(put_back))), "{result}");
     // What was removed before grading leaves no doubt.
     let leaves = leaves.replace("../../../package.json", "");

@@ -198,6 +198,20 @@ fn results_of_a_changed_case_do_not_count_if_a_spent_budget_keeps_its_trials_fro
 }
 
 #[test]
+fn a_resume_that_cannot_start_discards_no_result() {
+    let mut project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--label", "v"]).exits(0);
+    project.case("a", "description: other", "steps: [{say: done}]");
+    let before = project.files(".evals");
+    let missing = project.temporary().join("missing").display().to_string();
+    project.env("TMPDIR", &missing);
+    project.evals(&["run", "--resume", "v", "--changed", "rerun"]).exits(2).says("private temporary folder");
+    assert!(project.files(".evals") == before, "the run was changed");
+    assert_eq!(summary(&project)["pass"], 1);
+}
+
+#[test]
 fn trials_that_a_spent_budget_keeps_from_running_again_are_not_compared_by_their_earlier_results() {
     let project = Project::new();
     let steps = "steps: [{usage: {cost-usd: 1}}, {say: done}]";

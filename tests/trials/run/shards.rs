@@ -391,6 +391,26 @@ fn results_that_a_shard_discarded_do_not_come_back_in_the_merged_run() {
 }
 
 #[test]
+fn shards_that_ran_a_changed_case_again_make_one_run() {
+    let project = Project::new();
+    for case in ["a", "b"] {
+        project.case(case, "", PASS);
+    }
+    for part in ["1/2", "2/2"] {
+        project.evals(&["run", "--shard", part, "--label", part]).exits(0);
+    }
+    for case in ["a", "b"] {
+        project.case(case, "description: other", PASS);
+    }
+    project.evals(&["run", "--resume", "1/2", "--changed", "rerun"]).exits(0);
+    project.evals(&["merge", "1/2", "2/2"]).exits(2).says("have other inputs");
+    project.evals(&["run", "--resume", "2/2", "--changed", "rerun"]).exits(0);
+    project.evals(&["merge", "1/2", "2/2", "--label", "all"]).exits(0);
+    let report = project.evals(&["report", "all", "--format", "json"]).exits(0).json();
+    assert_eq!((&report["summary"]["pass"], &report["summary"]["not_run"]), (&json!(2), &json!(0)));
+}
+
+#[test]
 fn a_merged_run_stands_for_its_shards() {
     let project = Project::new();
     for case in ["a", "b"] {
