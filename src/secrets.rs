@@ -143,8 +143,8 @@ impl Masker {
     ) -> Self {
         let is_secret =
             |name: &str, value: &str| looks_secret(name) && !(is_folder_name(name) && value.starts_with('/'));
-        let (env, given): (Vec<(&str, &str)>, Vec<(&str, &str)>) =
-            (env.into_iter().collect(), given.into_iter().collect());
+        let env: Vec<(&str, &str)> = env.into_iter().collect();
+        let given: Vec<(&str, &str)> = given.into_iter().collect();
         let mut in_urls: Vec<(&str, String)> = Vec::new();
         for (name, value) in &given {
             in_urls.extend(url_credentials(name, value).into_iter().map(|secret| (*name, secret)));
