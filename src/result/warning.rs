@@ -222,7 +222,7 @@ pub enum Warning {
         paths: Vec<String>,
         /// The number of paths.
         count: u64,
-        /// True if all of them were removed or restored before grading. Otherwise, they may have decided it.
+        /// True if all of them were removed before grading. Otherwise, they may have decided it.
         put_back: bool,
     },
     /// The workspace could not be kept.

@@ -52,7 +52,7 @@ pub fn perhaps_named(kind: Option<ToolKind>, tool: Option<&str>, input: Option<&
     if kind != Some(ToolKind::Search) || tool.is_some() {
         return Vec::new();
     }
-    let is_rare = |c: char| c.is_whitespace() || "|^$\\\"':;<>=".contains(c);
+    let is_rare = |c: char| c.is_whitespace() || "|^$\\\"':;<>=()".contains(c);
     let looks_like_glob = |text: &&str| {
         (text.contains('/') || text.starts_with('.') || text.starts_with("*.")) && !text.contains(is_rare)
     };
@@ -97,10 +97,10 @@ fn globs(kind: Option<ToolKind>, tool: Option<&str>, input: &Value) -> (Vec<Stri
     };
     for map in view::levels(map) {
         for (_, value) in view::entries(map, &GLOB_KEYS) {
-            texts(value).for_each(|text| add(text, &mut found));
+            texts(value).filter_map(of_files).for_each(|text| add(text, &mut found));
         }
         for (_, value) in view::entries(map, &INCLUDE_KEYS).filter(|_| is_search) {
-            texts(value).for_each(|text| add(text, &mut found));
+            texts(value).filter_map(of_files).for_each(|text| add(text, &mut found));
         }
         for (_, value) in view::entries(map, &PATTERN_KEYS).filter(|_| is_file_search) {
             for text in texts(value).filter(|text| !has_wildcard(text)) {
@@ -128,6 +128,22 @@ fn has_wildcard(pattern: &str) -> bool {
 fn leaves_name_open(pattern: &str) -> bool {
     let name = pattern.rsplit('/').next().unwrap_or_default();
     name.ends_with('*') && !name.starts_with('.')
+}
+
+/// Returns the part of a glob that names files. A glob that selects whatever is in a folder (`src/**`, `src/*`, `*`) names the
+/// folder, as a search without a glob does.
+fn of_files(glob: &str) -> Option<&str> {
+    let is_any = |name: &str| !name.is_empty() && name.chars().all(|c| c == '*');
+    let mut folder = glob.trim();
+    while let Some((above, name)) = folder.rsplit_once('/')
+        && is_any(name)
+    {
+        folder = above;
+    }
+    match folder == glob.trim() {
+        true => Some(glob).filter(|_| !is_any(folder)),
+        false => Some(folder).filter(|folder| !folder.is_empty() && !has_wildcard(folder)),
+    }
 }
 
 /// Returns the texts of a value, or of each item of a list.

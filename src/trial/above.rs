@@ -1,11 +1,11 @@
 //! Keeps files above a workspace from deciding how it is graded: test runners and build tools look for settings in the
 //! folders above the one in which they run, and an agent without a sandbox can leave some there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, FileType, Metadata};
+use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::case::Case;
@@ -111,25 +111,17 @@ const STARTS: [&str; 21] = [
     "karma.conf.",
 ];
 
-/// The files that the setup of a case left beside the workspace, such as a package that the workspace names by `../`.
+/// The settings that the setup of a case left beside the workspace.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
-    /// A copy of it. Absent if setup left no file, folder or link there.
+    /// A copy of them. Absent if setup left none.
     copy: Option<Vanishing>,
-    /// The sockets, pipes and devices, which no copy holds.
-    special: BTreeMap<OsString, FileType>,
 }
 
 impl Beside {
-    /// Returns the copy. Absent if setup left no file, folder or link there.
+    /// Returns the copy. Absent if setup left no settings.
     pub(super) fn copy(&self) -> Option<&Path> {
         self.copy.as_ref().map(Vanishing::path)
-    }
-
-    /// Returns true if a place with a name is as setup left it.
-    fn has(&self, name: &OsStr, place: &Path) -> bool {
-        let is_of = |kind: &FileType| place.symlink_metadata().is_ok_and(|meta| meta.file_type() == *kind);
-        self.special.get(name).is_some_and(is_of) || self.copy().is_some_and(|copy| is_same(&copy.join(name), place))
     }
 }
 
@@ -138,58 +130,44 @@ pub(super) fn matters(case: &Case) -> bool {
     case.graders.iter().any(|grader| grader.kind.needs().commands)
 }
 
-/// Copies what the setup of a case left beside the workspace.
+/// Copies the settings that the setup of a case left beside the workspace.
 ///
 /// # Errors
 /// Returns an error if the file system refuses.
 pub(super) fn as_set_up(workspace: &Path, temporary: &Path) -> io::Result<Beside> {
     let trial = workspace.parent().unwrap_or(workspace);
     let mut beside = Beside::default();
-    for name in names(trial)? {
-        let place = trial.join(&name);
-        let kind = place.symlink_metadata()?.file_type();
-        if kind.is_dir() || kind.is_file() || kind.is_symlink() {
-            let kept = match beside.copy.take() {
-                Some(kept) => kept,
-                None => Vanishing::make(temporary, "beside-")?,
-            };
-            copy(&place, &kept.path().join(&name))?;
-            beside.copy = Some(kept);
-        } else {
-            beside.special.insert(name, kind);
-        }
+    for name in names(trial)?.into_iter().filter(|name| is_setting(name)) {
+        let kept = match beside.copy.take() {
+            Some(kept) => kept,
+            None => Vanishing::make(temporary, "beside-")?,
+        };
+        copy(&trial.join(&name), &kept.path().join(&name))?;
+        beside.copy = Some(kept);
     }
     Ok(beside)
 }
 
-/// Removes what an agent left in the private folder of its trial beside the workspace, and restores what it changed there.
-/// In the folder that all trials share, everything that is not the engine's own is removed. Returns a warning for each kind
-/// of place.
+/// Removes the settings that an agent left in the private folder of its trial beside the workspace; other files there may be its
+/// work, and stay. In the folder that all trials share, everything that is not the engine's own is removed. Returns a warning
+/// for what was removed, and one for settings that changed and stay: those of setup, and those in folders of the user.
 ///
 /// # Errors
 /// Returns an error if the file system refuses.
-pub(super) fn restore(workspace: &Path, beside: &Beside, temporary: &Path) -> io::Result<Vec<Warning>> {
+pub(super) fn clear(workspace: &Path, beside: &Beside, temporary: &Path) -> io::Result<Vec<Warning>> {
     let trial = workspace.parent().unwrap_or(workspace);
-    let mut found = BTreeSet::new();
-    for name in names(trial)? {
-        let place = trial.join(&name);
-        if !beside.has(&name, &place) {
-            remove(&place)?;
-            found.insert(name);
-        }
+    let kept = beside.copy().map(names).transpose()?.unwrap_or_default();
+    let now: BTreeSet<OsString> = names(trial)?.into_iter().filter(|name| is_setting(name)).collect();
+    let shown = |name: &OsString| format!("../{}", name.to_string_lossy());
+    for name in now.difference(&kept) {
+        remove(&trial.join(name))?;
     }
-    if let Some(kept) = beside.copy() {
-        for name in names(kept)? {
-            let place = trial.join(&name);
-            if place.symlink_metadata().is_err() {
-                copy(&kept.join(&name), &place)?;
-                found.insert(name);
-            }
-        }
-    }
-    let mut paths: Vec<String> = found.iter().map(|name| format!("../{}", name.to_string_lossy())).collect();
-    paths.extend(clear_shared(temporary)?);
-    Ok([warning(&paths, true), warning(&new_settings(temporary), false)].into_iter().flatten().collect())
+    let mut removed: Vec<String> = now.difference(&kept).map(shown).collect();
+    removed.extend(clear_shared(temporary)?);
+    let is_changed = |name: &&OsString| beside.copy().is_some_and(|copy| !is_same(&copy.join(name), &trial.join(name)));
+    let mut changed: Vec<String> = kept.iter().filter(is_changed).map(shown).collect();
+    changed.extend(new_settings(temporary));
+    Ok([warning(&removed, true), warning(&changed, false)].into_iter().flatten().collect())
 }
 
 /// Clears the folder that all trials share, and returns a warning if something was removed. It came while the trial was
@@ -249,27 +227,25 @@ fn is_own(name: &OsStr) -> bool {
     OWN_SHARED.contains(&&*name) || OWN_STARTS.iter().any(|start| name.starts_with(start))
 }
 
-/// Returns the settings in the folders above the engine's own that changed since the engine made its folder. They are not
-/// removed, because these folders belong to the user.
+/// Returns the settings in the folders above the engine's own that were made, or whose content was written, since the engine
+/// made its folder. They are not removed, because these folders belong to the user.
 fn new_settings(temporary: &Path) -> Vec<String> {
-    let Ok(lock) = temporary.join(".lock").metadata() else { return Vec::new() };
-    let began = (lock.mtime(), lock.mtime_nsec());
-    let is_new = |meta: &Metadata| (meta.ctime(), meta.ctime_nsec()) > began;
-    let changed = |path: &Path| {
-        // Programs use other files in these folders.
-        let settings = match path.file_name().and_then(OsStr::to_str) {
-            Some(".cargo") => ["config", "config.toml"].map(|it| path.join(it)).to_vec(),
-            Some(".git") if path.is_dir() => ["HEAD", "config"].map(|it| path.join(it)).to_vec(),
-            _ => vec![path.to_owned()],
-        };
-        settings.iter().any(|path| path.symlink_metadata().is_ok_and(|meta| is_new(&meta)))
+    let began = temporary.join(".lock").metadata().and_then(|meta| meta.modified());
+    let Ok(began) = began else { return Vec::new() };
+    // Programs write other files in the folders of settings, such as caches.
+    let is_new = |path: &Path| {
+        let file = if path.ends_with(".cargo") { path.join("config.toml") } else { path.to_owned() };
+        let Ok(meta) = file.symlink_metadata() else { return false };
+        let time = if meta.is_dir() { meta.created() } else { meta.modified() };
+        time.is_ok_and(|time| time > began)
     };
+    let of_user = |name: &OsString| is_setting(name) && name != ".git";
     let above = temporary.ancestors().skip(1);
     let settings = above.flat_map(|folder| {
-        let names = names(folder).unwrap_or_default().into_iter().filter(|name| is_setting(name));
+        let names = names(folder).unwrap_or_default().into_iter().filter(of_user);
         names.map(|name| folder.join(name)).collect::<Vec<PathBuf>>()
     });
-    settings.filter(|path| changed(path)).map(|path| path.display().to_string()).collect()
+    settings.filter(|path| is_new(path)).map(|path| path.display().to_string()).collect()
 }
 
 /// Returns the names in a folder, without those of the engine's own folders in a trial.
@@ -309,12 +285,10 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixListener;
-
     use super::*;
 
     #[test]
-    fn what_setup_left_beside_a_workspace_is_restored_and_the_rest_is_removed() {
+    fn settings_of_an_agent_are_removed_and_its_other_files_stay() {
         let root = tempfile::tempdir().unwrap();
         let shared = root.path().join("shared");
         let trial = shared.join("trial-x");
@@ -322,27 +296,31 @@ mod tests {
             fs::create_dir_all(folder).unwrap();
         }
         fs::write(trial.join("dep/lib.py"), "x = 1\n").unwrap();
-        fs::write(trial.join("same"), "same").unwrap();
-        symlink("dep", trial.join("link")).unwrap();
-        // A socket stays when its listener is closed.
-        drop(UnixListener::bind(trial.join("socket")).unwrap());
+        fs::write(trial.join("setup.cfg"), "[a]\n").unwrap();
+        symlink("setup.cfg", trial.join("tox.ini")).unwrap();
         let workspace = trial.join("workspace");
         let beside = as_set_up(&workspace, &shared).unwrap();
-        assert!(restore(&workspace, &beside, &shared).unwrap().is_empty());
+        assert!(clear(&workspace, &beside, &shared).unwrap().is_empty());
         fs::write(trial.join("dep/lib.py"), "x = 2\n").unwrap();
+        fs::create_dir(trial.join("worktree")).unwrap();
         fs::write(trial.join("pytest.ini"), "[pytest]\n").unwrap();
-        drop(UnixListener::bind(trial.join("other")).unwrap());
-        fs::remove_file(trial.join("link")).unwrap();
         fs::create_dir(shared.join(".cargo")).unwrap();
         fs::write(shared.join("tool.of-tomorrow"), "").unwrap();
         fs::write(shared.join("index"), "").unwrap();
-        let paths = ["../dep", "../link", "../other", "../pytest.ini", "../../.cargo", "../../tool.of-tomorrow"];
-        let paths = paths.map(str::to_owned).to_vec();
-        let told = Warning::FilesAboveWorkspace { paths, count: 6, put_back: true };
-        assert_eq!(restore(&workspace, &beside, &shared).unwrap(), [told]);
-        assert_eq!(fs::read_to_string(trial.join("link/lib.py")).unwrap(), "x = 1\n");
-        assert!(!trial.join("pytest.ini").exists() && !shared.join(".cargo").exists());
-        assert!(trial.join("same").exists() && trial.join("socket").exists());
-        assert!(shared.join("index").exists() && shared.join("trial-y").exists());
+        let told = |paths: &[&str], put_back| {
+            let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+            Warning::FilesAboveWorkspace { count: paths.len() as u64, paths, put_back }
+        };
+        let removed = told(&["../pytest.ini", "../../.cargo", "../../tool.of-tomorrow"], true);
+        assert_eq!(clear(&workspace, &beside, &shared).unwrap(), [removed]);
+        assert_eq!(fs::read_to_string(trial.join("dep/lib.py")).unwrap(), "x = 2\n");
+        assert!(trial.join("worktree").exists() && !trial.join("pytest.ini").exists());
+        assert!(!shared.join(".cargo").exists() && shared.join("index").exists() && shared.join("trial-y").exists());
+        // Settings of setup that the agent changed stay, and are reported.
+        fs::write(trial.join("setup.cfg"), "[b]\n").unwrap();
+        fs::remove_file(trial.join("tox.ini")).unwrap();
+        let changed = told(&["../setup.cfg", "../tox.ini"], false);
+        assert_eq!(clear(&workspace, &beside, &shared).unwrap(), [changed]);
+        assert_eq!(fs::read_to_string(trial.join("setup.cfg")).unwrap(), "[b]\n");
     }
 }

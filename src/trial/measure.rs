@@ -55,7 +55,7 @@ pub(super) async fn measure(
     aside(move || {
         let mut after = after_the_agent(&case, &workspace, &before, &trial, &masker)?;
         if above::matters(&case) {
-            let removed = above::restore(&workspace, &before.beside, &temporary);
+            let removed = above::clear(&workspace, &before.beside, &temporary);
             after.warnings.extend(removed.map_err(io("remove what the agent left above the workspace"))?);
         }
         after.warnings.extend(answered.and_then(|answered| worked_on(&after.change, &workspace, answered)));

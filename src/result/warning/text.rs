@@ -221,8 +221,7 @@ impl Warning {
                 match put_back {
                     true => write!(
                         out,
-                        "an agent left or changed files above the workspace ({names}{others}); they were removed or \
-                         restored before grading"
+                        "an agent left files above the workspace ({names}{others}); they were removed before grading"
                     ),
                     false => write!(
                         out,

@@ -10,7 +10,7 @@ use crate::workspace::openat::open_file;
 use crate::workspace::tree::{Entry, Ignore, Tree};
 
 /// The maximum number of targets that are named for one path.
-const MOST: usize = 20;
+const MOST: usize = 200;
 /// The minimum number of lines by which a file is recognised in another place.
 const FEWEST_LINES: usize = 3;
 

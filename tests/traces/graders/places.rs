@@ -246,7 +246,7 @@ fn the_globs_of_a_search_name_files() {
     ] {
         check(&search(kind, name, &input), &[(&forbids(".env"), found())]);
     }
-    for glob in ["**/.env*", "*.{env,ts}", ".en[v]", ".{env}", "{a.ts,.env}", "{.env,a/b}", "*"] {
+    for glob in ["**/.env*", "*.{env,ts}", ".en[v]", ".{env}", "{a.ts,.env}", "{.env,a/b}"] {
         let input = json!({"pattern": ".", "glob": glob});
         check(&search("search", "Grep", &input), &[(&forbids(".env"), Ungraded("unknown"))]);
     }
@@ -255,6 +255,9 @@ fn the_globs_of_a_search_name_files() {
         ("Grep", json!({"pattern": ".", "glob": "*.ts"})),
         ("Grep", json!({"pattern": ".", "glob": "src/**/*.{ts,tsx}"})),
         ("Grep", json!({"pattern": ".", "glob": "test_*"})),
+        ("Grep", json!({"pattern": ".", "glob": "src/**"})),
+        ("Grep", json!({"pattern": ".", "glob": "packages/*/src/**/*"})),
+        ("Grep", json!({"pattern": ".", "path": "src", "glob": "*"})),
         ("Grep", json!({"pattern": ".", "glob": "!.env"})),
         ("Grep", json!({"pattern": ".env"})),
         ("Glob", json!({"pattern": "**/*"})),
@@ -317,7 +320,7 @@ fn the_pattern_of_a_search_without_a_name_may_be_a_glob_of_files() {
             ],
         );
     }
-    for pattern in ["env", "src/**", "**/*", "https://a/.env", "^.env$"] {
+    for pattern in ["env", "src/**", "**/*", "https://a/.env", "^.env$", ".env()"] {
         check(&search(pattern), &[(&forbids(".env"), Pass(&[]))]);
     }
 }

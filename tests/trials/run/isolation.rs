@@ -188,27 +188,29 @@ fn protected_files_are_put_back_before_they_are_judged() {
 
 #[test]
 fn files_that_an_agent_leaves_above_its_workspace_do_not_reach_the_graders() {
-    let project = Project::new();
-    let keys = "workspace: {setup: ['mkdir ../dep && echo right > ../dep/a.txt && mkfifo ../pipe']}\n\
+    let keys = "workspace: {setup: ['mkdir ../dep && echo one > ../dep/a.txt && echo right > ../setup.cfg']}\n\
                 graders: [{command: {run: 'test ! -e ../pytest.ini && test ! -e ../../.cargo && test ! -e ../../of-no-list && \
-                grep -q right ../dep/a.txt && test -p ../pipe'}}]";
-    let leaves = "mkdir ../../.cargo; touch ../pytest.ini ../../.cargo/config.toml ../../of-no-list ../../../package.json; \
-                  echo wrong > ../dep/a.txt";
-    project.case("a", keys, &format!("steps: [{{run: {{command: '{leaves}'}}}}]"));
-    project.evals(&["run"]).exits(3);
-    let result = project.result("a/demo/default/1");
-    let reason = result["grades"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("package.json` lay above the workspace") && reason.contains("exited with 0"), "{reason}");
-    let told = result["warnings"].as_array().unwrap().iter().filter(|it| it["code"] == "files_above_workspace");
-    let told: Vec<_> = told.map(|it| (it["paths"].clone(), it["put_back"].clone())).collect();
-    let of_user = project.temporary().join("package.json");
-    let removed = json!(["../dep", "../pytest.ini", "../../.cargo", "../../of-no-list"]);
-    let expected = [(removed, true), (json!([of_user]), false)];
-    assert_eq!(told, expected.map(|(paths, put_back)| (paths, json!(put_back))), "{result}");
-    // What was removed before grading leaves no doubt.
-    let leaves = leaves.replace("../../../package.json", "");
-    project.case("a", keys, &format!("steps: [{{run: {{command: '{leaves}'}}}}]"));
-    project.evals(&["run"]).exits(0);
+                grep -q two ../dep/a.txt && test -d ../worktree'}}]";
+    // Work beside the workspace stays, and settings do not.
+    let leaves = "mkdir ../../.cargo ../worktree; touch ../pytest.ini ../../.cargo/config.toml ../../of-no-list; \
+                  echo two > ../dep/a.txt";
+    let removed = (json!(["../pytest.ini", "../../.cargo", "../../of-no-list"]), json!(true));
+    for (more, changed) in
+        [("true", None), ("touch ../../../package.json", Some("")), ("echo wrong > ../setup.cfg", Some("../setup.cfg"))]
+    {
+        let project = Project::new();
+        project.case("a", keys, &format!("steps: [{{run: {{command: '{leaves}; {more}'}}}}]"));
+        project.evals(&["run"]).exits(if changed.is_some() { 3 } else { 0 });
+        let result = project.result("a/demo/default/1");
+        let reason = result["grades"][0]["reason"].as_str().unwrap();
+        assert_eq!(reason.contains("lay above the workspace"), changed.is_some(), "{reason}");
+        let told = result["warnings"].as_array().unwrap().iter().filter(|it| it["code"] == "files_above_workspace");
+        let told: Vec<_> = told.map(|it| (it["paths"].clone(), it["put_back"].clone())).collect();
+        let of_user = project.temporary().join("package.json").display().to_string();
+        let changed = changed.map(|path| if path.is_empty() { &of_user } else { path });
+        let changed = changed.map(|path| (json!([path]), json!(false)));
+        assert_eq!(told, [Some(removed.clone()), changed].into_iter().flatten().collect::<Vec<_>>(), "{result}");
+    }
 }
 
 #[test]
