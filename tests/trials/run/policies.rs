@@ -717,7 +717,9 @@ fn a_rule_about_a_path_is_undecided_if_a_glob_of_the_call_may_name_it() {
         ("kind='search', name='Grep', rawInput={'pattern': 'x', 'glob': '.env'}", rejects, "rejected"),
         ("kind='search', name='Grep', rawInput={'pattern': 'x', 'glob': '{.env,a}'}", rejects, "rejected"),
         ("kind='search', name='Grep', rawInput={'pattern': 'x', 'glob': '**/.env'}", rejects, "rejected"),
-        ("kind='search', name='Grep', rawInput={'pattern': 'x', 'glob': '**/*'}", rejects, "rejected"),
+        ("kind='search', name='Grep', rawInput={'pattern': 'x', 'glob': '**/.e*'}", rejects, "rejected"),
+        // As a search without a glob, it names its folder.
+        ("kind='search', name='Grep', rawInput={'pattern': 'x', 'glob': '**/*'}", rejects, "allowed"),
         ("kind='search', name='Grep', rawInput={'pattern': 'x', 'glob': '**/*.ts'}", rejects, "allowed"),
         ("kind='search', name='Grep', rawInput={'pattern': '.env'}", rejects, "allowed"),
         ("kind='search', rawInput={'pattern': '**/.env'}", rejects, "rejected"),
