@@ -137,7 +137,7 @@ pub(super) fn file_holds(path: &Path, texts: &[&[u8]]) -> io::Result<bool> {
     read_pieces(path, texts, |_| ())
 }
 
-/// Reads a file piece by piece, up to one of these texts. Returns true if the file contains one of them.
+/// Returns true if a file contains one of these texts. Passes the pieces of the file to `see` until such a text is found.
 fn read_pieces(path: &Path, texts: &[&[u8]], mut see: impl FnMut(&[u8])) -> io::Result<bool> {
     let finders: Vec<Finder<'_>> = texts.iter().map(Finder::new).collect();
     let longest = texts.iter().map(|text| text.len()).max().unwrap_or_default();

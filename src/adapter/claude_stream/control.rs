@@ -88,7 +88,7 @@ impl CanUseTool {
     }
 }
 
-/// Returns the rules among the suggestions, for the session.
+/// Returns the suggestions of type `addRules`, each with the session as its destination.
 fn rules(suggestions: &[Value]) -> Vec<Value> {
     let rules = suggestions.iter().filter(|it| it.get("type").and_then(Value::as_str) == Some("addRules"));
     let for_session = |rule: &Value| {

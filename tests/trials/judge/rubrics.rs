@@ -307,7 +307,7 @@ steps:
         ("pass", "message", "The answer is written."),
         ("fail", "workspace_change", "forty two"),
         ("fail", "message", "The answer is written."),
-        // Most criteria about an answer fail because it lacks something. The judge is told that the calls are unknown.
+        // Most criteria about an answer fail because it lacks something. The request states that the calls are unknown.
         ("fail", "", ""),
     ] {
         let grade = grade(verdict, kind, quote);
