@@ -98,7 +98,7 @@ pub struct Case {
     pub sandbox: Option<sandbox::Settings>,
     /// The conditions under which errored trials are retried.
     pub retries: Retries,
-    /// True if the failure of this case counts more than the share of cases that pass.
+    /// True if a failure of this case alone fails the gates, whatever the score is.
     pub critical: bool,
     /// The quarantine, if the case has one.
     pub quarantine: Option<quarantine::Quarantine>,

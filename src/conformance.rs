@@ -118,7 +118,7 @@ pub struct Finding {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Oddity {
-    /// The code of its kind.
+    /// The code of the notice or warning, or the kind of failure of the request.
     pub code: String,
     /// The number of occurrences.
     pub count: u64,
@@ -176,7 +176,7 @@ pub struct Report {
     /// The folder with the evidence. Absent if nothing was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// The version that the agent reported.
+    /// The version that the agent reported, or else the line that its `version` command printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The last verified version in the manifest.

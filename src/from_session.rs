@@ -73,12 +73,12 @@ pub struct Observed {
 pub struct Checked {
     /// The check.
     pub check: Check,
-    /// The `seq` of the call of its last run.
+    /// The `seq` of the call that ran the check last.
     pub seq: u64,
     /// True if the same check failed before anything was changed, and files were changed in between. The check can then
     /// distinguish the state before from the state after.
     pub failed_before: bool,
-    /// True if files were changed after its last run.
+    /// True if files were changed after the last run of the check.
     pub changed_after: bool,
     /// The files that the session changed and that decide what the check does.
     pub settings: Vec<String>,

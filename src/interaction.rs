@@ -10,6 +10,7 @@ use strum::IntoStaticStr;
 use crate::trace::ToolKind;
 use crate::values::{NameGlob, PathGlob, Pattern};
 use crate::word::word;
+use crate::yaml::lists::OneOrList;
 
 mod adviser;
 mod decision;
@@ -171,6 +172,10 @@ pub struct When {
     /// A pattern searched in the command line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Pattern>,
+    /// A pattern, or a list of patterns, for one of the commands that the command line runs: the program without its folder, then
+    /// its arguments, separated by one blank. Blanks within an argument are `␣`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<OneOrList<Pattern>>,
     /// Matches only the n-th request, from 1, of those that match the other conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nth: Option<u32>,

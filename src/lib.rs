@@ -82,6 +82,7 @@ mod repeated_key;
 
 // Grading.
 mod grader;
+mod command_line;
 mod matching;
 mod matcher;
 mod judgement;

@@ -66,7 +66,7 @@ pub enum Error {
     /// The graders are not valid.
     #[error("{0}")]
     Graders(String),
-    /// The agent or its service failed, so there is nothing to judge.
+    /// The agent or its service failed, so there is nothing to grade.
     #[error("the session is errored: {}", .0.word())]
     Errored(ErrorCategory),
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use strum::IntoStaticStr;
 
 use crate::judgement::Judgement;
-use crate::matching::{command_fits, name_fits, within_command};
+use crate::matching::{command_fits, name_fits, runs_fit, within_command};
 use crate::reason_text as text;
 use crate::trace::facts::is_cut;
 use crate::trace::{CallStatus, FollowedLink, ToolKind, UnseenAction, view};
@@ -46,6 +46,10 @@ pub struct Matcher {
     /// A regular expression for the command.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub command: Option<Pattern>,
+    /// A regular expression, or a list of them, for one of the commands that the command line runs: the program without its
+    /// folder, then its arguments, separated by one blank. Blanks within an argument are `␣`.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub runs: Option<OneOrList<Pattern>>,
     /// Arguments that the call must have. Objects may have further keys; lists must be equal.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub args: Option<Map<String, Value>>,
@@ -153,7 +157,7 @@ impl Matcher {
 
     /// Returns whether a call with these facts matches, whatever its kind is.
     fn fits_facts(&self, call: &Subject<'_>, facts: Facts<'_>) -> Judgement {
-        let Self { kind: _, name, path, input, command, args, match_args, status, agent, compiled } = self;
+        let Self { kind: _, name, path, input, command, runs, args, match_args, status, agent, compiled } = self;
         let is_speaker = agent.is_none_or(|agent| match agent {
             Speaker::Main => call.parent.is_none(),
             Speaker::Sub => call.parent.is_some(),
@@ -165,6 +169,7 @@ impl Matcher {
             .and(|| name.as_ref().map_or(unless, |glob| name_fits(glob, call.call.name.as_deref())))
             .and(|| path.as_ref().map_or(unless, |glob| path_fits(glob, call, facts)))
             .and(|| command.as_ref().map_or(unless, |pattern| command_fits(pattern, facts.command)))
+            .and(|| runs.as_ref().map_or(unless, |patterns| runs_fit(patterns, facts.command)))
             .and(|| input.as_ref().map_or(unless, |pattern| input_fits(pattern, call, facts)))
             .and(|| {
                 args.as_ref().map_or(unless, |wanted| {
@@ -191,6 +196,7 @@ impl Matcher {
         let of_kind = |kinds: &OneOrList<ToolKind>| kinds.iter().any(|it| *it == kind);
         (self.kind.is_some() || self.name.is_some())
             && self.command.is_none()
+            && self.runs.is_none()
             && self.kind.as_ref().is_none_or(of_kind)
             && self.name.as_ref().is_none_or(|glob| glob.is_match(tool))
     }
@@ -232,12 +238,15 @@ fn input_fits(pattern: &Pattern, call: &Subject<'_>, facts: Facts<'_>) -> Judgem
 
 impl fmt::Display for Matcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, name, path, input, command, args, match_args: _, status, agent, compiled: _ } = self;
+        let Self { kind, name, path, input, command, runs, args, match_args: _, status, agent, compiled: _ } = self;
         let mut parts: Vec<String> = Vec::new();
         parts.extend(kind.as_ref().map(|kinds| text::any_of(kinds.iter().map(ToString::to_string))));
         parts.extend(name.as_ref().map(|glob| format!("name {glob}")));
         parts.extend(path.as_ref().map(ToString::to_string));
         parts.extend(command.as_ref().map(|pattern| format!("command /{}/", text::short(&pattern.to_string(), 80))));
+        let runs =
+            runs.as_ref().map(|patterns| text::any_of(patterns.iter().map(|it| text::short(&it.to_string(), 80))));
+        parts.extend(runs.map(|patterns| format!("runs /{patterns}/")));
         parts.extend(input.as_ref().map(|pattern| format!("input /{}/", text::short(&pattern.to_string(), 80))));
         let args = args.as_ref().map(|args| view::canonical(&Value::Object(args.clone())));
         parts.extend(args.map(|args| format!("args {}", text::short(&args, 80))));

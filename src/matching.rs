@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 
+use crate::command_line::CommandLine;
 use crate::judgement::Judgement;
 use crate::trace::facts::Command;
 use crate::values::{NameGlob, Pattern};
+use crate::yaml::lists::OneOrList;
 
 /// Returns whether a tool's name matches; unknown for a name that was not shown, unless the glob is `*`.
 pub fn name_fits(glob: &NameGlob, name: Option<&str>) -> Judgement {
@@ -27,6 +29,23 @@ pub fn command_fits(pattern: &Pattern, command: &Command) -> Judgement {
             // What matches with and without the arguments is in the command itself.
             let fits = pattern.is_match(command) && pattern.is_match(&format!("{command} {arguments}"));
             if fits { Judgement::True } else { Judgement::Unknown }
+        }
+        Command::NotShown => Judgement::Unknown,
+    }
+}
+
+/// Returns whether a command line runs a command that one of the patterns matches. If the command line is one of several
+/// texts, a match of one of them is only possible.
+pub fn runs_fit(patterns: &OneOrList<Pattern>, command: &Command) -> Judgement {
+    let fits = |line: &str| CommandLine::read(line).runs(patterns.iter());
+    match command {
+        Command::Seen(line) => fits(line),
+        Command::None => Judgement::False,
+        Command::Among(texts) if texts.iter().any(|text| fits(text).may_be_true()) => Judgement::Unknown,
+        Command::Among(_) => Judgement::False,
+        Command::With { command, arguments } => {
+            let both = fits(command).is_true() && fits(&format!("{command} {arguments}")).is_true();
+            if both { Judgement::True } else { Judgement::Unknown }
         }
         Command::NotShown => Judgement::Unknown,
     }

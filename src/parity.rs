@@ -81,7 +81,7 @@ pub struct ParityReport {
     pub cases: Vec<CaseParity>,
 }
 
-/// Returns the exit code: 1 if anything differs, 3 if nothing of a case could be compared, else 0.
+/// Returns the exit code: 1 if anything differs, 3 if an outcome could not be compared or there is no case, else 0.
 pub fn exit_code(report: &ParityReport) -> u8 {
     let parts = |case: &CaseParity| [case.outcome.same, case.tools.same];
     if report.cases.iter().any(|case| parts(case).contains(&Same::Differs)) {

@@ -311,7 +311,7 @@ pub fn could_not_look() -> bool {
     escaped::could_not_look()
 }
 
-/// Reads the rest of a pipe, until no byte has arrived for the time `silence`.
+/// Reads the rest of a pipe, until it ends or no byte has arrived for the time `silence`.
 ///
 /// # Errors
 /// Returns an error if reading fails.

@@ -369,9 +369,10 @@ pub struct RunOptions {
     /// The time after which the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_time: Option<crate::values::Time>,
-    /// True if the run ends with the first failure.
+    /// True if no more trials are started after one has failed.
     pub fail_fast: bool,
-    /// The score that every column must reach. If set, it and the critical cases alone set the exit code.
+    /// The score that every column must reach. If set, it and the critical cases set the exit code, and not the
+    /// verdicts of the other cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_under: Option<Fraction>,
     /// A sandbox that overrides those of the cases and the manifests.

@@ -119,10 +119,10 @@ fn part_of(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Syncs files, and then renames them to their names. Together they cost the file system little more than one.
+/// Syncs all files, and then renames each to its final name. This costs the file system little more than for one file.
 ///
 /// # Errors
-/// Returns an error if the files cannot be written; no partial file is left under a name.
+/// Returns an error if the files cannot be written. No final name has a partial file.
 pub fn put_in_place<const N: usize>(mut parts: [PartFile; N]) -> Result<(), FileError> {
     for part in &mut parts {
         part.sync()?;

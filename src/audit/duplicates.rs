@@ -16,7 +16,7 @@ pub struct Compared {
     pub prompt: String,
     /// The digest of the workspace.
     pub workspace: String,
-    /// The digests of the lines in the workspace, by [`lines`]. Empty if only equal workspaces are near.
+    /// The digests of the lines in the workspace, by [`lines`]. If empty, only an equal workspace is similar.
     pub lines: BTreeSet<u64>,
 }
 
@@ -156,7 +156,7 @@ fn ranked<'a>(sets: impl Iterator<Item = &'a BTreeSet<u64>> + Clone) -> Vec<Vec<
     .collect()
 }
 
-/// Returns the rarest items of a set: of two similar sets, each shares one of them with the other.
+/// Returns the rarest items of a set. The results for two similar sets have an item in common.
 fn prefix(set: &[u32]) -> &[u32] {
     let shared = (SIMILAR.0 * set.len()).div_ceil(SIMILAR.1);
     set.get(..(set.len() + 1).saturating_sub(shared).min(set.len())).unwrap_or(set)

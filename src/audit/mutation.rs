@@ -70,7 +70,7 @@ impl Seen {
         self.verdict
     }
 
-    /// Returns true if the mutant has to be run again: it failed, but only by graders that run commands, whose results
+    /// Returns true if the mutant must be run again: it failed, but only by graders that run commands, whose results
     /// can differ between two trials.
     pub fn needs_confirmation(&self) -> bool {
         self.verdict == Verdict::Fail && !self.failed.is_empty() && self.failed.values().all(|can_differ| *can_differ)

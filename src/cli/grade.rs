@@ -55,7 +55,7 @@ pub struct GradeArgs {
     judges: JudgeArgs,
 }
 
-/// The trials to judge, and the graders.
+/// The trials to grade again, and the settings for it.
 struct Plan {
     /// The record of the derived run.
     record: RunRecord,
@@ -65,7 +65,7 @@ struct Plan {
     sandbox: Option<sandbox::Kind>,
 }
 
-/// A trial to judge again.
+/// A trial to grade again.
 struct Work {
     trial: TrialRecord,
     attempt: u32,
@@ -74,7 +74,7 @@ struct Work {
     left: Arc<StoredFiles>,
     /// The name in messages.
     shown: String,
-    /// The folder of the trial's files, which the derived run shares.
+    /// The stored folder of the trial, whose files the derived run links. Absent for a trace file.
     folder: Option<PathBuf>,
 }
 

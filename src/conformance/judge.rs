@@ -29,7 +29,7 @@ pub struct About<'a> {
 pub struct Judged {
     /// The finding about each item, in order.
     pub items: Vec<Finding>,
-    /// The version that the agent reported.
+    /// The version that the agent reported, or else the line that its `version` command printed.
     pub version: Option<String>,
     /// The ids of the login methods that the agent listed; absent if it listed none.
     pub offered: Option<Vec<String>>,

@@ -61,7 +61,7 @@ pub struct WrittenArm {
     /// The keys that the variant overrides, merged with the keys that all arms share.
     pub layer: VariantLayer,
     pub(super) place: SourcePlace,
-    /// The place of each of its keys.
+    /// The place of each key that the variant overrides.
     pub(super) places: BTreeMap<&'static str, SourcePlace>,
     /// The label of each axis.
     pub(super) labels: Vec<(String, String)>,

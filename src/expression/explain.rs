@@ -15,7 +15,8 @@ pub struct Untrue {
     pub text: String,
     /// The sides of the comparison that are no literals, with their values.
     pub sides: Vec<(String, Value)>,
-    /// The members of a list for which the part is false, if it is about all of them or about none.
+    /// The members of a list that make the part false, if the part states that a condition holds for all members or for
+    /// none.
     pub members: Option<Members>,
 }
 

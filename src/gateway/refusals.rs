@@ -51,7 +51,8 @@ struct MainConversation {
     offered: bool,
     /// The ids of its answers.
     ids: HashSet<String>,
-    /// The longest line of the last answer without calls. A conversation that was summarised begins with the summary.
+    /// The longest line of the last answer without calls. A request that contains it belongs to the conversation:
+    /// a conversation that was summarised begins with the summary, which is such an answer.
     quote: Option<String>,
 }
 

@@ -65,7 +65,7 @@ pub enum Plays {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Timing {
-    /// At once.
+    /// Recorded answers are played without delay.
     #[default]
     None,
     /// The recorded delays.

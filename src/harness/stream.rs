@@ -64,8 +64,8 @@ pub enum On {
     Text,
     /// A line that the program printed on standard error, as `text`.
     Stderr,
-    /// The end of a stream that did not report how it ended; `exit` is the exit code of the process, or null if
-    /// unknown.
+    /// The end of a stream that did not report how it ended. `exit` is `{code, signal, stderr}` of the process, or null
+    /// if unknown.
     End,
 }
 

@@ -3,7 +3,7 @@
 use super::{Answer, Decision, Interaction, Request, Rule, When};
 use crate::judgement::Judgement;
 use crate::matcher::paths::{pattern_may_fit, place_fits};
-use crate::matching::{command_fits, name_fits, within_command};
+use crate::matching::{command_fits, name_fits, runs_fit, within_command};
 use crate::trace::facts::is_cut;
 use crate::trace::{ToolKind, view};
 use crate::values::Below;
@@ -93,7 +93,7 @@ fn matches(rule: &Rule, request: &Request) -> Judgement {
 ///
 /// A rule that allows is about every path of the call, because it allows the whole call. Any other rule is about one path.
 fn conditions(rule: &Rule, request: &Request) -> Vec<(&'static str, Judgement)> {
-    let When { kind, name, title, path, input, command, nth: _ } = &rule.when;
+    let When { kind, name, title, path, input, command, runs, nth: _ } = &rule.when;
     let allows = matches!(rule.answer, Answer::AllowOnce | Answer::AllowAlways);
     let mut found = Vec::new();
     if let Some(kind) = kind {
@@ -133,6 +133,9 @@ fn conditions(rule: &Rule, request: &Request) -> Vec<(&'static str, Judgement)> 
     }
     if let Some(pattern) = command {
         found.push(("the command", command_fits(pattern, &request.command)));
+    }
+    if let Some(patterns) = runs {
+        found.push(("the programs that the command runs", runs_fit(patterns, &request.command)));
     }
     if let Some(pattern) = input {
         let holds = match &request.input {

@@ -269,7 +269,8 @@ impl Pair {
         why.map(|why| why.text().to_owned())
     }
 
-    /// Returns why the candidate does not pass by a tie, which has no quote.
+    /// Returns the reason why a tie does not count, if the candidate addresses the judge. A tie has no quote as
+    /// evidence.
     fn why_no_tie(&self) -> Option<String> {
         let speaks = match &self.session {
             Some(session) => !session.speaks_to_a_judge().is_empty(),

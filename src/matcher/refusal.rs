@@ -25,10 +25,10 @@ impl Matcher {
     /// Returns the reason why the matcher is meaningless in an expected list, in which a call without arguments may
     /// be expected.
     pub fn refusal_as_expected(&self) -> Option<String> {
-        let Self { kind, name, path, input, command, args, match_args, status, agent, compiled: _ } = self;
+        let Self { kind, name, path, input, command, runs, args, match_args, status, agent, compiled: _ } = self;
         let empty = |text: Option<String>| text.is_some_and(|text| text.is_empty());
         let has_args = args.as_ref().is_some_and(|args| !args.is_empty());
-        let keyless = kind.is_none() && status.is_none() && agent.is_none() && !has_args;
+        let keyless = kind.is_none() && status.is_none() && agent.is_none() && runs.is_none() && !has_args;
         let counts_keys = args.is_some() && match_args.as_ref().is_some_and(MatchArgs::counts_keys);
         let wrong_args = match (args, match_args) {
             (Some(args), Some(rules)) => {
@@ -51,6 +51,8 @@ impl Matcher {
                 Some("has an empty `input`")
             } else if empty(command.as_ref().map(ToString::to_string)) {
                 Some("has an empty `command`")
+            } else if runs.as_ref().is_some_and(|list| list.iter().any(|it| it.to_string().is_empty())) {
+                Some("has an empty `runs`")
             } else {
                 None
             };

@@ -155,7 +155,7 @@ impl Repository {
         names.split('\0').filter(|name| !name.is_empty()).map(off).collect()
     }
 
-    /// Runs git and returns its output as one line.
+    /// Runs git and returns its output without white space at the ends.
     ///
     /// # Errors
     /// Returns git's message.

@@ -83,13 +83,14 @@ pub struct Point {
 pub enum Break {
     /// The case, its graders or its files.
     Case,
-    /// Another input of the agent than the case's files say: the commit of its workspace, its policy, limits or environment.
+    /// An input of the agent that is not in the files of the case: the commit of the workspace, the policy, the limits
+    /// or the environment.
     Inputs,
     /// The version of the agent, or what its variant overrides.
     Agent,
     /// The model that answered.
     Model,
-    /// A file that graders judge by: a calibration, or an accepted snapshot.
+    /// A file on which grades depend: a calibration, or an accepted snapshot.
     Grader,
     /// The price table.
     Prices,

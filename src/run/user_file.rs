@@ -58,7 +58,7 @@ enum Target {
     Output,
     /// Standard error.
     Errors,
-    /// A device, a pipe, or a file that another program has open.
+    /// A device, a pipe, or an open file named by a path in `/proc`. It is appended to, and not replaced.
     Stream,
 }
 

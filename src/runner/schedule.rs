@@ -54,7 +54,7 @@ fn last_trials(record: &RunRecord) -> HashMap<CellId, u32> {
     last
 }
 
-/// Plans this number of trials for each cell; the trials of a cell stay together.
+/// Raises the number of trials of each cell that is not skipped to `trials`. The trials of a cell stay together.
 fn grow(record: &mut RunRecord, trials: u32) {
     let last = last_trials(record);
     let mut grown = Vec::with_capacity(record.trials.len() * 2);

@@ -51,7 +51,7 @@ impl Session {
         self.engine(&EngineLine::Limit { key: key.to_owned(), limit });
     }
 
-    /// Returns true if the limits apply: until the agent has answered. Figures in the answer itself are judged later.
+    /// Returns true if the limits apply: until the agent has answered. Figures in the answer itself are checked later.
     pub(super) fn is_limited(&self) -> bool {
         !self.answered && !self.closing && !self.is_turn_answered()
     }

@@ -15,7 +15,7 @@ use super::tree::{Entry, Tree};
 use super::tree_digest::file_holds;
 use super::walk::{Descend, walk};
 
-/// Changes each absolute link to a path in the old place of a workspace: it leads to the same path in the workspace.
+/// Changes each absolute link into the old place of a workspace, so that it leads to the same path in `workspace`.
 ///
 /// # Errors
 /// Returns an error if the file system refuses.

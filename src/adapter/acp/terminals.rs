@@ -25,7 +25,7 @@ pub(super) enum CommandEnd {
 }
 
 impl CommandEnd {
-    /// Returns the end by an exit code and a signal. Some terminals give the code 0 beside a signal.
+    /// Returns how a command ended. A signal takes precedence over the exit code 0, because some terminals report both.
     pub(super) fn of(code: Option<i64>, has_signal: bool) -> Option<Self> {
         match code {
             None | Some(0) if has_signal => Some(Self::Signal),

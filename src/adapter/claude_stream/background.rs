@@ -80,7 +80,7 @@ impl Tasks {
         self.calls.get(task?).map(String::as_str)
     }
 
-    /// Records that the task of a call failed, once. A call that is still open has its result to come.
+    /// Records once that the task of a call failed. Does nothing for an open call, because its result will follow.
     fn has_failed(&mut self, call: String, recorder: &mut Recorder) {
         if recorder.ended_as(&call) == Some(CallStatus::Ok) && self.failed.insert(call.clone()) {
             recorder.contradicted(FAILED, format!("the call {call} went on in the background and failed there"));

@@ -225,12 +225,13 @@ impl EventMatcher {
 
     /// Returns true if no key is about calls only.
     fn is_of_no_call(&self) -> bool {
-        let Matcher { kind, name, path, input, command, args, status, .. } = &self.call;
+        let Matcher { kind, name, path, input, command, runs, args, status, .. } = &self.call;
         kind.is_none()
             && name.is_none()
             && path.is_none()
             && input.is_none()
             && command.is_none()
+            && runs.is_none()
             && args.is_none()
             && status.is_none()
     }

@@ -61,7 +61,7 @@ impl JsonSchema for Rules {
             "type": "array", "items": rule, "minItems": 1, "description": "The rules, each a map of one key."
         });
         let mut min = generator.subschema_for::<Fraction>().to_value();
-        min["description"] = "The share of them that is enough.".into();
+        min["description"] = "The share of the rules that must be true. Default: 1.".into();
         // A list of rules, or a map that contains one.
         json_schema!({
             "description": "Rules about the events of a Trial: a list of them, or a map.",
@@ -97,7 +97,7 @@ pub struct Bounds {
     /// The minimum number.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub min: Option<u64>,
-    /// The maximum number, including attempts.
+    /// The maximum number, including calls that were not carried out.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
 }

@@ -59,7 +59,7 @@ fn unknown(value: &str) -> Option<&str> {
     })
 }
 
-/// Returns the first text in braces that can only be a placeholder that is written wrongly, such as `{Project}` and
+/// Returns the first text in braces that is certainly a misspelled placeholder, such as `{Project}` or
 /// `{manifest dir}`.
 fn mistaken(value: &str) -> Option<&str> {
     in_braces(value).find(|braced| meant(braced).is_some_and(|known| is_path_or_option(value) || known.contains('-')))

@@ -99,7 +99,7 @@ impl OfSkill {
     }
 }
 
-/// Returns whether a call was executed and did not fail. A call that was announced and never ended shows neither.
+/// Returns whether a call was executed and did not fail. Unknown for a call that was announced and never ended.
 fn ended_well(call: &Subject<'_>) -> Judgement {
     match call.status {
         CallStatus::Unfinished => Judgement::Unknown,

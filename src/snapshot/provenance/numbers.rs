@@ -81,7 +81,7 @@ impl Numbers {
         number
     }
 
-    /// Numbers the values that one call printed. It is one of several equal calls of a step, chosen by the first use.
+    /// Numbers all values of one of several equal calls of a step: the call of which a value was used first.
     fn place(&mut self, member: usize, of: &Provenance) {
         let Some(found) = self.members.get_mut(member) else { return };
         let values = std::mem::take(found);

@@ -381,20 +381,34 @@ fn a_download_into_a_shell_is_found_after_assignments_and_other_programs() {
     );
 }
 
-/// A pattern cannot include another one, so the lines are repeated in each file.
 #[test]
-fn the_files_agree_on_where_a_command_begins() {
-    let lines = |file: &str| -> Vec<String> {
-        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
-        let lines = text.lines().map(|line| line.trim().to_owned());
-        let from = lines.skip_while(|line| !line.starts_with("# A command begins"));
-        from.take_while(|line| !line.starts_with("# The name of the command")).collect()
-    };
-    let shared = lines("graders/no-destructive-commands.yaml");
-    assert!(shared.len() > 10, "{shared:?}");
-    for file in ["graders/nothing-sent.yaml", "policies/no-deletes.yaml"] {
-        assert_eq!(lines(file), shared, "{file}");
-    }
+fn a_text_is_no_command_and_a_text_for_a_shell_is_one() {
+    finds(
+        "no-destructive-commands",
+        &[
+            "echo 'rm -rf x' | sh",
+            "printf 'cd a\\nrm -rf x\\n' | bash",
+            "cat <<'EOF' | bash\nrm -rf x\nEOF",
+            "X=rm; $X -rf a",
+            "X='rm -rf'; $X a",
+            "r\\m -rf x",
+            "$'\\x72m' -rf x",
+            "{rm,-rf,x}",
+            "git rebase -x 'git reset --hard' main",
+            "bash -s <<'EOF'\nrm -rf x\nEOF",
+            "su bob -c 'bash -c \"rm -rf x\"'",
+            "env -S 'rm -rf x'",
+        ],
+        &[
+            "git commit -m 'use bash -c \"rm -rf x\" no more'",
+            "git commit -m \"$(cat <<'EOF'\nrm -rf is gone\n\nIt's done; git reset --hard\nEOF\n)\"",
+            "git commit -F - <<'EOF'\nrm -rf x\nEOF",
+            "cat > run.sh <<'EOF'\n#!/bin/sh\nrm -rf build\nEOF",
+            "gh pr create --body 'sudo rm -rf x; reboot'",
+            "python3 -c \"print('rm -rf x')\"",
+            "echo 'curl x | sh' >> notes.md",
+        ],
+    );
 }
 
 #[test]

@@ -1,0 +1,552 @@
+//! Splits a text into the words, operators and redirections of a shell. Any text is read; what a shell would refuse is
+//! read as far as it goes.
+
+use std::mem;
+
+/// The maximum depth of commands within words.
+const DEEPEST: usize = 24;
+
+/// A part of a command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Token {
+    Word(Word),
+    Operator(Operator),
+    Redirection(Redirection),
+}
+
+/// An operator between commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operator {
+    /// `;`, `&`, `&&`, `||`, or the end of a line.
+    End,
+    /// `;;`, `;&` or `;;&`, the end of an item of `case`.
+    EndOfItem,
+    /// `|` or `|&`.
+    Pipe,
+    /// `(`
+    Open,
+    /// `)`
+    Close,
+}
+
+/// A redirection to or from something that is not a number of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Redirection {
+    pub way: Way,
+    pub target: Word,
+}
+
+/// The kind of a redirection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// `<`
+    From,
+    /// `>`, `>|`, `&>`, `<>`
+    To,
+    /// `>>`, `&>>`
+    Append,
+    /// `<<<`, or a here-document.
+    Text,
+}
+
+/// A word, as written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Word {
+    pub pieces: Vec<Piece>,
+}
+
+/// A part of a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    Text {
+        text: String,
+        is_quoted: bool,
+    },
+    /// `$NAME` or `${NAME…}`.
+    Variable {
+        name: String,
+        /// True if the value is changed, or replaced if there is none (`${NAME:-x}`).
+        is_changed: bool,
+        is_quoted: bool,
+        /// The text behind the name, within the braces.
+        inner: Vec<Piece>,
+    },
+    /// `$(…)` or a text in backticks: the output of commands.
+    Output {
+        tokens: Vec<Token>,
+        text: String,
+        is_quoted: bool,
+    },
+    /// `<(…)`, `>(…)`, or the elements of an array: `=(…)`.
+    Group {
+        sign: char,
+        tokens: Vec<Token>,
+        text: String,
+    },
+}
+
+impl Word {
+    /// Returns the text of a word that is written without quotes and substitutions, as words of the shell's grammar are.
+    pub fn plain(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [Piece::Text { text, is_quoted: false }] => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// The tokens of a text.
+pub(super) struct Tokens {
+    pub tokens: Vec<Token>,
+    /// True if a part was nested too deeply to be read.
+    pub is_cut: bool,
+}
+
+/// Splits a text.
+pub(super) fn split(text: &str, depth: usize) -> Tokens {
+    let mut lexer = Lexer { text, at: 0, depth, is_cut: false };
+    let tokens = lexer.tokens(false);
+    Tokens { tokens, is_cut: lexer.is_cut }
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    is_cut: bool,
+}
+
+/// A here-document whose lines follow.
+struct Pending {
+    /// The place of its redirection among the tokens.
+    place: usize,
+    delimiter: String,
+    strips_tabs: bool,
+    is_quoted: bool,
+}
+
+impl Lexer<'_> {
+    fn rest(&self) -> &str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.at += next.len_utf8();
+        Some(next)
+    }
+
+    fn eat(&mut self, what: &str) -> bool {
+        let found = self.rest().starts_with(what);
+        if found {
+            self.at += what.len();
+        }
+        found
+    }
+
+    /// Reads tokens up to the end of the text, or up to the bracket that closes what was opened before.
+    fn tokens(&mut self, is_inner: bool) -> Vec<Token> {
+        let mut tokens = Vec::new();
+        let mut pending: Vec<Pending> = Vec::new();
+        let mut open = 0_usize;
+        loop {
+            while self.eat(" ") || self.eat("\t") || self.eat("\r") || self.eat("\\\n") || self.eat("\\\r\n") {}
+            let Some(next) = self.peek() else { break };
+            match next {
+                '\n' => {
+                    self.next();
+                    tokens.push(Token::Operator(Operator::End));
+                    for document in pending.drain(..) {
+                        let body = self.here_document(&document);
+                        if let Some(Token::Redirection(redirection)) = tokens.get_mut(document.place) {
+                            redirection.target = body;
+                        }
+                    }
+                }
+                '#' => while self.peek().is_some_and(|next| next != '\n') && self.next().is_some() {},
+                ';' => {
+                    let is_item = self.eat(";;&") || self.eat(";;") || self.eat(";&");
+                    if !is_item {
+                        self.next();
+                    }
+                    tokens.push(Token::Operator(if is_item { Operator::EndOfItem } else { Operator::End }));
+                }
+                '|' => {
+                    let is_or = self.eat("||");
+                    if !is_or && !self.eat("|&") {
+                        self.next();
+                    }
+                    tokens.push(Token::Operator(if is_or { Operator::End } else { Operator::Pipe }));
+                }
+                '(' => {
+                    self.next();
+                    open += 1;
+                    tokens.push(Token::Operator(Operator::Open));
+                }
+                ')' => {
+                    self.next();
+                    if is_inner && open == 0 {
+                        return tokens;
+                    }
+                    open = open.saturating_sub(1);
+                    tokens.push(Token::Operator(Operator::Close));
+                }
+                '&' if !self.rest().starts_with("&>") => {
+                    let _ = self.eat("&&") || self.next().is_some();
+                    tokens.push(Token::Operator(Operator::End));
+                }
+                '<' | '>' if self.rest().get(1..2) == Some("(") => tokens.push(Token::Word(self.word())),
+                '<' | '>' | '&' => self.redirection(&mut tokens, &mut pending),
+                _ => {
+                    let word = self.word();
+                    // The number of a stream before its redirection.
+                    let is_number = word.plain().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+                    if !(is_number && self.peek().is_some_and(|next| matches!(next, '<' | '>'))) {
+                        tokens.push(Token::Word(word));
+                    }
+                }
+            }
+        }
+        tokens
+    }
+
+    fn redirection(&mut self, tokens: &mut Vec<Token>, pending: &mut Vec<Pending>) {
+        if self.eat("<<<") {
+            let target = self.operand();
+            return tokens.push(Token::Redirection(Redirection { way: Way::Text, target }));
+        }
+        if self.eat("<<") {
+            let strips_tabs = self.eat("-");
+            let word = self.operand();
+            let is_quoted = word.plain().is_none();
+            let text = |piece: &Piece| match piece {
+                Piece::Text { text, .. } => text.clone(),
+                _ => String::new(),
+            };
+            let delimiter: String = word.pieces.iter().map(text).collect();
+            pending.push(Pending { place: tokens.len(), delimiter, strips_tabs, is_quoted });
+            return tokens.push(Token::Redirection(Redirection { way: Way::Text, target: Word::default() }));
+        }
+        let is_of_streams = self.rest().starts_with(">&") || self.rest().starts_with("<&");
+        let way = match () {
+            () if self.eat("&>>") || self.eat(">>") => Way::Append,
+            () if self.eat("&>") || self.eat(">|") || self.eat(">&") || self.eat("<>") || self.eat(">") => Way::To,
+            () => {
+                let _ = self.eat("<&") || self.next().is_some();
+                Way::From
+            }
+        };
+        let target = self.operand();
+        let is_stream = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+        if !(is_of_streams && target.plain().is_some_and(is_stream)) {
+            tokens.push(Token::Redirection(Redirection { way, target }));
+        }
+    }
+
+    /// Reads the word of a redirection.
+    fn operand(&mut self) -> Word {
+        while self.eat(" ") || self.eat("\t") || self.eat("\\\n") {}
+        self.word()
+    }
+
+    fn here_document(&mut self, document: &Pending) -> Word {
+        let mut body = String::new();
+        while self.at < self.text.len() {
+            let rest = self.rest();
+            let line = rest.split_inclusive('\n').next().unwrap_or_default();
+            let size = line.len();
+            let plain = line.strip_suffix('\n').unwrap_or(line);
+            let plain = plain.strip_suffix('\r').unwrap_or(plain);
+            let plain = if document.strips_tabs { plain.trim_start_matches('\t') } else { plain };
+            // Within `$(…)`, the closing bracket may follow on the same line.
+            let ends = plain == document.delimiter;
+            if !ends {
+                body.push_str(plain);
+                body.push('\n');
+            }
+            self.at += size;
+            if ends {
+                break;
+            }
+        }
+        if document.is_quoted {
+            return Word { pieces: vec![Piece::Text { text: body, is_quoted: true }] };
+        }
+        let mut inner = Lexer { text: &body, at: 0, depth: self.depth, is_cut: false };
+        let pieces = inner.quoted(None);
+        self.is_cut |= inner.is_cut;
+        Word { pieces }
+    }
+
+    /// Reads a word up to a blank or an operator outside of quotes.
+    fn word(&mut self) -> Word {
+        let mut pieces = Vec::new();
+        let mut text = String::new();
+        while let Some(next) = self.peek() {
+            match next {
+                ' ' | '\t' | '\n' | '\r' | ';' | '|' | '&' | ')' => break,
+                '<' | '>' if self.rest().get(1..2) == Some("(") => {
+                    end_text(&mut text, &mut pieces);
+                    self.at += 2;
+                    let (tokens, text) = self.inner();
+                    pieces.push(Piece::Group { sign: next, tokens, text });
+                }
+                '<' | '>' => break,
+                '(' => {
+                    let is_array = pieces.is_empty() && text.ends_with('=');
+                    let is_glob = text.ends_with(['?', '*', '+', '@', '!']);
+                    if !is_array && !is_glob {
+                        break;
+                    }
+                    end_text(&mut text, &mut pieces);
+                    self.next();
+                    let (tokens, text) = self.inner();
+                    pieces.push(Piece::Group { sign: if is_array { '=' } else { '?' }, tokens, text });
+                }
+                '\\' => {
+                    self.next();
+                    match self.next() {
+                        Some('\n') => {}
+                        Some(escaped) => {
+                            end_text(&mut text, &mut pieces);
+                            pieces.push(Piece::Text { text: escaped.to_string(), is_quoted: true });
+                        }
+                        None => text.push('\\'),
+                    }
+                }
+                '\'' => {
+                    end_text(&mut text, &mut pieces);
+                    self.next();
+                    let quoted = self.rest().split('\'').next().unwrap_or_default().to_owned();
+                    self.at = (self.at + quoted.len() + 1).min(self.text.len());
+                    pieces.push(Piece::Text { text: quoted, is_quoted: true });
+                }
+                '"' => {
+                    end_text(&mut text, &mut pieces);
+                    self.next();
+                    let quoted = self.quoted(Some('"'));
+                    match quoted.is_empty() {
+                        true => pieces.push(Piece::Text { text: String::new(), is_quoted: true }),
+                        false => pieces.extend(quoted),
+                    }
+                }
+                '$' if self.rest().starts_with("$'") => {
+                    end_text(&mut text, &mut pieces);
+                    self.at += 2;
+                    let text = self.with_escapes();
+                    pieces.push(Piece::Text { text, is_quoted: true });
+                }
+                '$' if self.rest().starts_with("$\"") => {
+                    self.next();
+                }
+                '$' | '`' => match self.substitution(false) {
+                    Some(piece) => {
+                        end_text(&mut text, &mut pieces);
+                        pieces.push(piece);
+                    }
+                    None => text.push(next),
+                },
+                _ => {
+                    text.push(next);
+                    self.next();
+                }
+            }
+        }
+        if !text.is_empty() {
+            pieces.push(Piece::Text { text, is_quoted: false });
+        }
+        Word { pieces }
+    }
+
+    /// Reads a text with substitutions up to its closing quote.
+    fn quoted(&mut self, end: Option<char>) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut text = String::new();
+        while let Some(next) = self.peek() {
+            if Some(next) == end {
+                self.next();
+                break;
+            }
+            match next {
+                '\\' => {
+                    self.next();
+                    match self.peek() {
+                        Some('\n') => {
+                            self.next();
+                        }
+                        Some(escaped @ ('$' | '`' | '"' | '\\')) => {
+                            text.push(escaped);
+                            self.next();
+                        }
+                        _ => text.push('\\'),
+                    }
+                }
+                '$' | '`' => match self.substitution(true) {
+                    Some(piece) => {
+                        if !text.is_empty() {
+                            pieces.push(Piece::Text { text: mem::take(&mut text), is_quoted: true });
+                        }
+                        pieces.push(piece);
+                    }
+                    None => text.push(next),
+                },
+                _ => {
+                    text.push(next);
+                    self.next();
+                }
+            }
+        }
+        if !text.is_empty() {
+            pieces.push(Piece::Text { text, is_quoted: true });
+        }
+        pieces
+    }
+
+    /// Reads a substitution. A `$` or a backtick that begins none is read over, and `None` is returned.
+    fn substitution(&mut self, is_quoted: bool) -> Option<Piece> {
+        if self.eat("`") {
+            return Some(self.backticks(is_quoted));
+        }
+        self.next();
+        if self.eat("((") {
+            let mut depth = 2_usize;
+            while depth > 0
+                && let Some(next) = self.next()
+            {
+                depth = match next {
+                    '(' => depth + 1,
+                    ')' => depth - 1,
+                    _ => depth,
+                };
+            }
+            return Some(Piece::Variable { name: "((…))".into(), is_changed: true, is_quoted, inner: Vec::new() });
+        }
+        if self.eat("(") {
+            let (tokens, text) = self.inner();
+            return Some(Piece::Output { tokens, text, is_quoted });
+        }
+        if self.eat("{") {
+            let _ = self.eat("!") || self.eat("#");
+            let name = self.name();
+            let inner = self.braces();
+            return Some(Piece::Variable { name, is_changed: !inner.is_empty(), is_quoted, inner });
+        }
+        let name = self.name();
+        (!name.is_empty()).then(|| Piece::Variable { name, is_changed: false, is_quoted, inner: Vec::new() })
+    }
+
+    fn name(&mut self) -> String {
+        let rest = self.rest();
+        let size = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let first = rest.chars().next();
+        let size = match first {
+            Some('@' | '*' | '?' | '$' | '!' | '-') => 1,
+            // `$10` is `${1}0`.
+            Some(first) if first.is_ascii_digit() => 1,
+            _ => size,
+        };
+        let name = rest.get(..size).unwrap_or_default().to_owned();
+        self.at += name.len();
+        name
+    }
+
+    /// Reads the rest of `${NAME…}`.
+    fn braces(&mut self) -> Vec<Piece> {
+        let start = self.at;
+        let (mut depth, mut end) = (1_usize, self.text.len());
+        while let Some(next) = self.next() {
+            match next {
+                '\\' => {
+                    self.next();
+                }
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                end = self.at - 1;
+                break;
+            }
+        }
+        let within = self.text.get(start..end).unwrap_or_default();
+        let mut inner = Lexer { text: within, at: 0, depth: self.depth + 1, is_cut: self.depth >= DEEPEST };
+        let pieces = if inner.is_cut { Vec::new() } else { inner.quoted(None) };
+        self.is_cut |= inner.is_cut;
+        pieces
+    }
+
+    fn backticks(&mut self, is_quoted: bool) -> Piece {
+        let mut text = String::new();
+        while let Some(next) = self.next() {
+            match next {
+                '`' => break,
+                '\\' if self.peek().is_some_and(|next| matches!(next, '`' | '\\' | '$')) => text.extend(self.next()),
+                _ => text.push(next),
+            }
+        }
+        let mut inner = Lexer { text: &text, at: 0, depth: self.depth + 1, is_cut: self.depth >= DEEPEST };
+        let tokens = if inner.is_cut { Vec::new() } else { inner.tokens(false) };
+        self.is_cut |= inner.is_cut;
+        Piece::Output { tokens, text, is_quoted }
+    }
+
+    /// Reads commands up to the bracket that closes them, and returns them with their text.
+    fn inner(&mut self) -> (Vec<Token>, String) {
+        let start = self.at;
+        if self.depth >= DEEPEST {
+            (self.is_cut, self.at) = (true, self.text.len());
+            return (Vec::new(), String::new());
+        }
+        self.depth += 1;
+        let tokens = self.tokens(true);
+        self.depth -= 1;
+        let text = self.text.get(start..self.at).unwrap_or_default();
+        (tokens, text.strip_suffix(')').unwrap_or(text).to_owned())
+    }
+
+    /// Reads the text of `$'…'`.
+    fn with_escapes(&mut self) -> String {
+        let mut text = String::new();
+        while let Some(next) = self.next() {
+            match next {
+                '\'' => break,
+                '\\' => {
+                    let Some(escaped) = self.next() else { break };
+                    match escaped {
+                        'n' => text.push('\n'),
+                        't' => text.push('\t'),
+                        'r' => text.push('\r'),
+                        'x' => text.extend(self.code(16, 2)),
+                        'u' => text.extend(self.code(16, 4)),
+                        'U' => text.extend(self.code(16, 8)),
+                        '0'..='7' => {
+                            self.at -= 1;
+                            text.extend(self.code(8, 3));
+                        }
+                        other => text.push(other),
+                    }
+                }
+                _ => text.push(next),
+            }
+        }
+        text
+    }
+
+    /// Reads the number of a character.
+    fn code(&mut self, base: u32, most: usize) -> Option<char> {
+        let digits: String = self.rest().chars().take(most).take_while(|c| c.is_digit(base)).collect();
+        self.at += digits.len();
+        char::from_u32(u32::from_str_radix(&digits, base).ok()?)
+    }
+}
+
+/// Ends a text outside of quotes.
+fn end_text(text: &mut String, pieces: &mut Vec<Piece>) {
+    if !text.is_empty() {
+        pieces.push(Piece::Text { text: mem::take(text), is_quoted: false });
+    }
+}
