@@ -2,6 +2,7 @@
 
 use crate::judgement::Judgement;
 use crate::values::Pattern;
+use crate::yaml::lists::OneOrList;
 
 mod code;
 mod expanded;
@@ -42,12 +43,21 @@ impl CommandLine {
     }
 
     /// Returns whether the line runs a command that one of the patterns matches.
-    pub fn runs<'a>(&self, patterns: impl IntoIterator<Item = &'a Pattern>) -> Judgement {
+    pub fn runs(&self, patterns: &OneOrList<Pattern>) -> Judgement {
         let is_found = |pattern: &Pattern| self.commands.iter().any(|command| pattern.is_match(command));
-        match patterns.into_iter().any(is_found) {
+        match patterns.iter().any(is_found) {
             true => Judgement::True,
             false if self.has_unknown => Judgement::Unknown,
             false => Judgement::False,
+        }
+    }
+
+    /// Returns whether each command that the line runs is matched by one of the patterns.
+    pub fn runs_only(&self, patterns: &OneOrList<Pattern>) -> Judgement {
+        let is_matched = |command: &String| patterns.iter().any(|pattern| pattern.is_match(command));
+        match self.commands.iter().all(is_matched) {
+            true if self.has_unknown => Judgement::Unknown,
+            is_all => (is_all && !self.commands.is_empty()).into(),
         }
     }
 }
@@ -116,6 +126,8 @@ impl Reader {
                 Token::Redirection(redirection) => redirections.push(redirection),
                 Token::Word(word) if words.is_empty() => match word.plain() {
                     Some("if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!") => {}
+                    Some("time" | "coproc") if matches!(tokens.peek(), Some(Token::Word(next)) if next.plain() == Some("{")) =>
+                        {}
                     Some("{") => groups.push(self.found.commands.len()),
                     Some("}") => closed = groups.pop(),
                     Some("fi" | "done") => {}

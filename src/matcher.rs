@@ -244,9 +244,8 @@ impl fmt::Display for Matcher {
         parts.extend(name.as_ref().map(|glob| format!("name {glob}")));
         parts.extend(path.as_ref().map(ToString::to_string));
         parts.extend(command.as_ref().map(|pattern| format!("command /{}/", text::short(&pattern.to_string(), 80))));
-        let runs =
-            runs.as_ref().map(|patterns| text::any_of(patterns.iter().map(|it| text::short(&it.to_string(), 80))));
-        parts.extend(runs.map(|patterns| format!("runs /{patterns}/")));
+        let runs = runs.as_ref().map(|patterns| text::first_few(patterns.iter().map(|it| format!("/{it}/")), 2));
+        parts.extend(runs.map(|patterns| format!("runs {patterns}")));
         parts.extend(input.as_ref().map(|pattern| format!("input /{}/", text::short(&pattern.to_string(), 80))));
         let args = args.as_ref().map(|args| view::canonical(&Value::Object(args.clone())));
         parts.extend(args.map(|args| format!("args {}", text::short(&args, 80))));

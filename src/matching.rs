@@ -37,7 +37,15 @@ pub fn command_fits(pattern: &Pattern, command: &Command) -> Judgement {
 /// Returns whether a command line runs a command that one of the patterns matches. If the command line is one of several
 /// texts, a match of one of them is only possible.
 pub fn runs_fit(patterns: &OneOrList<Pattern>, command: &Command) -> Judgement {
-    let fits = |line: &str| CommandLine::read(line).runs(patterns.iter());
+    lines_fit(command, |line| CommandLine::read(line).runs(patterns))
+}
+
+/// Returns whether each command of a command line is matched by one of the patterns.
+pub fn runs_only(patterns: &OneOrList<Pattern>, command: &Command) -> Judgement {
+    lines_fit(command, |line| CommandLine::read(line).runs_only(patterns))
+}
+
+fn lines_fit(command: &Command, fits: impl Fn(&str) -> Judgement) -> Judgement {
     match command {
         Command::Seen(line) => fits(line),
         Command::None => Judgement::False,

@@ -20,6 +20,7 @@ fn the_commands_of_a_line_are_in_the_normal_form() {
         ),
         ("cat <<A <<-B; c\n1\nA\n\t2\n\tB\nd", &["cat <<<1␤ <<<2␤", "c", "d"]),
         ("if a; then b; elif ! c; then d; else e; fi >f", &["a", "b", "c", "d", "e"]),
+        ("time { a; }; time -p b", &["a", "time -p b", "b"]),
         ("for x in rm $(y); do a $x; done", &["y", "a $x"]),
         ("while read l; do a; done < f", &["read l", "a"]),
         ("case \"$1\" in rm|halt) a;; (b) c ;; *) d; esac; e", &["a", "c", "d", "e"]),

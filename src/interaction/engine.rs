@@ -3,7 +3,7 @@
 use super::{Answer, Decision, Interaction, Request, Rule, When};
 use crate::judgement::Judgement;
 use crate::matcher::paths::{pattern_may_fit, place_fits};
-use crate::matching::{command_fits, name_fits, runs_fit, within_command};
+use crate::matching::{command_fits, name_fits, runs_fit, runs_only, within_command};
 use crate::trace::facts::is_cut;
 use crate::trace::{ToolKind, view};
 use crate::values::Below;
@@ -91,7 +91,8 @@ fn matches(rule: &Rule, request: &Request) -> Judgement {
 
 /// Returns the conditions of a rule except `nth`, each with its subject.
 ///
-/// A rule that allows is about every path of the call, because it allows the whole call. Any other rule is about one path.
+/// A rule that allows is about every path and every command of the call, because it allows the whole call. Any other rule is
+/// about one of them.
 fn conditions(rule: &Rule, request: &Request) -> Vec<(&'static str, Judgement)> {
     let When { kind, name, title, path, input, command, runs, nth: _ } = &rule.when;
     let allows = matches!(rule.answer, Answer::AllowOnce | Answer::AllowAlways);
@@ -135,7 +136,8 @@ fn conditions(rule: &Rule, request: &Request) -> Vec<(&'static str, Judgement)> 
         found.push(("the command", command_fits(pattern, &request.command)));
     }
     if let Some(patterns) = runs {
-        found.push(("the programs that the command runs", runs_fit(patterns, &request.command)));
+        let holds = if allows { runs_only(patterns, &request.command) } else { runs_fit(patterns, &request.command) };
+        found.push(("the programs that the command runs", holds));
     }
     if let Some(pattern) = input {
         let holds = match &request.input {
@@ -250,6 +252,28 @@ mod tests {
                 rejected,
                 "{asked:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_rule_that_allows_is_about_every_command_of_a_line_and_one_that_rejects_about_any() {
+        let git = policy("scripted: {rules: [{when: {runs: '^git (status|diff)( |$)'}, answer: allow-once}]}");
+        let rm = policy("scripted: {rules: [{when: {runs: ['^rm ', '^mv ']}, answer: reject-once}], default: allow}");
+        for (line, allowed, rejected) in [
+            ("git status", true, false),
+            ("git status && git diff a", true, false),
+            ("git status; rm a", false, true),
+            ("git diff $(rm a)", false, true),
+            ("sudo git status", false, false),
+            ("git commit -m 'rm a'", false, false),
+            ("bash -c 'mv a b'", false, true),
+            // A program that is not shown decides neither rule, so the request is rejected.
+            ("$X a", false, true),
+            ("git status; $X", false, true),
+        ] {
+            let asked = run(line);
+            assert_eq!(answers(&git, std::slice::from_ref(&asked))[0].0 == Answer::AllowOnce, allowed, "{line}");
+            assert_eq!(answers(&rm, std::slice::from_ref(&asked))[0].0 == Answer::RejectOnce, rejected, "{line}");
         }
     }
 

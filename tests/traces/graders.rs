@@ -28,6 +28,7 @@ mod lines;
 mod places;
 mod reading;
 mod rules;
+mod runs;
 mod shipped;
 mod skills;
 mod speakers;
