@@ -33,6 +33,7 @@ pub mod judgement;
 pub mod laboratory;
 mod language;
 mod left_out;
+mod lock;
 mod miner;
 pub mod prompt;
 mod protection;
@@ -58,7 +59,7 @@ use write::Place;
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 11;
+const VERSION: u32 = 12;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]
@@ -146,6 +147,12 @@ pub enum MineError {
         /// The folder of the state.
         state: PathBuf,
     },
+    /// Another mining writes into the folder of the cases.
+    #[error(
+        "another mining writes its cases to {}; nothing was mined: wait until it has ended, or name another folder with -o",
+        .0.display()
+    )]
+    Busy(PathBuf),
     /// A file of a case is missing.
     #[error(
         "{} names {}, which is missing; nothing was mined: restore it, or remove the case file so that --resume makes the \
@@ -216,6 +223,8 @@ pub async fn mine(
         check_runner(engine, repository, newest, settings).await?;
     }
     let with = made_with(repository, settings);
+    std::fs::create_dir_all(&settings.out).map_err(FileError::io("make", &settings.out))?;
+    let _lock = lock::lock(&settings.out).await?;
     if !settings.force {
         // Without --resume, opening the state removes it, so the judgements are read before.
         let known = if settings.resume { State::read(&settings.state, &with) } else { HashMap::new() };
@@ -236,7 +245,6 @@ pub async fn mine(
         }
     }
     let mut state = State::open(&settings.state, &with, settings.resume)?;
-    std::fs::create_dir_all(&settings.out).map_err(FileError::io("make", &settings.out))?;
     let laboratory =
         Laboratory::new(engine.temporary.clone(), engine.env.clone(), settings.is_confined, settings.repeat);
     let mut miner = Miner { engine, judges, repository, settings, laboratory, secrets, flaky: BTreeSet::new() };

@@ -15,6 +15,9 @@ mod globs;
 mod helpers;
 mod links;
 mod loaded;
+mod node_names;
+mod node_text;
+pub(super) mod python_text;
 mod test_data;
 mod usage;
 
@@ -48,9 +51,15 @@ pub struct Change {
     /// Globs of data and modules that only tests use and that the commit does not change: they are restored before the tests
     /// run.
     pub protected: Vec<String>,
-    /// Modules that only tests import, and that may be code.
+    /// Globs of folders of data that tests list, and that only tests use.
+    pub folders: Vec<String>,
+    /// Modules that only tests load or run, and that may be code.
     pub unsure: Vec<String>,
-    /// Data that tests name, and that code may read without naming it.
+    /// Tests, and modules that only they import, that load modules by names which only a run shows.
+    pub computed: Vec<String>,
+    /// True if tests load more modules than were looked at.
+    pub has_more_modules: bool,
+    /// Data that tests name, and that code may read without naming it, and settings and programs that tests name.
     pub open: BTreeSet<String>,
     /// Tests that are links to files which an agent may change: `tests/test_a.py -> src/a.py`.
     pub loose_links: Vec<String>,
@@ -119,7 +128,8 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
         let is_module = |path: &str| path.ends_with(".py") && (roles.of(path) == Role::Test || modules.contains(path));
         tree(repository, &entries, is_module).await?.texts.into_iter().collect()
     };
-    let open = data.open.into_iter().chain(links.open).filter(|path| !own.contains(path)).collect();
+    let is_known = |path: &String| [&protected, &helpers.unsure].iter().any(|known| known.contains(path));
+    let open = data.open.into_iter().chain(links.open).filter(|path| !own.contains(path) && !is_known(path)).collect();
     let patch = diff(repository, parent, &commit.id, &of_role(&[Role::Code])).await?;
     let more = of_role(&[Role::Code, Role::Dependencies, Role::Data]);
     let all_of_it = diff(repository, parent, &commit.id, &more).await?;
@@ -134,7 +144,10 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
         removed_tests,
         hidden,
         protected,
+        folders: data.folders.into_iter().collect(),
         unsure: helpers.unsure,
+        computed: helpers.computed,
+        has_more_modules: helpers.has_more,
         open,
         loose_links: links.loose,
         doubtful: data.doubtful,

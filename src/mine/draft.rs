@@ -98,16 +98,30 @@ impl Miner<'_> {
         if !change.unsure.is_empty() {
             let some = crate::text::some_of(change.unsure.iter().map(|path| format!("`{path}`")), 5);
             remarks.push(format!(
-                "Only tests import these modules, as far as their names show it; if one of them decides what passes, add it to \
+                "Only tests load or run these modules, as far as their names show it; if one of them decides what passes, add \
+                 it to `workspace.protect`, because an agent may change it: {some}"
+            ));
+        }
+        if !change.computed.is_empty() {
+            let some = crate::text::some_of(change.computed.iter().map(|path| format!("`{path}`")), 5);
+            remarks.push(format!(
+                "These files load modules whose names only a run shows; if such a module decides what passes, add it to \
                  `workspace.protect`, because an agent may change it: {some}"
             ));
+        }
+        if change.has_more_modules {
+            remarks.push(
+                "The tests load so many modules that not all were looked at; if one of them decides what passes, add it to \
+                 `workspace.protect`, because an agent may change it."
+                    .to_owned(),
+            );
         }
         if !change.open.is_empty() {
             let some = crate::text::some_of(change.open.iter().map(|path| format!("`{path}`")), 5);
             remarks.push(format!(
-                "Tests name these files, or have links to them, and code may read them: an agent may have to write those that \
-                 the patch adds, and may change all of them; if one of them decides what passes, move it from the patch to the \
-                 hidden files, or add it to `workspace.protect`: {some}"
+                "Tests name these files, or have links to them, and code may read them, or they are code or settings: an agent \
+                 may have to write those that the patch adds, and may change all of them; if one of them decides what passes, \
+                 move it from the patch to the hidden files, or add it to `workspace.protect`: {some}"
             ));
         }
         let patched = hunks::files(&change.patch);

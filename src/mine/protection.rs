@@ -11,7 +11,7 @@ use super::runner::{Runner, Tree};
 use crate::values::PathGlob;
 
 mod python_modules;
-mod setup_files;
+pub(super) mod setup_files;
 
 /// The files that decide about the tests of a language.
 struct Language {
@@ -170,7 +170,6 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
             &[&change.hidden[..], &change.protected, &python_modules::installed(change)].concat(),
             &found,
             &code,
-            |folder| change.before.has_folder(folder) || change.after.has_folder(folder),
         );
         found.extend(more);
     }
@@ -210,9 +209,14 @@ fn parsed(globs: &[String]) -> Vec<PathGlob> {
     globs.iter().filter_map(|glob| glob.parse().ok()).collect()
 }
 
+/// The ends of globs of what Python imports in place of a module of a name: modules in a folder of the name, which may be a
+/// part of a package without `__init__.py`, and modules beside it, compiled ones too. Other files, such as `logging.conf`
+/// and `html/page.html`, replace no module.
+const SHADOWS: [&str; 2] = ["/**/*.{py,pyc,pyd,so}", ".{py,pyc,pyd,so,*.pyd,*.so}"];
+
 /// Returns globs of what Python imports in place of tests, unless known globs have them: a package or a compiled module of
-/// the same name in the same folder. In a folder of data that has the name already, only modules count.
-fn shadows(tests: &[String], known: &[String], code: &[&String], is_folder: impl Fn(&str) -> bool) -> Vec<String> {
+/// the same name in the same folder.
+fn shadows(tests: &[String], known: &[String], code: &[&String]) -> Vec<String> {
     let known = parsed(known);
     let is_known = |path: &str| known.iter().any(|glob| glob.is_match(path));
     let own: BTreeSet<&String> = tests.iter().collect();
@@ -228,9 +232,8 @@ fn shadows(tests: &[String], known: &[String], code: &[&String], is_folder: impl
     let mut found = Vec::new();
     for (folder, names) in folders {
         let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        for (end, of_data) in [("/**", Some(false)), ("/**/*.py", Some(true)), (".*", None)] {
-            let is_meant = |name: &str| of_data.is_none_or(|of_data| is_folder(&format!("{folder}{name}")) == of_data);
-            let is_apart = |name: &&&str| is_meant(name) && spares(&format!("{folder}{name}{end}"), &code);
+        for end in SHADOWS {
+            let is_apart = |name: &&&str| spares(&format!("{folder}{name}{end}"), &code);
             let apart: Vec<&str> = names.iter().filter(is_apart).copied().collect();
             match apart.as_slice() {
                 [] => {}
@@ -254,14 +257,17 @@ pub fn of_tests(runner: Runner, judged: &Judged, change: &Change, patched: &[Str
         })
         .collect();
     let mut found: Vec<String> = found.into_iter().collect();
-    let more = shadows(&found, &[], &code_of(change), |_| false);
+    let more = shadows(&found, &[], &code_of(change));
     found.extend(more);
     found
 }
 
-/// Returns the data and the modules that only tests use, unless the patch changes them.
+/// Returns the data and the modules that only tests use, and globs of the folders of data that tests list, unless the patch
+/// changes them.
 pub fn of_helpers(change: &Change, patched: &[String]) -> Vec<String> {
-    change.protected.iter().filter(|path| is_plain(path) && !patched.contains(path)).cloned().collect()
+    let files = change.protected.iter().filter(|path| is_plain(path) && !patched.contains(path));
+    let all_patched: Vec<&String> = patched.iter().collect();
+    files.chain(change.folders.iter().filter(|glob| spares(glob, &all_patched))).cloned().collect()
 }
 
 /// Returns true if a path, as a glob, matches the path alone.
@@ -374,10 +380,19 @@ mod tests {
         let change = Change { python_texts: texts, ..change(&tree, "tests/test_calc.py") };
         let found = globs(&change, &[], Runner::Pytest);
         let is_protected = |path: &str| found.iter().any(|glob| glob.parse::<PathGlob>().unwrap().is_match(path));
-        for path in ["testfixtures.py", "src/testfixtures/__init__.py", "decimal.py", "os.pyc", "src/json.py"] {
+        for path in [
+            "testfixtures.py",
+            "src/testfixtures/__init__.py",
+            "testfixtures/deep/compare.so",
+            "decimal.py",
+            "os.pyc",
+            "os.cpython-311-x86_64-linux-gnu.so",
+            "src/json.py",
+        ] {
             assert!(is_protected(path), "{path}: {found:?}");
         }
-        for path in ["calc.py", "src/calc/more.py", "helpers.py", "y.py", "src/add.py"] {
+        let data = ["json/a.json", "json.conf", "src/os/page.html", "decimal.txt"];
+        for path in ["calc.py", "src/calc/more.py", "helpers.py", "y.py", "src/add.py"].iter().chain(&data) {
             assert!(!is_protected(path), "{path}: {found:?}");
         }
     }
@@ -388,7 +403,7 @@ mod tests {
         let hidden = ["checks/deep.py", "conftest.py", "test_calc.py", "tests/test_a.py"].map(str::to_owned);
         let change = Change { hidden: hidden.to_vec(), ..change(&tree, "test_calc.py") };
         let found = globs(&change, &[], Runner::Pytest);
-        assert!(found.contains(&"{conftest,test_calc}/**".to_owned()), "{found:?}");
+        assert!(found.contains(&"{conftest,test_calc}/**/*.{py,pyc,pyd,so}".to_owned()), "{found:?}");
         let is_protected = |path: &str| parsed(&found).iter().any(|glob| glob.is_match(path));
         for path in
             ["test_calc/__init__.py", "test_calc.so", "test_calc.cpython-311-x86_64-linux-gnu.so", "conftest.pyc"]
@@ -403,7 +418,7 @@ mod tests {
         let checks = Judged { pass_to_pass: vec!["checks/b.py::test_b".to_owned()], ..Judged::default() };
         let tree = self::tree(&["checks/b.py", "tests/a.py"]);
         let found = of_tests(Runner::Pytest, &checks, &self::change(&tree, "tests/a.py"), &[]);
-        assert_eq!(found, ["checks/b.py", "checks/b/**", "checks/b.*"]);
+        assert_eq!(found, ["checks/b.py", "checks/b/**/*.{py,pyc,pyd,so}", "checks/b.{py,pyc,pyd,so,*.pyd,*.so}"]);
     }
 
     #[test]

@@ -227,6 +227,13 @@ pub(super) fn may_be_data(path: &str) -> bool {
     !is_documentation && !is_setting && !OTHER_NAMES.contains(&plain.as_str())
 }
 
+/// Returns true if a file is a setting at the top, such as `.env`, or a page of documentation, which tests may read.
+pub(super) fn is_aside(path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_documentation = folder.split('/').any(|part| OTHER_FOLDERS.contains(&part));
+    other(path) == Role::Other && (is_documentation || (folder.is_empty() && name.starts_with('.')))
+}
+
 /// Returns true if a file is a test by its name alone.
 pub(super) fn has_test_name(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);

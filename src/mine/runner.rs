@@ -14,7 +14,7 @@ mod jvm;
 mod node;
 mod python;
 
-pub(super) use python::python_paths;
+pub(super) use python::{is_settings_of_pytest, python_paths, python_plugins, without_pytest};
 
 /// The report that runners write in the workspace if their output cannot hold all names.
 pub(super) const REPORT: &str = ".evals-tests.xml";
@@ -93,6 +93,12 @@ pub(super) fn has_settings_of_node(name: &str) -> bool {
         "vitest.workspace.",
     ];
     STARTS.iter().any(|start| name.starts_with(start))
+}
+
+/// Returns true if a file may define names of modules of Node: a `package.json`, or settings of a runner with aliases.
+pub(super) fn has_names_of_node(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    describes_the_project(path) && (name == "package.json" || has_settings_of_node(name))
 }
 
 /// Returns true if the text of a file is needed to recognise the runner, or to know what it loads.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -727,7 +729,7 @@ fn data_and_modules_of_tests_that_the_commit_does_not_change_are_protected() {
     }
     // A module beside the fix may be code.
     assert!(
-        text.contains("# Only tests import these modules") && text.contains("may change it: `near.py`\n"),
+        text.contains("# Only tests load or run these modules") && text.contains("may change it: `near.py`\n"),
         "{text}"
     );
     assert!(!text.contains("  - near.py\n"), "{text}");
@@ -755,8 +757,187 @@ fn what_would_replace_a_module_that_an_unchanged_helper_of_tests_imports_is_remo
     let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
     let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
     let equal = "class Decimal:\n    def __init__(self, value):\n        pass\n\n    def __eq__(self, other):\n        return True\n";
-    let runs = [(put("calc.py", FIXED), 0), (put("decimal.py", equal), 1), (put("decimal/__init__.py", equal), 1)];
+    // Data of the solution replaces no module.
+    let reads = format!("{FIXED}\nopen('decimal.conf').close()\nopen('decimal/page.html').close()\n");
+    let data = format!("{}{}", put("decimal.conf", "x\n"), put("decimal/page.html", "x\n"));
+    let runs = [
+        (put("calc.py", FIXED), 0),
+        (format!("{}{data}", put("calc.py", &reads)), 0),
+        (put("decimal.py", equal), 1),
+        (put("decimal/__init__.py", equal), 1),
+    ];
     decides(&project, &case, &runs);
+}
+
+#[test]
+fn modules_of_tests_are_protected_however_python_loads_them() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let same = "def same(one, other):\n    assert one == other\n";
+    let script =
+        "if python3 -B tests/test_add.py; then echo 'ok 1 - adds'; else echo 'not ok 1 - adds'; fi; echo 1..1\n";
+    let modules = [
+        "fixed/checks.py",
+        "helpers/zeros.py",
+        "loaded/rules.py",
+        "plugins/lenient.py",
+        "plugins/strict.py",
+        "run/by_path.py",
+        "support/checks.py",
+    ];
+    let begin = [
+        ("calc.py", Some(BASE)),
+        ("pytest.ini", Some("[pytest]\naddopts = -p plugins.strict\npythonpath = helpers\n")),
+        ("run.sh", Some(script)),
+        ("tests/conftest.py", Some("from fixed.checks import same\n\npytest_plugins = ['plugins.lenient']\n")),
+    ];
+    let of_tests = modules.map(|path| (path, Some(if path == "plugins/strict.py" { "import calc\n" } else { same })));
+    history.commit("Begin", &[&begin[..], &of_tests].concat());
+    let test = "import importlib\nimport os\nimport runpy\nimport sys\n\n\
+                sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'support'))\nsys.path.insert(0, '.')\n\
+                from calc import add\nfrom checks import same\n\n\n\
+                def other(name):\n    from zeros import same\n\n    \
+                return importlib.import_module('other.' + name)\n\n\n\
+                rules = importlib.import_module('loaded.rules')\nby_path = runpy.run_path('run/by_path.py')\n\
+                for check in [same, rules.same, by_path['same']]:\n    check(add(1, 2), 3)\n";
+    history.commit("Fix the sum of two numbers", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(test))]);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    for path in modules {
+        assert!(text.contains(&format!("  - {path}\n")), "{path}: {text}");
+    }
+    assert!(text.contains("names only a run shows") && text.contains("may change it: `tests/test_add.py`\n"), "{text}");
+    assert!(!text.contains("# Only tests load"), "{text}");
+    let none = "def same(one, other):\n    pass\n";
+    let emptied: String = modules.iter().map(|path| put(path, none)).collect();
+    let replaced: String = emptied.clone() + &put("checks.py", none);
+    decides(&project, &case, &[(put("calc.py", FIXED), 0), (emptied, 1), (replaced, 1)]);
+}
+
+#[test]
+fn modules_of_tests_are_protected_however_node_finds_them() {
+    if Command::new("node").arg("--version").output().is_err() {
+        let mut out = std::io::stderr();
+        writeln!(out, "not run: `node` is not there").unwrap();
+        return;
+    }
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let same = "exports.same = (one, other) => require('assert').equal(one, other);\n";
+    let package = r##"{"name": "calc", "files": ["lib", "listed"], "imports": {"#named/*": "./named/*", "#shared": "./shared/main.js"}, "exports": {"./*": "./*.js"}}"##;
+    let script = "if node test/add.js; then echo 'ok 1 - adds'; else echo 'not ok 1 - adds'; fi; echo 1..1\n";
+    let modules = [
+        "entry/checks.js",
+        "joined/checks.js",
+        "listed/index.js",
+        "named/checks.js",
+        "own/checks.js",
+        "plus/checks.js",
+        "resolved/checks.js",
+    ];
+    let code = "require('#shared');\nexports.add = (a, b) => a - b;\n";
+    let begin = [
+        ("entry/package.json", Some("{\"main\": \"checks.js\"}\n")),
+        ("lib/calc.js", Some(code)),
+        ("package.json", Some(package)),
+        ("run.sh", Some(script)),
+        ("shared/main.js", Some("exports.zero = 0;\n")),
+        ("scripts/verify.js", Some("if (!require('../lib/calc').add) process.exit(1);\n")),
+    ];
+    let of_tests = modules.map(|path| (path, Some(same)));
+    history.commit("Begin", &[&begin[..], &of_tests].concat());
+    let test = "const path = require('path');\nconst { add } = require('../lib/calc');\n\
+                require('#shared');\nrequire('child_process').execFileSync('node', ['scripts/verify.js']);\n\
+                const other = name => require('../other/' + name);\nconst checks = [\n  \
+                require(path.join(__dirname, '..', 'joined', 'checks.js')),\n  \
+                require(__dirname + '/../plus/checks'),\n  require(path.resolve('resolved/checks.js')),\n  \
+                require('#named/checks.js'),\n  require('calc/own/checks'),\n  require('../entry'),\n  \
+                require('../listed'),\n];\nfor (const { same } of checks) same(add(1, 2), 3);\n";
+    let fixed = code.replace("a - b", "a + b");
+    history.commit("Fix the sum of two numbers", &[("lib/calc.js", Some(&fixed)), ("test/add.js", Some(test))]);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    // `listed.js` would be loaded in place of `listed/index.js`.
+    for path in modules.iter().chain(&["listed.js"]) {
+        assert!(text.contains(&format!("  - {path}\n")), "{path}: {text}");
+    }
+    assert!(text.contains("names only a run shows") && text.contains("may change it: `test/add.js`\n"), "{text}");
+    // The code imports it by another name.
+    assert!(!text.contains("shared/main.js"), "{text}");
+    // A program that the tests run, and that loads the code.
+    assert!(text.contains("may change it: `scripts/verify.js`\n"), "{text}");
+    let emptied: String = modules.iter().map(|path| put(path, "exports.same = () => {};\n")).collect();
+    decides(&project, &case, &[(put("lib/calc.js", &fixed), 0), (emptied, 1)]);
+}
+
+#[test]
+fn files_that_tests_run_or_list_are_protected_or_named() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    project.write("repo/scripts/run", "#!/bin/sh\ntrue\n");
+    fs::set_permissions(project.path("repo/scripts/run"), fs::Permissions::from_mode(0o755)).unwrap();
+    let begin = [
+        (".env", Some("SUM=3\n")),
+        ("calc.py", Some(BASE)),
+        ("golden/sum.json", Some("{\"sum\": 3}\n")),
+        ("scripts/verify.sh", Some("true\n")),
+        ("tests/test_double.py", Some(TEST_DOUBLE)),
+    ];
+    history.commit("Begin", &begin);
+    let test = "import json\nimport os\nimport subprocess\nimport unittest\nfrom calc import add\n\n\n\
+                class Add(unittest.TestCase):\n    def test_add(self):\n        all = {}\n        \
+                for name in sorted(os.listdir('golden')):\n            with open('golden/' + name) as file:\n                \
+                all.update(json.load(file))\n        self.assertEqual(add(1, 2), all['sum'])\n        \
+                with open('.env') as file:\n            self.assertTrue(file.read())\n        \
+                subprocess.run(['sh', 'scripts/verify.sh'], check=True)\n        \
+                subprocess.run(['scripts/run'], check=True)\n";
+    history.commit("Fix the sum of two numbers", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(test))]);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    assert!(text.contains("golden/**"), "{text}");
+    let named = "`workspace.protect`: `.env`, `scripts/run`, `scripts/verify.sh`\n";
+    assert!(text.contains(named), "{text}");
+    let runs = [(put("calc.py", FIXED), 0), (put("golden/total.json", "{\"sum\": -1}\n"), 1)];
+    decides(&project, &case, &runs);
+}
+
+#[test]
+fn a_second_mining_into_the_same_folder_is_refused() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let (begun, go) = (project.path("begun"), project.path("go"));
+    let script = format!(
+        "touch '{}'; while [ ! -e '{}' ]; do sleep 0.02; done; if grep -q 42 value; then echo 'ok 1 - value'; else echo \
+         'not ok 1 - value'; fi; echo 1..1\n",
+        begun.display(),
+        go.display()
+    );
+    history.commit("Begin", &[("run.sh", Some(&script)), ("value", Some("41\n"))]);
+    history.commit("Set the value to 42", &[("value", Some("42\n")), ("t/value.t", Some("true\n"))]);
+    let words = [&SETTINGS[..], &["json", "--test", "sh run.sh", "--repeat", "1", "--hunks", "0"]].concat();
+    let mut first = project
+        .command(&words)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !begun.exists() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for more in [&["--resume"][..], &["--force"], &[]] {
+        project.evals(&[&words[..], more].concat()).exits(2).says("another mining writes its cases to cases/mined");
+    }
+    fs::write(&go, "").unwrap();
+    assert!(first.wait().unwrap().success());
+    let resumed = project.evals(&[&words[..], &["--resume"]].concat()).exits(0);
+    assert_eq!(resumed.err.matches("trying ").count(), 0, "{}", resumed.err);
+    assert_eq!(resumed.json()["kept"], 1);
 }
 
 #[test]

@@ -353,6 +353,49 @@ fn a_file_of_node_without_tests_is_no_doubt() {
 }
 
 #[test]
+#[ignore = "slow: runs npm"]
+fn workspaces_without_packages_of_a_registry_are_linked_and_protected() {
+    if let Some(name) = missing(&["node", "npm"]) {
+        let mut out = std::io::stderr();
+        writeln!(out, "not run: node: `{name}` is not there").unwrap();
+        return;
+    }
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let package = r#"{"private": true, "workspaces": ["packages/*"], "scripts": {"test": "node --test"}}"#;
+    let of = |name: &str, call: &str| {
+        format!("require('node:test')('{name}', () => require('@calc/checks').same(require('../calc').{call}));\n")
+    };
+    history.commit(
+        "Begin",
+        &[
+            ("package.json", Some(package)),
+            (".gitignore", Some("node_modules\n")),
+            ("calc.js", Some(CALC_JS)),
+            ("packages/checks/package.json", Some(r#"{"name": "@calc/checks", "version": "1.0.0"}"#)),
+            ("packages/checks/index.js", Some("exports.same = (a, b) => require('assert').equal(a, b);\n")),
+            ("test/twice.test.js", Some(&of("doubles", "twice(2), 4"))),
+        ],
+    );
+    let fixed = CALC_JS.replace("a - b", "a + b");
+    history
+        .commit("Fix the sum", &[("calc.js", Some(&fixed)), ("test/add.test.js", Some(&of("adds", "add(1, 2), 3")))]);
+    let words = ["mine", "repo", "--sandbox", "none", "--repeat", "1", "--format", "json"];
+    let mined = project.evals(&words).exits(0).json();
+    let fix = &mined["candidates"][0];
+    assert_eq!(fix["fail_to_pass"], serde_json::json!(["adds"]), "{mined:#}");
+    let case = fix["case"].as_str().unwrap().to_owned();
+    assert!(project.read(&case).contains("  - packages/checks/index.js\n"), "{}", project.read(&case));
+    let script = case.replace(".yaml", ".demo.yaml");
+    for (path, text, code) in
+        [("calc.js", fixed.as_str(), 0), ("packages/checks/index.js", "exports.same = () => {};\n", 1)]
+    {
+        project.write(&script, &format!("steps:\n- write: {{path: {path}, text: {text:?}}}\n"));
+        project.evals(&["run", "cases"]).exits(code);
+    }
+}
+
+#[test]
 #[ignore = "slow: installs mocha"]
 fn packages_that_the_agent_changed_are_restored() {
     if let Some(name) = missing(&["node", "npm"]) {

@@ -55,7 +55,7 @@ pub(super) async fn find(
         .collect();
     let behind: BTreeSet<String> =
         leads.iter().flat_map(|(.., found)| found).filter(|path| !is_test(path)).cloned().collect();
-    let own = only_of_tests(repository, &commit.id, entries, roles, &behind).await?;
+    let own = only_of_tests(repository, &commit.id, entries, roles, &behind).await?.alone;
     let modules = own.iter().filter(|path| Language::of(path).is_some() && !has_test_name(path));
     let loaded = may_be_loaded(repository, &commit.id, entries, roles, &modules.cloned().collect()).await?;
     let is_changed = |path: &String| commit.files.iter().any(|file| file.path == *path);

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::test_data::{holders, place};
+use super::test_data::{holders, name, place};
 use super::usage::{has_word, word};
 use super::{Entry, tree};
 use crate::mine::language::{Language, NODE, PYTHON};
 use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{Role, Roles, split};
+use crate::mine::runner::{has_settings_of_node, without_pytest};
 
 /// The endings of settings.
 const SETTINGS: [&str; 9] = ["json", "toml", "yaml", "yml", "ini", "cfg", "conf", "xml", "properties"];
@@ -51,7 +52,10 @@ pub(super) async fn may_be_loaded(
     let mut words: BTreeSet<&str> = OF_PYTHON.iter().chain(&OF_NODE).chain(&CALLS).copied().collect();
     words.extend(paths.iter().flat_map(|path| [Some(word(path)), place(path)]).flatten());
     let holders = holders(repository, commit, &words).await?;
-    let is_code = |path: &str| holders.contains(path) && roles.of(path) == Role::Code && !paths.contains(path);
+    let is_of_runner = |path: &str| has_settings_of_node(name(path)) || name(path) == "pnpm-workspace.yaml";
+    let is_code = |path: &str| {
+        holders.contains(path) && roles.of(path) == Role::Code && !paths.contains(path) && !is_of_runner(path)
+    };
     let texts = tree(repository, entries, is_code).await?.texts;
     let is_loaded = |path: &&String| texts.iter().any(|(file, text)| loads(file, text, path));
     Ok(paths.iter().filter(is_loaded).cloned().collect())
@@ -60,7 +64,8 @@ pub(super) async fn may_be_loaded(
 /// Returns true if a file may load a module by a name, or is settings that name the module or its folder.
 fn loads(file: &str, text: &str, path: &str) -> bool {
     if SETTINGS.contains(&split(file).1) {
-        return has_word(text, word(path)) || place(path).is_some_and(|place| has_word(text, place));
+        let text = without_pytest(file, text);
+        return has_word(&text, word(path)) || place(path).is_some_and(|place| has_word(&text, place));
     }
     let is_of = |wanted: &Language| [file, path].iter().all(|it| Language::of(it) == Some(wanted));
     (is_of(&PYTHON) && text.lines().any(loads_in_python)) || (is_of(&NODE) && loads_in_node(text))
@@ -98,6 +103,8 @@ mod tests {
             ("settings.json", "{\"package\": \"plugins\"}\n", "plugins/slug.py", true),
             ("settings.json", "{\"plugin\": \"slug\"}\n", "plugins/slug.py", true),
             ("settings.json", "{\"plugin\": \"sluggish\"}\n", "plugins/slug.py", false),
+            ("pytest.ini", "[pytest]\naddopts = -p plugins.slug\n", "plugins/slug.py", false),
+            ("tox.ini", "[testenv]\ncommands = slug\n", "plugins/slug.py", true),
             ("core.js", "const a = require('./a');\nimport('./b');\n", "plugins/slug.js", false),
             ("core.js", "module.exports = name => require(`./plugins/${name}`);\n", "plugins/slug.js", true),
             ("core.mjs", "await import(name);\n", "plugins/slug.js", true),

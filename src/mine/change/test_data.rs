@@ -5,13 +5,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::globs::{Globs, signs};
 use super::{Entry, LARGEST_HIDDEN, MOST_HIDDEN, MOST_WORDS, tree};
 use crate::mine::history::Commit;
-use crate::mine::language::Language;
+use crate::mine::language::{Language, NODE};
 use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{self, Role, Roles, has_test_name};
 use crate::mine::runner::Tree;
+use crate::values::PathGlob;
 
 /// The maximum number of bytes of the name of a file.
 const LONGEST_NAME: usize = 255;
+/// Signs of tests that list a folder.
+const LISTS: [&str; 12] = [
+    "Dir.",
+    "ReadDir",
+    "WalkDir",
+    "glob",
+    "include_dir",
+    "iterdir",
+    "listFiles",
+    "listdir",
+    "opendir",
+    "read_dir",
+    "readdir",
+    "walk",
+];
+/// The code before the name of a module that is imported.
+const IMPORTS: [&str; 4] = ["from", "import", "import(", "require("];
 
 /// The data of the tests of a commit.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,8 +41,11 @@ pub(super) struct TestData {
     /// Files that the commit changes, that tests name, and that may be code: they have the ending of a language that the
     /// project compiles.
     pub(super) doubtful: Vec<String>,
-    /// Files that tests name and that code may read without their names. Those that the commit changes stay in its patch.
+    /// Files that tests name and that code may read without their names, and files that tests name and that are code or
+    /// settings. Those that the commit changes stay in its patch.
     pub(super) open: BTreeSet<String>,
+    /// Globs of folders of such data that tests may list: they would read a further file, too.
+    pub(super) folders: BTreeSet<String>,
 }
 
 /// Returns the data of the tests: files that a file of tests names, or whose folder it names, and that no file of code does,
@@ -42,12 +63,21 @@ pub(super) async fn find(
     let named: Vec<&str> = tests().filter(|path| has_test_name(path)).collect();
     let own: Vec<&str> = if named.is_empty() { tests().collect() } else { named };
     let is_program = |(path, entry): (&String, &Entry)| (entry.mode != "100644").then(|| path.clone());
-    let kinds = Kinds { own: &own, programs: entries.iter().filter_map(is_program).collect(), roles, linked };
-    let may_be = |path: &str| !matches!(kinds.of(path, entries.keys()), Kind::Code | Kind::Other);
+    let programs = entries.iter().filter_map(is_program).collect();
+    let mut kinds = Kinds { own: &own, programs, roles, linked, are_listed: false };
     let all = || entries.iter().filter(|(path, entry)| roles.of(path) == Role::Test && entry.mode.starts_with("100"));
     let is_small = all().count() <= MOST_HIDDEN && all().map(|(_, entry)| entry.size).sum::<u64>() <= LARGEST_HIDDEN;
     let is_changed = |path: &str| commit.files.iter().any(|file| file.path == path);
     let read = tree(repository, entries, |path| kinds.is_test(path) && (is_small || is_changed(path))).await?;
+    kinds.are_listed = read.texts.values().any(|text| LISTS.iter().any(|sign| text.contains(sign)));
+    let may_be = |path: &str| !matches!(kinds.of(path, entries.keys()), Kind::Code | Kind::Aside | Kind::Other);
+    // Tests name many files that they make. Modules of Node are looked for elsewhere.
+    let may_be_run = |path: &str| {
+        let kind = kinds.of(path, entries.keys());
+        matches!(kind, Kind::Code | Kind::Compiled | Kind::Aside) && Language::of(path) != Some(&NODE)
+    };
+    let starts = read.texts.iter().filter(|(path, _)| is_changed(path) || !has_test_name(path));
+    let named_now: BTreeSet<&str> = starts.flat_map(|(_, text)| words(text)).collect();
     let words: BTreeSet<&str> = read.texts.values().flat_map(|text| words(text)).collect();
     let is_named = |path: &str| words.contains(name(path)) || place(path).is_some_and(|place| words.contains(place));
     let is_kept = |path: &str, entry: &Entry| before.get(path).is_some_and(|old| old.object == entry.object);
@@ -64,10 +94,17 @@ pub(super) async fn find(
         .map(|(path, _)| path.as_str())
         .take(MOST_WORDS)
         .collect();
-    if changed.is_empty() && kept.is_empty() {
+    let run: Vec<&str> = entries
+        .iter()
+        .filter(|(path, entry)| is_kept(path, entry) && named_now.contains(name(path)))
+        .map(|(path, _)| path.as_str())
+        .filter(|path| place(path).is_none_or(|place| named_now.contains(place)) && may_be_run(path))
+        .take(MOST_WORDS)
+        .collect();
+    if changed.is_empty() && kept.is_empty() && run.is_empty() {
         return Ok(TestData::default());
     }
-    let searched = changed.iter().chain(&kept);
+    let searched = changed.iter().chain(&kept).chain(&run);
     let endings: BTreeSet<String> = searched.clone().flat_map(|path| signs(name(path))).collect();
     // The names of the files, and of all folders around them.
     let mut searched: BTreeSet<&str> =
@@ -75,7 +112,9 @@ pub(super) async fn find(
     searched.extend(endings.iter().map(String::as_str));
     let holders = holders(repository, &commit.id, &searched).await?;
     let all = tree(repository, entries, |path| holders.contains(path)).await?;
-    Ok(kinds.of_tests(&changed, &kept, &all))
+    let mut found = kinds.of_tests(&changed, &kept, &all);
+    found.open.extend(run.iter().filter(|path| kinds.is_named(path, &all).0).map(|path| (*path).to_owned()));
+    Ok(found)
 }
 
 /// The possible kind of a file that tests name.
@@ -91,7 +130,9 @@ enum Kind {
     Compiled,
     /// A source file of the language of the tests, or a program.
     Code,
-    /// A test, a manifest, or documentation.
+    /// A setting at the top, or a page of documentation.
+    Aside,
+    /// A test, a manifest, or a file about the project.
     Other,
 }
 
@@ -104,6 +145,8 @@ struct Kinds<'a> {
     roles: &'a Roles,
     /// The files behind links among the tests.
     linked: &'a BTreeSet<String>,
+    /// True if a test lists a folder.
+    are_listed: bool,
 }
 
 impl Kinds<'_> {
@@ -113,8 +156,11 @@ impl Kinds<'_> {
 
     fn of<'b>(&self, path: &str, mut files: impl Iterator<Item = &'b String>) -> Kind {
         let role = self.roles.of(path);
-        if self.is_test(path) || role == Role::Dependencies || (role == Role::Other && !role::may_be_data(path)) {
+        if self.is_test(path) || role == Role::Dependencies {
             return Kind::Other;
+        }
+        if role == Role::Other && !role::may_be_data(path) {
+            return if role::is_aside(path) { Kind::Aside } else { Kind::Other };
         }
         if role != Role::Other && role::is_data(path) {
             return Kind::Data;
@@ -140,7 +186,7 @@ impl Kinds<'_> {
             let is_data = match kind {
                 Kind::Data | Kind::Unknown => is_named || is_place_named,
                 Kind::Source => is_named,
-                Kind::Compiled | Kind::Code | Kind::Other => false,
+                Kind::Compiled | Kind::Code | Kind::Aside | Kind::Other => false,
             };
             if kind == Kind::Compiled && is_named {
                 found.doubtful.push((*path).to_owned());
@@ -169,7 +215,7 @@ impl Kinds<'_> {
             let is_data = match self.of(path, tree.files.iter()) {
                 Kind::Data | Kind::Unknown => is_named || is_place_named,
                 Kind::Source => is_named,
-                Kind::Compiled | Kind::Code | Kind::Other => false,
+                Kind::Compiled | Kind::Code | Kind::Aside | Kind::Other => false,
             };
             if is_data && self.is_apart(path, tree, &globs) {
                 found.kept.insert((*path).to_owned());
@@ -177,7 +223,35 @@ impl Kinds<'_> {
                 found.open.insert((*path).to_owned());
             }
         }
+        if self.are_listed {
+            self.add_folders(&mut found, tree);
+        }
         found
+    }
+
+    /// Adds globs of the folders of data that tests name. If a glob would fit other files, too, it is left open.
+    fn add_folders(&self, found: &mut TestData, tree: &Tree) {
+        let data: BTreeSet<&String> = found.changed.iter().chain(&found.kept).collect();
+        let (mut folders, mut open) = (BTreeSet::new(), BTreeSet::new());
+        for path in data.iter().filter(|path| self.is_named(path, tree).1) {
+            let (folder, ending) = (folder(path), role::split(name(path)).1);
+            let is_other = |file: &&String| {
+                let is_aside = || matches!(self.of(file, tree.files.iter()), Kind::Aside | Kind::Other);
+                !data.contains(file) && !is_aside()
+            };
+            let below = tree.files.range(folder.to_owned()..).take_while(|file| file.starts_with(folder));
+            let others: Vec<&String> = below.filter(is_other).collect();
+            let globs = [format!("{folder}**"), format!("{folder}**/*.{ending}"), format!("{folder}*.{ending}")];
+            let is_plain = path.chars().all(|c| c.is_alphanumeric() || "/._- @+".contains(c));
+            let known = globs.iter().enumerate().filter(|(at, _)| is_plain && (*at == 0 || !ending.is_empty()));
+            let spares = |glob: &str, file: &str| glob.parse::<PathGlob>().is_ok_and(|glob| !glob.is_match(file));
+            match known.map(|(_, glob)| glob).find(|glob| others.iter().all(|file| spares(glob, file))) {
+                Some(glob) => folders.insert(glob.clone()),
+                None => open.insert(format!("{folder}*")),
+            };
+        }
+        found.folders = folders;
+        found.open.extend(open);
     }
 
     /// Returns true if a file lies apart from the code, which would have to name it to read it: in or below a folder of tests
@@ -212,7 +286,7 @@ impl Kinds<'_> {
         match self.of(path, tree.files.iter()) {
             Kind::Code | Kind::Compiled => true,
             Kind::Source => !self.is_named(path, tree).0,
-            Kind::Data | Kind::Unknown | Kind::Other => false,
+            Kind::Data | Kind::Unknown | Kind::Aside | Kind::Other => false,
         }
     }
 
@@ -240,16 +314,24 @@ impl Kinds<'_> {
             Role::Dependencies | Role::Data | Role::Other => !is_listed && !is_prose(file),
         };
         let by_code = |word: &str| others().any(|(file, text)| is_user(file) && names(text, word));
-        let imports = |text: &str| {
-            let imports = |line: &str| line.contains("require(") || line.trim_start().starts_with("import ");
-            text.lines().any(|line| imports(line) && names(line, name(path)))
-        };
+        let imports = |text: &str| text.lines().any(|line| imports(line, name(path)));
         if by_code(name(path)) || place.is_some_and(by_code) || (!is_listed && others().any(|(_, text)| imports(text)))
         {
             return (false, false);
         }
         (by_tests(name(path)), place.is_some_and(by_tests))
     }
+}
+
+/// Returns true if a line imports a file by its name.
+fn imports(line: &str, name: &str) -> bool {
+    line.match_indices(name).any(|(at, _)| {
+        let before = line.get(..at).unwrap_or_default();
+        let after = line.get(at + name.len()..).unwrap_or_default();
+        let code = before.rfind(['"', '\'', '`']).and_then(|quote| before.get(..quote)).unwrap_or_default().trim_end();
+        let is_whole = before.ends_with(is_edge) && after.starts_with(is_edge);
+        is_whole && IMPORTS.iter().any(|sign| code.ends_with(sign))
+    })
 }
 
 /// Returns true if a file is a text for people, which may name any file.
@@ -335,7 +417,9 @@ mod tests {
         };
         let (roles, linked) = (Roles::of_trees(&[&tree]), BTreeSet::new());
         let programs = BTreeSet::from(["golden/run".to_owned()]);
-        Kinds { own: &["test/calc.js"], programs, roles: &roles, linked: &linked }.of_tests(changed, kept, &tree)
+        let are_listed = texts.iter().any(|(_, text)| text.contains("readdir"));
+        let kinds = Kinds { own: &["test/calc.js"], programs, roles: &roles, linked: &linked, are_listed };
+        kinds.of_tests(changed, kept, &tree)
     }
 
     #[test]
@@ -365,6 +449,42 @@ mod tests {
             let kept: Vec<String> = found(&files, &texts, &[], &[path]).kept.into_iter().collect();
             let expected = if expected.is_empty() { Vec::new() } else { vec![path] };
             assert_eq!(kept, expected, "{test} {code} {path}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_tests_list_is_data_with_its_new_files() {
+        let test = "for (const name of fs.readdirSync('golden')) read('golden/' + name)";
+        for (beside, code, folders, open) in [
+            ("golden/b.json", "", &["golden/**"][..], &[][..]),
+            ("golden/README.md", "", &["golden/**"], &[]),
+            ("golden/deep/read.js", "", &["golden/**/*.json"], &[]),
+            // The code names it.
+            ("golden/deep/b.json", "load('b.json')", &["golden/*.json"], &[]),
+            ("golden/b.json", "load('b.json')", &[], &["golden/*"]),
+            ("golden/b.json", "load('golden')", &[], &[]),
+        ] {
+            let files = ["lib/calc.js", "test/calc.js", "golden/a.json", beside];
+            let texts = [("test/calc.js", test), ("lib/calc.js", code)];
+            let named = ["golden/a.json", beside];
+            let found = found(&files, &texts, &[], &named);
+            let folders: BTreeSet<String> = folders.iter().map(|glob: &&str| (*glob).to_owned()).collect();
+            let open: BTreeSet<String> = open.iter().map(|path: &&str| (*path).to_owned()).collect();
+            assert_eq!((found.folders, found.open), (folders, open), "{beside} {code}");
+        }
+    }
+
+    #[test]
+    fn a_line_imports_what_follows_its_words() {
+        for (line, expected) in [
+            ("import x from '../sums/a.sql';", true),
+            ("const x = require(\"../sums/a.sql\"), fs = require('fs');", true),
+            ("import '../sums/a.sql'", true),
+            ("await import(`../sums/a.sql`)", true),
+            ("require('fs').readFileSync('sums/a.sql')", false),
+            ("import fs from 'fs'; fs.readFileSync('sums/a.sql')", false),
+        ] {
+            assert_eq!(imports(line, "a.sql"), expected, "{line}");
         }
     }
 

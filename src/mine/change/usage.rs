@@ -2,12 +2,67 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::globs::{Globs, signs};
 use super::test_data::{holders, name, names, names_folder, place};
 use super::{Entry, MOST_WORDS, tree};
 use crate::mine::language::Language;
 use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{self, Role, Roles};
+use crate::mine::runner::{has_settings_of_node, without_pytest};
+
+/// Files with the exact versions of packages. They name no module that code loads.
+const LOCKS: [&str; 7] =
+    ["Cargo.lock", "npm-shrinkwrap.json", "package-lock.json", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "yarn.lock"];
+/// Keys of `package.json` that say nothing about the modules that code uses: what is published, the names of the package and
+/// of its own modules, other packages, and settings of test runners.
+const NO_USE: [&str; 32] = [
+    "author",
+    "ava",
+    "bugs",
+    "bundledDependencies",
+    "c8",
+    "contributors",
+    "dependencies",
+    "description",
+    "devDependencies",
+    "engines",
+    "files",
+    "funding",
+    "homepage",
+    "imports",
+    "jest",
+    "keywords",
+    "license",
+    "maintainers",
+    "mocha",
+    "name",
+    "nyc",
+    "optionalDependencies",
+    "overrides",
+    "packageManager",
+    "peerDependencies",
+    "peerDependenciesMeta",
+    "private",
+    "repository",
+    "resolutions",
+    "version",
+    "vitest",
+    "workspaces",
+];
+/// Keys of the `package.json` of a folder in the repository with the modules that its name means. Files that use them name the
+/// package.
+const ENTRIES: [&str; 6] = ["browser", "exports", "main", "module", "types", "typings"];
+
+/// The files that only tests use.
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    /// Files that no other file uses.
+    pub(super) alone: BTreeSet<String>,
+    /// Files that no code uses, but that a manifest names, such as the `main` of `package.json`.
+    pub(super) listed: BTreeSet<String>,
+}
 
 /// Returns those of the paths that no code outside of them uses. Data counts as used if a glob in code fits its name, or if
 /// code names its folder. Of more than [`MOST_WORDS`] files, none is returned.
@@ -20,27 +75,42 @@ pub(super) async fn only_of_tests(
     entries: &BTreeMap<String, Entry>,
     roles: &Roles,
     paths: &BTreeSet<String>,
-) -> Result<BTreeSet<String>, RepositoryError> {
+) -> Result<Usage, RepositoryError> {
     let is_data = |path: &String| Language::of(path).is_none();
     let data = || paths.iter().filter(|path| is_data(path));
     let endings: BTreeSet<String> = data().flat_map(|path| signs(name(path))).collect();
     let mut words: BTreeSet<&str> = paths.iter().map(|path| word(path)).collect();
     if words.is_empty() || words.len() > MOST_WORDS {
-        return Ok(BTreeSet::new());
+        return Ok(Usage::default());
     }
     words.extend(endings.iter().map(String::as_str));
     words.extend(data().filter_map(|path| place(path)));
     let holders = holders(repository, commit, &words).await?;
     let is_code = |path: &str| {
         let is_program = roles.of(path) == Role::Code && !role::is_data(path);
-        holders.contains(path) && (is_program || roles.of(path) == Role::Dependencies)
+        let is_manifest = roles.of(path) == Role::Dependencies && !LOCKS.contains(&name(path));
+        holders.contains(path) && (is_program || is_manifest) && !has_settings_of_node(name(path))
     };
-    let texts = tree(repository, entries, is_code).await?.texts;
+    let mut texts = tree(repository, entries, is_code).await?.texts;
+    for (file, text) in &mut texts {
+        *text = if name(file) == "package.json" { of_manifest(file, text) } else { without_pytest(file, text) };
+    }
     let globs = Globs::of(texts.values().map(String::as_str));
     let is_folder_named = |folder: &str| texts.values().any(|text| names_folder(text, folder));
     let is_read = |path: &String| globs.fit(name(path)) || place(path).is_some_and(is_folder_named);
-    let unread = paths.iter().filter(|path| !is_data(path) || !is_read(path));
-    Ok(unused(&unread.cloned().collect(), &texts))
+    let unread: BTreeSet<String> = paths.iter().filter(|path| !is_data(path) || !is_read(path)).cloned().collect();
+    let alone = unused(&unread, &texts);
+    texts.retain(|file, _| roles.of(file) != Role::Dependencies);
+    let listed = unused(&unread, &texts).difference(&alone).cloned().collect();
+    Ok(Usage { alone, listed })
+}
+
+/// Returns the values of a `package.json` that may name modules which code uses, each in a line.
+fn of_manifest(path: &str, text: &str) -> String {
+    let Ok(Value::Object(keys)) = serde_json::from_str(text) else { return text.to_owned() };
+    let is_use = |key: &str| !NO_USE.contains(&key) && (path == "package.json" || !ENTRIES.contains(&key));
+    let lines = keys.iter().filter(|(key, _)| is_use(key)).map(|(_, value)| format!("{value}\n"));
+    lines.collect()
 }
 
 /// Returns those of the paths that none of the texts outside of them uses.
@@ -108,6 +178,17 @@ mod tests {
             let texts = BTreeMap::from([(file.to_owned(), text.to_owned())]);
             let found: Vec<String> = paths.difference(&unused(&paths, &texts)).cloned().collect();
             assert_eq!(found, used, "{file} {text}");
+        }
+    }
+
+    #[test]
+    fn a_manifest_names_modules_that_are_used_and_lists_of_other_things() {
+        for (path, text, expected) in [
+            ("package.json", r#"{"name": "checks", "files": ["support"], "main": "lib/a.js"}"#, "\"lib/a.js\"\n"),
+            ("packages/checks/package.json", r#"{"main": "index.js", "bin": {"a": "b.js"}}"#, "{\"a\":\"b.js\"}\n"),
+            ("package.json", "{", "{"),
+        ] {
+            assert_eq!(of_manifest(path, text), expected, "{path} {text}");
         }
     }
 }

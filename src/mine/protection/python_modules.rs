@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::mine::change::Change;
+use crate::mine::change::{Change, python_text};
 use crate::mine::runner;
 
 /// The endings of files that Python imports.
@@ -12,16 +12,24 @@ const MODULES: [&str; 5] = [".py", ".pyi", ".pyx", ".pyd", ".so"];
 const MOST_ROOTS: usize = 30;
 
 /// Returns the paths of modules in the folders that Python imports from, for each name that the modules of tests import and
-/// no module of the repository has. A folder of data is no package.
+/// no module of the repository has, other than the protected ones. A folder of data is no package.
 pub(super) fn installed(change: &Change) -> Vec<String> {
-    let Change { before, after, python_texts, .. } = change;
-    let is_module = |path: &&String| MODULES.iter().any(|end| path.ends_with(end));
+    let Change { before, after, python_texts, protected, .. } = change;
+    // A module of the agent may also take the place of a protected one, from a folder that comes earlier on the path.
+    let is_module = |path: &&String| MODULES.iter().any(|end| path.ends_with(end)) && !protected.contains(path);
     let modules = before.files.iter().chain(&after.files).filter(is_module);
     let parts = modules.flat_map(|path| path.split('/'));
     let own: BTreeSet<&str> = parts.map(|part| part.split_once('.').map_or(part, |(stem, _)| stem)).collect();
-    let names: BTreeSet<String> = python_texts.iter().flat_map(|(_, text)| text.lines()).flat_map(imported).collect();
+    let parts = python_texts.iter().flat_map(|(_, text)| text.lines()).flat_map(|line| line.split(';'));
+    let mut names: BTreeSet<String> = parts.flat_map(imported).collect();
+    let loads = python_texts.iter().flat_map(|(path, text)| python_text::loads(path, text));
+    let plugins = loads.filter(|load| load.is_plugin).flat_map(|load| load.modules);
+    let tops = plugins.filter_map(|name| name.split('/').next().map(str::to_owned));
+    names.extend(tops.filter(|name| !name.is_empty()));
     let names: Vec<String> = names.into_iter().filter(|name| !own.contains(name.as_str())).collect();
-    roots(change).iter().flat_map(|root| names.iter().map(move |name| format!("{root}{name}.py"))).collect()
+    let is_package = |place: &str| [before, after].iter().any(|tree| tree.has(&format!("{place}/__init__.py")));
+    let places = roots(change).into_iter().flat_map(|root| names.iter().map(move |name| format!("{root}{name}")));
+    places.filter(|place| !is_package(place)).map(|place| format!("{place}.py")).collect()
 }
 
 /// Returns the names of the packages and modules at the top of Python's path that a line imports.
@@ -55,7 +63,7 @@ fn roots(change: &Change) -> Vec<String> {
     };
     let mut named = vec!["src".to_owned()];
     named.extend([before, after].into_iter().flat_map(runner::python_paths));
-    named.extend(python_texts.iter().flat_map(|(_, text)| of_lines(text)));
+    named.extend(python_texts.iter().flat_map(|(path, text)| python_text::search_paths(path, text, is_folder)));
     // pytest adds the first folder above a module that is no package.
     let base = |path: &String| {
         let mut folders = path.match_indices('/').rev().filter_map(|(at, _)| path.get(..at));
@@ -71,13 +79,6 @@ fn roots(change: &Change) -> Vec<String> {
     }
     found.truncate(MOST_ROOTS);
     found
-}
-
-/// Returns the texts within quotes that lines about `sys.path` have, as paths from the top.
-fn of_lines(text: &str) -> Vec<String> {
-    let lines = text.lines().filter(|line| line.contains("sys.path"));
-    let words = lines.flat_map(|line| line.split(['"', '\'']).skip(1).step_by(2));
-    words.map(|word| word.trim_start_matches("../").trim_matches(['.', '/']).to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -121,9 +122,32 @@ mod tests {
             found.contains(&"hamcrest.py".to_owned()) && !found.iter().any(|path| path.contains("pkg")),
             "{found:?}"
         );
-        let globs = crate::mine::protection::shadows(&found, &[], &[], |folder| folder == "hamcrest");
-        assert!(globs.contains(&"hamcrest/**/*.py".to_owned()), "{globs:?}");
-        assert!(globs.contains(&"hamcrest.*".to_owned()) && !globs.contains(&"hamcrest/**".to_owned()), "{globs:?}");
+        let globs = crate::mine::protection::shadows(&found, &[], &[]);
+        let expected = ["hamcrest/**/*.{py,pyc,pyd,so}", "hamcrest.{py,pyc,pyd,so,*.pyd,*.so}"];
+        assert!(expected.iter().all(|glob| globs.contains(&(*glob).to_owned())), "{globs:?}");
+    }
+
+    #[test]
+    fn a_protected_module_can_be_replaced_from_an_earlier_folder() {
+        let files = ["src/calc.py", "support/checks.py", "tests/a_test.py"].map(str::to_owned).into();
+        let before = Tree { files, texts: std::collections::BTreeMap::new() };
+        let text =
+            "import sys; from checks import same\nsys.path.append('../support')\npytest_plugins = 'deal.fixtures'\n";
+        let python_texts = vec![("tests/a_test.py".to_owned(), text.to_owned())];
+        let of = |protected: &[&str]| {
+            let protected = protected.iter().map(|path| (*path).to_owned()).collect();
+            installed(&Change {
+                before: before.clone(),
+                protected,
+                python_texts: python_texts.clone(),
+                ..Change::default()
+            })
+        };
+        let (found, of_code) = (of(&["support/checks.py"]), of(&[]));
+        for path in ["checks.py", "src/checks.py", "deal.py", "sys.py"] {
+            assert!(found.contains(&path.to_owned()), "{path}: {found:?}");
+        }
+        assert!(!of_code.contains(&"checks.py".to_owned()), "{of_code:?}");
     }
 
     #[test]

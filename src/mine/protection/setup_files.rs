@@ -149,24 +149,36 @@ fn of_line(line: &str) -> Vec<String> {
 
 /// Returns the names of files that settings in JavaScript, JSON or YAML have as values of the keys.
 fn of_settings(text: &str) -> Vec<String> {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$' || c == '-';
     let is_path = |word: &str| ["./", "../", "<rootDir>"].iter().any(|start| word.starts_with(start));
     let keys = KEYS.iter().map(|key| (*key, false)).chain(KEYS_WITH_PATHS.iter().map(|key| (*key, true)));
     let mut names = Vec::new();
     for (key, needs_path) in keys {
-        for (at, _) in text.match_indices(key) {
-            let before = text.get(..at).and_then(|before| before.chars().next_back());
-            let rest = text.get(at + key.len()..).unwrap_or_default();
-            if before.is_some_and(is_name) || rest.starts_with(is_name) {
-                continue;
-            }
-            let Some(value) = rest.trim_start_matches(['"', '\'']).trim_start().strip_prefix(':') else { continue };
-            let words = value_of(value).split(|c: char| c.is_whitespace() || "\"'`[](){},".contains(c));
-            let named = words.filter(|word| !word.is_empty() && (!needs_path || is_path(word)));
-            names.extend(named.map(str::to_owned));
+        for value in values(text, key) {
+            names.extend(words(value).filter(|word| !needs_path || is_path(word)).map(str::to_owned));
         }
     }
     names
+}
+
+/// Returns the values of a key in settings in JavaScript, JSON or YAML.
+pub(in crate::mine) fn values<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$' || c == '-';
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices(key) {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let rest = text.get(at + key.len()..).unwrap_or_default();
+        if before.is_some_and(is_name) || rest.starts_with(is_name) {
+            continue;
+        }
+        let value = rest.trim_start_matches(['"', '\'']).trim_start().strip_prefix(':');
+        found.extend(value.map(value_of));
+    }
+    found
+}
+
+/// Returns the words of a value: the texts in its quotes, and what is between brackets and commas.
+pub(in crate::mine) fn words(value: &str) -> impl Iterator<Item = &str> {
+    value.split(|c: char| c.is_whitespace() || "\"'`[](){},".contains(c)).filter(|word| !word.is_empty())
 }
 
 /// Returns the value at the start of a text: up to a comma or the end of a line outside of brackets, or the items of YAML's

@@ -99,12 +99,21 @@ fn is_program(word: &str, program: &str) -> bool {
 /// Returns the ways to install the packages, the most faithful one first.
 fn setups(package: &Value, tree: &Tree) -> Vec<Vec<Step>> {
     let all = || KINDS.iter().filter_map(|kind| Some((*kind, package.get(kind)?.as_object()?)));
-    if all().all(|(_, packages)| packages.is_empty()) {
+    let has_workspaces = package.get("workspaces").is_some_and(|it| !it.is_null());
+    if all().all(|(_, packages)| packages.is_empty()) && !has_workspaces {
         return vec![Vec::new()];
     }
+    // A folder of the repository. npm makes a link to it, as to a workspace.
+    let is_folder =
+        |spec: &str| spec.strip_prefix("file:").is_some_and(|path| !path.starts_with('/') && !path.contains(".."));
+    let has_folders = all().flat_map(|(_, packages)| packages.values()).filter_map(Value::as_str).any(is_folder);
+    // The links depend on the folders of each commit, and folders have packages of their own.
+    let step = |line: String| if has_workspaces || has_folders { Step::each(line) } else { Step::once(line) };
     // Packages from elsewhere than a registry need more of the network than a registry, and old ones are often gone.
-    let is_foreign =
-        |spec: &Value| spec.as_str().is_none_or(|spec| spec.contains([':', '/']) && !spec.starts_with("npm:"));
+    let is_foreign = |spec: &Value| {
+        let is_elsewhere = |spec: &str| spec.contains([':', '/']) && !spec.starts_with("npm:") && !is_folder(spec);
+        spec.as_str().is_none_or(is_elsewhere)
+    };
     let foreign = |packages: &Map<String, Value>| -> Vec<String> {
         packages.iter().filter(|(_, spec)| is_foreign(spec)).map(|(name, _)| name.clone()).collect()
     };
@@ -118,11 +127,11 @@ fn setups(package: &Value, tree: &Tree) -> Vec<Vec<Step>> {
              mv -f \"$HOME/package.json.kept\" package.json; exit $code",
             removed.join(" ")
         );
-        return vec![vec![Step::once(line)]];
+        return vec![vec![step(line)]];
     }
     let has_lock = tree.has("package-lock.json") || tree.has("npm-shrinkwrap.json");
-    let locked = has_lock.then(|| vec![Step::once(format!("npm ci {OPTIONS}"))]);
-    locked.into_iter().chain([vec![Step::once(install)]]).collect()
+    let locked = has_lock.then(|| vec![step(format!("npm ci {OPTIONS}"))]);
+    locked.into_iter().chain([vec![step(install)]]).collect()
 }
 
 #[cfg(test)]
@@ -153,5 +162,19 @@ mod tests {
         let line = &steps[0][0].line;
         assert!(line.contains("npm pkg delete 'devDependencies[b]' 'devDependencies[c]' && npm install"), "{line}");
         assert!(setups(&json!({"name": "x"}), &Tree::default())[0].is_empty());
+    }
+
+    #[test]
+    fn folders_of_the_repository_are_linked_for_each_commit() {
+        for package in [
+            json!({"workspaces": ["packages/*"]}),
+            json!({"workspaces": {"packages": ["packages/*"]}, "devDependencies": {"a": "^1.0.0"}}),
+            json!({"devDependencies": {"checks": "file:packages/checks"}}),
+        ] {
+            let install = format!("npm install {OPTIONS} --no-package-lock --legacy-peer-deps");
+            assert_eq!(setups(&package, &Tree::default()), [[Step::each(install)]], "{package}");
+        }
+        let package = json!({"devDependencies": {"checks": "file:../checks"}});
+        assert!(setups(&package, &Tree::default())[0][0].line.contains("npm pkg delete"));
     }
 }

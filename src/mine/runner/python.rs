@@ -118,22 +118,44 @@ fn brings_plugins(tree: &Tree) -> bool {
     };
     tree.files.iter().any(is_site)
         || tree.texts.values().any(|text| text.contains("pytest11"))
-        || SETTINGS.iter().filter_map(|file| tree.text(file)).any(names_plugin)
+        || !python_plugins(tree).is_empty()
 }
 
-/// Returns true if settings have an option of pytest that loads a plug-in, unlike `-p no:NAME`, which unloads one.
-fn names_plugin(text: &str) -> bool {
-    let mut words = text.split(|c: char| c.is_whitespace() || "\"'=,[]".contains(c)).filter(|word| !word.is_empty());
-    while let Some(word) = words.next() {
-        let name = match word.strip_prefix("-p") {
-            Some("") => words.next(),
-            rest => rest,
-        };
-        if name.is_some_and(|name| !name.starts_with("no:")) {
-            return true;
+/// Returns the plug-ins that settings of pytest load by its option `-p`, unlike `-p no:NAME`, which unloads one.
+pub(in crate::mine) fn python_plugins(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    for text in SETTINGS.iter().filter_map(|file| tree.text(file)) {
+        let words = text.split(|c: char| c.is_whitespace() || "\"'=,[]".contains(c));
+        let mut words = words.filter(|word| !word.is_empty());
+        while let Some(word) = words.next() {
+            let name = match word.strip_prefix("-p") {
+                Some("") => words.next(),
+                rest => rest,
+            };
+            found.extend(name.filter(|name| !name.starts_with("no:")).map(str::to_owned));
         }
     }
-    false
+    found
+}
+
+/// Returns true if a file at the top may have settings of pytest.
+pub(in crate::mine) fn is_settings_of_pytest(path: &str) -> bool {
+    SETTINGS.contains(&path)
+}
+
+/// Returns the text of a file without its sections of pytest. The modules that these name are loaded by pytest, not by code.
+pub(in crate::mine) fn without_pytest(path: &str, text: &str) -> String {
+    if !SETTINGS.contains(&path.rsplit('/').next().unwrap_or(path)) {
+        return text.to_owned();
+    }
+    let mut is_of_pytest = false;
+    let is_kept = |line: &&str| {
+        if line.starts_with('[') {
+            is_of_pytest = ["[pytest", "[tool:pytest]", "[tool.pytest"].iter().any(|start| line.starts_with(start));
+        }
+        !is_of_pytest
+    };
+    text.split_inclusive('\n').filter(is_kept).collect()
 }
 
 /// Returns the folders that settings of pytest put on Python's path (`pythonpath`), as far as their lines show them. Words that
@@ -393,6 +415,17 @@ mod tests {
         ] {
             assert_eq!(brings_plugins(&tree(file, text)), has, "{file}: {text}");
         }
+    }
+
+    #[test]
+    fn plugins_and_sections_of_pytest_are_read_from_settings() {
+        let text = "[project]\nname = 'a'\n[tool.pytest.ini_options]\naddopts = '-q -p no:b -p support.plugin -pc'\n\
+                    pythonpath = [\n  'lib',\n]\n[tool.x]\ny = 1\n";
+        let tree = tree("pyproject.toml", text);
+        assert_eq!(python_plugins(&tree), ["support.plugin", "c"]);
+        assert_eq!(without_pytest("pyproject.toml", text), "[project]\nname = 'a'\n[tool.x]\ny = 1\n");
+        assert_eq!(without_pytest("sub/tox.ini", "[pytest]\naddopts = a\n[testenv]\n"), "[testenv]\n");
+        assert_eq!(without_pytest("a.py", "[pytest]\n"), "[pytest]\n");
     }
 
     #[test]

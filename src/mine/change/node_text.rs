@@ -1,0 +1,307 @@
+//! Finds the modules that a text of Node loads or runs: those of its imports, those that it names by their paths, and those
+//! whose paths a call puts together. Pure.
+
+use std::collections::BTreeSet;
+
+use super::node_names::{ENDINGS, Names};
+use crate::mine::language::{Language, NODE};
+use crate::mine::role::split;
+
+/// Calls that load a module.
+const LOADS: [&str; 2] = ["require(", "import("];
+/// Calls that put a path together.
+const PATHS: [&str; 3] = ["join(", "resolve(", "URL("];
+/// Words of expressions that mean no part of a path, or its beginning.
+const BASES: [&str; 22] = [
+    "URL",
+    "__dirname",
+    "__filename",
+    "await",
+    "cwd",
+    "dirname",
+    "fileURLToPath",
+    "filename",
+    "href",
+    "import",
+    "join",
+    "meta",
+    "new",
+    "normalize",
+    "path",
+    "pathToFileURL",
+    "pathname",
+    "process",
+    "require",
+    "resolve",
+    "toString",
+    "url",
+];
+/// The maximum number of bytes of the arguments of a call.
+const LONGEST: usize = 400;
+/// The maximum number of calls of a text that are read.
+const MOST_CALLS: usize = 200;
+
+/// A part of a path; `None` is one that only a run shows.
+type Part = Option<String>;
+
+/// The modules that a text loads or runs.
+#[derive(Debug, Default)]
+pub(super) struct Loads {
+    pub(super) modules: BTreeSet<String>,
+    /// True if the text loads a module by a path that only a run shows.
+    pub(super) is_computed: bool,
+}
+
+/// Returns the modules that a file of Node loads or runs.
+pub(super) fn loads(path: &str, text: &str, names: &Names) -> Loads {
+    let mut loads = Loads::default();
+    for line in text.lines() {
+        let is_import = ["import", "require", "from"].iter().any(|word| line.contains(word));
+        for word in line.split(['"', '\'', '`']) {
+            if is_import {
+                loads.modules.extend(names.imported(path, word));
+            }
+            let is_path = word.contains('/') && word.contains(char::is_alphanumeric) && !word.starts_with('/');
+            if is_path && !word.contains(char::is_whitespace) {
+                let is_relative = word.starts_with("./") || word.starts_with("../");
+                let beside = if is_relative { names.imported(path, word) } else { BTreeSet::new() };
+                // A program is started in the top folder.
+                let all = beside.into_iter().chain(names.at(word));
+                loads.modules.extend(all.filter(|file| is_of_node(file)));
+            }
+        }
+    }
+    for arguments in calls(text, &LOADS).filter(|arguments| !is_literal(arguments)) {
+        let parts = known_parts(arguments, text);
+        let files = fitting(&parts, names);
+        loads.is_computed |= files.is_empty();
+        loads.modules.extend(files.into_iter().filter(|file| is_of_node(file)));
+    }
+    for parts in calls(text, &PATHS).map(parts_of) {
+        let is_whole =
+            parts.last().is_some_and(|last| last.as_deref().is_some_and(|name| parts.len() > 1 || is_of_node(name)));
+        if is_whole {
+            loads.modules.extend(fitting(&parts, names).into_iter().filter(|file| is_of_node(file)));
+        }
+    }
+    loads
+}
+
+fn is_of_node(path: &str) -> bool {
+    Language::of(path) == Some(&NODE)
+}
+
+/// Returns the arguments of the calls in a text, outside of lines that are comments.
+fn calls<'a>(text: &'a str, signs: &'a [&'static str]) -> impl Iterator<Item = &'a str> {
+    let of_sign = move |sign: &&'static str| {
+        text.match_indices(*sign).filter_map(move |(at, sign)| {
+            let before = text.get(..at)?;
+            let line = before.rsplit('\n').next().unwrap_or_default().trim_start();
+            let is_within = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$');
+            let is_comment = ["//", "*", "/*"].iter().any(|start| line.starts_with(start));
+            if is_within || is_comment {
+                return None;
+            }
+            let found = within(text.get(at + sign.len()..)?).trim();
+            (!found.is_empty()).then_some(found)
+        })
+    };
+    signs.iter().flat_map(of_sign).take(MOST_CALLS)
+}
+
+/// Returns the text up to the bracket that closes it.
+fn within(text: &str) -> &str {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' if depth == 0 => return text.get(..at).unwrap_or_default(),
+            ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        if at > LONGEST {
+            return text.get(..at).unwrap_or_default();
+        }
+    }
+    text
+}
+
+/// Returns true if arguments begin with a whole text in quotes.
+fn is_literal(arguments: &str) -> bool {
+    let mut rest = arguments;
+    // `import(/* webpackChunkName: "x" */ "./x")`
+    while let Some((_, after)) = rest.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) {
+        rest = after.trim_start();
+    }
+    let Some(quote) = rest.chars().next().filter(|c| "\"'`".contains(*c)) else { return false };
+    let Some((text, after)) = rest.get(1..).and_then(|rest| rest.split_once(quote)) else { return false };
+    let after = after.trim_start();
+    !(quote == '`' && text.contains("${")) && (after.is_empty() || after.starts_with(','))
+}
+
+/// Returns the parts of the path that an expression means, with the value of a variable if the expression itself has none.
+fn known_parts(expression: &str, text: &str) -> Vec<Part> {
+    let parts = parts_of(expression);
+    if !parts.is_empty() {
+        return parts;
+    }
+    let unknown: Vec<&str> = variables(expression).collect();
+    let mut found = unknown.iter().filter_map(|name| value(name, text)).map(parts_of).find(|parts| !parts.is_empty());
+    if unknown.len() > 1
+        && let Some(parts) = &mut found
+    {
+        parts.push(None);
+    }
+    found.unwrap_or_default()
+}
+
+/// Returns the expression that a variable gets in a text.
+fn value<'a>(name: &str, text: &'a str) -> Option<&'a str> {
+    text.match_indices(name).find_map(|(at, _)| {
+        let before = text.get(..at)?;
+        let after = text.get(at + name.len()..)?.trim_start().strip_prefix('=')?;
+        let is_within = before.ends_with(|c: char| c.is_alphanumeric() || "_$.".contains(c));
+        let is_other = is_within || after.starts_with(['=', '>']);
+        (!is_other).then(|| after.split([';', '\n']).next().unwrap_or_default())
+    })
+}
+
+/// Returns the names of variables in code.
+fn variables(code: &str) -> impl Iterator<Item = &str> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let words = code.split(move |c: char| !is_name(c)).filter(|word| !word.is_empty());
+    words.filter(|word| !BASES.contains(word))
+}
+
+/// Returns the parts of the path that an expression puts together, from the first one that it shows. Dots, and what is before
+/// that part, are left out.
+fn parts_of(expression: &str) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut rest = expression;
+    while let Some((code, after)) = rest.split_once(['"', '\'', '`']) {
+        let quote = rest.get(code.len()..).and_then(|rest| rest.chars().next()).unwrap_or('"');
+        let (literal, after) = after.split_once(quote).unwrap_or((after, ""));
+        rest = after;
+        if variables(code).next().is_some() {
+            parts.push(None);
+        }
+        // `require("path")` within the expression names no part.
+        if !code.ends_with("require(") {
+            add_literal(literal, &mut parts);
+        }
+    }
+    if variables(rest).next().is_some() {
+        parts.push(None);
+    }
+    let first = parts.iter().position(Option::is_some).unwrap_or(parts.len());
+    parts.split_off(first)
+}
+
+/// Adds the parts of a text in quotes.
+fn add_literal(literal: &str, parts: &mut Vec<Part>) {
+    if ENDINGS.contains(&literal) {
+        if let Some(Some(last)) = parts.last_mut() {
+            last.push_str(literal);
+        }
+        return;
+    }
+    let mut plain = String::new();
+    for (at, piece) in literal.split("${").enumerate() {
+        match piece.split_once('}') {
+            Some((_, after)) if at > 0 => plain.extend(["\0", after]),
+            _ => plain.push_str(piece),
+        }
+    }
+    for part in plain.split('/').filter(|part| !["", ".", ".."].contains(part)) {
+        parts.push(Some(part.to_owned()).filter(|part| !part.contains('\0')));
+    }
+}
+
+/// Returns the files whose paths end with parts. The ending of a module, and `index`, may be left out.
+fn fitting(parts: &[Part], names: &Names) -> BTreeSet<String> {
+    if parts.iter().all(Option::is_none) {
+        return BTreeSet::new();
+    }
+    let stems: Vec<&str> = parts.iter().flatten().map(|part| split(part).0).collect();
+    let may_fit = |file: &&String| stems.iter().all(|stem| file.contains(*stem));
+    names
+        .files
+        .iter()
+        .filter(may_fit)
+        .filter(|file| forms(file).iter().any(|form| ends_with(form, parts)))
+        .cloned()
+        .collect()
+}
+
+/// Returns the paths by which a file may be named.
+fn forms(file: &str) -> Vec<String> {
+    let mut found = vec![file.to_owned()];
+    if let Some((stem, _)) = file.rsplit_once('.').filter(|_| is_of_node(file)) {
+        found.push(stem.to_owned());
+        found.push(format!("{stem}.js"));
+        found.extend(stem.strip_suffix("/index").map(str::to_owned));
+    }
+    found
+}
+
+/// Returns true if a path ends with parts.
+fn ends_with(path: &str, parts: &[Part]) -> bool {
+    let own: Vec<&str> = path.split('/').collect();
+    let fits = |(own, part): (&&str, &Part)| part.as_ref().is_none_or(|part| part == own);
+    own.len() >= parts.len() && own.iter().rev().zip(parts.iter().rev()).all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mine::runner::Tree;
+
+    fn names() -> Names {
+        let files = ["golden/a.json", "lib/calc.js", "scripts/verify.js", "support/checks.js", "shared/deep/index.ts"];
+        Names::of(&Tree { files: files.map(str::to_owned).into(), ..Tree::default() })
+    }
+
+    #[test]
+    fn modules_whose_paths_a_call_puts_together_are_found() {
+        let names = names();
+        for text in [
+            "const {eq}=require(require('path').join(__dirname,'..','support','checks.js'));",
+            "require(path.join(__dirname, '..', 'support', 'checks'));",
+            "require(__dirname+\"/../support/checks\");",
+            "require(require('path').resolve('support/checks.js'));",
+            "await import(`${root}/support/checks.js`);",
+            "await import(new URL('../support/checks.js', import.meta.url));",
+            "await import(\n  '../support/checks.js'\n);",
+            "const CHECKS = path.join(root, 'support', 'checks.js');\nrequire(CHECKS);",
+            "const SUPPORT = path.join(root, 'support');\nrequire(path.join(SUPPORT, name));",
+            "require(`../support/${name}.js`);",
+            "require('../support/' + name + '.js');",
+            "require(join(root, 'support', name + '.js'));",
+        ] {
+            let found = loads("test/a.js", text, &names);
+            assert_eq!(found.modules, BTreeSet::from(["support/checks.js".to_owned()]), "{text}");
+            assert!(!found.is_computed, "{text}");
+        }
+        let found = loads("test/a.js", "require(path.join(root, 'shared', 'deep'));", &names);
+        assert_eq!(found.modules, BTreeSet::from(["shared/deep/index.ts".to_owned()]));
+        let found = loads("test/a.js", "execFileSync('node', ['scripts/verify.js']);", &names);
+        assert_eq!(found.modules, BTreeSet::from(["scripts/verify.js".to_owned()]));
+    }
+
+    #[test]
+    fn a_path_that_only_a_run_shows_is_computed() {
+        for (text, is_computed) in [
+            ("require(process.env.CHECKS);", true),
+            ("const name = find();\nrequire(name);", true),
+            ("require('./' + name);", true),
+            ("import(`${root}/other/${name}.js`);", true),
+            ("require('chai');", false),
+            ("import(/* chunk */ './x');", false),
+            ("require(path.join(root, 'golden', 'a.json'));", false),
+            ("// require(name)\nproxyrequire(name);", false),
+            ("import a from './a';", false),
+        ] {
+            assert_eq!(loads("test/a.js", text, &names()).is_computed, is_computed, "{text}");
+        }
+    }
+}

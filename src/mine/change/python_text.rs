@@ -1,0 +1,274 @@
+//! Finds what a text of Python names within quotes: folders on Python's path, plug-ins of pytest, and modules that calls load.
+//! Pure.
+
+use std::collections::BTreeMap;
+
+use super::links::resolved;
+use super::usage::has_word;
+
+/// Signs of statements that put folders on Python's path.
+const PATHS: [&str; 3] = ["sys.path", "addsitedir(", "syspath_prepend("];
+/// The variable with the names of pytest's plug-ins.
+const PLUGINS: &str = "pytest_plugins";
+/// Calls that load a module by its name.
+const BY_NAME: [&str; 5] = ["import_module(", "__import__(", "importorskip(", "run_module(", "find_spec("];
+/// Calls that load a module by the path of its file.
+const BY_PATH: [&str; 4] = ["run_path(", "spec_from_file_location(", "SourceFileLoader(", "load_source("];
+/// The call that runs a text: of a file if the statement reads one.
+const OF_TEXT: &str = "exec(";
+/// Calls that list modules, which are then loaded.
+const SEVERAL: [&str; 2] = ["iter_modules(", "walk_packages("];
+/// The maximum number of lines of a statement.
+const MOST_LINES: usize = 20;
+/// The maximum number of statements with a sign.
+const MOST_STATEMENTS: usize = 200;
+/// The maximum number of texts in a statement that a path is put together from.
+const MOST_PARTS: usize = 12;
+
+/// The certainty with which a statement shows the modules that it loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Shown {
+    /// The statement has the whole name.
+    All,
+    /// The statement shows the modules if a text in it, or in the value of a variable, leads to a file.
+    Perhaps,
+    /// The name is put together when the statement runs, or the statement loads several modules.
+    Part,
+}
+
+/// A statement that loads modules.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::mine) struct Load {
+    /// The modules that its texts may name, as paths. Each dot before a relative name is a `/`.
+    pub(in crate::mine) modules: Vec<String>,
+    /// The paths that its texts may mean.
+    pub(super) paths: Vec<String>,
+    /// The certainty of both.
+    pub(super) shown: Shown,
+    /// True if pytest loads the modules as its plug-ins.
+    pub(in crate::mine) is_plugin: bool,
+}
+
+/// Returns the statements of a file that load modules by other means than `import`.
+pub(in crate::mine) fn loads(file: &str, text: &str) -> Vec<Load> {
+    let mut found = Vec::new();
+    for all in statements(text, PLUGINS) {
+        let words: Vec<&str> = all.iter().flat_map(|statement| quoted(statement)).collect();
+        let modules: Vec<String> = words.iter().filter_map(|word| module(word)).collect();
+        let shown = if modules.len() == words.len() { Shown::All } else { Shown::Part };
+        found.push(Load { modules, paths: Vec::new(), shown, is_plugin: true });
+    }
+    for sign in BY_NAME {
+        for all in statements(text, sign) {
+            let mut modules: Vec<String> =
+                all.iter().flat_map(|statement| quoted(statement)).filter_map(module).collect();
+            // `import_module(".checks", "support")`
+            let (relative, whole): (Vec<&String>, Vec<&String>) =
+                modules.iter().partition(|module| module.starts_with('/'));
+            let within: Vec<String> =
+                whole.iter().flat_map(|package| relative.iter().map(move |it| format!("{package}{it}"))).collect();
+            modules.extend(within);
+            let calls = all.first().map(|statement| after(statement, sign)).unwrap_or_default();
+            let shown = calls.into_iter().map(argument).max().unwrap_or(Shown::All);
+            found.push(Load { modules, paths: Vec::new(), shown, is_plugin: false });
+        }
+    }
+    for sign in BY_PATH.iter().chain([&OF_TEXT]) {
+        for all in statements(text, sign) {
+            let is_meant = *sign != OF_TEXT || all.iter().any(|it| it.contains("open(") || it.contains("read_"));
+            if is_meant {
+                let paths = all.iter().flat_map(|statement| paths(file, &quoted(statement))).collect();
+                found.push(Load { modules: Vec::new(), paths, shown: Shown::Perhaps, is_plugin: false });
+            }
+        }
+    }
+    if SEVERAL.iter().any(|sign| !after(text, sign).is_empty()) {
+        found.push(Load { modules: Vec::new(), paths: Vec::new(), shown: Shown::Part, is_plugin: false });
+    }
+    found
+}
+
+/// Returns the folders that a file puts on Python's path, as far as its texts show them.
+pub(in crate::mine) fn search_paths(file: &str, text: &str, is_folder: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for statement in PATHS.iter().flat_map(|sign| statements(text, sign)).flatten() {
+        for path in paths(file, &quoted(&statement)) {
+            if is_folder(&path) && !found.contains(&path) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// Returns the path of a module, if a text has the form of its name. Each dot before a relative name is a `/`.
+pub(super) fn module(name: &str) -> Option<String> {
+    let plain = name.trim_start_matches('.');
+    let dots = "/".repeat(name.len() - plain.len());
+    plain.split('.').all(is_name).then(|| format!("{dots}{}", plain.replace('.', "/")))
+}
+
+/// Returns the statements of a text with a sign, each followed by the statements that give the names in it their values.
+fn statements(text: &str, sign: &str) -> Vec<Vec<String>> {
+    if !text.contains(sign) {
+        return Vec::new();
+    }
+    let lines: Vec<&str> = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()).collect();
+    let whole = |at: usize| {
+        let mut statement = String::new();
+        for line in lines.iter().skip(at).take(MOST_LINES) {
+            statement.push_str(line);
+            statement.push(' ');
+            if statement.matches(['(', '[', '{']).count() <= statement.matches([')', ']', '}']).count() {
+                break;
+            }
+        }
+        statement
+    };
+    let named: Vec<(usize, &str)> =
+        lines.iter().enumerate().filter_map(|(at, line)| Some((at, assigned(line)?))).collect();
+    let with_values = |at: usize| {
+        let statement = whole(at);
+        let is_value = |(other, name): &&(usize, &str)| *other != at && has_word(&statement, name);
+        let values: Vec<String> = named.iter().filter(is_value).map(|(other, _)| whole(*other)).collect();
+        [vec![statement], values].concat()
+    };
+    let signed = lines.iter().enumerate().filter(|(_, line)| !after(line, sign).is_empty());
+    signed.take(MOST_STATEMENTS).map(|(at, _)| with_values(at)).collect()
+}
+
+/// Returns the name to which a line gives a value.
+fn assigned(line: &str) -> Option<&str> {
+    let name = match line.strip_prefix("for ") {
+        Some(rest) => rest.split_once(" in ")?.0,
+        None => line.split_once('=').filter(|(_, value)| !value.starts_with('='))?.0,
+    };
+    let name = name.split(':').next().unwrap_or_default().trim();
+    is_name(name).then_some(name)
+}
+
+/// Returns what follows a sign at each place where it is not a part of a longer name.
+fn after<'a>(text: &'a str, sign: &str) -> Vec<&'a str> {
+    let is_whole = |at: usize| !text.get(..at).is_some_and(|before| before.ends_with(is_of_name));
+    let places = text.match_indices(sign).filter(|(at, _)| is_whole(*at));
+    places.filter_map(|(at, _)| text.get(at + sign.len()..)).collect()
+}
+
+/// Returns what the first argument of a call shows of a module's name. A relative name needs a package.
+fn argument(rest: &str) -> Shown {
+    let rest = rest.trim_start();
+    if let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'')) {
+        let Some((name, after)) = rest.get(1..).and_then(|rest| rest.split_once(quote)) else { return Shown::Part };
+        let after = after.trim_start();
+        return match after.is_empty() || after.starts_with([')', ',']) {
+            true if name.starts_with('.') => Shown::Perhaps,
+            true => Shown::All,
+            false => Shown::Part,
+        };
+    }
+    let name = rest.split([',', ')']).next().unwrap_or_default().trim();
+    if name.split('.').all(is_name) { Shown::Perhaps } else { Shown::Part }
+}
+
+/// Returns the texts within quotes.
+fn quoted(statement: &str) -> Vec<&str> {
+    statement.split(['"', '\'']).skip(1).step_by(2).filter(|word| !word.is_empty()).collect()
+}
+
+/// Returns the paths that texts in a row may mean together (`"..", "support"`): from the folder of the file, from those above
+/// it, and from the top.
+fn paths(file: &str, words: &[&str]) -> Vec<String> {
+    let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let above: Vec<&str> = folder.match_indices('/').rev().filter_map(|(at, _)| folder.get(..at)).chain([""]).collect();
+    let words: Vec<&str> = words.iter().take(MOST_PARTS).copied().collect();
+    let mut found = Vec::new();
+    for from in 0..words.len() {
+        for to in from..words.len() {
+            let path = words.get(from..=to).unwrap_or_default().join("/");
+            let is_dots = path.chars().all(|c| c == '.' || c == '/');
+            let around = above.iter().copied().filter(|_| !is_dots).map(|folder| format!("{folder}/{path}"));
+            let from_top = path.trim_start_matches("../").to_owned();
+            let all = [format!("{folder}/{path}")].into_iter().chain(around).chain([from_top]);
+            found.extend(all.filter_map(|path| resolved(&path, &BTreeMap::new())));
+        }
+    }
+    found
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(is_of_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_on_the_path_of_python_are_found() {
+        let folders = ["docs", "pkg", "pkg/lib", "support", "tests", "tests/unit"];
+        for (file, text, expected) in [
+            (
+                "tests/a.py",
+                "sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'support'))",
+                &["support"][..],
+            ),
+            (
+                "tests/a.py",
+                "sys.path.insert(\n    0,\n    str(HERE / 'support'),  # helpers\n)\nx = 'docs'\n",
+                &["support"],
+            ),
+            (
+                "tests/a.py",
+                "SUPPORT = join(HERE, '../support')\nsys.path[:0] = [SUPPORT]\nDATA = 'docs'\n",
+                &["support"],
+            ),
+            ("tests/a.py", "for it in ['support', 'docs']:\n    site.addsitedir(it)\n", &["support", "docs"]),
+            ("tests/a.py", "monkeypatch.syspath_prepend('pkg/lib')\n", &["pkg/lib"]),
+            ("pkg/tests/a.py", "sys.path.append(join(here, '..'))\n", &["pkg"]),
+            ("tests/unit/a.py", "sys.path.append('../../support')\n", &["support"]),
+            ("tests/a.py", "open('support')\n", &[]),
+        ] {
+            let found = search_paths(file, text, |path| folders.contains(&path));
+            assert_eq!(found, expected, "{file} {text}");
+        }
+    }
+
+    #[test]
+    fn modules_that_calls_load_are_found() {
+        for (text, modules, shown, is_plugin) in [
+            ("importlib.import_module('support.checks')", &["support/checks"][..], Shown::All, false),
+            ("import_module(\n    'support.checks',\n)", &["support/checks"], Shown::All, false),
+            ("__import__(NAME)\nNAME = 'support.checks'\n", &["support/checks"], Shown::Perhaps, false),
+            ("import_module('.checks', 'support')", &["/checks", "support", "support/checks"], Shown::Perhaps, false),
+            ("import_module('support.' + name)", &[], Shown::Part, false),
+            ("import_module(f'support.{name}')", &[], Shown::Part, false),
+            ("import_module('support.%s' % name)", &[], Shown::Part, false),
+            ("for it in pkgutil.iter_modules(['support']):", &[], Shown::Part, false),
+            (
+                "pytest_plugins = [\n    'support.plugin',\n    'pytester',\n]",
+                &["support/plugin", "pytester"],
+                Shown::All,
+                true,
+            ),
+            ("pytest_plugins = [f'support.{it}' for it in names]", &[], Shown::Part, true),
+        ] {
+            let modules = modules.iter().map(|it| (*it).to_owned()).collect();
+            assert_eq!(loads("tests/a.py", text), [Load { modules, paths: Vec::new(), shown, is_plugin }], "{text}");
+        }
+        assert!(loads("tests/a.py", "my_import_module('a')\nexec(code)\n").is_empty());
+        for text in [
+            "spec_from_file_location('checks', os.path.join(os.path.dirname(__file__), '..', 'support', 'checks.py'))",
+            "FILE = HERE / 'support' / 'checks.py'\nspec = spec_from_file_location('checks', FILE)\n",
+            "runpy.run_path('support/checks.py')",
+            "exec(open('support/checks.py').read())",
+        ] {
+            let found = loads("tests/a.py", text);
+            let has = |load: &Load| load.paths.contains(&"support/checks.py".to_owned());
+            assert!(found.len() == 1 && found.iter().all(has), "{text}: {found:?}");
+        }
+    }
+}
