@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use excerpt::Excerpt;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use recover::Failure;
 use serde::de::DeserializeOwned;
 
 use crate::regular;
@@ -67,9 +68,12 @@ pub fn parse_all<T: DeserializeOwned>(path: &Path, text: &str) -> Parsed<T> {
             }
             Err(error) => error,
         };
-        let at = reading.into_inner().failed();
+        let Failure { at, blank } = reading.into_inner().failed();
         if !parsed.left_out.doubts(&at) {
-            parsed.errors.push(told(path, text, &error));
+            parsed.errors.push(match blank {
+                Some(message) => without_value(path, text, &at, &message),
+                None => told(path, text, &error),
+            });
         }
         if at.is_empty() || parsed.left_out.contains(&at) {
             return parsed;
@@ -92,6 +96,13 @@ fn told(path: &Path, text: &str, error: &serde_yaml::Error) -> YamlError {
     let place = error.location().map(|place| locate::token(text, place.index()));
     let explained = words::explain(&locate::without_place(error));
     YamlError::at(path, text, place, explained.message).with_some_help(explained.help)
+}
+
+/// Returns the error about a key without a value. The deserializer's own error is about the map that contains the key.
+fn without_value(path: &Path, text: &str, at: &[OwnedStep], message: &str) -> YamlError {
+    let steps: Vec<Step<'_>> = at.iter().map(OwnedStep::step).collect();
+    let explained = words::explain(&format!("{}: {message}", recovered::dotted(at)));
+    YamlError::at(path, text, find(text, &steps, StepPart::Value), explained.message).with_some_help(explained.help)
 }
 
 /// The value of a text as far as it could be read, and all errors in it.

@@ -1,13 +1,16 @@
 //! Continues after an error: wrong parts are left out, and the text is read again until the rest is a value.
 //!
 //! A wrapper around the deserializer keeps the place of each value. It records where reading failed, and skips the
-//! places that are to be left out. It also refuses texts that YAML would change, because it takes them for numbers.
+//! places that are to be left out. It also refuses texts that YAML would change, because it takes them for numbers, and
+//! keys without a value, which would otherwise be ignored.
 
 use std::cell::RefCell;
 use std::fmt;
 
+use serde::de::value::UnitDeserializer;
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
+    Visitor,
 };
 
 use super::lists::ONE_OR_LIST;
@@ -19,17 +22,36 @@ pub(super) struct Reading<'a> {
     text: &'a str,
     left_out: &'a LeftOut,
     at: Vec<OwnedStep>,
-    failed: Option<Vec<OwnedStep>>,
+    /// True while the value of a struct's field is read, until a value within it is read.
+    is_field: bool,
+    failed: Option<Failure>,
+    /// The message about the key without a value at which reading fails.
+    blank: Option<String>,
+}
+
+/// The place where reading failed.
+#[derive(Default)]
+pub(super) struct Failure {
+    /// The steps to the innermost value, or to the key.
+    pub(super) at: Vec<OwnedStep>,
+    /// The message, if a key at this place has no value. The error of the parser then has another place.
+    pub(super) blank: Option<String>,
 }
 
 impl<'a> Reading<'a> {
     pub(super) fn new(text: &'a str, left_out: &'a LeftOut) -> RefCell<Self> {
-        RefCell::new(Self { text, left_out, at: Vec::new(), failed: None })
+        RefCell::new(Self { text, left_out, at: Vec::new(), is_field: false, failed: None, blank: None })
     }
 
-    /// Returns where reading failed: the innermost value, or the key.
-    pub(super) fn failed(self) -> Vec<OwnedStep> {
+    /// Returns where reading failed.
+    pub(super) fn failed(self) -> Failure {
         self.failed.unwrap_or_default()
+    }
+
+    /// Keeps the message of an error about a key without a value.
+    fn refuse_blank<E: Error>(reading: &RefCell<Self>, error: E) -> E {
+        reading.borrow_mut().blank = Some(error.to_string());
+        error
     }
 
     /// Returns an error if the value at this place is a number that is written in another form, such as `0x10` for 16.
@@ -53,24 +75,32 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads the value at a further step.
-    fn within<T, E>(reading: &RefCell<Self>, step: OwnedStep, read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        Self::enter(reading, step);
+    fn within<T, E>(
+        reading: &RefCell<Self>,
+        step: OwnedStep,
+        is_field: bool,
+        read: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        Self::enter(reading, step, is_field);
         let outcome = read();
         Self::leave(reading, outcome.is_ok());
         outcome
     }
 
     // Apart from `within`, so that they are compiled once and not for each type.
-    fn enter(reading: &RefCell<Self>, step: OwnedStep) {
-        reading.borrow_mut().at.push(step);
+    fn enter(reading: &RefCell<Self>, step: OwnedStep, is_field: bool) {
+        let mut reading = reading.borrow_mut();
+        reading.at.push(step);
+        reading.is_field = is_field;
     }
 
     fn leave(reading: &RefCell<Self>, is_read: bool) {
         let mut reading = reading.borrow_mut();
         if is_read {
-            reading.failed = None;
+            (reading.failed, reading.blank) = (None, None);
         } else if reading.failed.is_none() {
-            reading.failed = Some(reading.at.clone());
+            let blank = reading.blank.take();
+            reading.failed = Some(Failure { at: reading.at.clone(), blank });
         }
         reading.at.pop();
     }
@@ -104,9 +134,24 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for At<'_, '_, D> {
         deserialize_any deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
         deserialize_i128 deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
         deserialize_f32 deserialize_f64 deserialize_char deserialize_str deserialize_string deserialize_bytes
-        deserialize_byte_buf deserialize_option deserialize_unit deserialize_seq deserialize_map
-        deserialize_identifier deserialize_ignored_any
+        deserialize_byte_buf deserialize_option deserialize_unit deserialize_identifier deserialize_ignored_any
     );
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        let visitor = self.with(visitor);
+        if self.reading.borrow().is_field {
+            return self.inner.deserialize_option(FilledList { visitor, reading: self.reading });
+        }
+        self.inner.deserialize_seq(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        let visitor = self.with(visitor);
+        if self.reading.borrow().is_field {
+            return self.inner.deserialize_option(FilledMap { visitor, reading: self.reading });
+        }
+        self.inner.deserialize_map(visitor)
+    }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
         let visitor = self.with(visitor);
@@ -142,7 +187,10 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for At<'_, '_, D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        let visitor = self.with(visitor);
+        let visitor = Fields(self.with(visitor));
+        if self.reading.borrow().is_field {
+            return self.inner.deserialize_option(FilledMap { visitor, reading: self.reading });
+        }
         self.inner.deserialize_struct(name, fields, visitor)
     }
 
@@ -177,8 +225,17 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for At<'_, '_, V> {
         visit_str: &str, visit_borrowed_str: &'de str, visit_string: String, visit_bytes: &[u8],
     );
 
+    /// Reads an optional value that is null. For a key, this is the error of the value's own type.
     fn visit_none<E: Error>(self) -> Result<V::Value, E> {
-        self.inner.visit_none()
+        let is_key = matches!(self.reading.borrow().at.last(), Some(OwnedStep::Key(_)));
+        if !is_key {
+            return self.inner.visit_none();
+        }
+        let error = match self.inner.visit_some(UnitDeserializer::<E>::new()) {
+            Err(error) => error,
+            Ok(_) => E::invalid_type(Unexpected::Unit, &"a value"),
+        };
+        Err(Reading::refuse_blank(self.reading, error))
     }
 
     fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
@@ -201,7 +258,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for At<'_, '_, V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        let entries = Entries { map: self.with(map), key: String::new() };
+        let entries = Entries { map: self.with(map), key: String::new(), are_fields: false };
         self.inner.visit_map(entries)
     }
 
@@ -209,6 +266,52 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for At<'_, '_, V> {
         self.inner.visit_enum(tagged)
     }
 }
+
+/// A visitor of a struct.
+struct Fields<'a, 'b, V>(At<'a, 'b, V>);
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Fields<'_, '_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(f)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        let entries = Entries { map: self.0.with(map), key: String::new(), are_fields: true };
+        self.0.inner.visit_map(entries)
+    }
+}
+
+/// Declares a visitor of an optional list or map that refuses null: the parser would take a key without a value for an
+/// empty one.
+macro_rules! filled {
+    ($name:ident, $method:ident) => {
+        struct $name<'a, 'b, V> {
+            visitor: V,
+            reading: &'a RefCell<Reading<'b>>,
+        }
+
+        impl<'de, V: Visitor<'de>> Visitor<'de> for $name<'_, '_, V> {
+            type Value = V::Value;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.visitor.expecting(f)
+            }
+
+            fn visit_none<E: Error>(self) -> Result<V::Value, E> {
+                Err(Reading::refuse_blank(self.reading, E::invalid_type(Unexpected::Unit, &self.visitor)))
+            }
+
+            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+                deserializer.$method(self.visitor)
+            }
+        }
+    };
+}
+
+filled!(FilledList, deserialize_seq);
+filled!(FilledMap, deserialize_map);
 
 /// A visitor of a text, or a list of texts, that refuses a number in another form than the decimal one: the text as it is
 /// written is lost.
@@ -277,7 +380,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Items<'_, '_, A> {
         let step = OwnedStep::Item(self.next);
         self.next += 1;
         let seed = self.list.with(seed);
-        Reading::within(seed.reading, step, || self.list.inner.next_element_seed(seed))
+        Reading::within(seed.reading, step, false, || self.list.inner.next_element_seed(seed))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -288,6 +391,8 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Items<'_, '_, A> {
 struct Entries<'a, 'b, A> {
     map: At<'a, 'b, A>,
     key: String,
+    /// True if the keys are fields of a struct.
+    are_fields: bool,
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<'_, '_, A> {
@@ -311,7 +416,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<'_, '_, A> {
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
         let step = OwnedStep::Key(std::mem::take(&mut self.key));
         let seed = self.map.with(seed);
-        Reading::within(seed.reading, step, || self.map.inner.next_value_seed(seed))
+        Reading::within(seed.reading, step, self.are_fields, || self.map.inner.next_value_seed(seed))
     }
 }
 
@@ -348,6 +453,6 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Key<'_, '_, '_, S> {
             return Ok(Peeked::LeftOut(inner));
         }
         key.clone_into(self.name);
-        Reading::within(reading, step, || inner.deserialize(key.into_deserializer())).map(Peeked::Key)
+        Reading::within(reading, step, false, || inner.deserialize(key.into_deserializer())).map(Peeked::Key)
     }
 }

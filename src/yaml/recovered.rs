@@ -32,6 +32,19 @@ impl OwnedStep {
     }
 }
 
+/// Returns the path of a value as messages show it, such as `list[0].name`.
+pub(super) fn dotted(steps: &[OwnedStep]) -> String {
+    let mut path = String::new();
+    for step in steps {
+        match step {
+            OwnedStep::Key(key) if path.is_empty() => path.push_str(key),
+            OwnedStep::Key(key) => path.extend([".", key.as_str()]),
+            OwnedStep::Item(number) => path.push_str(&format!("[{number}]")),
+        }
+    }
+    path
+}
+
 /// The places that were left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeftOut(Vec<Vec<OwnedStep>>);

@@ -69,6 +69,58 @@ fn errors_stand_at_the_offending_text() {
 }
 
 #[test]
+fn a_key_without_a_value_is_refused() {
+    for (text, at, wanted) in [
+        ("prompt: a\nnumber:\n", (2, 8), "`number` must be a whole number from 0, found nothing"),
+        ("prompt: a\nnumber: ~ # unknown\n", (2, 9), "`number` must be a whole number from 0, found nothing"),
+        ("number: null\nprompt: a\n", (1, 9), "`number` must be a whole number from 0, found nothing"),
+        ("prompt: a\nlist:\n", (2, 6), "`list` must be a list, found nothing"),
+        ("prompt: a\nmap:\nnumber: 1\n", (2, 5), "`map` must be a map of keys, found nothing"),
+    ] {
+        let (place, message, help) = shown(text);
+        assert_eq!((place, message.as_str()), (Some(at), wanted), "{text:?}");
+        assert!(help.starts_with("write a value after the `:`"), "{text:?}: {help}");
+    }
+    // The rest is read, and an empty list is one that somebody wrote.
+    let parsed = parse_all::<Sample>(Path::new("a.yaml"), "prompt: a\nnumber:\nlist: [plian]\n");
+    assert_eq!(parsed.errors.len(), 2, "{:?}", parsed.errors);
+    assert!(parse::<Sample>(Path::new("a.yaml"), "prompt: a\nlist: []\nmap: {}\n").unwrap().list.is_empty());
+    // The keys of a map are names that the user chose, and a value of any type may be null.
+    assert_eq!(parse::<Sample>(Path::new("a.yaml"), "prompt: a\nmap: {a: }\n").unwrap().map["a"], "");
+    let any: serde_json::Value = parse(Path::new("a.yaml"), "a: ~\nb:\n").unwrap();
+    assert_eq!(any, serde_json::json!({"a": null, "b": null}));
+}
+
+#[test]
+fn settings_of_any_shape_need_a_value() {
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    struct All {
+        flag: Option<bool>,
+        texts: Option<lists::OneOrList<String>>,
+        any: Option<serde_json::Value>,
+        word: Option<Shape>,
+        inner: Option<Box<All>>,
+        all: Vec<All>,
+    }
+    for (text, wanted) in [
+        ("inner: {flag: }", "`inner.flag` must be `true` or `false`, found nothing"),
+        ("all: [{}, {flag: }]", "`all[1].flag` must be `true` or `false`, found nothing"),
+        ("texts:", "`texts` must be a value or a list of values, found nothing"),
+        ("any: ~", "`any` must be a value, found nothing"),
+        ("word:", "`word` must be a word, or a map with one key, found nothing"),
+        ("inner:", "`inner` must be a map of keys, found nothing"),
+        ("inner: {all: }", "`inner.all` must be a list, found nothing"),
+    ] {
+        let error = parse::<All>(Path::new("a.yaml"), text).unwrap_err();
+        assert_eq!((error.message(), error.place().map(|(line, _)| line)), (wanted, Some(1)), "{text}");
+    }
+    let read: All = parse(Path::new("a.yaml"), "{flag: true, texts: x, any: {a: ~}, word: plain, inner: {}}").unwrap();
+    assert!(read.flag.is_some() && read.texts.is_some() && read.any.is_some() && read.all.is_empty());
+    assert!(read.word.is_some() && read.inner.is_some());
+}
+
+#[test]
 fn texts_that_no_type_could_be_read_from_are_refused() {
     for (text, at, wanted) in [
         ("", (1, 1), "the file is empty"),

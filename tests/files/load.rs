@@ -349,6 +349,36 @@ fn values_that_are_none_are_refused() {
     insta::assert_snapshot!(shown);
 }
 
+#[test]
+fn keys_of_cases_and_suites_without_a_value_are_refused() {
+    for (text, wanted) in [
+        ("workspace: {files: {a: b}, protect: [a], protect-strict: }", "`workspace.protect-strict` must be `true` or"),
+        ("interaction:", "`interaction` must be a word, or a map with one key, found nothing"),
+        ("interaction: {scripted: {rules: , default: reject}}", "`interaction.scripted.rules` must be a list, found"),
+        (
+            "interaction: {scripted: {rules: [{when: , answer: allow-once}]}}",
+            "`interaction.scripted.rules[0].when` must",
+        ),
+        ("critical: ~", "`critical` must be `true` or `false`, found nothing"),
+        ("hidden:", "`hidden` must be a path, found nothing"),
+        ("requires: {tracing: }", "`requires.tracing` must be `true` or `false`, found nothing"),
+        ("limits: {time: }", "`limits.time` must be"),
+        ("tags:", "`tags` must be a list, found nothing"),
+        ("mcp-servers:", "`mcp-servers` must be a value, found nothing"),
+    ] {
+        let case = format!("prompt: a\n{text}\n{GRADERS}");
+        let suite = format!("{text}\n");
+        let of_case = Files::new(&[("cases/a.yaml", &case)]).refused("cases");
+        assert!(of_case.contains("cases/a.yaml:2:") && of_case.contains(wanted), "{of_case}");
+        let files = Files::new(&[("cases/a.yaml", &format!("prompt: a\n{GRADERS}")), ("cases/suite.yaml", &suite)]);
+        let of_suite = files.refused("cases");
+        assert!(of_suite.contains("cases/suite.yaml:1:") && of_suite.contains(wanted), "{of_suite}");
+    }
+    let manifest = "name: x\nadapter: acp\ncommand: [x]\nunattended-modes:\n";
+    let error = catalog(&Files::new(&[("harnesses/x.yaml", manifest)]), &[]).map(|_| ()).unwrap_err();
+    assert!(error.contains("x.yaml:4:") && error.contains("`unattended-modes` must be a list"), "{error}");
+}
+
 /// Returns the example of a map in a message.
 fn example(message: &str) -> Option<&str> {
     message.split_once("a map such as `")?.1.split('`').next()
