@@ -93,7 +93,7 @@ fn a_page_asks_for_nothing_and_holds_what_it_shows() {
         .map(|it| {
             format!(
                 "{}/{}/{}/{}",
-                it["case"].as_str().unwrap(),
+                it["case"].as_str().unwrap().replace("odd/beside/event", "odd/%62eside/%65vent"),
                 it["harness"].as_str().unwrap(),
                 "default",
                 it["trial"]
@@ -126,6 +126,16 @@ fn a_page_asks_for_nothing_and_holds_what_it_shows() {
     // The arms are compared, with every case.
     assert!(shown.contains("id=\"compare\"") && shown.contains("Case by case: demo and other"));
     assert!(shown.contains("/beside/edits/change/other/default/1"));
+    // No name of a case divides a link.
+    assert!(shown.contains("/odd/%62eside/%65vent/demo/default/1/beside/odd/%62eside/%65vent/other/default/1\""));
+    // A quarantine is marked wherever the verdict is shown.
+    for trial in &trials {
+        let told = "in quarantine until 2999-01-01: the mirror loses connections";
+        let expected = (trial["case"] == "quarantined").then_some(told);
+        assert_eq!(trial["quarantine"].as_str(), expected, "{}", trial["place"]);
+    }
+    let row = shown.split("<tr>").find(|row| row.starts_with("<th scope=\"row\">quarantined</th><td ")).unwrap();
+    assert_eq!(row.matches("<span class=\"tag\">in quarantine</span>").count(), 3, "{row}");
     // The stored run gives the same page.
     project.evals(&["report", "latest", "--format", "html", "-o", "again.html"]).exits(0);
     assert_eq!(project.read("again.html"), page);

@@ -40,6 +40,14 @@ pub fn run() -> Project {
          - run: {command: \"echo <b>hi</b>; exit 3\", ask: true}\n      - read: {path: a.txt}\n  \
          - usage: {input-tokens: 1200, output-tokens: 80, cost-usd: 0.012}\n  - say: Done.\n",
     );
+    // Words that divide links, in the name of a case.
+    project.case("odd/beside/event", "", "steps: [{say: Done.}]");
+    project.case(
+        "quarantined",
+        "quarantine: {until: 2999-01-01, why: the mirror loses connections}\nworkspace: {files: {'grün b/ü.txt': one}}\n\
+         graders: [{output: {contains: absent}}]",
+        "steps: [{edit: {path: 'grün b/ü.txt', old: one, new: two}}, {say: Done.}]",
+    );
     project.case("errored", "workspace: {files: {a: b}, setup: ['exit 4']}", "steps: [{say: hi}]");
     project.case("ungraded", "graders: [{budget: {cost-usd: 1}}]", "steps: [{say: hi}]");
     project.case("skipped", "requires: {tracing: true}", "steps: [{say: hi}]");

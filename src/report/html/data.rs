@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::places::Places;
 use crate::ids::column_name;
-use crate::report::{Report, commands};
+use crate::report::{Report, commands, decisions};
 use crate::result::TrialResult;
 
 /// The facts about the run that the script shows.
@@ -29,6 +29,9 @@ struct Trial<'a> {
     trial: u32,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     running: bool,
+    /// The quarantine of the case as text, if its verdicts do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quarantine: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a TrialResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,6 +62,7 @@ pub fn write(report: &Report, places: &Places<'_>, out: &mut dyn Write) -> io::R
             column: column_name(&trial.id.harness, &trial.id.arm),
             trial: trial.id.trial,
             running: trial.running,
+            quarantine: report.run.quarantine(&trial.id.case).map(decisions::told),
             result: trial.result,
             show,
         };

@@ -63,17 +63,23 @@ impl Trial<'_> {
     }
 }
 
+/// The words that divide a link: `PLACE/event/SEQ` and `PLACE/beside/PLACE`.
+const DIVIDERS: [&str; 2] = ["beside", "event"];
+
 /// Returns the place of a trial, without `#/`. A `/` of a case's id stands as it is.
 pub fn place(id: &TrialId) -> String {
     let case: Vec<String> = id.case.split('/').map(encoded).collect();
     format!("{}/{}/{}/{}", case.join("/"), encoded(&id.harness), encoded(&id.arm), id.trial)
 }
 
-/// Encodes a part of a place, as folders of a run are named.
+/// Encodes a part of a place, as folders of a run are named. The first letter of a word that divides links is encoded
+/// as well, so that the names of cases, harnesses and arms never divide a link.
 fn encoded(part: &str) -> String {
+    let divides = DIVIDERS.contains(&part);
     let mut out = String::with_capacity(part.len());
-    for byte in part.bytes() {
-        if byte.is_ascii_alphanumeric() || b"._-".contains(&byte) {
+    for (at, byte) in part.bytes().enumerate() {
+        let plain = byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        if plain && !(divides && at == 0) {
             out.push(char::from(byte));
         } else {
             out.push_str(&format!("%{byte:02X}"));
@@ -92,5 +98,6 @@ mod tests {
             |case: &str, arm: &str| TrialId { case: case.into(), harness: "demo".into(), arm: arm.into(), trial: 2 };
         assert_eq!(place(&id("fix/off-by-one", "default")), "fix/off-by-one/demo/default/2");
         assert_eq!(place(&id("a b", "x/y#2")), "a%20b/demo/x%2Fy%232/2");
+        assert_eq!(place(&id("a/beside/events", "event")), "a/%62eside/events/demo/%65vent/2");
     }
 }

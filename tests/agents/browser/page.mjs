@@ -42,7 +42,7 @@ const checks = {
     const page = await open("#/");
     const all = await text(page, "#cells");
     for (const word of ["pass", "fail", "errored", "ungraded", "skipped"]) assert.match(all, new RegExp(word));
-    assert.equal(await count(page, "#cells tbody tr"), 5);
+    assert.equal(await count(page, "#cells tbody tr"), 7);
     await page.keyboard.press("/");
     await page.keyboard.type("edits");
     assert.equal(await count(page, "#cells tbody tr"), 1);
@@ -53,7 +53,7 @@ const checks = {
     });
     for (const word of ["pass", "fail", "ungraded", "skipped"]) await page.click(`#overview input[value=${word}]`);
     assert.match(await text(page, "#cells tbody"), /^errored/);
-    assert.equal(await text(page, "#shown-cases"), "1 of 5 cases");
+    assert.equal(await text(page, "#shown-cases"), "1 of 7 cases");
   },
   async "charts are pictures with a description"() {
     const page = await open("#/");
@@ -81,6 +81,56 @@ const checks = {
     await until(page, () => document.querySelector("#event-4.target"));
     const nothing = await open("#/no/such/place/1");
     assert.match(await text(nothing, "#trial"), /nothing at this place/);
+  },
+  async "the title and the messages are those of the place"() {
+    const page = await open("#/edits/change/demo/default/1");
+    const go = (place) => page.evaluate((it) => (location.hash = it), place);
+    const told = () => page.$eval("#told", (it) => it.textContent);
+    await shown(page);
+    await go("#/hostile/text/demo/default/1/beside/hostile/text/other/default/1");
+    await until(page, () => document.querySelector("#trial .pair"));
+    assert.equal(await page.title(), "side by side: hostile/text · demo · trial 1 and hostile/text · other · trial 1");
+    await go("#/no/such/place/1");
+    await until(page, () => /nothing at this place/.test(document.title));
+    await go("#/edits/change/demo/default/1/event/4000");
+    await until(page, () => document.getElementById("told").textContent);
+    assert.equal(await told(), "the trace has no event 4000");
+    await go("#/edits/change/demo/default/2");
+    await until(page, () => /trial 2/.test(document.title));
+    assert.equal(await told(), "");
+  },
+  async "the name of a case does not divide a link, also in an older link"() {
+    const page = await open("#/compare");
+    const place = "odd/%62eside/%65vent/demo/default/1";
+    await page.click(`#compare a[href='#/${place}/beside/odd/%62eside/%65vent/other/default/1']`);
+    await shown(page);
+    assert.match(await text(page, "#trial"), /\d+ equal parts, 0 differences/);
+    for (const it of [`#/${place}/event/1`, "#/odd/beside/event/demo/default/1/event/1"]) {
+      const event = await open(it);
+      await until(event, () => document.querySelector("#event-1.target"));
+    }
+    const old = "odd/beside/event/demo/default/1";
+    await shown(await open(`#/${old}`));
+    const older = await open(`#/${old}/beside/${old.replace("demo", "other")}`);
+    await until(older, () => document.querySelector("#trial .pair"));
+  },
+  async "a quarantine is marked wherever the verdict is"() {
+    const page = await open("#/");
+    const rows = await page.$$eval("#cells tbody tr", (all) => all.map((it) => it.innerText));
+    assert.deepEqual(rows.map((it) => it.split("in quarantine").length - 1), [0, 0, 0, 0, 3, 0, 0]);
+    const trial = await open("#/quarantined/demo/default/1");
+    await shown(trial);
+    assert.match(await trial.title(), /^fail in quarantine: quarantined/);
+    assert.match(await text(trial, "#trial h1"), /fail\s*in quarantine$/);
+    assert.match(await text(trial, "#trial"), /Not counted: the case is in quarantine until 2999-01-01: the mirror loses connections/);
+    const beside = await open("#/quarantined/demo/default/1/beside/quarantined/other/default/1");
+    await shown(beside);
+    assert.match(await text(beside, ".beside thead"), /in quarantine[^]*in quarantine/);
+  },
+  async "changed files have their real names"() {
+    const page = await open("#/quarantined/demo/default/1");
+    await until(page, () => document.querySelector(".part .file > summary code"));
+    assert.equal(await text(page, ".part .file > summary code"), "grün b/ü.txt");
   },
   async "events, decisions, changes and times are text"() {
     const page = await open("#/edits/change/demo/default/1");
@@ -144,8 +194,14 @@ const checks = {
     await page.keyboard.press("u");
     await until(page, () => !document.getElementById("overview").hidden);
     await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("o");
+    await until(page, () => /trial 2$/.test(document.title));
+    await page.keyboard.press("u");
+    await until(page, () => !document.getElementById("overview").hidden);
+    await page.keyboard.press("k");
     await page.keyboard.press("Enter");
-    await shown(page);
+    await until(page, () => /trial 1$/.test(document.title));
   },
   async "two trials stand side by side"() {
     const page = await open("#/compare");
@@ -189,6 +245,16 @@ const checks = {
     await button.evaluate((it) => it.click());
     assert.ok(Date.now() - begun < 2000);
   },
+  async "a link to an event that is taller than the window shows its beginning"() {
+    const page = await open("#/hostile/text/demo/default/1");
+    await shown(page);
+    await page.setViewport({ width: 500, height: 300 });
+    const id = await page.$$eval(".event", (all) => all.sort((a, b) => b.offsetHeight - a.offsetHeight)[0].id);
+    await page.evaluate((it) => (location.hash += it.replace("event-", "/event/")), id);
+    await until(page, (it) => document.getElementById(it).matches(".target"), id);
+    await until(page, (it) => ((top) => top > 0 && top < 150)(document.getElementById(it).getBoundingClientRect().top), id);
+    assert.ok(await page.$eval(`#${id}`, (it) => it.offsetHeight > 300));
+  },
   async "a narrow screen and paper need no scrolling to the side"() {
     for (const place of ["#/", "#/edits/change/demo/default/1", "#/compare"]) {
       const page = await open(place, { width: 380 });
@@ -196,8 +262,18 @@ const checks = {
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), place);
       await page.emulateMediaType("print");
       assert.equal(await count(page, "#bar"), 0);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${place} on paper`);
       await page.close();
     }
+  },
+  async "paper is white in dark mode, and shows that a text is cut"() {
+    const page = await open("#/hostile/text/demo/default/1", { scheme: "dark", width: 794 });
+    await shown(page);
+    await page.emulateMediaType("print");
+    const colours = await page.evaluate(() => [getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]);
+    assert.deepEqual(colours, ["rgb(27, 31, 36)", "rgb(255, 255, 255)"]);
+    assert.ok((await count(page, ".event .more")) > 0);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
   },
   async "without scripts the overview is there"() {
     const page = await open("#/", { script: false });
@@ -208,7 +284,7 @@ const checks = {
   async "everybody can use it, in light and dark"() {
     const told = [];
     for (const scheme of ["light", "dark"]) {
-      for (const place of ["#/", "#/compare", "#/edits/change/demo/default/1", "#/hostile/text/demo/default/1", "#/errored/demo/default/1", "#/edits/change/demo/default/1/beside/hostile/text/demo/default/1"]) {
+      for (const place of ["#/", "#/compare", "#/edits/change/demo/default/1", "#/hostile/text/demo/default/1", "#/errored/demo/default/1", "#/quarantined/demo/default/1", "#/edits/change/demo/default/1/beside/hostile/text/demo/default/1"]) {
         const page = await open(place, { scheme });
         if (/\d$/.test(place) && !place.includes("errored")) await shown(page);
         told.push(...(await accessible(page, `${place} in ${scheme}`)));

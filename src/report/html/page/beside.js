@@ -8,11 +8,17 @@ async function showBeside(box, one, other) {
     el("h1", {}, one.case === other.case ? one.case : `${one.case} and ${other.case}`, " ", el("span", { class: "sub" }, "side by side")),
     body,
   ]);
-  const [left, right] = await Promise.all([shapeOf(one), shapeOf(other)]);
-  const [leftTrace, rightTrace] = await Promise.all([readTrace(one), readTrace(other)]);
+  let left, right, leftTrace, rightTrace;
+  try {
+    [left, right, leftTrace, rightTrace] = await Promise.all([shapeOf(one), shapeOf(other), readTrace(one), readTrace(other)]);
+  } catch (error) {
+    body.textContent = `The trials could not be read: ${visible(error.message)}`;
+    for (const trial of [one, other]) cache.delete(trial.number);
+    return;
+  }
   body.className = "";
   body.replaceChildren();
-  const head = (trial) => el("th", { scope: "col" }, el("a", { href: `#/${trial.place}` }, `${trial.column} · trial ${trial.trial}`), " ", verdict(trial.word), el("p", { class: "m-quiet" }, facts(trial).slice(0, 4).map(([name, value]) => `${name} ${value}`).join(" · ")));
+  const head = (trial) => el("th", { scope: "col" }, el("a", { href: `#/${trial.place}` }, `${one.case === other.case ? "" : `${trial.case} · `}${trial.column} · trial ${trial.trial}`), " ", verdict(trial.word), asideTag(trial), el("p", { class: "m-quiet" }, facts(trial).slice(0, 4).map(([name, value]) => `${name} ${value}`).join(" · ")));
   if (!left || !right) return add(body, [el("p", { class: "note" }, "These trials cannot be aligned: this page has no trace of one of them, or it is too long.")]);
   const pairs = alignItems(left, right);
   const same = pairs.filter(([n, m]) => n !== null && m !== null && itemKey(left[n]) === itemKey(right[m])).length;

@@ -162,6 +162,41 @@ function fileDiff(diff, relative) {
   return el("div", { class: "file" }, el("p", { class: "path" }, el("code", {}, path), ` ${what}`), diffTable(diffRows(diff.old ?? "", diff.new ?? ""), `Change of ${path}`));
 }
 
+const LETTERS = { a: 7, b: 8, t: 9, n: 10, v: 11, f: 12, r: 13 };
+
+// Returns the real name of a file that git quotes: `"gr\303\274n"` is `grün`. Names that are not UTF-8, or that have control
+// characters, stay quoted, because the page could not tell them from others.
+function unquoted(name) {
+  if (!/^".*"$/.test(name)) return name;
+  const bytes = [];
+  for (const [, octal, letter, plain] of name.slice(1, -1).matchAll(/\\([0-7]{3})|\\(.)|([^\\]+)/g)) {
+    if (octal) bytes.push(parseInt(octal, 8));
+    else if (letter) bytes.push(LETTERS[letter] ?? letter.charCodeAt(0));
+    else for (const byte of new TextEncoder().encode(plain)) bytes.push(byte);
+  }
+  try {
+    const real = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes));
+    return /[\u0000-\u001f\u007f]/.test(real) ? name : real;
+  } catch {
+    return name;
+  }
+}
+
+// Returns the path that the first line of a file's diff names, without `a/` or `b/`; undefined if it is no such line. Both
+// names are equal unless the file was renamed.
+function pathOf(line) {
+  const names = /^diff --git (.*)$/.exec(line)?.[1];
+  if (names === undefined) return undefined;
+  const half = names.slice((names.length + 1) / 2);
+  if (names === `${half.replace(/^("?)b\//, "$1a/")} ${half}`) return bare(half);
+  return bare(/ ("b\/.*"|b\/.*)$/.exec(names)?.[1] ?? names);
+}
+
+function bare(name) {
+  const real = unquoted(name);
+  return real.startsWith('"') ? real.replace(/^"[ab]\//, '"') : real.replace(/^[ab]\//, "");
+}
+
 // Returns the files of a unified diff: {path, rows, added, removed}.
 function patchFiles(text) {
   const files = [];
@@ -175,10 +210,10 @@ function patchFiles(text) {
   let inHunk = [0, 0];
   for (const line of linesOf(text)) {
     if (inHunk[0] <= 0 && inHunk[1] <= 0) {
-      const head = /^diff --git (?:"?a\/)(.*?)"? "?b\/(.*?)"?$/.exec(line);
-      if (head || (!file && line.startsWith("--- "))) {
+      const path = pathOf(line);
+      if (path !== undefined || (!file && line.startsWith("--- "))) {
         if (file) flush();
-        file = { path: head ? head[2] : line.slice(4), rows: [], notes: [], added: 0, removed: 0 };
+        file = { path: path ?? bare(line.slice(4)), rows: [], notes: [], added: 0, removed: 0 };
         files.push(file);
         continue;
       }
@@ -190,7 +225,7 @@ function patchFiles(text) {
         inHunk = [Number(hunk[2] ?? 1), Number(hunk[4] ?? 1)];
         file.rows.push({ title: line });
       } else if (!/^(index |--- |\+\+\+ )/.test(line)) {
-        file.notes.push(line);
+        file.notes.push(line.replace(/"(?:[^"\\]|\\.)*"/g, unquoted));
       }
       continue;
     }

@@ -54,7 +54,12 @@ function fold(summary, build, attributes = {}) {
   return node;
 }
 
-// Tells what happened to people who do not see it.
+// Tells what happened to people who do not see it. The message goes away with the place, or after a while.
+const TOLD = 10000;
+let telling = 0;
+
 function tell(text) {
+  clearTimeout(telling);
   document.getElementById("told").textContent = visible(text);
+  if (text) telling = setTimeout(tell, TOLD, "");
 }

@@ -107,7 +107,7 @@ function headText(view, event, text) {
     return el("span", { class: "m-quiet" }, took, event.truncated ? " cut by the agent" : null, call ? [" ", el("a", { href: `#/${view.trial.place}/event/${call.seq}` }, `of #${call.seq}`)] : null);
   }
   const line = oneLine(text, 400);
-  return event.type === "tool_call" ? el("code", {}, line) : el("span", {}, line);
+  return el(event.type === "tool_call" ? "code" : "span", { class: "about" }, line);
 }
 
 function content(view, event) {
@@ -222,6 +222,7 @@ function filters(view) {
 // Opens what holds an event, and moves to it.
 function goTo(view, filter, seq) {
   const index = view.trace.at.get(seq);
+  document.querySelectorAll(".event.target").forEach((it) => it.classList.remove("target"));
   if (index === undefined) return tell(`the trace has no event ${seq}`);
   if (filter.active()) filter.clear();
   const part = view.parts.find((it) => index >= it.section.from && index < it.section.to);
@@ -234,11 +235,12 @@ function goTo(view, filter, seq) {
     }
   }
   const node = document.getElementById(`event-${seq}`);
-  document.querySelectorAll(".event.target").forEach((it) => it.classList.remove("target"));
   if (!node) return;
   node.classList.add("target");
   node.focus({ preventScroll: true });
-  node.scrollIntoView({ block: "center" });
+  // Of an event that is taller than the window, the beginning is shown.
+  const see = () => node.scrollIntoView({ block: node.offsetHeight > window.innerHeight / 2 ? "start" : "center" });
+  see();
   // What lies above gets its true height only now.
-  requestAnimationFrame(() => node.scrollIntoView({ block: "center" }));
+  requestAnimationFrame(see);
 }

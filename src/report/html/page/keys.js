@@ -7,7 +7,7 @@ function startKeys() {
     const typing = press.target.closest?.("input[type=search], textarea, select");
     if (press.key === "Escape" && typing) return press.target.blur();
     if (typing || press.ctrlKey || press.metaKey || press.altKey || document.querySelector("dialog[open]")) return;
-    const act = KEYS[press.key];
+    const act = press.key === "Enter" && press.target.matches(".event") ? KEYS.o : KEYS[press.key];
     if (!act) return;
     press.preventDefault();
     act();
@@ -24,8 +24,14 @@ const KEYS = {
   "?": () => document.getElementById("help").showModal(),
   w: () => here()?.querySelector(":scope > .head [data-do=wire]")?.click(),
   c: () => (here()?.querySelector(":scope > .head [data-do=copy]") ?? document.getElementById("copy-trial"))?.click(),
-  o: () => here()?.querySelector("a, summary")?.click(),
+  o: openHere,
 };
+
+// Opens the link or the part with the focus, or else the first part of the event, cell or pair.
+function openHere() {
+  const own = document.activeElement?.matches("a, summary") ? document.activeElement : null;
+  (own ?? here()?.querySelector("summary") ?? here()?.querySelector("a"))?.click();
+}
 
 function here() {
   return document.activeElement?.closest?.(".event, #cells td, .pair");
@@ -33,7 +39,7 @@ function here() {
 
 // Moves to the next or the previous event, cell or pair; opens the next section at the end of one.
 function move(by) {
-  const shown = [...document.querySelectorAll("main:not([hidden]) .event, main:not([hidden]) #cells tbody tr:not([hidden]) a, main:not([hidden]) .pair a")].filter((it) => it.offsetParent !== null);
+  const shown = [...document.querySelectorAll("main:not([hidden]) .event, main:not([hidden]) #cells tbody tr:not([hidden]) a, main:not([hidden]) .cases a, main:not([hidden]) .pair a")].filter((it) => it.offsetParent !== null);
   const current = document.activeElement?.closest?.(".event") ?? document.activeElement;
   const at = shown.indexOf(current);
   let next = shown[at < 0 ? (by > 0 ? 0 : shown.length - 1) : at + by];

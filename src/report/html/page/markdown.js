@@ -35,6 +35,7 @@ async function copy(text, what) {
 function trialMarkdown(trial) {
   const result = trial.result;
   const lines = [`### ${trial.word}: ${code(trial.case)} · ${code(trial.column)} · trial ${trial.trial}`, "", `Run ${code(run.run)}, ${linkOf(trial.place)}`, ""];
+  if (trial.quarantine) lines.push(`Not counted: the case is ${code(trial.quarantine)}`, "");
   lines.push(facts(trial).map(([name, value]) => `${name} ${value}`).join(", "), "");
   if (result?.error) lines.push(`Error: ${result.error.category}`, "", fence(result.error.message), "");
   for (const grade of result?.grades ?? []) {

@@ -1,6 +1,6 @@
 // Shows the part of the page that the address names.
 const pages = { "": document.getElementById("overview"), compare: document.getElementById("compare"), trial: document.getElementById("trial") };
-const scrolls = new Map();
+const left = new Map();
 let last = "";
 
 function go(place) {
@@ -16,34 +16,53 @@ function trialAt(place) {
   }
 }
 
+// Returns what a place names: a trial, an event of it, or two trials. The links of this page encode `beside` and `event` in
+// names. Older links do not, so that each division is tried.
+function namedBy(place) {
+  if (byPlace.has(place)) return { trial: byPlace.get(place) };
+  for (let at = place.indexOf("/beside/"); at >= 0; at = place.indexOf("/beside/", at + 1)) {
+    const [one, other] = [trialAt(place.slice(0, at)), trialAt(place.slice(at + "/beside/".length))];
+    if (one && other) return { one, other };
+  }
+  const event = /^(.*)\/event\/(\d+)$/.exec(place);
+  const trial = event ? trialAt(event[1]) : undefined;
+  return trial ? { trial, event: Number(event[2]) } : { trial: trialAt(place) };
+}
+
+function nameOf(trial) {
+  return `${trial.case} · ${trial.column} · trial ${trial.trial}`;
+}
+
 function show() {
   const place = location.hash.replace(/^#\/?/, "").replace(/\/$/, "");
-  scrolls.set(last, window.scrollY);
+  left.set(last, { scroll: window.scrollY, focus: document.activeElement });
   last = place;
+  tell("");
   if (place === "" || place === "compare") {
     page(place);
     document.title = `${place ? "Comparison · " : ""}${visible(run.label ? `${run.label} · ` : "")}${visible(run.run)} · evals`;
-    window.scrollTo(0, scrolls.get(place) ?? 0);
+    const before = left.get(place);
+    before?.focus?.focus({ preventScroll: true });
+    window.scrollTo(0, before?.scroll ?? 0);
     return;
   }
-  const beside = place.split("/beside/");
-  if (beside.length === 2 && trialAt(beside[0]) && trialAt(beside[1])) {
-    page("trial");
-    showBeside(pages.trial, trialAt(beside[0]), trialAt(beside[1]));
+  const { trial, event, one, other } = namedBy(place);
+  page("trial");
+  if (one) {
+    document.title = visible(`side by side: ${nameOf(one)} and ${nameOf(other)}`);
+    showBeside(pages.trial, one, other);
     window.scrollTo(0, 0);
     return;
   }
-  const event = /^(.*)\/event\/(\d+)$/.exec(place);
-  const trial = trialAt(event ? event[1] : place);
-  page("trial");
   if (!trial) {
     opened = null;
+    document.title = "There is nothing at this place · evals";
     pages.trial.replaceChildren(el("h1", {}, "There is nothing at this place"), el("p", {}, el("code", {}, place)), el("p", {}, el("a", { href: "#/" }, "Overview")));
     return;
   }
-  document.title = visible(`${trial.word}: ${trial.case} · ${trial.column} · trial ${trial.trial}`);
+  document.title = visible(`${trial.word}${trial.quarantine ? " in quarantine" : ""}: ${nameOf(trial)}`);
   if (opened?.trial !== trial) window.scrollTo(0, 0);
-  showTrial(pages.trial, trial, event ? Number(event[2]) : undefined);
+  showTrial(pages.trial, trial, event);
 }
 
 function page(name) {

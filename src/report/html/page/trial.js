@@ -30,6 +30,10 @@ function facts(trial) {
   return list;
 }
 
+function asideTag(trial) {
+  return trial.quarantine ? el("span", { class: "tag" }, "in quarantine") : null;
+}
+
 function heading(trial) {
   const all = sameCell(trial);
   const other = trials.filter((it) => it !== trial && it.case === trial.case);
@@ -37,7 +41,7 @@ function heading(trial) {
     el("option", { value: "" }, "side by side with …"), other.slice(0, 400).map((it) => el("option", { value: it.place }, `${it.column} · trial ${it.trial} · ${it.word}`)));
   return [
     el("p", { class: "crumbs" }, el("a", { href: "#/" }, "Overview"), " / ", trial.case, " / ", trial.column),
-    el("h1", {}, trial.case, " ", el("span", { class: "sub" }, `${trial.column} · trial ${trial.trial}`), " ", verdict(trial.word)),
+    el("h1", {}, trial.case, " ", el("span", { class: "sub" }, `${trial.column} · trial ${trial.trial}`), " ", verdict(trial.word), asideTag(trial)),
     el("p", { class: "siblings" },
       all.length > 1 ? el("span", { class: "trials" }, all.map((it) => [it === trial ? el("strong", {}, `${it.trial} ${it.word}`) : el("a", { class: `v-${it.word.replace(/ /g, "-")}`, href: `#/${it.place}` }, `${it.trial} ${it.word}`), " "])) : null,
       other.length ? select : null,
@@ -75,6 +79,7 @@ function judgeOf(grade) {
 function aboutResult(trial) {
   const result = trial.result;
   const out = [];
+  if (trial.quarantine) out.push(el("p", { class: "note" }, `Not counted: the case is ${trial.quarantine}`));
   if (trial.running) out.push(el("p", { class: "note" }, result ? "This trial is being run again. The result is that of the attempt before." : "This trial is running. Its events so far are read from its wire log; there is no result yet."));
   else if (!result) out.push(el("p", { class: "note" }, "This trial was not run, or is still running: it has no result."));
   if (result?.skipped) out.push(el("p", { class: "note" }, `Skipped: ${result.skipped}`));
@@ -89,6 +94,7 @@ function aboutResult(trial) {
 async function showTrial(box, trial, seq) {
   if (opened?.trial === trial && box.isConnected && box.firstChild) {
     if (seq !== undefined) opened.view?.goTo(seq);
+    else box.querySelector(".event.target")?.classList.remove("target");
     return;
   }
   opened = { trial };
