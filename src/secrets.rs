@@ -19,6 +19,7 @@ mod numbers;
 mod percent;
 pub mod servers;
 pub mod split;
+mod tokens;
 pub mod urls;
 mod view;
 mod wrapped;

@@ -9,6 +9,23 @@ use regex::{Captures, Regex};
 
 /// The name of a field, up to the value. In a text within JSON the quotes are escaped.
 const NAME: &str = r"[A-Za-z0-9_.-]*(?:api[_-]?key|secret|token|password|passwd|credential|private[_-]?key|access[_-]?key)[A-Za-z0-9_-]*";
+/// The texts of which each name of such a field contains at least one, in upper or lower case.
+pub(super) const WORDS: [&str; 14] = [
+    "access-key",
+    "access_key",
+    "accesskey",
+    "api-key",
+    "api_key",
+    "apikey",
+    "credential",
+    "passwd",
+    "password",
+    "private-key",
+    "private_key",
+    "privatekey",
+    "secret",
+    "token",
+];
 /// Ends of names whose values are not the secret itself.
 const ABOUT: [&str; 15] = [
     "count", "type", "name", "url", "uri", "endpoint", "file", "path", "limit", "budget", "usage", "env", "var",
@@ -71,7 +88,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Returns true if a value looks like a secret: not like a word, a number, a name in code, or a path.
-fn is_secret(name: &str, value: &str, is_quoted: bool) -> bool {
+pub(super) fn is_secret(name: &str, value: &str, is_quoted: bool) -> bool {
     let lower = value.to_lowercase();
     if value.chars().count() < 6 || ELSEWHERE.iter().any(|start| lower.starts_with(start)) {
         return false;

@@ -1,102 +1,389 @@
-//! Masks secrets by their form: keys and tokens of known services, private keys, and values of fields with secret names.
-//! For text from another machine, whose secrets are not in this program's environment.
+//! Masks secrets by their form: keys and tokens of known services, private keys, passwords in commands, and values of fields
+//! with secret names. For text from another machine, whose secrets are not in this program's environment.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
-use regex::{Captures, Regex};
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use regex::{Captures, Regex, escape};
 
 use super::fields;
+use super::tokens::TOKENS;
 
 /// The beginning of a form: the beginning of a word, or an escape of JSON, whose last character looks like one of the word.
-const BEGIN: &str = r"(?<escape>\b|\\[bfnrt]|\\u[0-9A-Fa-f]{4})";
+/// Words consist of ASCII characters: a token may follow a word of another script without a blank.
+const BEGIN: &str = r"(?<escape>(?-u:\b)|\\[bfnrt]|\\u[0-9A-Fa-f]{4})";
 
-/// The forms of secrets, with the names that take their place. A leading `\b` is [`BEGIN`], and the group `kept` stays.
-const FORMS: [(&str, &str); 23] = [
-    ("anthropic-key", r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
-    ("openai-key", r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
-    ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
-    ("gitlab-token", r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    ("slack-token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    ("aws-key", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
-    ("google-key", r"\bAIza[A-Za-z0-9_-]{35}"),
-    ("npm-token", r"\bnpm_[A-Za-z0-9]{36}\b"),
-    ("hf-token", r"\bhf_[A-Za-z0-9]{30,}\b"),
-    ("stripe-key", r"\b(?:[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{16,})"),
-    ("pypi-token", r"\bpypi-AgE[A-Za-z0-9_-]{16,}"),
-    ("sendgrid-key", r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    ("azure-key", r"\b(?<kept>(?i:(?:Account|SharedAccess)Key=))[A-Za-z0-9+/]{16,}={0,2}"),
-    ("telegram-token", r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{32,}"),
-    ("age-key", r"\bAGE-SECRET-KEY-1[A-Z0-9]{40,}"),
-    ("doppler-token", r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{20,}"),
+/// The parts of patterns that are written by name. In a text within JSON, quotes and line ends are escaped.
+const PARTS: [(&str, &str); 6] = [
+    ("@PAIR", r"[A-Za-z0-9!#%&*+.^_|~-]+=[^\s\x22\x27\\;,<>{}$`()\[]*"),
+    ("@SLASH", r"\\*/"),
+    ("@SPACE", r"(?:\s|\\+[nrt])+"),
+    // A blank, a line that continues, or the end of an argument in a list of arguments.
+    ("@BLANK", r"(?:(?:\s|\\\n|\\{3}n|\\{6}n)+|\\*[\x22\x27]\s*,?\s*\\*[\x22\x27])"),
+    // The arguments before an option: no end of a command, and no name of a field.
+    ("@ARGUMENTS", r"(?:[^;&|\n\\:]|:[^\s\x22\x27\\;&|]|\\+[\x22\x27]|\\\n|\\{3}n|\\{6}n)*?"),
+    // A value in a command. A quote that ends a string of JSON begins none.
     (
-        "service-token",
-        r"\b(?:xapp-[A-Za-z0-9-]{20,}|dop_v1_[a-f0-9]{40,}|shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}|hvs\.[A-Za-z0-9_-]{24,}|dapi[a-f0-9]{32}|glsa_[A-Za-z0-9_]{32,}|gsk_[A-Za-z0-9]{40,}|r8_[A-Za-z0-9]{32,}|lin_api_[A-Za-z0-9]{32,})",
-    ),
-    ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
-    ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-\x22]{16,}-----END [A-Z ]*PRIVATE KEY-----"),
-    ("password-in-url", r"\b(?<kept>[a-z][a-z0-9+.-]*://[^\s/:@\x22\x27,;{}\\]{0,64}):[^\s/\[\x22\x27,;{}\\]+@"),
-    (
-        "authorization",
-        r"\b(?<kept>(?i:authorization\\?[\x22\x27]?\s*[:=,]\s*\\?[\x22\x27]?(?:basic|bearer|token|digest)\s+))[A-Za-z0-9+/=._~-]{4,}",
-    ),
-    (
-        "password-in-command",
-        r"([\s\x22\x27]|\\[nt])(-u|--user|--proxy-user)(=|\s*)(?:(\\?\x22)([^\s\x22\x27:\\$]+):[^\x22\\]+|(\x27)([^\s\x22\x27:\\$]+):[^\x27\x22\\]+|([^\s\x22\x27:\\$]+):[^\s\x22\x27\\]+)",
-    ),
-    (
-        "secret-variable",
-        r"\b(?<kept>[A-Z][A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|ACCESS_KEY)[A-Z0-9_]*=\\?[\x22\x27]?)[^\s\x22\x27\\$;&|()\[\]{}<>]{6,}",
+        "@VALUE",
+        r"(?:\\*\x22(?<double>[^\x22\\\s,:\]}][^\x22\\]*)|\\*\x27(?<single>[^\x27\\\s,:\]}][^\x27\\]*)|(?<value>[^\s\x22\x27\\;&|()<>`]+))",
     ),
 ];
+/// The groups of a pattern that are the secret.
+const VALUES: [&str; 3] = ["value", "double", "single"];
 
-#[expect(clippy::unwrap_used, reason = "the patterns are constants, and tests compile each of them")]
-static COMPILED: LazyLock<Vec<(&'static str, Regex)>> =
-    LazyLock::new(|| FORMS.iter().map(|(name, form)| (*name, Regex::new(&begun(form)).unwrap())).collect());
+/// A form of secrets.
+struct Form {
+    /// The name in the mark that takes the place of the secret.
+    name: &'static str,
+    /// The texts of which a secret of this form, with the text around it, contains at least one, in upper or lower case.
+    words: &'static [&'static str],
+    /// The pattern. A leading `\b` is [`BEGIN`]. The secret is the group `value`, `double` or `single`, or else everything
+    /// after the beginning.
+    pattern: &'static str,
+    /// Returns true if a match is a secret.
+    is_secret: fn(&Found<'_>) -> bool,
+}
 
-/// Returns a form with [`BEGIN`] in the place of its leading `\b`.
-fn begun(form: &str) -> String {
-    form.strip_prefix(r"\b").map_or_else(|| form.to_owned(), |rest| format!("{BEGIN}{rest}"))
+/// A match of a form.
+struct Found<'t> {
+    captures: &'t Captures<'t>,
+    /// The text that was searched.
+    text: &'t str,
+    /// The part of the match before the secret.
+    before: &'t str,
+    value: &'t str,
+    /// The text after the secret.
+    rest: &'t str,
+}
+
+impl Found<'_> {
+    /// Returns the text of a group, or an empty text if the group is absent.
+    fn group(&self, name: &str) -> &str {
+        self.captures.name(name).map_or("", |it| it.as_str())
+    }
+}
+
+const FORMS: &[Form] = &[
+    form("anthropic-key", &["sk-ant-"], r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
+    // Words may be joined in the same way as a key, but hold no digit.
+    Form {
+        is_secret: |found| found.value.contains(|c: char| c.is_ascii_digit()),
+        ..form("openai-key", &["sk-"], r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}")
+    },
+    form(
+        "github-token",
+        &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
+        r"\b(?:gh[pousr]_(?:[A-Za-z0-9]+_eyJ[A-Za-z0-9_.-]{20,}|[A-Za-z0-9]{20,})|github_pat_[A-Za-z0-9_]{20,})",
+    ),
+    form(
+        "gitlab-token",
+        &[
+            "glagent-",
+            "glcbt-",
+            "gldt-",
+            "glffct-",
+            "glft-",
+            "glimt-",
+            "gloas-",
+            "glpat-",
+            "glptt-",
+            "glrt-",
+            "glrtr-",
+            "glsoat-",
+            "glwt-",
+            "GR1348941",
+        ],
+        r"\b(?:gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat|wt)-|GR1348941)[A-Za-z0-9_-]{20,}(?:\.[0-9a-z]{2}\.?[0-9a-z]{7,9})?",
+    ),
+    form("slack-token", &["xox"], r"\bxox[a-z]-[A-Za-z0-9%-]{10,}"),
+    form("aws-key", &["AKIA", "ASIA", "ABIA", "ACCA"], r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
+    form("google-key", &["AIza"], r"\bAIza[A-Za-z0-9_-]{35}"),
+    form("npm-token", &["npm_"], r"\bnpm_[A-Za-z0-9]{36}\b"),
+    form("hf-token", &["hf_"], r"\bhf_[A-Za-z0-9]{30,}\b"),
+    form(
+        "stripe-key",
+        &["k_live_", "k_test_", "whsec_"],
+        r"\b(?:[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{16,})",
+    ),
+    form("pypi-token", &["pypi-AgE"], r"\bpypi-AgE[A-Za-z0-9_-]{16,}"),
+    form("sendgrid-key", &["SG."], r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    form(
+        "azure-key",
+        &["AccountKey=", "SharedAccessKey="],
+        r"\b(?i:(?:Account|SharedAccess)Key=)(?<value>[A-Za-z0-9+/]{16,}={0,2})",
+    ),
+    form("azure-key", &["Q~"], r"\b[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}"),
+    form(
+        "azure-key",
+        &["JQQJ9", "AZDO"],
+        r"\b(?:[A-Za-z0-9]{52}JQQJ9[9D][A-Za-z0-9]{20,}={0,2}|[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4})",
+    ),
+    form("telegram-token", &[":AA"], r"\b(?:bot)?(?<value>[0-9]{8,10}:AA[A-Za-z0-9_-]{32,})"),
+    form("age-key", &["AGE-SECRET-KEY-1"], r"\bAGE-SECRET-KEY-1[A-Z0-9]{40,}"),
+    form(
+        "doppler-token",
+        &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."],
+        r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{20,}",
+    ),
+    form("service-token", &[".atlasv1."], r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}"),
+    form("service-token", &["NRAL"], r"\b[a-f0-9]{32,36}(?:FFFF)?NRAL\b"),
+    form("jwt", &["eyJ"], r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    // The end may be cut off. Then the key is the base64 text after the beginning.
+    form(
+        "private-key",
+        &["PRIVATE KEY"],
+        r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:-?[^-\x22]){16,}-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|(?:\s|\\+[nr])*[A-Za-z0-9+/=]{32,}(?:(?:\s|\\+[nr])+[A-Za-z0-9+/=]{16,})*)",
+    ),
+    form(
+        "webhook-url",
+        &["hooks.slack"],
+        r"hooks\.slack(?:-gov)?\.com@SLASH(?:services|workflows|triggers)@SLASH(?<value>(?:[A-Za-z0-9_-]+@SLASH){1,4}[A-Za-z0-9_-]{16,})",
+    ),
+    form(
+        "webhook-url",
+        &["discord.com", "discordapp.com"],
+        r"discord(?:app)?\.com@SLASHapi@SLASH(?:v[0-9]+@SLASH)?webhooks@SLASH[0-9]+@SLASH(?<value>[A-Za-z0-9_-]{30,})",
+    ),
+    form(
+        "webhook-url",
+        &["webhook.office.com"],
+        r"webhook\.office\.com@SLASHwebhookb2@SLASH(?<value>[A-Za-z0-9@_-]{30,}(?:@SLASH[A-Za-z0-9_-]+){2,4})",
+    ),
+    form(
+        "signature-in-url",
+        &["sig=", "sig%3D", "signature=", "signature%3D"],
+        r"(?:[?&]|\\u0026|amp;|%26)(?i:sig|signature|x-amz-signature|x-goog-signature)(?:=|%3[dD])(?<value>[A-Za-z0-9%+/_~-]{32,}={0,2})",
+    ),
+    form(
+        "password-in-url",
+        &["://"],
+        r"\b[a-z][a-z0-9+.-]*://[^\s/:@\x22\x27,;{}\\]{0,64}:(?<value>[^\s/\[\x22\x27,;{}\\]+)@",
+    ),
+    form(
+        "authorization",
+        &["authorization"],
+        r"\b(?i:authorization\\*[\x22\x27]?\s*[:=,]\s*\\*[\x22\x27]?(?:basic|bearer|token|digest)\s+)(?<value>[A-Za-z0-9+/=._~-]{4,})",
+    ),
+    form(
+        "cookie",
+        &["cookie"],
+        r"\b(?i:cookie)(?:\\*[\x22\x27]?\s*[:=]\s*\\*[\x22\x27]?|\\*[\x22\x27]\s*,\s*(?:\[\s*)?\\*[\x22\x27]|\s+\\*[\x22\x27])(?:@PAIR;\s*)*?[A-Za-z0-9!#%&*+.^_|~-]+=(?<value>[^\s\x22\x27\\;,<>{}$`()\[]{16,}(?:;\s*@PAIR)*)",
+    ),
+    // `-u` names a user and a password for curl only.
+    Form {
+        is_secret: is_of_user,
+        ..form(
+            "password-in-command",
+            &["-u"],
+            r"(?:[\s\x22\x27]|\\[nt])(?<option>-u|--user|--proxy-user)(?<between>=|\s*|\\*[\x22\x27]\s*,\s*\\*[\x22\x27])(?:\\*\x22(?<user_double>[^\s\x22\x27:\\$]+):(?<double>[^\x22\\]+)|\x27(?<user_single>[^\s\x22\x27:\\$]+):(?<single>[^\x27\x22\\]+)|(?<user>[^\s\x22\x27:\\$]+):(?<value>[^\s\x22\x27\\]+))",
+        )
+    },
+    in_command(&["sshpass"], r"\bsshpass@BLANK(?:-[vV]@BLANK|-P@BLANK?\S+@BLANK)?-p@BLANK?@VALUE"),
+    in_command(
+        &["login"],
+        r"\b(?:argocd|az|buildah|cf|crane|docker|helm|nerdctl|oc|oras|podman|skopeo)@BLANK(?:[a-z]+@BLANK)?login@ARGUMENTS@BLANK(?:-p(?:=|@BLANK)?|--password(?:=|@BLANK))@VALUE",
+    ),
+    in_command(
+        &["redis-cli", "valkey-cli", "keydb-cli"],
+        r"\b(?:redis|valkey|keydb)-cli@ARGUMENTS@BLANK(?:-a|--pass)(?:=|@BLANK)@VALUE",
+    ),
+    in_command(
+        &["mongo"],
+        r"\bmongo[a-z]*@ARGUMENTS@BLANK(?:-u|--username)\b@ARGUMENTS@BLANK(?:-p|--password)(?:=|@BLANK)@VALUE",
+    ),
+    in_command(&["sqlcmd"], r"\bsqlcmd@ARGUMENTS@BLANK-P@BLANK?@VALUE"),
+    Form {
+        is_secret: is_of_mysql,
+        ..in_command(&["mysql", "mariadb"], r"\b(?:mysql|mariadb)(?:-?[a-z]+)?\b@ARGUMENTS@BLANK-p@VALUE")
+    },
+    // `--token VALUE`; fields also has the form with an equals sign.
+    Form {
+        is_secret: is_of_field,
+        ..form(
+            "secret-option",
+            &["-pass", "-token", "-secret", "-api"],
+            r"(?:^|[\s\x22\x27])--(?<name>(?:[A-Za-z0-9]+-)*(?:password|passwd|passphrase|pass|token|secret|api-?key))[ \t]+@VALUE",
+        )
+    },
+    Form {
+        is_secret: |found| fields::is_secret("password", found.value, true),
+        ..form(
+            "password-in-netrc",
+            &["machine"],
+            r"\bmachine@SPACE[^\s\x22\x27\\]+@SPACE(?:login@SPACE[^\s\x22\x27\\]+@SPACE)?password@SPACE(?<value>[^\s\x22\x27\\]+)",
+        )
+    },
+    Form {
+        is_secret: |found| fields::is_secret(found.group("name"), found.value, true),
+        ..form(
+            "secret-element",
+            &["password>", "passwd>", "passphrase>", "secret>", "token>", "key>"],
+            r"<(?<name>[A-Za-z0-9_.:-]*(?i:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key))>\s*(?<value>[^\s<>\x22\x27\\]+)\s*</",
+        )
+    },
+    Form {
+        is_secret: |found| !found.value.chars().all(|c| c.is_ascii_digit()),
+        ..form(
+            "secret-variable",
+            &["PASSWORD", "PASSWD", "SECRET", "TOKEN", "API_KEY", "ACCESS_KEY"],
+            r"\b[A-Z][A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|ACCESS_KEY)[A-Z0-9_]*=\\*[\x22\x27]?(?<value>[^\s\x22\x27\\$;&|()\[\]{}<>]{6,})",
+        )
+    },
+];
+
+/// Returns a form whose matches are all secrets.
+const fn form(name: &'static str, words: &'static [&'static str], pattern: &'static str) -> Form {
+    Form { name, words, pattern, is_secret: is_any }
+}
+
+/// Returns the form of a password in the arguments of a command.
+const fn in_command(words: &'static [&'static str], pattern: &'static str) -> Form {
+    Form { name: "password-in-command", words, pattern, is_secret: is_of_command }
+}
+
+fn is_any(_: &Found<'_>) -> bool {
+    true
+}
+
+/// Returns true if the value is neither a stand-in, such as a variable, nor the name of the field after the command.
+fn is_of_command(found: &Found<'_>) -> bool {
+    let after = found.rest.trim_start_matches('\\').strip_prefix('"').map(str::trim_start);
+    let is_name = after.is_some_and(|after| after.starts_with(':'));
+    !is_name && !found.value.starts_with(['$', '[', '{', '%'])
+}
+
+/// Returns true for a value of `-p` in a command of MySQL. Without a user and a host, letters may be an option of another
+/// program (`find mysql -print`); numbers are ports.
+fn is_of_mysql(found: &Found<'_>) -> bool {
+    let is_port = found.value.chars().all(|c| c.is_ascii_digit() || ".:".contains(c));
+    let is_letters = found.value.chars().all(|c| c.is_ascii_lowercase());
+    let is_option = found.value.starts_with("rint") || (is_letters && !is_connection(found.before));
+    is_of_command(found) && !is_port && !is_option
+}
+
+fn is_connection(arguments: &str) -> bool {
+    ["-u", "-h", "--user", "--host"].iter().any(|option| arguments.contains(option))
+}
+
+/// Returns true if the password of an option that names a user and a password is a secret. Numbers are IDs of a user and a
+/// group.
+fn is_of_user(found: &Found<'_>) -> bool {
+    let (option, password) = (found.group("option"), found.value);
+    let user = ["user", "user_double", "user_single"].map(|group| found.group(group)).concat();
+    let is_id = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+    let is_joined = found.group("between").is_empty() && option != "-u";
+    let is_curl = || found.text.contains("curl");
+    !is_joined
+        && !(is_id(&user) && is_id(password))
+        && !password.starts_with(['$', '['])
+        && (option != "-u" || is_curl())
+}
+
+/// Returns true if the value of an option with a secret name looks like a secret.
+fn is_of_field(found: &Found<'_>) -> bool {
+    fields::is_secret(found.group("name"), found.value, found.group("value").is_empty())
+}
+
+/// The search for a form.
+struct Search {
+    name: &'static str,
+    pattern: String,
+    is_secret: fn(&Found<'_>) -> bool,
+    /// The compiled pattern, made for the first text that contains a word of the form.
+    regex: OnceLock<Regex>,
+}
+
+impl Search {
+    fn new(name: &'static str, pattern: &str, is_secret: fn(&Found<'_>) -> bool) -> Self {
+        let mut pattern = match pattern.strip_prefix(r"\b") {
+            Some(rest) => format!("{BEGIN}{}", rest.replace(r"\b", r"(?-u:\b)")),
+            None => pattern.to_owned(),
+        };
+        for (part, meant) in PARTS {
+            pattern = pattern.replace(part, meant);
+        }
+        Self { name, pattern, is_secret, regex: OnceLock::new() }
+    }
+
+    #[expect(clippy::unwrap_used, reason = "the patterns are constants, and tests compile each of them")]
+    fn regex(&self) -> &Regex {
+        self.regex.get_or_init(|| Regex::new(&self.pattern).unwrap())
+    }
+
+    /// Returns the text with the secrets of this form masked.
+    fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.regex().replace_all(text, |captures: &Captures<'_>| self.replaced(captures, text))
+    }
+
+    /// Returns the text that takes the place of a match.
+    fn replaced(&self, captures: &Captures<'_>, text: &str) -> String {
+        let whole = captures.get(0).map_or(0..0, |it| it.range());
+        let begin = captures.name("escape").map_or(whole.start, |it| it.end());
+        let value = VALUES.iter().find_map(|group| captures.name(group)).map_or(begin..whole.end, |it| it.range());
+        let (before, after) = (&text[whole.start..value.start], &text[value.end..whole.end]);
+        let found = Found { captures, text, before, value: &text[value.clone()], rest: &text[value.end..] };
+        match (self.is_secret)(&found) {
+            true => format!("{before}[redacted:{}]{after}", self.name),
+            false => text[whole].to_owned(),
+        }
+    }
+}
+
+/// The searches for all forms.
+struct Searches {
+    forms: Vec<Search>,
+    /// Finds the words of the forms: one pass over a text decides which of the forms are searched.
+    words: AhoCorasick,
+    /// The number of the form of each word. The words of [`fields`] have the number after those of the forms.
+    owners: Vec<usize>,
+}
+
+static SEARCHES: LazyLock<Searches> = LazyLock::new(Searches::new);
+
+impl Searches {
+    #[expect(clippy::unwrap_used, reason = "the words are constants, and tests search for them")]
+    fn new() -> Self {
+        let (mut forms, mut words, mut owners) = (Vec::new(), Vec::new(), Vec::new());
+        let mut add = |of: &[&'static str], owner: usize| {
+            words.extend_from_slice(of);
+            owners.extend(of.iter().map(|_| owner));
+        };
+        for (prefix, characters, minimum) in TOKENS {
+            add(&[prefix], forms.len());
+            let pattern = format!(r"\b{}{characters}{{{minimum},}}", escape(prefix));
+            forms.push(Search::new("service-token", &pattern, is_any));
+        }
+        for form in FORMS {
+            add(form.words, forms.len());
+            forms.push(Search::new(form.name, form.pattern, form.is_secret));
+        }
+        add(&fields::WORDS, forms.len());
+        let words = AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(&words);
+        Self { forms, words: words.unwrap(), owners }
+    }
+
+    /// Returns for each form, and after them for [`fields`], true if the text contains one of its words.
+    fn possible(&self, text: &str) -> Vec<bool> {
+        let mut possible = vec![false; self.forms.len() + 1];
+        for found in self.words.find_overlapping_iter(text) {
+            possible[self.owners[found.pattern().as_usize()]] = true;
+        }
+        possible
+    }
 }
 
 /// Returns the text with every secret of a known form masked.
 pub fn mask(text: &str) -> Cow<'_, str> {
+    let possible = SEARCHES.possible(text);
     let mut masked = Cow::Borrowed(text);
-    for (name, form) in COMPILED.iter() {
-        if !form.is_match(&masked) {
-            continue;
+    for (form, _) in SEARCHES.forms.iter().zip(&possible).filter(|(_, possible)| **possible) {
+        if let Cow::Owned(text) = form.mask(&masked) {
+            masked = Cow::Owned(text);
         }
-        // Words may be joined in the same way as a key, but hold no digit.
-        if *name == "openai-key" {
-            let replaced = form.replace_all(&masked, |found: &Captures<'_>| {
-                let is_key = found[0].chars().any(|c| c.is_ascii_digit());
-                if is_key { format!("{}[redacted:openai-key]", &found["escape"]) } else { found[0].to_owned() }
-            });
-            masked = Cow::Owned(replaced.into_owned());
-            continue;
-        }
-        if *name == "password-in-command" {
-            let is_curl = masked.contains("curl");
-            let replaced = form.replace_all(&masked, |found: &Captures<'_>| in_command(found, is_curl));
-            masked = Cow::Owned(replaced.into_owned());
-            continue;
-        }
-        if *name == "secret-variable" {
-            let replaced = form.replace_all(&masked, |found: &Captures<'_>| {
-                let kept = format!("{}{}", &found["escape"], &found["kept"]);
-                let value = found[0].get(kept.len()..).unwrap_or_default();
-                let is_number = value.chars().all(|c| c.is_ascii_digit());
-                if is_number { found[0].to_owned() } else { format!("{kept}[redacted:secret-variable]") }
-            });
-            masked = Cow::Owned(replaced.into_owned());
-            continue;
-        }
-        let mark = match *name {
-            "password-in-url" => format!("${{escape}}${{kept}}:[redacted:{name}]@"),
-            "authorization" | "azure-key" => format!("${{escape}}${{kept}}[redacted:{name}]"),
-            _ => format!("${{escape}}[redacted:{name}]"),
-        };
-        masked = Cow::Owned(form.replace_all(&masked, mark.as_str()).into_owned());
+    }
+    if possible.last() != Some(&true) {
+        return masked;
     }
     match fields::mask(&masked) {
         Cow::Owned(text) => Cow::Owned(text),
@@ -104,33 +391,25 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Masks the password of an option that names a user and a password. `-u` has this meaning for curl only, and numbers
-/// are ids of a user and a group.
-fn in_command(found: &Captures<'_>, is_curl: bool) -> String {
-    let part = |number: usize| found.get(number).map(|it| it.as_str()).unwrap_or_default();
-    let (option, between) = (part(2), part(3));
-    let (quote, user) = [(4, 5), (6, 7), (9, 8)]
-        .into_iter()
-        .find_map(|(quote, user)| Some((part(quote), found.get(user)?.as_str())))
-        .unwrap_or_default();
-    let begin = part(1).len() + option.len() + between.len() + quote.len() + user.len() + 1;
-    let password = found[0].get(begin..).unwrap_or_default();
-    let is_id = |text: &str| text.chars().all(|c| c.is_ascii_digit());
-    let is_joined = between.is_empty() && option != "-u";
-    if (option == "-u" && !is_curl) || is_joined || (is_id(user) && is_id(password)) || password.starts_with(['$', '['])
-    {
-        return found[0].to_owned();
-    }
-    format!("{}{option}{between}{quote}{user}:[redacted:password-in-command]", part(1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_form_compiles() {
-        assert_eq!(COMPILED.len(), FORMS.len());
+    fn every_form_compiles_and_has_a_word() {
+        for (number, form) in SEARCHES.forms.iter().enumerate() {
+            assert!(form.regex().captures_len() > 0);
+            assert!(SEARCHES.owners.contains(&number), "{}", form.pattern);
+        }
+    }
+
+    #[test]
+    fn tokens_are_masked_from_their_minimum_length() {
+        for (prefix, _, minimum) in TOKENS {
+            let token = |length: usize| format!("a {prefix}{} b", "1".repeat(length));
+            assert_eq!(mask(&token(minimum)), "a [redacted:service-token] b", "{prefix}");
+            assert_eq!(mask(&token(minimum - 1)), token(minimum - 1));
+        }
     }
 
     #[test]
@@ -210,5 +489,120 @@ mod tests {
         assert_eq!(mask(&url("hunter22")), url("[redacted:password-in-url]"));
         let header = |token: &str| format!(r#"{{"t":"a\nAuthorization: Bearer {token}"}}"#);
         assert_eq!(mask(&header("abcdef")), header("[redacted:authorization]"));
+    }
+
+    /// Asserts that the mark takes the place of the secret, also within JSON and within JSON in JSON. `{}` is the place of the
+    /// secret.
+    fn assert_place(text: &str, secret: &str, name: &str) {
+        let mark = format!("[redacted:{name}]");
+        let json = |text: &str| serde_json::json!({ "c": text, "n": 1 }).to_string();
+        for [plain, masked] in [
+            [text.replace("{}", secret), text.replace("{}", &mark)],
+            [json(&text.replace("{}", secret)), json(&text.replace("{}", &mark))],
+            [json(&json(&text.replace("{}", secret))), json(&json(&text.replace("{}", &mark)))],
+        ] {
+            assert_eq!(mask(&plain), masked);
+        }
+    }
+
+    #[test]
+    fn secrets_of_known_places_are_masked_and_the_place_stays() {
+        let token = "abcdefghijklmnopqrstuvwxyz0123456789";
+        for (text, secret, name) in [
+            // Words of another script are no part of a token.
+            ("令牌是{}。", "ghp_abcdefghijklmnopqrstuvwxyz012345", "github-token"),
+            ("键{}键", "AKIAABCDEFGHIJKLMNOP", "aws-key"),
+            ("{} x", "ghs_12345_eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghij", "github-token"),
+            ("{} x", "glrt-t1_abcdefghijklmnopqrst", "gitlab-token"),
+            ("{} x", "glpat-abcdefghijklmnopqrst.01.0a1b2c3d4", "gitlab-token"),
+            ("{} x", "xoxd-abcdef%2Bghijkl", "slack-token"),
+            ("{} x", "abc8Q~abcdefghijklmnopqrstuvwxyz01234567", "azure-key"),
+            (
+                "{} x",
+                "abcdefghijklmn.atlasv1.abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghij",
+                "service-token",
+            ),
+            ("{} x", "0123456789abcdef0123456789abcdef0123NRAL", "service-token"),
+            ("https://api.telegram.org/bot{}/getMe", "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw", "telegram-token"),
+            ("https://hooks.slack.com/services/{} x", "T00000000/B00000000/abcdefghijklmnopqrstuvwx", "webhook-url"),
+            ("https://discord.com/api/webhooks/123456789/{} x", token, "webhook-url"),
+            ("https://discordapp.com/api/v10/webhooks/123456789/{} x", token, "webhook-url"),
+            (
+                "https://a.webhook.office.com/webhookb2/{} x",
+                "11111111-2222-3333@11111111-2222-3333/IncomingWebhook/0123456789abcdef/1111",
+                "webhook-url",
+            ),
+            (
+                "https://a.blob.core.windows.net/c?sv=2022&sig={} x",
+                "abcdefghijklmnopqrstuvwxyz01%2F%3D",
+                "signature-in-url",
+            ),
+            ("/b?X-Amz-Expires=1&X-Amz-Signature={} x", "0123456789abcdef0123456789abcdef", "signature-in-url"),
+            ("Cookie: theme=dark; session={}", "abcdefghijklmnop", "cookie"),
+            ("Set-Cookie: sid={}; HttpOnly; Path=/", "abcdefghijklmnop", "cookie"),
+            (".set('Cookie', ['sid={}'])", "abcdefghijklmnop", "cookie"),
+            (r#"{"cookie": "sid={}"}"#, "abcdefghijklmnop", "cookie"),
+            ("curl --cookie 'sid={}' http://x", "abcdefghijklmnop", "cookie"),
+            ("mysql -u root -p{} db", "secret", "password-in-command"),
+            ("mysqldump -p{} db", "S3cret", "password-in-command"),
+            ("docker exec db mariadb -h db -p'{}' x", "a word", "password-in-command"),
+            (r#"mysql -uroot -p"{}" x"#, "a word", "password-in-command"),
+            ("sshpass -p {} ssh -p 22 x", "hunter2", "password-in-command"),
+            ("sshpass -p{} ssh x", "hunter2", "password-in-command"),
+            ("docker login -u ada -p {} r.io", "hunter2", "password-in-command"),
+            ("docker login -u ada \\\n  --password={} r.io", "hunter", "password-in-command"),
+            ("az login --service-principal -u a -p {} -t d", "b~c", "password-in-command"),
+            ("redis-cli -h db -a {} ping", "hunter2", "password-in-command"),
+            (r#"["redis-cli","-a","{}","ping"]"#, "hunter2", "password-in-command"),
+            ("mongosh -u root -p {} db", "example", "password-in-command"),
+            ("sqlcmd -S h -P '{}' -Q x", "a word", "password-in-command"),
+            (r#"["curl","-u","ada:{}","x"]"#, "pw", "password-in-command"),
+            ("x --password {} y", "hunter2", "secret-option"),
+            ("x --auth-token '{}' y", "my-secret-1", "secret-option"),
+            ("machine h login ada password {}", "hunter2", "password-in-netrc"),
+            ("machine h\n  login ada\n  password {}\nmachine i", "hunter2", "password-in-netrc"),
+            ("<password>{}</password>", "hunter2", "secret-element"),
+            ("<a:SecretAccessKey>{}</a:SecretAccessKey>", "abcdefgh1/x", "secret-element"),
+            (r#"{"Authorization": "Bearer {}"}"#, "abcdef", "authorization"),
+            (r#"MY_TOKEN="{}" x"#, "abcdef1", "secret-variable"),
+            (
+                "{} x",
+                "-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: AES-128-CBC,0A\n\nabcdefghij\n-----END RSA PRIVATE KEY-----",
+                "private-key",
+            ),
+            (
+                "{}\nrest",
+                "-----BEGIN PRIVATE KEY-----\nabcdefghijklmnopqrstuvwxyz0123456789\nabcdefghijklmnopqr",
+                "private-key",
+            ),
+        ] {
+            assert_place(text, secret, name);
+        }
+    }
+
+    #[test]
+    fn words_beside_known_places_stay() {
+        for text in [
+            "find /var/lib/mysql -name x -print0 -print",
+            "mysql -uroot -p$PW; mysql -uroot -p x",
+            "docker run --name mysql -p3306:3306 mysql:8; docker run mongo -p 27017:27017",
+            "docker exec mongo mkdir -p /data/db",
+            "docker login --password-stdin && mkdir -p folder",
+            r"docker login\nmkdir -p folder",
+            "sshpass -e ssh -p 22 x; sshpass -f file ssh -p 2222 x; sshpass -p \"$PW\" ssh x",
+            "redis-cli ping; ls -a folder",
+            r#"{"cmd":"mysql -u root -p","timeout":1,"a":"b"}"#,
+            r#"{"text":"with redis-cli -a","type":"text"}"#,
+            "the option --password is required; --token string; --max-new-tokens 4096; --api-key $KEY1",
+            "Cookie: a=b; c=d",
+            "Cookie: sid=$SESSION_TOKEN_OF_USER",
+            "make(cookie, max_age=DEFAULT_COOKIE_MAX_AGE); cookieConsentText=abcdefghijklmnopqrstuvw",
+            "machine learning login form password field",
+            "<password>secret</password> <password>${db.pw1}</password> Map<Token>value1",
+            "a file with -----BEGIN RSA PRIVATE KEY----- and more",
+            "https://h/x?sig=short",
+        ] {
+            assert_eq!(mask(text), text);
+        }
     }
 }
