@@ -2,7 +2,7 @@
 //! replace.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde::Deserialize;
@@ -13,8 +13,12 @@ use crate::trace::recorder::Recorder;
 use crate::trace::usage::{Spent, UsageTotal};
 use crate::values::Day;
 use crate::wire::EngineLine;
+use crate::yaml::{self, YamlError};
 
-const BUILT_IN: &str = include_str!("price/prices.yaml");
+const TEXT: &str = include_str!("price/prices.yaml");
+
+/// The origin of the table that the program ships.
+pub const BUILT_IN: &str = "built-in";
 
 /// A price table.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -28,6 +32,9 @@ pub struct PriceTable {
     /// Digest (BLAKE3) of the table's text.
     #[serde(skip)]
     pub digest: String,
+    /// The file. `None` for the built-in table.
+    #[serde(skip)]
+    file: Option<PathBuf>,
 }
 
 /// US dollars per million tokens. An unknown price is absent.
@@ -47,6 +54,19 @@ pub struct Price {
 }
 
 impl PriceTable {
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read as a price table.
+    pub fn load(path: &Path) -> Result<Self, YamlError> {
+        Ok(Self { file: Some(path.to_owned()), ..read(path, &yaml::read(path)?)? })
+    }
+
+    /// Returns the file of the table, or [`BUILT_IN`].
+    pub fn origin(&self) -> String {
+        self.file.as_ref().map_or_else(|| BUILT_IN.to_owned(), |file| file.display().to_string())
+    }
+
     /// Returns the cost of the tokens, or `None` if the table or the agent does not contain the required
     /// figures. The cost of token counts that are lower bounds is a lower bound.
     pub fn cost(&self, model: &str, usage: &UsageTotal) -> Option<Amount<f64>> {
@@ -82,25 +102,20 @@ impl PriceTable {
 
 static TABLE: OnceLock<PriceTable> = OnceLock::new();
 
-/// Replaces the built-in table by a file, for the whole run.
-///
-/// # Errors
-/// Returns an error if the file cannot be read as a price table.
-pub fn replace(path: &Path, text: &str) -> Result<(), crate::yaml::YamlError> {
-    let table = read(path, text)?;
+/// Replaces the built-in table, for the whole run.
+pub fn replace(table: PriceTable) {
     let _ = TABLE.set(table);
-    Ok(())
 }
 
-fn read(path: &Path, text: &str) -> Result<PriceTable, crate::yaml::YamlError> {
-    let table: PriceTable = crate::yaml::parse(path, text)?;
+fn read(path: &Path, text: &str) -> Result<PriceTable, YamlError> {
+    let table: PriceTable = yaml::parse(path, text)?;
     Ok(PriceTable { digest: blake3::hash(text.as_bytes()).to_hex().to_string(), ..table })
 }
 
 /// Returns the current table. It is read once, so that a change to the file during a run has no effect.
 #[expect(clippy::unwrap_used, reason = "the built-in table is a constant, and a test reads it")]
 pub fn table() -> &'static PriceTable {
-    TABLE.get_or_init(|| read(Path::new("prices.yaml"), BUILT_IN).unwrap())
+    TABLE.get_or_init(|| read(Path::new("prices.yaml"), TEXT).unwrap())
 }
 
 /// Returns the engine's line with a calculated cost, if the agent did not report one and it can be calculated.
@@ -121,7 +136,8 @@ mod tests {
 
     #[test]
     fn the_built_in_table_gives_the_cost_that_claude_code_itself_reported() {
-        let table = read(Path::new("prices.yaml"), BUILT_IN).unwrap();
+        let table = read(Path::new("prices.yaml"), TEXT).unwrap();
+        assert_eq!(table.origin(), BUILT_IN);
         let mut total = UsageTotal::default();
         let mut usage = Usage::of(UsageScope::Session);
         (usage.input_tokens, usage.output_tokens) = (Some(2400), Some(154));

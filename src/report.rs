@@ -105,7 +105,10 @@ pub struct Report {
     pub aa: Option<SelfCheck>,
     /// Everything that can decide the exit code.
     pub decisions: Vec<Decision>,
-    /// The exit code of the command, if it does not follow from the decisions: the user interrupted the run.
+    /// The reason why the engine could not finish the run, if it could not.
+    pub broken_off: Option<String>,
+    /// The exit code of the command, if it does not follow from the decisions: the user interrupted the run, or it broke
+    /// off.
     pub exit_code: Option<u8>,
 }
 
@@ -118,6 +121,8 @@ pub struct RunContext {
     pub notes: Vec<String>,
     /// The root of the repository, if known.
     pub root: Option<PathBuf>,
+    /// The reason why the engine could not finish the run, if it could not.
+    pub broken_off: Option<String>,
     /// The exit code of the command, if it does not follow from the results.
     pub exit_code: Option<u8>,
 }
@@ -260,6 +265,7 @@ impl Report {
             activation,
             aa,
             decisions: Vec::new(),
+            broken_off: beside.broken_off,
             exit_code: beside.exit_code,
         };
         report.notes = notes::of(&report);

@@ -177,6 +177,9 @@ pub struct PriceRecord {
     pub date: String,
     /// Digest (BLAKE3) of the table's text.
     pub digest: String,
+    /// The file of the table, or `built-in`. Absent in runs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     /// True if the table changed between trials: some may have been priced before the change and others after it
     /// (`--changed`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -187,7 +190,8 @@ impl PriceRecord {
     /// Returns the current price table.
     pub fn now() -> Self {
         let table = crate::price::table();
-        Self { date: table.date.to_string(), digest: table.digest.clone(), mixed: false }
+        let (date, digest) = (table.date.to_string(), table.digest.clone());
+        Self { date, digest, origin: Some(table.origin()), mixed: false }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `evals check`: validates cases, manifests and graders, and reports all errors at once.
+//! `evals check`: validates cases, manifests, graders and the price table, and reports all errors at once.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -13,6 +13,7 @@ use crate::demo::script::Script;
 use crate::experiment;
 use crate::gateway::script::Script as ModelScript;
 use crate::paths::shown as shown_path;
+use crate::price::PriceTable;
 use crate::project;
 use crate::regular;
 use crate::sandbox::{SandboxError, bwrap};
@@ -132,6 +133,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
             wrong.push(missing);
         }
     }
+    wrong.extend(inputs::price_table().and_then(|path| PriceTable::load(&path).err()));
     let judges = inputs::wrong_judges();
     let mut scripts = 0;
     let files = match &inputs {

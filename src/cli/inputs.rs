@@ -21,6 +21,10 @@ pub const HARNESSES: &str = "harnesses";
 const GRADERS: &str = "graders";
 /// The folder of the user's own named policies.
 const POLICIES: &str = "policies";
+/// The user's own price table.
+const PRICES: &str = "prices.yaml";
+/// A name of the price table that is not read.
+const OTHER_PRICES: &str = "prices.yml";
 
 /// The inputs of a command.
 pub struct Inputs {
@@ -159,11 +163,19 @@ pub fn wrong_judges() -> Vec<LoadError> {
     check_named_judges(&LoadContext { graders, policies }, &catalog)
 }
 
-/// Returns notes about YAML files in the folders of harnesses, named graders and named policies that are not
-/// read.
+/// Returns the project's price table, if it has one.
+pub fn price_table() -> Option<PathBuf> {
+    // A link to a file that does not exist, or a folder of this name, is an error and not the built-in table.
+    Some(project::path(PRICES)).filter(|path| path.symlink_metadata().is_ok())
+}
+
+/// Returns notes about YAML files in the folders of harnesses, named graders and named policies, and about a price table,
+/// that are not read.
 pub fn passed_over() -> Vec<String> {
     let files = [HARNESSES, GRADERS, POLICIES].into_iter().flat_map(|folder| yaml::passed_over(&project::path(folder)));
-    files.map(|(file, why)| format!("`{}` is not read: {why}", file.display())).collect()
+    let prices = Some(project::path(OTHER_PRICES)).filter(|path| path.is_file());
+    let prices = prices.map(|file| (file, format!("its name does not end in .yaml; rename it to {PRICES}")));
+    files.chain(prices).map(|(file, why)| format!("`{}` is not read: {why}", file.display())).collect()
 }
 
 /// Returns the paths, or the project's folder of cases if there are none.

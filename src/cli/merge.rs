@@ -77,7 +77,8 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     results.iter().for_each(terminal::tell_if_not_as_judged);
     let not_run = record.trials.len() - results.len();
     let SnapshotResults { compared, notes } = during_run::after(mode, &folder, &record, &cases, not_run == 0)?;
-    let beside = RunContext { snapshots: compared, notes, root: super::report::repository(), exit_code: None };
+    let root = super::report::repository();
+    let beside = RunContext { snapshots: compared, notes, root, ..RunContext::default() };
     let report = Report::with(Arc::new(record), results, not_run, &folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);

@@ -5,9 +5,9 @@ use std::io::Write;
 
 use super::output::{self, Content};
 use super::{CliError, RunsFolder, terminal};
-use crate::run::RunRecord;
 use crate::run::find;
 use crate::run::folder::RunFolder;
+use crate::run::{RunError, RunRecord};
 use crate::workspace::remove::remove;
 
 #[derive(Debug, clap::Args)]
@@ -50,8 +50,13 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
             continue;
         }
         // A run that an engine is using is kept.
-        if RunFolder::open(path).lock().is_err() {
-            writeln!(out, "kept {run}: another evals process is using it")?;
+        let why = match RunFolder::open(path).lock() {
+            Ok(()) => None,
+            Err(RunError::Busy(_)) => Some("another evals process is using it".to_owned()),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(why) = why {
+            writeln!(out, "kept {run}: {why}")?;
             continue;
         }
         remove(path).map_err(|error| CliError::unreadable(format!("could not remove {}: {error}", path.display())))?;

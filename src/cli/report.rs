@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::output::{self, Content};
-use super::{CliError, RunsFolder, complete, terminal};
+use super::{BROKEN_OFF, CliError, RunsFolder, complete, terminal};
 use crate::report::decisions::About;
 use crate::report::format::{self, Format, ReporterArg};
 use crate::report::page::markdown;
@@ -129,27 +129,56 @@ pub fn tell_gates(report: &Report) {
     }
 }
 
-/// Writes the requested reports, and `otherwise` if none of them uses standard output.
+/// Writes the requested reports, and `otherwise` if none of them uses standard output. A report that cannot be written
+/// does not keep the others from being written.
 pub fn write_all(report: &Report, reporters: &[ReporterArg], otherwise: Option<Format>) -> Result<(), CliError> {
     let annotated = reporters.iter().any(|reporter| reporter.format == Format::Github && reporter.path.is_none());
     let show = |format| if annotated { fenced(report, format) } else { print(report, format) };
+    let mut written = Ok(());
     for reporter in reporters {
-        match place_of(reporter) {
-            Some(path) if reporter.format == Format::Benchmark => into_block(report, path)?,
-            Some(path) if reporter.format == Format::Html => {
-                let compared = super::compare::of_report(report);
-                write_named(path, |out| html::write(report, &compared, out))?;
-            }
-            Some(path) => write_named(path, |out| format::write(reporter.format, report, &Look::PLAIN, out))?,
-            None if fills_output(reporter) => show(reporter.format)?,
-            None => print(report, reporter.format)?,
-        }
+        let this = match place_of(reporter) {
+            Some(path) => write_to(report, reporter.format, path),
+            None if fills_output(reporter) => show(reporter.format),
+            None => print(report, reporter.format),
+        };
+        written = both(written, this);
         if reporter.format == Format::Github {
             add_summary(report);
         }
     }
     let filled = reporters.iter().any(|reporter| place_of(reporter).is_none() && fills_output(reporter));
-    otherwise.filter(|_| !filled).map_or(Ok(()), show)
+    both(written, otherwise.filter(|_| !filled).map_or(Ok(()), show))
+}
+
+/// Writes a report to its file.
+fn write_to(report: &Report, format: Format, path: &Path) -> Result<(), CliError> {
+    match format {
+        Format::Benchmark => into_block(report, path),
+        Format::Html => {
+            let compared = super::compare::of_report(report);
+            Ok(write_named(path, |out| html::write(report, &compared, out))?)
+        }
+        format => Ok(write_named(path, |out| format::write(format, report, &Look::PLAIN, out))?),
+    }
+}
+
+/// Returns the errors of two steps as one.
+pub fn both(first: Result<(), CliError>, second: Result<(), CliError>) -> Result<(), CliError> {
+    match (first, second) {
+        (Err(first), Err(second)) => Err(first.and(second)),
+        (first, second) => first.and(second),
+    }
+}
+
+/// Adds to an error of the engine the files of the reports, none of which was written: a file of such a name is older than
+/// the run.
+pub fn none_written(error: CliError, reporters: &[ReporterArg]) -> CliError {
+    let files: Vec<String> = reporters.iter().filter_map(place_of).map(|path| path.display().to_string()).collect();
+    if files.is_empty() || error.code() != BROKEN_OFF {
+        return error;
+    }
+    let message = format!("no report was written to {}; a file of this name is older than the run", files.join(", "));
+    error.and(CliError::of_the_engine(message))
 }
 
 fn print(report: &Report, format: Format) -> Result<(), CliError> {

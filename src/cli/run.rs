@@ -7,9 +7,10 @@ use std::time::Instant;
 
 use super::inputs::{self, Inputs};
 use super::judges::{self, JudgeArgs};
+use super::report::{both, none_written};
 use super::snapshot::during_run::SnapshotResults;
 use super::stop::{self, INTERRUPTED};
-use super::{CliError, RunsFolder, ask, complete, engine, snapshot, terminal};
+use super::{BROKEN_OFF, CliError, RunsFolder, ask, complete, engine, snapshot, terminal};
 use crate::case::Case;
 use crate::experiment::{Arm, OneOff};
 use crate::harness::catalog::Catalog;
@@ -17,8 +18,8 @@ use crate::harness::login::is_variable;
 use crate::ids::{TrialId, TrialRecord, cases_of};
 use crate::interaction::{Interaction, Llm};
 use crate::plan::{AskedModel, PlanError, PlanRequest, plan, same_in_part};
+use crate::price::PriceTable;
 use crate::process::{self, descriptors};
-use crate::project;
 use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
 use crate::report::text::shell_word;
@@ -26,7 +27,7 @@ use crate::report::{self, Report, RunContext};
 use crate::run::folder::RunFolder;
 use crate::run::shard::{Shard, in_order};
 use crate::run::temporary;
-use crate::run::{Keep, RunOptions, RunRecord};
+use crate::run::{Keep, RunError, RunOptions, RunRecord};
 use crate::runner::{self, Run, RunOutcome};
 use crate::sandbox;
 use crate::text::plural;
@@ -201,13 +202,11 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     terminal::name_project_above();
     prices(args.prices.as_deref())?;
     let args = with_policy(args)?;
-    let mut prepared = match &args.resume {
-        Some(name) => resume::prepare(&args, name)?,
-        None => match fresh(&args)? {
-            Some(prepared) => prepared,
-            None => return Ok(0),
-        },
+    let prepared = match &args.resume {
+        Some(name) => resume::prepare(&args, name).map(Some),
+        None => fresh(&args),
     };
+    let Some(mut prepared) = prepared.map_err(|error| none_written(error, &args.reporters))? else { return Ok(0) };
     check_env(&prepared.record.options.env)?;
     if args.dry_run {
         let waiting = runner::waiting(&prepared.folder, &prepared.record.trials, &prepared.redo)?;
@@ -221,7 +220,10 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let done = runtime.block_on(carry_out(&args, &mut prepared));
     // Background work that an agent's process left in the runtime must not delay the program.
     runtime.shutdown_background();
-    let ran = done?;
+    let ran = match done.map_err(|error| none_written(error, &args.reporters))? {
+        Ok(ran) => ran,
+        Err(error) => return Err(broken_off(&args, &prepared, &error)),
+    };
     let whole = ran.not_run == 0 && !ran.interrupted;
     let compared =
         snapshot::during_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole);
@@ -266,10 +268,10 @@ struct Prepared {
 }
 
 fn prices(path: Option<&Path>) -> Result<(), CliError> {
-    let default = project::path("prices.yaml");
-    let Some(path) = path.or_else(|| default.is_file().then_some(&default)) else { return Ok(()) };
-    let text = crate::yaml::read(path).map_err(|error| CliError::all([error]))?;
-    crate::price::replace(path, &text).map_err(|error| CliError::all([error]))
+    let default = inputs::price_table();
+    let Some(path) = path.or(default.as_deref()) else { return Ok(()) };
+    crate::price::replace(PriceTable::load(path).map_err(|error| CliError::all([error]))?);
+    Ok(())
 }
 
 /// Reads and plans a new run. Nothing is written until everything is read.
@@ -489,7 +491,8 @@ fn tell_of_what_is_left() {
     }
 }
 
-async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<RunOutcome, CliError> {
+/// Carries out the run. The inner error is that of a run that had begun and cannot continue.
+async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<Result<RunOutcome, RunError>, CliError> {
     // Questions and a live display would overwrite each other.
     let manual = is_manual(prepared);
     let ci = crate::own_environment::var("CI").and_then(|value| value.into_string().ok());
@@ -536,13 +539,36 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<RunOutcome
     display.end();
     drop(run);
     tell_of_what_is_left();
-    judges::mark_cache()?;
-    ran.map_err(|error| {
-        let again = report::commands::run_word(&prepared.record, &prepared.folder.path);
-        CliError::of_the_engine(format!(
-            "{error}\nthe run cannot continue; finished trials are on disk; resume it with: evals run --resume {again}"
-        ))
-    })
+    // The trials have run, so their results are reported in any case.
+    if let Err(error) = judges::mark_cache() {
+        terminal::note(format_args!("warning: {}", error.text()));
+    }
+    Ok(ran)
+}
+
+/// Writes the reports of a run that cannot continue, from the trials that had finished: reports of an earlier run must not
+/// stay in their place. Returns the error of the command.
+fn broken_off(args: &RunArgs, prepared: &Prepared, error: &RunError) -> CliError {
+    let again = report::commands::run_word(&prepared.record, &prepared.folder.path);
+    let told = CliError::of_the_engine(format!(
+        "{error}\nthe run cannot continue; finished trials are on disk; resume it with: evals run --resume {again}"
+    ));
+    let results = match prepared.folder.results_of_trials(&prepared.record) {
+        Ok(results) => results,
+        Err(unreadable) => return none_written(told.and(unreadable.into()), &args.reporters),
+    };
+    let not_run = prepared.record.trials.len() - results.len();
+    let beside = RunContext {
+        root: super::report::repository(),
+        broken_off: Some(error.to_string()),
+        exit_code: Some(BROKEN_OFF),
+        ..RunContext::default()
+    };
+    let report = Report::with(Arc::new(prepared.record.clone()), results, not_run, &prepared.folder.path, beside);
+    match super::report::write_all(&report, &args.reporters, Some(Format::Table)) {
+        Ok(()) => told,
+        Err(unwritten) => told.and(unwritten),
+    }
 }
 
 fn report_on(
@@ -560,16 +586,24 @@ fn report_on(
             aside.display()
         ));
     }
-    let results = prepared.folder.results_of_trials(&prepared.record)?;
-    prepared.folder.write_results(&results)?;
+    let results = prepared.folder.results_of_trials(&prepared.record);
+    let results = results.map_err(|error| none_written(CliError::from(error).after_the_start(), &args.reporters))?;
+    // The reports are written in any case: reports of an earlier run must not stay in their place.
+    let kept = prepared.folder.write_results(&results);
     let not_run = prepared.record.trials.len() - results.len();
-    let root = super::report::repository();
-    let exit_code = ran.interrupted.then_some(INTERRUPTED);
-    let beside = RunContext { snapshots: snapshots.compared, notes: snapshots.notes, root, exit_code };
+    let broken_off = kept.as_ref().err().map(ToString::to_string);
+    let beside = RunContext {
+        snapshots: snapshots.compared,
+        notes: snapshots.notes,
+        root: super::report::repository(),
+        exit_code: broken_off.as_ref().map(|_| BROKEN_OFF).or(ran.interrupted.then_some(INTERRUPTED)),
+        broken_off,
+    };
     let report = Report::with(Arc::new(prepared.record.clone()), results, not_run, &prepared.folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);
-    super::report::write_all(&report, &args.reporters, Some(Format::Table))?;
+    let written = super::report::write_all(&report, &args.reporters, Some(Format::Table));
+    both(kept.map_err(CliError::from), written)?;
     if ran.unknown_costs > 0 {
         let attempts = plural(ran.unknown_costs, "attempt");
         terminal::note(format_args!(

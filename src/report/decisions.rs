@@ -1,7 +1,8 @@
 //! The decisions that set the exit code of a run: its cells, or its gates, and its snapshots. Pure.
 
 use super::cells::Cell;
-use super::text::plural;
+use super::escape::LOOK;
+use super::text::{one_line, plural};
 use super::{Report, commands, problems, snapshots};
 use crate::case::quarantine::Quarantine;
 use crate::compare::gate::{self, Gate, Kind};
@@ -44,6 +45,8 @@ pub struct Decision {
 pub enum About {
     /// A gate of a column or of a cell.
     Gate,
+    /// The run as a whole, which the engine could not finish.
+    BrokenOff,
     /// The run as a whole, in which everything was skipped.
     Run,
     /// The verdict of a cell.
@@ -59,6 +62,7 @@ impl About {
     pub fn word(self) -> &'static str {
         match self {
             Self::Gate => "gate",
+            Self::BrokenOff => "broken off",
             Self::Run => "skipped",
             Self::Cell => "case",
             Self::Rest => "not run",
@@ -98,8 +102,19 @@ pub fn of(report: &Report) -> Vec<Decision> {
     let judged = decisions.iter().any(|decision| !in_quarantine(report, decision.case.as_deref()));
     decisions.extend(report.snapshots.iter().filter_map(|compared| of_snapshot(report, compared)));
     decisions.extend(report.gates.iter().map(of_gate));
+    decisions.extend(report.broken_off.as_deref().map(broken_off));
     decisions.extend((!judged).then(|| nothing_judged(report)));
     decisions
+}
+
+/// Returns the decision that a run which broke off is no pass, whatever its finished trials are.
+fn broken_off(why: &str) -> Decision {
+    let line = format!("the run broke off: {}", one_line(why, 400, &LOOK));
+    Decision {
+        detail: line.clone(),
+        line,
+        ..Decision::new(About::BrokenOff, "run", GateVerdict::Inconclusive, "the run broke off".to_owned())
+    }
 }
 
 fn of_gate(gate: &Gate) -> Decision {

@@ -12,6 +12,7 @@ use super::list::ListForm;
 use super::page::Table;
 use super::text::{Look, one_line, plural};
 use super::{figures, mixed, text};
+use crate::grader;
 use crate::ids::{CellId, TrialRecord, column_name, trials_by_case};
 use crate::result::TrialResult;
 use crate::run::{CaseRecord, RunRecord};
@@ -90,7 +91,7 @@ pub enum Break {
     Agent,
     /// The model that answered.
     Model,
-    /// A file on which grades depend: a calibration, or an accepted snapshot.
+    /// A file on which grades depend: a calibration, or an accepted snapshot with which a grader compares.
     Grader,
     /// The price table.
     Prices,
@@ -166,11 +167,13 @@ impl MadeBy {
     }
 }
 
-/// The agents and models of a cell's trials in a run.
+/// The agents, models and graders of a cell's trials in a run.
 #[derive(Debug, Default)]
 struct Ran {
     agents: BTreeSet<String>,
     models: BTreeSet<String>,
+    /// True if a grader compared a trial with the accepted snapshot.
+    by_snapshot: bool,
 }
 
 /// Returns true if a file differs that both runs have recorded.
@@ -178,12 +181,17 @@ fn differs_in_part(now: &BTreeMap<PathBuf, String>, before: &BTreeMap<PathBuf, S
     now.iter().any(|(file, digest)| before.get(file).is_some_and(|earlier| earlier != digest))
 }
 
-/// Returns the recorded files that a cell is judged by: those of its case, without the snapshots of other cells.
-fn judged_by(case: &CaseRecord, trials: &[&TrialRecord], cell: &CellId) -> BTreeMap<PathBuf, String> {
+/// Returns the recorded files that a cell is graded by: those of its case, without the snapshots of other cells. Its own
+/// snapshot is one of them only if a grader compares with it (`by_snapshot`).
+fn judged_by(
+    case: &CaseRecord,
+    trials: &[&TrialRecord],
+    (cell, by_snapshot): (&CellId, bool),
+) -> BTreeMap<PathBuf, String> {
     // A run may have been copied, so only the end of a path is compared.
     let folder = store::folder(&case.path).file_name().map(PathBuf::from).unwrap_or_default();
     let snapshot = |trial: &&TrialRecord| store::file(&folder, &trial.harness, trial.arm_of()).ok();
-    let own = trials.iter().filter(|trial| trial.cell() == *cell);
+    let own = trials.iter().filter(|trial| by_snapshot && trial.cell() == *cell);
     let own: BTreeSet<PathBuf> = own.filter_map(snapshot).collect();
     let others: BTreeSet<PathBuf> = trials.iter().filter_map(snapshot).filter(|file| !own.contains(file)).collect();
     case.judged_by.clone().into_iter().filter(|(file, _)| !others.iter().any(|other| file.ends_with(other))).collect()
@@ -209,6 +217,7 @@ impl Collector {
             let ran = ran.entry(result.cell()).or_default();
             ran.agents.extend(agent);
             ran.models.extend(result.model.effective.clone());
+            ran.by_snapshot |= result.grades.iter().any(|grade| grader::Kind::needs_of(&grade.grader).snapshots);
         }
         let planned = trials_by_case(&run.trials);
         for cell in cells.iter().filter(|cell| cell.tally.trials > 0) {
@@ -230,7 +239,7 @@ impl Collector {
             case: case.map(|case| case.digest.clone()).unwrap_or_default(),
             played: case.and_then(|case| case.played.clone()),
             env: run.options.env.iter().cloned().collect(),
-            judged_by: case.map(|case| judged_by(case, of_case, &cell.id)).unwrap_or_default(),
+            judged_by: case.map(|case| judged_by(case, of_case, (&cell.id, ran.by_snapshot))).unwrap_or_default(),
             agents: ran.agents,
             models: ran.models,
             variant: arm.map(|arm| arm.digest.clone()),

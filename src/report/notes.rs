@@ -10,6 +10,8 @@ use super::{Report, case_flags, commands, mixed, note_facts};
 use crate::adapter;
 use crate::case::quarantine::Quarantine;
 use crate::harness::Manifest;
+use crate::price;
+use crate::run::PriceRecord;
 use crate::sandbox::Kind;
 use crate::text::some_of;
 
@@ -36,6 +38,10 @@ fn played_from_recordings(report: &Report) -> Vec<String> {
 pub fn of(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     let summary = &report.summary;
+    if let Some(why) = &report.broken_off {
+        let why = one_line(why, 400, &LOOK);
+        notes.push(format!("the run broke off, so this report holds only what had finished: {why}"));
+    }
     match &report.run.derived_from {
         Some(origin) if report.run.graded => notes.push(format!("run {origin}, graded again; no agent was started")),
         Some(origin) => notes.push(format!("made from run {origin}")),
@@ -97,10 +103,7 @@ pub fn of(report: &Report) -> Vec<String> {
         let have = if unfinished == 1 { "has" } else { "have" };
         notes.push(format!("{trials} {have} an attempt without a result; the cost includes what it reported"));
     }
-    let priced = report.note_facts.priced;
-    if priced > 0 {
-        notes.push(format!("the cost of {} comes from a price table", plural(priced, "trial")));
-    }
+    notes.extend(priced(report));
     notes.extend(report.asked.note());
     if report.columns.iter().any(|column| column.figures.cost_usd.is_some() && column.figures.cost_unknown > 0) {
         notes.push("a cost with `≥` excludes trials that did not report it".to_owned());
@@ -109,6 +112,24 @@ pub fn of(report: &Report) -> Vec<String> {
         notes.push("tokens with `≥` exclude trials that did not report them".to_owned());
     }
     notes
+}
+
+/// Returns a note on trials whose cost comes from a price table, with the table and its date.
+fn priced(report: &Report) -> Option<String> {
+    let priced = report.note_facts.priced;
+    let table = report.run.prices.as_ref().map(named_table).unwrap_or_default();
+    (priced > 0).then(|| format!("the cost of {} comes from a price table{table}", plural(priced, "trial")))
+}
+
+/// Returns the end of the note on a price table.
+fn named_table(prices: &PriceRecord) -> String {
+    let named = match prices.origin.as_deref() {
+        Some(price::BUILT_IN) => ": the built-in one".to_owned(),
+        Some(file) => format!(": {file}"),
+        None => String::new(),
+    };
+    let mixed = if prices.mixed { "; an earlier table priced some of them" } else { "" };
+    one_line(&format!("{named}, dated {}{mixed}", prices.date), 400, &LOOK)
 }
 
 /// Returns the note on a case in quarantine.

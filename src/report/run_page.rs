@@ -141,11 +141,16 @@ fn standing(report: &Report) -> Standing {
         GateVerdict::Fail => ("failed", "failed"),
         GateVerdict::Inconclusive => ("nothing failed, and not everything could be judged", "the gate is inconclusive"),
     };
-    let over_all = report.decisions.iter().filter(|it| matches!(it.about, About::Gate | About::Run));
+    let is_over_all = |about: About| matches!(about, About::Gate | About::BrokenOff | About::Run);
+    let over_all = report.decisions.iter().filter(|it| is_over_all(it.about));
     let cases: BTreeSet<&str> = report.cells.iter().map(|cell| &*cell.id.case).collect();
     Standing {
         verdict,
-        title: if report.gates.is_empty() { word } else { gated }.to_owned(),
+        title: match (&report.broken_off, report.gates.is_empty()) {
+            (Some(_), _) => format!("the run broke off; {word}"),
+            (None, true) => word.to_owned(),
+            (None, false) => gated.to_owned(),
+        },
         run: report.run.run.clone(),
         label: report.run.label.clone(),
         started: report.run.started.clone(),

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::integrity;
 use super::journal::{self, Journal, JournalEvent, JournalLine, Plan, States, TrialState};
@@ -71,13 +72,16 @@ impl RunFolder {
     /// Locks the run for this engine.
     ///
     /// # Errors
-    /// Returns an error if another engine is using the run.
+    /// Returns an error if another engine is using the run, or the file system refuses.
     pub fn lock(&mut self) -> Result<(), RunError> {
         let path = self.path.join(".lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(RunError::io("open", &path))?;
         let begun = Instant::now();
-        while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            if !matches!(error, Errno::WOULDBLOCK | Errno::INTR) {
+                return Err(RunError::io("lock", &path)(error.into()));
+            }
             // A program that an engine was just starting when it was killed holds the lock until it has begun.
             if begun.elapsed() > LOCK_PATIENCE {
                 return Err(RunError::Busy(self.path.clone()));
@@ -94,7 +98,7 @@ impl RunFolder {
         // Shared, so that two readers do not take each other for an engine. It ends with this function, and an engine
         // that begins in this moment waits longer.
         let locked = flock(&file, FlockOperation::NonBlockingLockShared);
-        matches!(locked, Err(rustix::io::Errno::WOULDBLOCK))
+        matches!(locked, Err(Errno::WOULDBLOCK))
     }
 
     /// Replaces `run.json`. The new record names the old one, so that a journal whose lines refer to the old

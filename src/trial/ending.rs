@@ -7,7 +7,7 @@ use super::metrics::Observed;
 use super::previous_attempts;
 use super::task::model_asked;
 use super::{Attempt, Outcome, TrialError, sync_trial};
-use crate::harness::Manifest;
+use crate::harness::{Adapter, Manifest};
 use crate::interaction::Interaction;
 use crate::limits::OnLimit;
 use crate::models;
@@ -66,6 +66,24 @@ pub(super) fn message_of(category: ErrorCategory, stop: &Stop, manifest: &Manife
         message = format!("{message}; install it with: `{install}`");
     }
     message
+}
+
+/// Returns the message about an agent without an answer that closed its output and did not exit, so that the engine ended
+/// it. Returns `None` if the agent's process ended by itself, or for another reason.
+pub(super) fn message_of_held_on(stop: &Stop, left: &SessionRemains, manifest: &Manifest) -> Option<String> {
+    let of_engine = left.held_on && !left.lost_exit && !left.interrupted;
+    if !of_engine || stop.reason != StopReason::Crashed || error_of(stop) != Some(ErrorCategory::Crashed) {
+        return None;
+    }
+    // The drivers of conversations do not wait for the grace period once the output is closed.
+    let runs_to_exit =
+        matches!(manifest.adapter, Adapter::ClaudeCodeStream | Adapter::JsonStream | Adapter::OutputOnly);
+    let waited = match runs_to_exit {
+        true => format!(" within {} (`timeouts.grace`)", manifest.timeouts.grace),
+        false => String::new(),
+    };
+    let tail = stop.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+    Some(format!("the agent closed its output and did not exit{waited}, so evals ended it{tail}"))
 }
 
 /// Applies limits first, then the graders.

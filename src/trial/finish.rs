@@ -4,7 +4,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use super::ending::{mark_flaky, mask_result, no_stop, tail_worth_keeping, warn_after, write_result};
+use super::ending::{
+    mark_flaky, mask_result, message_of_held_on, no_stop, tail_worth_keeping, warn_after, write_result,
+};
 use super::grade_trial::{self, JudgedWorkspace, ObservedSession};
 use super::inputs::{InputState, still_held};
 use super::measure::After;
@@ -97,6 +99,11 @@ pub(super) async fn conclude(
     match &mut result.error {
         None => warnings.extend(left_of_model),
         Some(error) => {
+            if error.category == ErrorCategory::Crashed
+                && let Some(message) = message_of_held_on(&stop, &left, &attempt.manifest)
+            {
+                error.message = message;
+            }
             let words = format!("{}\n{}", error.message, left.stderr_tail);
             if let Some(missing) = inside.missing(&task.command, &words) {
                 error.message = format!("{} ({missing})", error.message);

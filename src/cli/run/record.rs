@@ -161,7 +161,8 @@ pub(super) fn mask_with(record: &mut RunRecord, more: &[(String, String)]) {
             *text = masked;
         }
     };
-    record.argv.iter_mut().chain(&mut record.label).for_each(hide);
+    let prices = record.prices.iter_mut().flat_map(|prices| &mut prices.origin);
+    record.argv.iter_mut().chain(&mut record.label).chain(prices).for_each(hide);
     if let Some(experiment) = &mut record.experiment {
         experiment.variants.iter_mut().chain(&mut experiment.description).for_each(hide);
     }

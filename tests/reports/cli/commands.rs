@@ -199,6 +199,21 @@ fn old_runs_are_removed_and_the_newest_kept() {
 }
 
 #[test]
+fn prune_says_why_a_run_cannot_be_locked() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0);
+    let lock = project.path(&project.run_folder()).join(".lock");
+    std::fs::remove_file(&lock).unwrap();
+    // A folder cannot be opened as a file, not even by root.
+    std::fs::create_dir(&lock).unwrap();
+    let pruned = project.evals(&["prune", "--keep", "0"]).exits(0);
+    assert!(pruned.out.contains("could not open") && pruned.out.contains("Is a directory"), "{}", pruned.out);
+    assert!(!pruned.out.contains("another evals process"), "{}", pruned.out);
+    assert_eq!(project.runs().len(), 1);
+}
+
+#[test]
 fn sessions_are_imported_from_a_file_and_from_standard_input() {
     let project = Project::new();
     let recording = std::fs::read("tests/recordings/claude-code/write.jsonl").unwrap();

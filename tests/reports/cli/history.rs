@@ -46,10 +46,10 @@ fn scores_of_the_runs_stand_in_their_order_with_what_changed_between_them() {
 #[test]
 fn a_further_model_changes_nothing_for_the_others() {
     let project = Project::new();
-    project.case("a", "", PASS);
+    project.case("a", "graders: [{snapshot: {}}]", PASS);
     for models in [&["a"][..], &["a", "b"], &["b"]] {
         let models = models.iter().flat_map(|model| ["--model", model]);
-        project.evals(&["run"].into_iter().chain(models).collect::<Vec<_>>()).exits(0);
+        project.evals(&["run"].into_iter().chain(models).collect::<Vec<_>>()).exits(3);
     }
     let json = project.evals(&["history", "--format", "json"]).exits(0).json();
     for cell in json["cells"].as_array().unwrap() {
@@ -59,13 +59,25 @@ fn a_further_model_changes_nothing_for_the_others() {
     }
     // The snapshot of another cell judges nothing here, and the cell's own one does.
     project.evals(&["snapshot", "accept", "latest"]).exits(0);
-    project.evals(&["run", "--model", "a", "--model", "b"]).exits(0);
+    project.evals(&["run", "--model", "a", "--model", "b"]).exits(3);
     let json = project.evals(&["history", "--format", "json"]).exits(0).json();
     let last = |arm: &str| {
         let cell = json["cells"].as_array().unwrap().iter().find(|cell| cell["arm"] == arm).unwrap();
         cell["points"].as_array().unwrap().last().unwrap()["breaks"].clone()
     };
     assert_eq!((last("a"), last("b")), (serde_json::json!([]), serde_json::json!(["grader"])));
+}
+
+#[test]
+fn an_accepted_snapshot_is_a_mark_only_if_a_grader_compares_with_it() {
+    let project = Project::new();
+    project.case("plain", "", PASS);
+    project.case("graded", "graders: [{snapshot: {}}]", PASS);
+    project.evals(&["run"]).exits(3);
+    project.evals(&["snapshot", "accept"]).exits(0);
+    project.evals(&["run"]).exits(0);
+    let last = |case: &str| points(&project, case).last().unwrap()["breaks"].clone();
+    assert_eq!((last("plain"), last("graded")), (serde_json::json!([]), serde_json::json!(["grader"])));
 }
 
 #[test]

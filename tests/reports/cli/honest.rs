@@ -138,7 +138,7 @@ fn a_sum_of_costs_that_no_number_holds_is_not_known() {
 }
 
 #[test]
-fn yaml_files_of_graders_harnesses_and_policies_that_are_not_read_are_named() {
+fn yaml_files_of_graders_harnesses_policies_and_prices_that_are_not_read_are_named() {
     let project = Project::new();
     project.case("a", "", "steps: [{say: done}]");
     let grader = "description: x\ngrader: {stop: {reason: [end_turn]}}\n";
@@ -151,6 +151,7 @@ fn yaml_files_of_graders_harnesses_and_policies_that_are_not_read_are_named() {
         ("graders/notes.md", "for people"),
         ("harnesses/mine.v2.yaml", "name: mine\nadapter: output-only\ncommand: [echo, hello]\n"),
         ("policies/asks.new.yaml", "policy: auto-reject\n"),
+        ("prices.yml", "date: 2026-11-21\nmodels: {}\n"),
     ] {
         project.write(file, text);
     }
@@ -165,6 +166,7 @@ fn yaml_files_of_graders_harnesses_and_policies_that_are_not_read_are_named() {
                 "note: `graders/no-rm.v2.yaml` is not read: its name has two extensions; name it no-rm-v2.yaml",
                 "note: `graders/old.yml` is not read: its name does not end in .yaml; rename it",
                 "note: `policies/asks.new.yaml` is not read: its name has two extensions; name it asks-new.yaml",
+                "note: `prices.yml` is not read: its name does not end in .yaml; rename it to prices.yaml",
             ],
             "{args:?}: {ran:?}"
         );

@@ -62,6 +62,27 @@ fn a_price_below_zero_and_a_trace_that_is_not_there_are_named() {
 }
 
 #[test]
+fn check_refuses_a_price_table_that_a_run_refuses() {
+    let project = project();
+    project.write("prices.yaml", "date: yesterday\nmodels: {}\n");
+    for args in [&["check"][..], &["run"], &["run", "--dry-run"]] {
+        let said = refused(&project, args);
+        assert!(said.contains("prices.yaml:1:7") && said.contains("`yesterday` is not a date"), "{args:?}: {said}");
+    }
+    // It is one of all errors.
+    project.case("bad", "promt: x", "");
+    let said = refused(&project, &["check"]);
+    assert!(said.contains("prices.yaml:1:7") && said.contains("cases/bad.yaml:2:1"), "{said}");
+    std::fs::remove_file(project.path("cases/bad.yaml")).unwrap();
+    // A link that leads nowhere is not the built-in table.
+    std::fs::remove_file(project.path("prices.yaml")).unwrap();
+    std::os::unix::fs::symlink("gone.yaml", project.path("prices.yaml")).unwrap();
+    for args in [&["check"][..], &["run"]] {
+        assert!(refused(&project, args).contains("prices.yaml: the file could not be read"), "{args:?}");
+    }
+}
+
+#[test]
 fn a_protection_of_no_file_is_told() {
     let project = project();
     project.case("strict", "workspace: {protect-strict: true}\ngraders: [{use: finished}]", PASS);

@@ -51,6 +51,25 @@ fn two_price_tables_are_flagged_in_runs_and_baselines() {
 }
 
 #[test]
+fn reports_name_the_price_table_and_its_date_as_far_as_the_run_recorded_them() {
+    let project = Project::new();
+    let table = |origin: &str| json!({"date": "2026-01-01", "digest": "d", "origin": origin});
+    let mixed = json!({"date": "2026-01-01", "digest": "d", "origin": "mine.yaml", "mixed": true});
+    for (name, prices, told) in [
+        ("built-in", table("built-in"), ": the built-in one, dated 2026-01-01"),
+        ("mine", table("mine.yaml"), ": mine.yaml, dated 2026-01-01"),
+        ("mixed", mixed, ": mine.yaml, dated 2026-01-01; an earlier table priced some of them"),
+        ("no-origin", json!({"date": "2026-01-01", "digest": "d"}), ", dated 2026-01-01"),
+        ("older", Value::Null, ""),
+    ] {
+        priced(name, &prices).write(&project, 0);
+        let report = project.evals(&["report", name, "--format", "json"]).exits(0).json();
+        let note = format!("the cost of 16 trials comes from a price table{told}");
+        assert!(report["notes"].as_array().unwrap().contains(&note.clone().into()), "{note}: {}", report["notes"]);
+    }
+}
+
+#[test]
 fn the_conclusion_of_an_experiment_says_on_how_many_cases_a_ratio_rests() {
     let project = Project::new();
     let mut run = Stored::new("x");

@@ -84,6 +84,23 @@ fn a_plain_command_that_ends_badly_has_crashed_and_one_that_ends_well_is_judged(
 }
 
 #[test]
+fn an_agent_that_closes_its_output_and_does_not_exit_is_ended_and_the_message_says_by_whom() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {equals: good}}]", "");
+    for (name, script) in [("slow", "echo good"), ("told", "echo good; echo tidying up >&2")] {
+        let command = format!("command: [sh, -c, '{script}; exec >&- 2>&-; sleep 30']");
+        project.harness(name, &format!("adapter: output-only\n{command}\ntimeouts: {{grace: 300ms}}"));
+    }
+    project.evals(&["run", "--harness", "slow", "--harness", "told"]).exits(3);
+    let message = "the agent closed its output and did not exit within 300ms (`timeouts.grace`), so evals ended it";
+    for (name, tail) in [("slow", ""), ("told", ": tidying up")] {
+        let result = project.result(&format!("a/{name}/default/1"));
+        assert_eq!((&result["verdict"], &result["error"]["category"]), (&"errored".into(), &"crashed".into()));
+        assert_eq!(result["error"]["message"], format!("{message}{tail}"), "{result}");
+    }
+}
+
+#[test]
 fn files_that_an_agent_writes_after_its_answer_are_told() {
     let project = Project::new();
     project.case("a", "graders: [{files: {exists: [late.txt]}}, {budget: {time: 4s}}]", "");
@@ -271,7 +288,11 @@ fn a_cost_that_only_a_price_table_knows_says_so() {
     let project = Project::new();
     project.case("a", "", "steps: [{usage: {input-tokens: 2000000, output-tokens: 1000000}}, {say: done}]");
     project.write("prices.yaml", "date: '2026-01-02'\nmodels: {dear: {input: 1.5, output: 4}}\n");
-    project.evals(&["run", "--model", "dear", "--model", "unknown"]).exits(0).says("from a price table");
+    project.evals(&["run", "--model", "dear", "--model", "unknown"]).exits(0);
+    let note = "the cost of 1 trial comes from a price table: prices.yaml, dated 2026-01-02";
+    for format in ["table", "markdown", "json", "html", "benchmark"] {
+        project.evals(&["report", "latest", "--format", format, "-o", "-"]).exits(0).says(note);
+    }
     let priced = project.result("a/demo/dear/1")["metrics"].clone();
     assert_eq!((&priced["cost_usd"], &priced["cost_source"]), (&7.0.into(), &"priced".into()));
     let trace = project.trace("a/demo/dear/1");

@@ -82,6 +82,47 @@ fn a_file_beyond_the_limit_of_sizes_ends_the_run_with_4() {
 }
 
 #[test]
+fn a_run_that_breaks_off_leaves_no_report_of_an_earlier_run() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.harness("loud", "adapter: output-only\ncommand: [sh, -c, 'head -c 200000 /dev/zero | tr \"\\0\" x']");
+    let files = ["junit=junit.xml", "markdown=report.md", "json=report.json"];
+    let files: Vec<&str> = files.iter().flat_map(|file| ["--reporter", file]).collect();
+    project.evals(&[&["run", "--harness", "demo"][..], &files].concat()).exits(0);
+    assert!(project.read("junit.xml").contains("failures=\"0\" errors=\"0\""));
+    project.write("page.html", "older");
+    // A limit on the size of files simulates a full disk. The page is larger than the limit, the other reports are not.
+    let run = ["run", "--harness", "demo", "--harness", "loud", "--jobs", "1", "--reporter", "html=page.html"];
+    let limited = ["-c", "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\""];
+    let done = project.under("sh", &limited, &[&run[..], &files].concat()).output().unwrap();
+    let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert_eq!(done.status.code(), Some(4), "{said}");
+    assert!(said.contains("the run broke off") && said.contains("evals run --resume"), "{said}");
+    // The cell that was not run, and in each of the two suites the run itself.
+    let junit = project.read("junit.xml");
+    assert!(junit.contains("failures=\"0\" errors=\"3\""), "{junit}");
+    assert_eq!(junit.matches("name=\"run (broken off)\"").count(), 2, "{junit}");
+    assert!(project.read("report.md").contains("the run broke off"), "{said}");
+    let json: serde_json::Value = serde_json::from_str(&project.read("report.json")).unwrap();
+    assert_eq!((&json["exit_code"], &json["summary"]["not_run"]), (&4.into(), &1.into()), "{json}");
+    assert!(json["notes"][0].as_str().unwrap().starts_with("the run broke off"), "{json}");
+    assert!(said.contains("page.html") && project.read("page.html") == "older", "{said}");
+}
+
+#[test]
+fn reports_of_a_run_that_cannot_begin_are_named() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.write("junit.xml", "older");
+    let limited = ["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""];
+    let done = project.under("sh", &limited, &["run", "--reporter", "junit=junit.xml"]).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(4), "{said}");
+    assert!(said.contains("no report was written to junit.xml"), "{said}");
+    assert_eq!(project.read("junit.xml"), "older");
+}
+
+#[test]
 fn setup_has_a_limit_of_its_own() {
     let project = Project::new();
     project.case("a", "workspace: {setup: ['sleep 30']}\ntimeouts: {setup: 300ms}", "steps: [{say: done}]");
