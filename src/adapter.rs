@@ -388,6 +388,7 @@ impl Translation {
                 .notice("escaped", format!("{processes} processes had left the agent's process group and were ended")),
             EngineLine::Unknown => self.recorder.notice("unknown_engine_line", "an engine line of an unknown kind"),
             EngineLine::Permission { .. }
+            | EngineLine::Answered { .. }
             | EngineLine::Restart
             | EngineLine::Terminal { .. }
             | EngineLine::CloseStdin
@@ -526,8 +527,14 @@ fn unattended(mode: &str, policy: &str) -> String {
     )
 }
 
+/// Returns the last line of a text. Some programs add a hint to their message, in a line of its own in parentheses.
 fn last_line(text: &str) -> Option<String> {
-    text.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned())
+    let mut lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    let last = lines.next()?;
+    match lines.next() {
+        Some(message) if last.starts_with('(') && last.ends_with(')') => Some(format!("{message} {last}")),
+        _ => Some(last.to_owned()),
+    }
 }
 
 /// Translates a recorded session from its lines. Each event is passed on when it is final.
@@ -623,6 +630,7 @@ fn translated(
     let mut header = Header::new(adapter.word(), manifest.seen());
     header.command_title = manifest.command_title.as_ref().map(ToString::to_string);
     header.unshown_tools.clone_from(&manifest.unshown_tools);
+    header.unshown_outcomes.clone_from(&manifest.unshown_outcomes);
     if named {
         header.harness = Some(manifest.name.clone());
     }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::adapter::claude_stream::background::says_goes_on;
 use crate::grader::test_run::without_colour;
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::{Reading, ReportedDetails};
@@ -344,11 +345,8 @@ fn passed(call: &Call, shows_failures: bool) -> Result<(), NotPassed> {
             .any(|key| input.get(*key) == Some(&serde_json::Value::Bool(true)))
     });
     let output = call.output.as_deref().unwrap_or_default();
-    // A command that outlives its call shows no exit code, whatever the status says.
-    let goes_on = asks_background
-        || output.starts_with("Command running in background")
-        || output.starts_with("Command did not complete")
-        || output.contains("\nProcess running with session ID");
+    // A command that outlives its call shows neither its exit code nor its output, whatever the status says.
+    let goes_on = asks_background || says_goes_on(output) || output.contains("\nProcess running with session ID");
     match (call.status, call.exit_code) {
         // Without an exit code it may be the agent that failed, or its reports contradict each other.
         (CallStatus::Error, None) if !shows_failures => Err(NotPassed::NotShown),
@@ -368,7 +366,12 @@ fn is_verdict(call: &Call) -> bool {
     if call.exit_code.is_some_and(|code| matches!(code, 124 | 126..=165)) {
         return false;
     }
-    let output = without_colour(call.output.as_deref().unwrap_or_default());
+    let output = call.output.as_deref().unwrap_or_default();
+    // The output of a command that went on in the background is not shown.
+    if says_goes_on(output) {
+        return false;
+    }
+    let output = without_colour(output);
     let mut lines = output.lines().map(str::trim).filter(|line| !line.is_empty());
     let ends: Vec<&str> = [lines.next(), lines.next_back()].into_iter().flatten().collect();
     let is_cut = |line: &&str| {

@@ -10,12 +10,13 @@ use strum::IntoStaticStr;
 
 use crate::project;
 use crate::sandbox;
-use crate::trace::{Seen, ToolKind};
+use crate::trace::ToolKind;
 use crate::values::{NameGlob, Pattern, Time};
 use crate::word::word;
 
 pub mod benchflow;
 pub mod built_in;
+mod capabilities;
 pub mod catalog;
 mod exit_codes;
 mod gateway;
@@ -113,6 +114,10 @@ pub struct Manifest {
     /// is ungraded, unless the calls that are shown decide it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unshown_tools: BTreeMap<String, ToolKind>,
+    /// The kinds of calls that the agent reports as successes even if they failed: `[execute]`. Without an exit code, whether
+    /// such a call succeeded or failed is unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unshown_outcomes: Vec<ToolKind>,
     /// True if the agent reports a move of a file as an edit of the old path. An edited file that is gone at the end, and
     /// that no call deletes, may then be at the path of any file that the session created and no call changes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -286,6 +291,7 @@ impl Manifest {
             tool_kinds: ToolKinds::default(),
             hidden_sub_agents: Vec::new(),
             unshown_tools: BTreeMap::new(),
+            unshown_outcomes: Vec::new(),
             edits_may_move: false,
             command_title: None,
             name_title: None,
@@ -321,15 +327,6 @@ impl Manifest {
         }
     }
 
-    /// Returns the kinds of events that a session with this harness shows.
-    pub fn seen(&self) -> Seen {
-        let can = self.adapter.can();
-        Seen {
-            tracing: self.capabilities.tracing.unwrap_or(can.tracing),
-            interaction: self.capabilities.interaction.unwrap_or(can.interaction),
-        }
-    }
-
     /// Returns the mode that the manifest names for a session: the asking mode if permission requests matter.
     pub fn mode(&self, must_ask: bool) -> Option<&str> {
         self.asking_mode.as_deref().filter(|_| must_ask).or(self.session_mode.as_deref())
@@ -338,11 +335,6 @@ impl Manifest {
     /// Returns true if the agent does not ask for every permission in the mode with this id.
     pub fn is_unattended(&self, mode: &str) -> bool {
         is_unattended(&self.unattended_modes, mode)
-    }
-
-    /// Returns true if the harness takes several prompts in one session.
-    pub fn multi_turn(&self) -> bool {
-        self.capabilities.multi_turn.unwrap_or(self.adapter.can().multi_turn)
     }
 
     /// Returns the variants of demo scripts that the command names: `{script}` is `<case>.demo.yaml`,
@@ -443,15 +435,18 @@ pub struct Env {
     pub named_in: Vec<login::NamedIn>,
 }
 
-/// Capabilities of an agent that differ from those of its adapter.
+/// Capabilities of an agent that differ from those of its adapter. A capability that the adapter does not have cannot be
+/// claimed: `true` has no effect then, and `evals check` reports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Capabilities {
-    /// True if the agent shows its tool calls.
+    /// True if the agent shows its tool calls. Default for `json-stream`: true if a rule of `stream` emits a `tool-call`;
+    /// `true` is for an agent that has no tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracing: Option<bool>,
-    /// True if the agent asks for permission.
+    /// True if the agent asks for permission. For `json-stream`, `true` requires a rule that emits a
+    /// `permission-request`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interaction: Option<bool>,
     /// True if the agent takes several prompts in one session.

@@ -81,6 +81,10 @@ pub struct Header {
     /// The manifest's `unshown-tools`: the tools whose calls the agent's protocol never shows, with their kinds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unshown_tools: BTreeMap<String, ToolKind>,
+    /// The manifest's `unshown-outcomes`: the kinds of calls that the agent reports as successes even if they failed. The
+    /// status `ok` of such a call shows a success only with the exit code 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unshown_outcomes: Vec<ToolKind>,
     /// The origin of a trace that was made from a session that an agent kept on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<KeptSession>,
@@ -110,6 +114,7 @@ impl Header {
             timed: None,
             command_title: None,
             unshown_tools: BTreeMap::new(),
+            unshown_outcomes: Vec::new(),
             session: None,
         }
     }

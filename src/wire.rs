@@ -225,6 +225,11 @@ pub enum EngineLine {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         closed: bool,
     },
+    /// The agent's model gave its last answer whole, as the gateway saw. The text matches a pattern of `error-text`.
+    Answered {
+        /// The text of the answer.
+        text: String,
+    },
     /// A path of a call leads to another file by a link in the workspace, as the engine saw when the agent had ended.
     Followed {
         /// The path, and the file.

@@ -31,6 +31,7 @@ pub(crate) mod questions;
 pub mod rpc;
 mod sessions;
 mod terminals;
+mod unshown;
 mod updates;
 pub mod usage;
 
@@ -45,6 +46,7 @@ use prompts::{Echo, Turn};
 use rpc::Message;
 use sessions::Session;
 use terminals::CommandEnd;
+use unshown::Messages;
 use updates::CutChunk;
 
 /// The maximum number of anomalies that are reported once each; further ones are not reported.
@@ -80,6 +82,7 @@ pub struct Translator {
     cut: Option<CutChunk>,
     /// The number of usage reports so far. Some agents send one after each message of the model.
     usage_reports: u64,
+    messages: Messages,
 }
 
 impl Translator {
@@ -105,6 +108,7 @@ impl Translator {
             marked: None,
             cut: None,
             usage_reports: 0,
+            messages: Messages::default(),
         }
     }
 
@@ -139,6 +143,9 @@ impl Translator {
     /// Takes a request or notification of the agent. Many agents send an id with notifications, or none with
     /// requests.
     fn request(&mut self, method: &str, params: Value, id: Option<&Value>, recorder: &mut Recorder) {
+        if id.is_some() && method != "session/update" {
+            self.messages.acted();
+        }
         match (method, id) {
             ("session/update", _) => self.session_update(params, recorder),
             ("session/request_permission", Some(id)) => self.ask(id, params, recorder),
@@ -207,6 +214,7 @@ impl Translate for Translator {
                 self.calls.terminals.told(terminal.clone(), Some(output.clone()), Some(*truncated), end);
             }
             EngineLine::Restart => self.restarted(recorder),
+            EngineLine::Answered { text } => self.turn.answer_of_model = Some(text.clone()),
             _ => {}
         }
     }

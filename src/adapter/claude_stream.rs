@@ -82,7 +82,7 @@ const PROGRAM_WRITES: [&str; 9] = [
     "<local-command-",
     "<command-name>",
     "<command-message>",
-    "<task-notification>",
+    background::TAG,
     "<bash-input>",
     "<bash-stdout>",
     "<bash-stderr>",
@@ -410,7 +410,11 @@ impl Translator {
         if parent.is_none() && text.starts_with(INTERRUPTED) {
             self.turn.interrupted = true;
         }
-        let marked = line.is_synthetic.is_true() || line.is_meta.is_true();
+        let is_news = background::is_news(line, text);
+        if is_news {
+            self.tasks.text(text, recorder);
+        }
+        let marked = is_news || line.is_synthetic.is_true() || line.is_meta.is_true();
         if marked || PROGRAM_WRITES.iter().any(|start| text.starts_with(start)) {
             return recorder.notice("synthetic_message", text);
         }
@@ -445,7 +449,8 @@ impl Translator {
             return recorder.lost("unknown_status", format!("`return_code` of the call {id} is no whole number"));
         }
         // The line contains one such object, so with several results it is unknown which one it belongs to.
-        if let Some(told) = line.tool_use_result.0.as_ref().filter(|_| alone) {
+        let told = line.tool_use_result.0.as_deref().filter(|_| alone);
+        if let Some(told) = told {
             if told.agent_id.get().is_some() || told.tool_uses.0.is_some() {
                 self.sub_agents.reported(id, told.tool_uses.0);
             }
@@ -458,8 +463,13 @@ impl Translator {
             self.could_not_ask = Some(id.to_owned());
         }
         let was_not_run = said.outcome == ReportedStatus::Failed && tools::was_not_run(id, line);
+        let goes_on = said.outcome == ReportedStatus::Ok && background::goes_on(id, told, output, recorder);
         let call = self.ending(id, &line.parent(), recorder);
+        if goes_on && call == id && self.tasks.goes_on(id, told, said.output.clone(), recorder) {
+            return;
+        }
         recorder.end_or_repeat(&call, id, said);
+        self.tasks.returned(id, told, recorder);
         if was_not_run || recorder.ended_as(id) == Some(CallStatus::Denied) {
             self.sub_agents.refused(id);
         }

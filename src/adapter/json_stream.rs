@@ -493,8 +493,10 @@ impl Translate for Translator {
     fn send(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
 
     fn engine(&mut self, line: &EngineLine, _recorder: &mut Recorder) {
-        if let EngineLine::Prompt { text } = line {
-            self.session.prompted(text);
+        match line {
+            EngineLine::Prompt { text } => self.session.prompted(text),
+            EngineLine::Answered { text } => self.session.model_answered(text),
+            _ => {}
         }
     }
 
@@ -532,6 +534,7 @@ impl Translate for Translator {
     }
 
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> EndReport {
+        let has_failed = exit.and_then(|exit| exit.code).is_some_and(|code| code != 0);
         self.take_printed(recorder);
         self.begin();
         self.tell_awaited(recorder);
@@ -545,7 +548,7 @@ impl Translate for Translator {
             }
             self.run(&mapping.ends, &LineValues::new("exit", &exit, &work), recorder);
         }
-        match (self.session.take_answer(), self.failed.take()) {
+        match (self.session.take_answer(has_failed), self.failed.take()) {
             (EndReport::None, Some(said)) => EndReport::Failed { category: errors::by_text(&said), detail: said },
             (answer, _) => answer,
         }

@@ -51,6 +51,8 @@ struct MainConversation {
     offered: bool,
     /// The ids of its answers.
     ids: HashSet<String>,
+    /// The text of the last answer, if the agent received it whole and it calls no tools.
+    text: Option<String>,
     /// The longest line of the last answer without calls. A request that contains it belongs to the conversation:
     /// a conversation that was summarised begins with the summary, which is such an answer.
     quote: Option<String>,
@@ -128,6 +130,13 @@ impl Refusals {
         Some((&open.refused, text))
     }
 
+    /// Returns the text with which the model ended the case's conversation. Returns `None` if the agent did not receive it
+    /// whole, or made a request afterwards that was not answered.
+    pub fn last_answer(&self) -> Option<&str> {
+        let is_over = self.main.offered == self.offers && !self.open.iter().any(|open| open.is_main);
+        self.main.text.as_deref().filter(|_| is_over)
+    }
+
     fn is_decisive(&self, open: &Open) -> bool {
         // An agent that ends closes its connections, and so does one that makes two requests at once for speed.
         let is_refused = !open.refused.is_closed() || open.times > 1;
@@ -167,6 +176,7 @@ impl MainConversation {
         }
         if goes_on {
             (self.rests, self.offered) = (!calls && (finished || is_whole), offers);
+            self.text = (!calls && finished && is_whole).then(|| text.clone());
         }
         let longest = text.lines().map(str::trim).max_by_key(|line| line.len());
         if let Some(line) = longest.filter(|line| !calls && line.chars().count() >= SHORTEST_QUOTE) {
@@ -186,6 +196,10 @@ mod tests {
     /// Returns the finding after requests. Each ends with `429`, `closed`, `calls` (an answer that calls a tool), or an
     /// answer with the given text.
     fn after(lines: &[(&Value, &str)]) -> Option<String> {
+        refusals_of(lines).decisive().map(|(_, text)| text)
+    }
+
+    fn refusals_of(lines: &[(&Value, &str)]) -> Refusals {
         let case = CaseTexts { prompts: vec!["Do it.".to_owned()], aside: Vec::new() };
         let mut refusals = Refusals::default();
         for (request, end) in lines {
@@ -209,7 +223,7 @@ mod tests {
             let exchange = serde_json::from_value(line).unwrap();
             refusals.add(outcome(&exchange, &case, &Masker::default()).unwrap());
         }
-        refusals.decisive().map(|(_, text)| text)
+        refusals
     }
 
     fn message(role: &str, content: &str) -> Value {
@@ -223,6 +237,23 @@ mod tests {
     fn results_after(first: Value) -> Vec<Value> {
         let call = json!({"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "sh"}}]});
         vec![first, call, json!({"role": "tool", "tool_call_id": "c1", "content": "ok"})]
+    }
+
+    #[test]
+    fn the_last_answer_is_the_whole_one_that_ends_the_conversation() {
+        let first = with_tools(&[message("user", "Do it.")]);
+        let second = with_tools(&results_after(message("user", "Do it.")));
+        let title = json!({"messages": [message("system", "Name it"), message("user", "Do it.")]});
+        for (lines, answer) in [
+            (vec![(&first, "Done.")], Some("Done.")),
+            (vec![(&first, "calls"), (&second, "Done."), (&title, "A name")], Some("Done.")),
+            (vec![(&first, "calls")], None),
+            (vec![(&first, "Done."), (&second, "calls")], None),
+            (vec![(&first, "calls"), (&second, "429")], None),
+            (vec![(&title, "A name"), (&first, "429")], None),
+        ] {
+            assert_eq!(refusals_of(&lines).last_answer(), answer, "{lines:?}");
+        }
     }
 
     #[test]

@@ -142,7 +142,7 @@ impl Observer for ErrorsJudge {
         match call.status {
             // A refused call that may have been carried out is no error, and may be a recovery.
             _ if call.contested => of_kind.unknown.add(at),
-            _ if call.is_cut || call.contradicts_itself() => {
+            _ if call.is_cut || call.may_have_failed() => {
                 self.unknown += 1;
                 of_kind.unknown.add(at);
             }

@@ -142,6 +142,7 @@ impl GraderSpec for Expr {
             of_messages: names("messages"),
             of_permissions: names("permissions"),
             unknown_kinds: 0,
+            unknown_ends: 0,
             wanted: self.clone(),
             account: Account::default(),
         })
@@ -166,6 +167,8 @@ struct ExprJudge {
     links: Vec<(FollowedLink, u64)>,
     /// The number of calls whose kind is unknown.
     unknown_kinds: u64,
+    /// The number of calls of which it is unknown whether they succeeded. Their status is absent.
+    unknown_ends: u64,
     account: Account,
 }
 
@@ -253,6 +256,7 @@ impl Observer for ExprJudge {
 
     fn call(&mut self, call: &Subject<'_>) {
         self.unknown_kinds += u64::from(call.call.unknown_kind);
+        self.unknown_ends += u64::from(call.may_have_failed());
         if self.of_calls {
             self.account.call(call);
         } else if self.of_permissions {
@@ -267,7 +271,8 @@ impl Observer for ExprJudge {
 
 impl ExprJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
-        let Self { wanted: Expr { cel, min }, account, unknown_kinds, actions, links, of_tools, .. } = self;
+        let Self { wanted: Expr { cel, min }, account, unknown_kinds, unknown_ends, actions, links, of_tools, .. } =
+            self;
         let shown = format!("`{}`", text::short(&cel.text, 300));
         let expression = match cel.compiled {
             Ok(expression) => expression,
@@ -346,6 +351,8 @@ impl ExprJudge {
                 } else if unknown_kinds > 0 && expression.keys_of("metrics").iter().any(|(key, _)| key == CALLS_BY_KIND)
                 {
                     reason.push_str(&format!("; the kind of {} is unknown", plural(unknown_kinds, "call")));
+                } else if unknown_ends > 0 && shape::reads_field(expression.program(), "status") {
+                    reason.push_str(&format!("; whether {} succeeded is unknown", plural(unknown_ends, "call")));
                 }
                 Grade::ungraded(reason)
             };

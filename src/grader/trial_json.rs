@@ -120,8 +120,8 @@ impl Account {
         let mut told = json!({
             "call": call.call.call, "seq": call.seq, "step": call.call.step,
         });
-        // A status that the exit code contradicts is unknown.
-        put(&mut told, "status", Some(call.status.word()).filter(|_| !call.contradicts_itself()));
+        // A success that may have been a failure is unknown.
+        put(&mut told, "status", Some(call.status.word()).filter(|_| !call.may_have_failed()));
         // An unknown kind is absent, as every fact that was not shown.
         put(&mut told, "kind", known_kind(call));
         // Paths that were not shown are absent instead of an empty list, and so are paths of which one cannot be read.

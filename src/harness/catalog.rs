@@ -167,6 +167,13 @@ impl Catalog {
         warnings.extend(placeholders::doubtful_paths(&manifest));
         let about = |warning: String| (manifest.name.clone(), format!("{}: {warning}", shown.display()));
         self.warnings.extend(warnings.into_iter().map(about));
+        let without_effect = manifest.overclaims().into_iter().map(|(key, why)| {
+            let steps = [Step::Key("capabilities"), Step::Key(key)];
+            let message = format!("`{key}: true` has no effect: {why}; remove it");
+            let at = YamlError::at_steps(shown, &text, &steps, StepPart::Value, message);
+            (manifest.name.clone(), at.to_string())
+        });
+        self.warnings.extend(without_effect);
         self.own.insert(manifest.name.clone(), Entry { manifest: Arc::new(manifest), origin });
     }
 

@@ -39,7 +39,8 @@ impl Adapter {
         }
     }
 
-    /// Returns the capabilities of sessions over this adapter, unless the manifest overrides them.
+    /// Returns the capabilities of sessions over this adapter. A manifest may deny them. Of those that are missing, it may
+    /// claim only the permission requests of a JSON stream.
     pub fn can(self) -> AdapterCan {
         match self {
             Adapter::Acp => AdapterCan { tracing: true, interaction: true, multi_turn: true },

@@ -17,10 +17,15 @@ pub fn reading(header: &Header) -> Reading {
     // A relative path does not tell where the workspace is.
     let workspace = header.cwd.clone().filter(|cwd| std::path::Path::new(cwd).is_absolute());
     // A session file shows what the stream of the same agent does not.
-    let unshown =
-        || of_session(header).filter(|_| header.session.is_none()).find_map(|it| non_empty(&it.unshown_tools));
+    let of_stream = || of_session(header).filter(move |_| header.session.is_none());
+    let unshown = || of_stream().find_map(|it| non_empty(&it.unshown_tools));
     let unshown_tools = non_empty(&header.unshown_tools).or_else(unshown).unwrap_or_default();
-    Reading { workspace, command_title: of_header().or_else(of_manifest), unshown_tools }
+    let mut unshown_outcomes = header.unshown_outcomes.clone();
+    if unshown_outcomes.is_empty() {
+        let listed = of_stream().map(|it| &it.unshown_outcomes).find(|kinds| !kinds.is_empty());
+        unshown_outcomes.extend(listed.into_iter().flatten());
+    }
+    Reading { workspace, command_title: of_header().or_else(of_manifest), unshown_tools, unshown_outcomes }
 }
 
 fn non_empty(tools: &BTreeMap<String, ToolKind>) -> Option<BTreeMap<String, ToolKind>> {

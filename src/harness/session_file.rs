@@ -74,6 +74,7 @@ impl SessionFile {
             tool_kinds: kinds,
             // What the agent writes to its own file is not what it prints.
             unshown_tools: BTreeMap::new(),
+            unshown_outcomes: Vec::new(),
             usage: self.usage.clone().unwrap_or_else(|| manifest.usage.clone()),
             ..manifest.clone()
         }

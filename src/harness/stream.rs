@@ -52,6 +52,14 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
+impl Rule {
+    /// Returns true if the rule, or a rule within it, can emit an event of this kind.
+    pub fn emits(&self, kind: Kind) -> bool {
+        let is_emitted = |emit: &Emit| emit.events().iter().any(|(emitted, _)| *emitted == kind);
+        self.emit.0.iter().any(is_emitted) || self.rules.iter().any(|rule| rule.emits(kind))
+    }
+}
+
 /// The input of a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -270,7 +278,7 @@ events! {
         /// The commit at which the session began.
         commit "commit",
     }
-    /// A message: exactly one of `text`, `delta` and `snapshot`.
+    /// A message: one of `text`, `delta` and `snapshot`; optional if it has `attachments`.
     Message message "message" {
         /// `agent` (the default) or `user`.
         role "role",
@@ -280,6 +288,8 @@ events! {
         delta "delta",
         /// The complete text of a block so far. Only the new part is added.
         snapshot "snapshot",
+        /// The content that is not text: a map with `kind`, `media_type`, `uri`, `data`, or a list of these.
+        attachments "attachments",
         /// The id of the message or block.
         id "id",
         /// The call that started the sub-agent which sends the message.

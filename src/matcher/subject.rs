@@ -182,10 +182,17 @@ impl<'a> Subject<'a> {
         self.reading.workspace.as_deref()
     }
 
-    /// Returns true if the trace shows a success with an exit code of a failure. The engine writes no such result, so one of
-    /// the two is wrong.
-    pub fn contradicts_itself(&self) -> bool {
-        self.status == CallStatus::Ok && self.exit_code.is_some_and(|code| code != 0)
+    /// Returns true if the trace shows a success that may have been a failure. Either the agent reports failed calls of this kind
+    /// as successes, too, and there is no exit code; or the exit code is one of a failure. The engine writes no such result, so
+    /// one of the two is wrong.
+    pub fn may_have_failed(&self) -> bool {
+        self.status == CallStatus::Ok && self.exit_code.map_or_else(|| self.hides_failures(), |code| code != 0)
+    }
+
+    /// Returns true if the agent may report a failure of this call as a success.
+    fn hides_failures(&self) -> bool {
+        let is_listed = |kind: ToolKind| self.reading.unshown_outcomes.contains(&kind);
+        is_listed(self.call.kind) || self.announced_kind.is_some_and(is_listed)
     }
 
     /// Returns whether the call was executed, as far as known.
@@ -203,7 +210,7 @@ impl<'a> Subject<'a> {
         if self.contested && fits(CallStatus::Ok) && !fits(self.status) {
             return Judgement::Unknown;
         }
-        if self.contradicts_itself() {
+        if self.may_have_failed() {
             return match (fits(CallStatus::Ok), fits(CallStatus::Error)) {
                 (true, true) => Judgement::True,
                 (false, false) => Judgement::False,

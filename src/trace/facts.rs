@@ -70,6 +70,8 @@ pub struct Reading {
     pub command_title: Option<Regex>,
     /// The tools whose calls the agent never shows, with their kinds.
     pub unshown_tools: BTreeMap<String, ToolKind>,
+    /// The kinds of calls that the agent reports as successes even if they failed.
+    pub unshown_outcomes: Vec<ToolKind>,
 }
 
 impl Reading {

@@ -350,7 +350,7 @@ impl Recorder {
 
     /// Returns the number of calls without a result.
     pub fn open_calls(&self) -> usize {
-        self.open.len()
+        self.open.values().filter(|open| !open.in_background).count()
     }
 
     /// Returns the count of the agent's actions; usage and notices are not actions.

@@ -309,12 +309,14 @@ pub(super) struct SessionEnd {
     pub(super) enforces: bool,
     /// True if the engine ended the agent.
     pub(super) ended_by_engine: bool,
+    /// True if the session ended with an error, which explains why the agent made no request.
+    pub(super) failed: bool,
 }
 
 /// Returns the reason why a trial is errored whose agent made no request: it used another model than the gateway's, or
 /// none.
 fn never_asked(requests: u64, route: &Route, how: &SessionEnd) -> Option<(ErrorCategory, String)> {
-    if requests > 0 || how.ended_by_engine {
+    if requests > 0 || how.ended_by_engine || how.failed {
         return None;
     }
     let why = match route {

@@ -1,11 +1,11 @@
 //! Computes the metrics of a trial from its events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::idle_time::Quiet;
 use crate::adapter::claude_stream::background::CUT;
-use crate::harness::Adapter;
+use crate::harness::{Adapter, reading};
 use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::amount::Amount;
 use crate::trace::calls::Cuts;
@@ -31,6 +31,10 @@ pub struct Observed {
     /// Calls whose end is unknown: the agent did not report it, the engine ended the call before the agent did, or status and
     /// exit code contradict each other.
     unfinished: u64,
+    /// The kinds of the open calls.
+    open: BTreeMap<String, ToolKind>,
+    /// The kinds of calls that were reported as successes without an exit code.
+    kinds_without_code: BTreeSet<ToolKind>,
     /// True if a call of the session may be missing in its trace.
     pub lacks_calls: bool,
     cuts: Cuts,
@@ -94,6 +98,7 @@ impl Observed {
             }
             Body::ToolCall(call) => {
                 self.calls += 1;
+                self.open.insert(call.call.clone(), call.kind);
                 // The steps of one agent never decrease, so a new number is a new step.
                 if self.in_step.insert(event.parent.clone(), call.step) != Some(call.step) {
                     self.steps += 1;
@@ -111,9 +116,18 @@ impl Observed {
                     });
                 }
             }
-            Body::ToolResult(result) => self.failed += u64::from(result.status == CallStatus::Error),
+            Body::ToolResult(result) => {
+                self.failed += u64::from(result.status == CallStatus::Error);
+                let kind = self.open.remove(&result.call);
+                if result.status == CallStatus::Ok && result.exit_code.is_none() {
+                    self.kinds_without_code.extend(kind);
+                }
+            }
             Body::PermissionRequest(request) => {
                 self.permissions.requested += 1;
+                if let (Some(open), Some(asked)) = (self.open.get_mut(&request.call), &request.asked) {
+                    *open = asked.kind.unwrap_or(*open);
+                }
                 if self.asked.len() < MAX_ASKED {
                     self.asked.insert(request.request.clone(), event.at_ms);
                 }
@@ -188,6 +202,12 @@ impl Observed {
         self.quiet.longest(limit_ms)
     }
 
+    /// Returns true if a call that was reported as a success may have failed, because the agent reports failed calls of its kind
+    /// as successes, too.
+    fn may_hide_failures(&self, header: &Header) -> bool {
+        reading(header).unshown_outcomes.iter().any(|kind| self.kinds_without_code.contains(kind))
+    }
+
     /// Returns warnings about requests that no model answered, and about tokens that the gateway did not see.
     pub fn warnings(&self) -> Vec<Warning> {
         let unadvised = self.unadvised.clone().map(|(why, requests)| Warning::NoModel { requests, why });
@@ -229,12 +249,13 @@ pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
     let of_tokens = figures.iter().map(|(measure, amount)| (*measure, amount.is_none_or(Amount::is_exact)));
     let all = of_tokens.chain([(Measure::CostUsd, cost.is_none_or(Amount::is_exact))]);
     let value = |amount: Option<Amount<u64>>| amount.map(Amount::value);
+    let is_each_end_known = observed.unfinished == 0 && !observed.may_hide_failures(&finished.header);
     Metrics {
         duration_ms: observed.duration_ms(&finished.header),
         start_ms: observed.start_ms(&finished.header),
         tool_calls: seen.tracing.then_some(observed.calls),
         tool_calls_by_kind: seen.tracing.then(|| observed.by_kind.clone()),
-        failed_calls: (seen.tracing && observed.unfinished == 0).then_some(observed.failed),
+        failed_calls: (seen.tracing && is_each_end_known).then_some(observed.failed),
         // Added by the caller, who knows the workspace.
         changed_files: None,
         steps: seen.tracing.then_some(observed.steps),

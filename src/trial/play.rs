@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use super::check_loaded::{self, Loaded};
+use super::ending::error_of;
 use super::followed_links::{NamedFiles, States};
 use super::gateway::{self, Gateway, SessionEnd};
 use super::metrics::Observed;
@@ -133,8 +134,11 @@ pub(super) async fn play(
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
     let gateway = match ready.gateway.take() {
         Some(gateway) => {
-            let how =
-                SessionEnd { enforces: engine.gateway.enforce.is_some(), ended_by_engine: observed.stopped_by_engine };
+            let how = SessionEnd {
+                enforces: engine.gateway.enforce.is_some(),
+                ended_by_engine: observed.stopped_by_engine,
+                failed: observed.stop.as_ref().and_then(error_of).is_some(),
+            };
             Some(gateway.end(attempt, finished.header.agent.clone(), &how).await?)
         }
         None => None,
@@ -261,6 +265,10 @@ async fn run_session(
     let lines = totals.as_ref().map(|totals| usage::lines_for(totals, ended.recorder())).unwrap_or_default();
     lines.iter().for_each(|line| ended.engine(line));
     if let Some(line) = totals.as_ref().and_then(refusal::line_for) {
+        ended.engine(&line);
+    }
+    let prompts = attempt.case.turns.len();
+    if let Some(line) = totals.as_ref().and_then(|totals| refusal::answer_line(totals, &attempt.manifest, prompts)) {
         ended.engine(&line);
     }
     // A cost that the agent did not report may be calculated from its tokens and a price table.

@@ -1,9 +1,11 @@
-//! The engine's line about an agent whose model did not answer, as the gateway saw.
+//! The engine's lines about the model of an agent, as the gateway saw: the model did not answer, or gave an answer that looks
+//! like an error.
 
 use crate::adapter::errors;
 use crate::gateway::exchange::FailureKind;
 use crate::gateway::refused::Refused;
 use crate::gateway::totals::Totals;
+use crate::harness::Manifest;
 use crate::trace::ErrorCategory;
 use crate::wire::EngineLine;
 
@@ -11,6 +13,14 @@ use crate::wire::EngineLine;
 pub(super) fn line_for(totals: &Totals) -> Option<EngineLine> {
     let (refused, message) = totals.refusals.decisive()?;
     Some(EngineLine::Refused { category: category_of(refused), message, closed: refused.is_closed() })
+}
+
+/// Returns the line about a last answer that looks like an error of the agent, but is its model's. Returns `None` for a case
+/// with several prompts: an answer that looked like an error ended the session before the last one.
+pub(super) fn answer_line(totals: &Totals, manifest: &Manifest, prompts: usize) -> Option<EngineLine> {
+    let text = totals.refusals.last_answer().filter(|_| prompts == 1)?;
+    let looks_like_error = manifest.error_text.iter().any(|pattern| pattern.is_match(text));
+    looks_like_error.then(|| EngineLine::Answered { text: text.to_owned() })
 }
 
 /// Returns the category of the error that ended the session.

@@ -148,6 +148,7 @@ pub(super) fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
     header.harness = Some(manifest.name.clone());
     header.command_title = manifest.command_title.as_ref().map(ToString::to_string);
     header.unshown_tools.clone_from(&manifest.unshown_tools);
+    header.unshown_outcomes.clone_from(&manifest.unshown_outcomes);
     header.trial = Some(attempt.trial.trial);
     header.cwd = Some(workspace.to_string_lossy().into_owned());
     header.model = model_asked(attempt);

@@ -225,10 +225,10 @@ fn follows(agent: &Agent, program: &Path) {
     let command = if coder.tells { ", command: 'cat hello.txt'" } else { "" };
     let graders = format!(
         "graders:\n\
-         \x20 - tool-calls: {{order: [{{kind: edit, path: hello.txt, status: ok}}, {{kind: execute, status: ok{command}}}, \
+         \x20 - tool-calls: {{order: [{{kind: edit, path: hello.txt, status: ok}}, {{kind: execute{command}}}, \
            {{kind: read, path: hello.txt, status: ok}}], min: 3, max: 3}}\n\
          \x20 - files: {{equals: {{hello.txt: hello.expected}}}}\n\
-         \x20 - diff: {{created: [hello.txt], only: [hello.txt, '.fast-agent/**']}}\n\
+         \x20 - diff: {{created: [hello.txt], only: [hello.txt]}}\n\
          \x20 - output: {{equals: The file says hello.}}\n\
          \x20 - stop: {{reason: [end_turn]}}"
     );
@@ -245,6 +245,7 @@ fn follows(agent: &Agent, program: &Path) {
     );
     let said = trial.messages();
     assert!(said[0].contains("I write the file.") && said.last() == Some(&"The file says hello."), "{said:?}");
+    assert_eq!(trial.of("tool_result")[1]["status"], "ok", "{}", trial.text);
     if coder.tells {
         let output = trial.of("tool_result")[1]["output"].as_str().unwrap_or_default().to_owned();
         assert!(output.contains("hello\ntold"), "{output}");
@@ -310,8 +311,7 @@ fn cancelled(agent: &Agent, program: &Path) {
 
 fn rejected(agent: &Agent, program: &Path) {
     let coder = coder(agent);
-    let graders =
-        "graders:\n  - permissions: {rejected: [{kind: edit}], respected: true}\n  - diff: {only: ['.fast-agent/**']}";
+    let graders = "graders:\n  - permissions: {rejected: [{kind: edit}], respected: true}\n  - diff: {none: true}";
     let keys = format!("{}\ninteraction: auto-reject\n{graders}", coder.asks.unwrap());
     let script = "turns: [{calls: [{write: {path: hello.txt, text: hello}}]}, {text: Then not.}]";
     let trial = play(agent, program, &keys, script, 0);

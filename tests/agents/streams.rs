@@ -169,7 +169,7 @@ turns:
 "#;
     let graders = "
 graders:
-  - tool-calls: {order: [{kind: edit, path: hello.txt, status: ok}, {kind: execute, command: 'cat hello.txt && echo told', status: ok}, {kind: edit, path: hello.txt, status: ok}], min: 5, max: 5}
+  - tool-calls: {order: [{kind: edit, path: hello.txt, status: ok}, {kind: execute, command: 'cat hello.txt && echo told'}, {kind: edit, path: hello.txt, status: ok}], min: 5, max: 5}
   - diff: {created: [hello.txt], only: [hello.txt]}
   - files: {matches: {hello.txt: '^hello you\\n$'}}
   - output: {equals: The file says hello.}
@@ -180,6 +180,7 @@ graders:
     assert_eq!((&kinds[..4], kinds[4]), (&stream.kinds[..], "execute"), "{}", trial.text);
     let results = trial.of("tool_result");
     let of = |call: &Value| *results.iter().find(|result| result["call"] == call["call"]).unwrap();
+    assert_eq!(of(calls[1])["status"], "ok", "{}", trial.text);
     let output = of(calls[1])["output"].as_str().unwrap();
     assert!(output.contains("hello\ntold"), "{output}");
     let failed = of(calls[4]);

@@ -37,6 +37,7 @@ mod sub_agents;
 mod totals;
 mod trajectory;
 mod unclear;
+mod unshown_outcomes;
 mod unshown_tools;
 
 const HEADER: &str = r#"{"type":"trace","version":1,"adapter":"acp","cwd":"/w","capabilities":{"tracing":true,"interaction":true},"model":{"effective":"claude-opus-4-8"}}"#;

@@ -703,35 +703,102 @@ fn what_a_command_in_the_background_came_to_is_not_passed_over() {
     let end = r#"{"type":"result","subtype":"success","is_error":false,"result":"A"}"#;
     let task =
         |subtype: &str, fields: &str| format!(r#"{{"type":"system","subtype":"{subtype}","task_id":"b",{fields}}}"#);
-    let launched = r#"{"backgroundTaskId":"b"}"#;
+    let notified =
+        |status: &str| task("task_notification", &format!(r#""tool_use_id":"t1","status":"{status}","summary":"x""#));
+    let (launched, async_launched) = (r#"{"backgroundTaskId":"b"}"#, r#"{"isAsync":true,"agentId":"b"}"#);
     let started = task("task_started", r#""tool_use_id":"t1","task_type":"local_bash""#);
-    let failed = [("task_failed".to_owned(), "outcome".to_owned())];
-    for (tool, result, news, expected) in [
-        ("Bash", launched, task("task_notification", r#""tool_use_id":"t1","status":"failed""#), &failed[..]),
-        ("Bash", launched, task("task_notification", r#""tool_use_id":"t1","status":"completed""#), &[]),
-        ("Bash", launched, format!("{started}\n{}", task("task_notification", r#""status":"failed""#)), &failed),
-        ("Bash", launched, format!("{started}\n{}", task("task_updated", r#""patch":{"status":"failed"}"#)), &failed),
-        ("Bash", launched, format!("{started}\n{}", task("task_updated", r#""patch":{"status":"running"}"#)), &[]),
-        ("BashOutput", r#"{"shellId":"b","status":"failed","exitCode":1}"#, String::new(), &failed),
+    let text = "<task-notification>\\n<task-id>b</task-id>\\n<status>failed</status>\\n<summary>x</summary>";
+    let text = format!(r#"{{"type":"user","message":{{"role":"user","content":"{text}"}}}}"#);
+    let (none, failed): (&[(&str, &str)], &[(&str, &str)]) = (&[], &[("task_failed", "outcome")]);
+    let hidden = ("hidden_sub_agent", "call");
+    for (tool, result, news, status, expected) in [
+        ("Bash", launched, notified("failed"), "error", none),
+        ("Bash", launched, notified("completed"), "ok", none),
+        ("Bash", launched, notified("stopped"), "unfinished", none),
+        ("Bash", launched, String::new(), "unfinished", none),
+        ("Bash", launched, format!("{}\n{}", notified("completed"), notified("failed")), "ok", failed),
+        ("Bash", launched, format!("{started}\n{}", task("task_notification", r#""status":"failed""#)), "error", none),
+        (
+            "Bash",
+            launched,
+            format!("{started}\n{}", task("task_updated", r#""patch":{"status":"failed"}"#)),
+            "error",
+            none,
+        ),
+        (
+            "Bash",
+            launched,
+            format!("{started}\n{}", task("task_updated", r#""patch":{"status":"running"}"#)),
+            "unfinished",
+            none,
+        ),
+        ("Bash", launched, text, "error", none),
+        ("Agent", async_launched, notified("failed"), "ok", &[failed[0], hidden]),
+        ("Agent", async_launched, notified("stopped"), "ok", &[("task_stopped", "outcome"), hidden]),
+        ("BashOutput", r#"{"shellId":"b","status":"failed","exitCode":1}"#, String::new(), "ok", failed),
         (
             "TaskOutput",
             r#"{"retrieval_status":"success","task":{"task_id":"b","status":"failed"}}"#,
             String::new(),
-            &failed,
+            "ok",
+            failed,
         ),
         (
             "TaskOutput",
             r#"{"retrieval_status":"success","task":{"task_id":"b","status":"running"}}"#,
             String::new(),
-            &[],
+            "ok",
+            none,
         ),
         // The status is the tool's own.
-        ("mcp__ci__job", r#"{"status":"failed","job":3}"#, String::new(), &[]),
+        ("mcp__ci__job", r#"{"status":"failed","job":3}"#, String::new(), "ok", none),
     ] {
         let trace = imported(&session_with(tool, result, &format!("{news}\n{end}")));
         laws::assert_lawful(&trace);
-        assert_eq!(lost(&trace), expected, "{tool} {result} {news}");
+        let seen = lost(&trace);
+        let seen: Vec<(&str, &str)> = seen.iter().map(|(code, what)| (code.as_str(), what.as_str())).collect();
+        assert_eq!(seen, expected, "{tool} {result} {news}");
+        let results = events_of(&trace, "tool_result");
+        assert_eq!((results.len(), &results[0]["status"]), (1, &status.into()), "{tool} {result} {news}: {trace}");
     }
+    // The news may come before the result, and a later call may ask.
+    let before_result = |news: &str, session: String| session.replacen("\n", &format!("\n{news}\n"), 1);
+    let trace = imported(&before_result(&notified("failed"), session_with("Bash", launched, end)));
+    assert_eq!(events_of(&trace, "tool_result")[0]["status"], "error", "{trace}");
+    let asks = session_with("TaskOutput", r#"{"task":{"task_id":"b","status":"failed"}}"#, end).replace("t1", "t2");
+    let trace = imported(&(session_with("Bash", launched, "") + &asks));
+    let results = events_of(&trace, "tool_result");
+    assert_eq!((&results[0]["call"], &results[0]["status"]), (&"t1".into(), &"error".into()), "{trace}");
+    // The end of a turn does not end it.
+    let cancelled = r#"{"type":"result","subtype":"cancelled","is_error":false,"result":"A"}"#;
+    let trace = imported(&session_with("Bash", launched, cancelled));
+    assert_eq!(events_of(&trace, "tool_result")[0]["status"], "unfinished", "{trace}");
+}
+
+#[test]
+fn a_command_that_only_its_text_shows_in_the_background_has_no_outcome() {
+    let texts = [
+        "Command running in background with ID: b",
+        "early\nCommand running in background with ID: b. Output is being written to: /t.",
+        "Command was manually backgrounded by user with ID: b. Output is being written to: /t.",
+        "Command was moved to the background (ID: b) so that a message that arrived while it was running can reach you.",
+        "Command was moved to the background (ID: b) after running for 120s. Output is being written to: /t.",
+        "Command did not complete within its 120s timeout and was moved to the background (ID: b). Output is there.",
+    ];
+    let status = |tool: &str, told: &str, text: &str| {
+        let content = format!(r#""content":{}"#, serde_json::Value::from(text));
+        let trace = imported(&session_with(tool, told, "").replace(r#""content":"ok""#, &content));
+        let result = events_of(&trace, "tool_result")[0].clone();
+        assert_eq!(result["output"], text, "{trace}");
+        result["status"].as_str().unwrap().to_owned()
+    };
+    for text in texts {
+        assert_eq!(status("Bash", "null", text), "unfinished", "{text}");
+        // The data of the result, and another tool's text, say something else.
+        assert_eq!(status("Bash", r#"{"stdout":"x"}"#, text), "ok", "{text}");
+        assert_eq!(status("Read", "null", text), "ok", "{text}");
+    }
+    assert_eq!(status("Bash", "null", "the command did not complete"), "ok");
 }
 
 #[test]

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use crate::laws;
 use crate::project::{Project, Ran};
 
+mod other_agents;
+
 fn recorded(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/sessions").join(name)
 }
@@ -444,6 +446,61 @@ fn a_sub_agent_is_joined_by_the_report_of_the_call_that_started_it() {
 }
 
 #[test]
+fn the_outcome_of_a_command_of_claude_code_in_the_background_is_the_one_that_its_news_tell() {
+    let news = |status: &str| {
+        format!(
+            "<task-notification>\n<task-id>b1</task-id>\n<tool-use-id>t1</tool-use-id>\n<status>{status}</status>\n\
+             <summary>Background command \"pytest\" {status}</summary>\n</task-notification>"
+        )
+    };
+    let queued = |status: &str| {
+        let attachment = json!({"type": "queued_command", "prompt": news(status), "commandMode": "task-notification"});
+        claude("n", Some("r"), 3, "attachment", Value::Null, json!({"attachment": attachment}))
+    };
+    let of_user =
+        |text: &str, more: Value| claude("n", Some("r"), 3, "user", json!({"role": "user", "content": text}), more);
+    let operation = |status: &str| {
+        let at = "2026-01-02T03:04:03.000Z";
+        let line = json!({"type": "queue-operation", "operation": "enqueue", "timestamp": at, "content": news(status)});
+        format!("{line}\n")
+    };
+    let session = |told: &Value, line: &str| {
+        let launch = "Command running in background with ID: b1. Output is being written to: /t.";
+        let mut result: Value = serde_json::from_str(&results("r", "a", 2, "t1", launch)).unwrap();
+        result["toolUseResult"] = told.clone();
+        let tool = if told.get("isAsync").is_some() { "Agent" } else { "Bash" };
+        let parent = if line.contains("\"uuid\":\"n\"") { "n" } else { "r" };
+        asks("u", None, 0, "Test.")
+            + &says("a", "u", 1, "m1", calls("t1", tool, json!({"command": "pytest"})), Some("tool_use"), 3)
+            + &format!("{result}\n{line}")
+            + &says("b", parent, 5, "m2", text("Done."), Some("end_turn"), 3)
+    };
+    let told = json!({"stdout": "", "stderr": "", "interrupted": false, "backgroundTaskId": "b1"});
+    let wrapped = format!("<system-reminder>\n[SYSTEM NOTIFICATION]\n{}\n</system-reminder>", news("failed"));
+    let of_task = || json!({"origin": {"kind": "task-notification"}});
+    for (line, status, notices) in [
+        (queued("failed"), "error", &["synthetic_message"][..]),
+        (of_user(&news("failed"), json!({})), "error", &["synthetic_message"]),
+        (of_user(&wrapped, of_task()), "error", &["synthetic_message"]),
+        (operation("failed"), "error", &[]),
+        (queued("completed"), "ok", &["synthetic_message"]),
+        (queued("killed"), "unfinished", &["synthetic_message"]),
+        (String::new(), "unfinished", &[]),
+    ] {
+        let trace = lines(imported(session(&told, &line).as_bytes(), &[]));
+        let ends = of(&trace, "tool_result");
+        assert_eq!((ends.len(), &ends[0]["status"]), (1, &json!(status)), "{line}: {trace:?}");
+        assert_eq!(codes(&trace), notices, "{line}");
+        assert!(losses(&trace).is_empty() && of(&trace, "message").len() == 2, "{line}: {trace:?}");
+    }
+    let agent = json!({"isAsync": true, "status": "async_launched", "agentId": "one"});
+    for (status, code) in [("failed", "task_failed"), ("killed", "task_stopped")] {
+        let trace = lines(imported(session(&agent, &queued(status)).as_bytes(), &[]));
+        assert!(losses(&trace).contains(&(code, "outcome")), "{status}: {trace:?}");
+    }
+}
+
+#[test]
 fn a_sub_agent_whose_file_is_missing_is_told() {
     let told = |calls: Value| json!({"status": "completed", "agentId": "one", "totalToolUseCount": calls, "totalTokens": 9000});
     for (report, found) in [
@@ -498,6 +555,45 @@ fn secrets_are_masked_before_they_are_written() {
         for secret in ["abcdefghijklmnop", "hunter2"] {
             assert!(!out.contains(secret), "{out}");
         }
+    }
+}
+
+#[test]
+fn tokens_of_services_and_secrets_in_commands_and_headers_are_masked() {
+    let secret = "Zq8Xv2Lk0Pw7Rt5Yb3Nd6Hf1Jg4Mc9Sa";
+    let hex = "0a1b2c3d4e5f60718293a4b5c6d7e8f9";
+    let lines = [
+        format!("key xai-{secret}{secret}{secret}"),
+        format!("key pplx-{secret}{secret}"),
+        format!("key ATATT3xFfGF0{secret}{secret}{secret}"),
+        format!("key ya29.{secret}"),
+        format!("key sntrys_{secret}{secret}"),
+        "key NRAK-ZQ8XV2LK0PW7RT5YB3ND6HF1JG4".to_owned(),
+        format!("key PMAK-{}-{hex}00", &hex[..24]),
+        format!("key sq0atp-{}", &secret[..22]),
+        format!("key figd_{secret}{secret}"),
+        format!("key nfp_{secret}{secret}"),
+        format!("https://hooks.slack.com/services/T0AAAAAAA/B0AAAAAAA/{}", &secret[..24]),
+        format!("https://discord.com/api/webhooks/1234567890/{secret}{secret}"),
+        format!("https://a.blob.core.windows.net/c?sv=2022&sig={secret}abc%3D"),
+        format!("mysql -u root -p{secret} db"),
+        format!("sshpass -p {secret} ssh host"),
+        format!("docker login -u ada -p {secret}"),
+        format!("redis-cli -a {secret} ping"),
+        format!("Cookie: session={secret}"),
+        format!("Set-Cookie: sid={secret}; HttpOnly"),
+        format!("machine github.com login ada password {secret}"),
+        format!("<password>{secret}</password>"),
+    ];
+    let session = asks("u", None, 0, &lines.join("\n")) + &says("a", "u", 1, "m", text("Done."), Some("end_turn"), 1);
+    let trace = imported(session.as_bytes(), &[]).exits(0).out;
+    for part in [&secret[..16], "ZQ8XV2LK", &hex[..16]] {
+        assert!(!trace.contains(part), "{trace}");
+    }
+    assert_eq!(trace.matches("[redacted:").count(), lines.len(), "{trace}");
+    // Words beside the secrets stay.
+    for kept in ["mysql -u root -p[", "sshpass -p [", "Set-Cookie: sid=[redacted:cookie]; HttpOnly", "<password>["] {
+        assert!(trace.contains(kept), "{trace}");
     }
 }
 
@@ -1242,6 +1338,177 @@ fn codex_session(more: &[Value]) -> Vec<Value> {
     lines(imported(text_of(&all).as_bytes(), &[]))
 }
 
+/// A message of the user in a session file of Codex.
+fn by_user_of_codex(content: Value) -> Value {
+    of_codex("response_item", json!({"type": "message", "role": "user", "content": content}))
+}
+
+/// A prompt, an answer and the end of a turn in a session file of Codex.
+fn turn_of_codex(prompt: &str, answer: &str) -> [Value; 3] {
+    let answer = json!([{"type": "output_text", "text": answer}]);
+    [
+        by_user_of_codex(json!([{"type": "input_text", "text": prompt}])),
+        of_codex("response_item", json!({"type": "message", "role": "assistant", "content": answer})),
+        of_codex("event_msg", json!({"type": "task_complete", "turn_id": "t"})),
+    ]
+}
+
+/// The texts of the user's messages.
+fn prompts(trace: &[Value]) -> Vec<&str> {
+    let by_user = of(trace, "message").into_iter().filter(|message| message["role"] == "user");
+    by_user.map(|message| message["text"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn what_codex_writes_in_the_users_name_is_no_prompt() {
+    let after_a_turn = |text: &str| {
+        let last = by_user_of_codex(json!([{"type": "input_text", "text": text}]));
+        codex_session(&[turn_of_codex("Fix it.", "Fixed.").as_slice(), &[last]].concat())
+    };
+    let goal = "<codex_internal_context source=\"goal\">\nGo on.\n</codex_internal_context>";
+    let hook = "<hook_prompt hook_run_id=\"stop:0\">Run the linter.</hook_prompt>";
+    for text in [
+        goal,
+        hook,
+        "<goal_context>\nGo on.\n</goal_context>",
+        "<extension_context>\na\n</extension_context>",
+        "<recommended_plugins>\na\n</recommended_plugins>",
+        "<external_context source=\"ide\" kind=\"untrusted\">\na\n</external_context>",
+        "<external_ide>a\nb</external_ide>",
+        "<user_action>\n  <context>User initiated a review task, but was interrupted.</context>\n</user_action>\n",
+        "Warning: The maximum number of unified exec processes you can keep open is 60 and you have 61.",
+        "Warning: Your account was flagged for potentially high-risk cyber activity.",
+        "Warning: apply_patch was requested via shell. Use the apply_patch tool instead of exec_command.",
+    ] {
+        let trace = after_a_turn(text);
+        assert_eq!(
+            (prompts(&trace), &trace.last().unwrap()["reason"]),
+            (vec!["Fix it."], &json!("end_turn")),
+            "{text}"
+        );
+    }
+    for text in ["<external_id> is wrong", "<hook_prompts> fail", "Warning: apply_patch was requested via x. Why?"] {
+        assert_eq!(prompts(&after_a_turn(text)), ["Fix it.", text]);
+    }
+    // Newer versions name the kind of each part.
+    for (kind, expected) in [("hooks.additional_context", vec![]), ("user.text", vec!["a"]), ("unknown", vec!["a"])] {
+        let mut message = by_user_of_codex(json!([{"type": "input_text", "text": "a"}]));
+        message["payload"]["internal_chat_message_metadata_passthrough"] = json!({"content_item_kinds": [kind]});
+        assert_eq!(prompts(&codex_session(&[message])), expected, "{kind}");
+    }
+    // The program began the second turn, whose answer is the last one.
+    let turns = [turn_of_codex("Fix it.", "Fixed."), turn_of_codex(goal, "Reached.")].concat();
+    assert_eq!(codex_session(&turns).last().unwrap()["output"], "Reached.");
+    // The turn went on after the hook, and has no answer.
+    let [prompt, answer, _] = turn_of_codex("Fix it.", "Fixed.");
+    let [asked, ..] = turn_of_codex(hook, "");
+    assert_eq!(codex_session(&[prompt, answer, asked]).last().unwrap()["reason"], "crashed");
+}
+
+#[test]
+fn a_turn_of_codex_that_failed_did_not_complete() {
+    let failed = |message: &str, info: Value| {
+        let [prompt, _, mut end] = turn_of_codex("Fix it.", "");
+        end["payload"]["error"] = json!({"message": message, "codex_error_info": info});
+        [prompt, end]
+    };
+    for (message, info, category) in [
+        ("{\"error\": {\"message\": \"The model's quota is used up.\"}}", json!("other"), "provider"),
+        ("No.", json!("usage_limit_exceeded"), "rate_limit"),
+        ("No.", json!("unauthorized"), "auth"),
+        ("No.", json!({"response_too_many_failed_attempts": {"http_status_code": 503}}), "provider"),
+        ("No.", json!({"http_connection_failed": {"http_status_code": null}}), "protocol"),
+        ("No.", Value::Null, "protocol"),
+    ] {
+        let trace = codex_session(&failed(message, info.clone()));
+        let stop = trace.last().unwrap();
+        let told = json!([stop["reason"], stop["category"], stop["detail"]]);
+        assert_eq!((told, codes(&trace)), (json!(["error", category, message]), vec!["agent_error"]), "{info}");
+    }
+    let turns = [failed("No.", Value::Null).as_slice(), &turn_of_codex("Try again.", "Fixed.")].concat();
+    assert_eq!(codex_session(&turns).last().unwrap()["reason"], "end_turn");
+}
+
+#[test]
+fn a_review_of_codex_hides_calls_and_usage() {
+    let event = |kind: &str| of_codex("event_msg", json!({"type": kind}));
+    let item = |item: Value| of_codex("event_msg", json!({"type": "item_completed", "item": item}));
+    let usage = json!({"input_tokens": 100, "cached_input_tokens": 10, "cache_write_input_tokens": 0, "output_tokens": 20,
+        "reasoning_output_tokens": 5});
+    let usage = of_codex("event_msg", json!({"type": "token_count", "info": {"total_token_usage": usage}}));
+    let [result, answer, end] = turn_of_codex(
+        "<user_action>\n  <context>User initiated a review task. Here's the full review output.</context>\n</user_action>\n",
+        "Looks good",
+    );
+    let command = item(json!({"type": "CommandExecution", "id": "r1", "command": ["/bin/bash", "-lc", "git diff"],
+        "cwd": "file:///w", "status": "completed", "aggregated_output": "", "exit_code": 0}));
+    for (begin, finish) in [
+        (event("entered_review_mode"), event("exited_review_mode")),
+        (item(json!({"type": "EnteredReviewMode", "id": "1"})), item(json!({"type": "ExitedReviewMode", "id": "2"}))),
+    ] {
+        let review = [begin, command.clone(), result.clone(), finish.clone(), answer.clone(), end.clone()];
+        let turns = [&review[..], &[usage.clone()], &turn_of_codex("Now fix it.", "Done.")].concat();
+        let trace = codex_session(&turns);
+        assert_eq!(prompts(&trace), ["Now fix it."]);
+        assert_eq!(codes(&trace), ["usage_incomplete", "hidden_sub_agent", "slash_command"]);
+        assert_eq!(losses(&trace), [("hidden_sub_agent", "call")]);
+        assert_eq!(of(&trace, "tool_call")[0]["input"], json!({"cmd": "git diff"}));
+        // No grader passes because a call or tokens of the reviewer are absent.
+        let project = Project::new();
+        let all = [&[of_codex("session_meta", json!({"id": "s", "cwd": "/w"}))][..], &turns].concat();
+        project.write("session.jsonl", &text_of(&all));
+        project.write(
+            "case.yaml",
+            "prompt: Now fix it.\ngraders:\n  - tool-calls: {forbid: [{kind: execute, command: rm}]}\n  - budget: {tokens: 200}\n",
+        );
+        project.evals(&["import", "session.jsonl", "-o", "trace.jsonl"]).exits(0);
+        let graded = project.evals(&["grade", "trace.jsonl", "--case", "case.yaml", "--format", "json"]).exits(3);
+        let graded: Value = serde_json::from_str(&graded.out).unwrap();
+        let grades = graded["results"][0]["grades"].as_array().unwrap();
+        assert!(grades.len() == 2 && grades.iter().all(|grade| grade["outcome"] == "ungraded"), "{graded:#}");
+        // The file may begin within the review.
+        assert_eq!(losses(&codex_session(&[finish])), [("hidden_sub_agent", "call")]);
+    }
+}
+
+#[test]
+fn images_of_the_user_in_codex_are_attachments() {
+    let text = |text: &str| json!({"type": "input_text", "text": text});
+    let image = |url: &str| json!({"type": "input_image", "image_url": url, "detail": "original"});
+    let told = |content: Value| {
+        let trace = codex_session(&[by_user_of_codex(content)]);
+        assert_eq!(losses(&trace), [("", ""); 0]);
+        let message = of(&trace, "message")[0].clone();
+        (message["text"].as_str().unwrap().to_owned(), message["attachments"].clone())
+    };
+    let png = json!({"kind": "image", "media_type": "image/png", "bytes": 4});
+    let data = image("data:image/png;base64,AAAA");
+    let tag = text("<image name=[Image #1] path=\"/w/a.png\">");
+    assert_eq!(
+        told(json!([tag, data, text("</image>"), text("Make it like this.")])),
+        ("Make it like this.".to_owned(), json!([png]))
+    );
+    assert_eq!(
+        told(json!([text("And this?"), image("https://example.org/b.png")])),
+        ("And this?".to_owned(), json!([{"kind": "image", "uri": "https://example.org/b.png"}]))
+    );
+    assert_eq!(told(json!([data])), (String::new(), json!([png])));
+    assert_eq!(
+        told(json!([text("What is <image>?"), text("</image>")])),
+        ("What is <image>?\n\n</image>".to_owned(), Value::Null)
+    );
+    let unknown = json!([text("Look."), {"type": "input_hologram", "url": "x"}]);
+    assert_eq!(losses(&codex_session(&[by_user_of_codex(unknown)])), [("unknown_block", "text")]);
+    // The draft of a case says so.
+    let project = Project::new();
+    let session = of_codex("session_meta", json!({"id": "s", "cwd": "/w", "cli_version": "0.169.0"}));
+    let [_, answer, end] = turn_of_codex("", "A cat.");
+    let prompt = by_user_of_codex(json!([tag, data, text("</image>"), text("What is this?")]));
+    project.write("session.jsonl", &text_of(&[session, prompt, answer, end]));
+    let drafted = project.evals(&["case", "from-session", "session.jsonl", "-o", "cases"]).exits(0);
+    drafted.says("1 prompts had attachments, which the session does not hold.");
+}
+
 #[test]
 fn the_summary_of_a_compaction_of_codex_is_no_answer() {
     let text = |role: &str, text: &str| {
@@ -1310,6 +1577,8 @@ fn a_script_of_codex_shows_how_it_ended_and_what_it_called() {
     assert_eq!(of(&refused, "tool_call")[1]["input"], json!({"cmd": "/bin/bash -lc 'rm -rf keep'"}));
     // Calls of other tools are in no line, and another sentence is no success.
     assert_eq!(losses(&script("await tools.view_image({path: \"a\"})", &[done], &[])), [("unshown_action", "call")]);
+    let spawned = script("await tools.spawn_agent({message: \"x\"})", &[done], &[]);
+    assert_eq!(codes(&spawned), ["unshown_action", "usage_incomplete"]);
     let other = json!({"type": "WebSearch", "id": "exec-3", "query": "q"});
     assert_eq!(losses(&script("text(1)", &[done], &[other])), [("unshown_action", "call")]);
     let unknown = script("text(1)", &["Script vanished\n"], &[]);

@@ -382,6 +382,52 @@ fn what_ran_in_another_folder_is_no_part_of_the_workspace() {
     assert!(case(&project).1.contains("run: python3 -m unittest\n"));
 }
 
+#[test]
+fn a_check_of_claude_code_in_the_background_is_no_grader() {
+    let (project, _) = project();
+    let here = project.path("").canonicalize().unwrap().to_str().unwrap().to_owned();
+    let drafted = |first: (bool, &str), last: (bool, &str), failed: Option<&str>| {
+        let edited = json!({"file_path": format!("{here}/calc.py"), "old_string": "a", "new_string": "b"});
+        let calls = [
+            (here.as_str(), "Bash", bash("pytest"), first.0, first.1),
+            (here.as_str(), "Edit", edited, false, "ok"),
+            (here.as_str(), "Bash", bash("pytest"), last.0, last.1),
+        ];
+        let mut session = of_claude(&calls, &here);
+        if let Some(call) = failed {
+            let news = format!(
+                "<task-notification>\n<tool-use-id>{call}</tool-use-id>\n<status>failed</status>\n</task-notification>"
+            );
+            let at = "2026-11-23T10:01:00Z";
+            let line = json!({"type": "queue-operation", "operation": "enqueue", "timestamp": at, "content": news});
+            session.push_str(&format!("{line}\n"));
+        }
+        project.write("session.jsonl", &session);
+        let ran = project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+        let (_, text) = case(&project);
+        fs::remove_dir_all(project.path("cases")).unwrap();
+        (ran, text)
+    };
+    let (failed, passed) = ((true, "Exit code 1\n1 failed"), (false, "1 passed"));
+    for text in [
+        "Command running in background with ID: b1. Output is being written to: /t.",
+        "Command was manually backgrounded by user with ID: b1. Output is being written to: /t.",
+        "..\nCommand was moved to the background (ID: b1) so that a message that arrived while it was running can reach you.",
+        "Command was moved to the background (ID: b1) after running for 120s. Output is being written to: /t.",
+        "Command did not complete within its 120s timeout and was moved to the background (ID: b1).",
+    ] {
+        for (news, why) in [(None, "the session does not show its exit code"), (Some("c2"), "its last run failed")] {
+            let (ran, draft) = drafted(failed, (false, text), news);
+            assert!(!draft.contains("run: "), "{text}: {draft}");
+            ran.says("NO GRADER").says(why);
+        }
+        // Its failure in the background is not known to be a result of the check.
+        let (ran, draft) = drafted((false, text), passed, Some("c0"));
+        assert!(draft.contains("run: pytest"), "{text}: {draft}");
+        ran.says("NO GRADER IS KNOWN TO FAIL");
+    }
+}
+
 /// The line of the user before which nothing else is in the session, and the session after it.
 fn after_user(text: &str, rest: &str) -> String {
     let line = json!({"type": "user", "uuid": "l0", "parentUuid": null, "isSidechain": false, "sessionId": "made", "cwd": "/w",

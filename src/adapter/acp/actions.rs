@@ -62,6 +62,8 @@ struct Program {
     line: Vec<String>,
     /// The words of the script, if the program is a shell.
     script: Option<Vec<String>>,
+    /// If the script first goes to a folder: the folder, and the words of the rest.
+    in_folder: Option<(String, Vec<String>)>,
     cwd: Option<String>,
 }
 
@@ -147,17 +149,33 @@ impl Program {
         let script = args
             .split_last()
             .filter(|(_, flags)| is_shell && !flags.is_empty() && flags.iter().all(|flag| flag.starts_with('-')))
-            .map(|(script, _)| words(script));
-        Self { line, script, cwd: text_at(params, "cwd").filter(|cwd| !cwd.is_empty()) }
+            .map(|(script, _)| *script);
+        let in_folder = script.and_then(after_cd).map(|(folder, rest)| (folder.to_owned(), words(rest)));
+        let cwd = text_at(params, "cwd").filter(|cwd| !cwd.is_empty());
+        Self { line, script: script.map(words), in_folder, cwd }
     }
 
-    /// Returns true if a call shows no input, or this command: alone, or as the last argument of a shell.
+    /// Returns true if a call shows no input, or this command: alone, or as the last argument of a shell, which may first go
+    /// to a folder.
     fn may_be_of(&self, call: &CallInProgress<'_>) -> bool {
         // Without an input, the command of the call is not known to be another one.
         let Some(input) = call.call.shown_input() else { return true };
         let shown = view::commands(input);
         let mut shown = shown.iter().map(|command| words(command));
-        shown.any(|command| command == self.line || Some(&command) == self.script.as_ref())
+        shown.any(|command| command == self.line || Some(&command) == self.script.as_ref() || self.is_rest(&command))
+    }
+
+    fn is_rest(&self, command: &[String]) -> bool {
+        self.in_folder.as_ref().is_some_and(|(_, rest)| rest == command)
+    }
+
+    /// Returns the folder in which a call's command runs.
+    fn cwd_of(&self, call: Option<&CallInProgress<'_>>) -> Option<&String> {
+        let shown = call.and_then(|call| call.call.shown_input()).map(view::commands).unwrap_or_default();
+        match &self.in_folder {
+            Some((folder, _)) if shown.iter().any(|command| self.is_rest(&words(command))) => Some(folder),
+            _ => self.cwd.as_ref(),
+        }
     }
 }
 
@@ -272,12 +290,12 @@ impl Actions {
     }
 
     fn keep(&mut self, call: String, action: Action, terminal: Option<String>, recorder: &mut Recorder) {
-        if let What::Runs(Program { cwd, .. }) = &action.what {
+        if let What::Runs(program) = &action.what {
             let workspace = recorder.header().cwd.clone();
-            let is_elsewhere = |cwd: &String| view::relative(cwd, workspace.as_deref()) != ".";
+            let is_elsewhere = |cwd: &&String| view::relative(cwd, workspace.as_deref()) != ".";
             // A call that gives no kind is of the kind `other`, and the engine knows better: it starts a program.
             let kind = Some(ToolKind::Execute);
-            let cwd = cwd.clone().filter(is_elsewhere);
+            let cwd = program.cwd_of(recorder.call_in_progress(&call).as_ref()).filter(is_elsewhere).cloned();
             recorder.update(&call, CallSaid { kind, cwd, ..CallSaid::default() }, true);
         }
         if self.count < MAX_WAITING {
@@ -290,6 +308,18 @@ impl Actions {
     fn runs_in(&self, call: &str) -> bool {
         self.claimed.get(call).is_some_and(|claimed| claimed.iter().any(|it| it.action.is_terminal()))
     }
+}
+
+/// Returns the folder and the rest of a script that first goes to a folder by its whole path.
+fn after_cd(script: &str) -> Option<(&str, &str)> {
+    let (folder, rest) = script.trim_start().strip_prefix("cd ")?.split_once(" && ")?;
+    let quoted = folder.strip_prefix('\'').and_then(|folder| folder.strip_suffix('\''));
+    let is_plain = match quoted {
+        Some(folder) => !folder.contains('\''),
+        None => folder.chars().all(|c| c.is_alphanumeric() || "/._-".contains(c)),
+    };
+    let folder = quoted.unwrap_or(folder);
+    (is_plain && folder.starts_with('/')).then_some((folder, rest))
 }
 
 /// Returns the words of a command, without quotes, the program without its folder.
@@ -331,9 +361,17 @@ mod tests {
         };
         let rm = json!({"command": "rm", "args": ["-rf", "x"]});
         let shell = json!({"command": "bash", "args": ["-lc", "ls -l"]});
+        let moved = |script: &str| json!({"command": "/bin/bash", "args": ["-c", script]});
+        let (inside, relative) = (moved("cd '/w x' && ls -l; pwd"), moved("cd sub && ls -l"));
+        let unclear = moved("cd '/w'$(rm y)'' && ls -l");
         let file = |path: &str| json!({"path": path});
         for (kind, input, method, params, belongs) in [
             ("execute", json!({"command": "ls -l"}), "terminal/create", &shell, true),
+            ("execute", json!({"command": "ls -l; pwd"}), "terminal/create", &inside, true),
+            ("execute", json!({"command": "cd '/w x' && ls -l; pwd"}), "terminal/create", &inside, true),
+            ("execute", json!({"command": "pwd"}), "terminal/create", &inside, false),
+            ("execute", json!({"command": "ls -l"}), "terminal/create", &relative, false),
+            ("execute", json!({"command": "ls -l"}), "terminal/create", &unclear, false),
             ("execute", json!({"command": "rm -rf x"}), "terminal/create", &rm, true),
             ("execute", json!({"command": "ls"}), "terminal/create", &rm, false),
             ("execute", json!({"description": "clean"}), "terminal/create", &rm, false),

@@ -200,6 +200,7 @@ impl Translator {
         let answer = match &outcome {
             Ok(result) => {
                 self.prompt_usage(result, recorder);
+                self.messages_ended(recorder);
                 stop_reason(result)
             }
             Err(error) => failed(error),
@@ -254,7 +255,9 @@ impl Translator {
                     let shown = if said.is_empty() { "the agent's status was systemError" } else { said };
                     return EndReport::Failed { category: errors::by_text(shown), detail: shown.to_owned() };
                 }
-                let known = program.into_iter().chain([text]).find(|text| self.conventions.is_error(text));
+                let is_by_model = self.turn.answer_of_model.as_deref().is_some_and(|answer| answer.trim() == text);
+                let said = Some(text).filter(|_| !is_by_model);
+                let known = program.into_iter().chain(said).find(|text| self.conventions.is_error(text));
                 if let Some(shown) = known {
                     return EndReport::Failed { category: errors::by_text(shown), detail: shown.to_owned() };
                 }

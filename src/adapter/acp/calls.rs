@@ -19,6 +19,9 @@ use crate::trace::{CallStatus, ToolKind};
 /// The maximum number of terminals of a call.
 const MAX_TERMINALS: usize = 1000;
 
+/// The tool by which the model of Qwen Code calls tools that are not declared to it. A later update names the called tool.
+const CALLS_OTHER_TOOLS: &str = "tool_call";
+
 /// The state of the open calls.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -297,7 +300,9 @@ impl Translator {
         let input = update.remove("rawInput").filter(|input| !recorder::is_empty(input));
         let locations = content::locations(update.get("locations"));
         let raw = update.remove("rawOutput").unwrap_or(Value::Null);
-        let mut shown = content::shown(update.remove("content").unwrap_or(Value::Null));
+        let content = update.remove("content").unwrap_or(Value::Null);
+        let is_emptied = !raw.is_null() && content.as_array().is_some_and(Vec::is_empty);
+        let mut shown = content::shown(content);
 
         let mut name = name_in(update, meta);
         if let Some(title) = &title {
@@ -323,12 +328,20 @@ impl Translator {
         let kind = self.conventions.kind_of(call.name.as_deref()).or(call.kind.filter(|_| told.is_some()));
         let unknown_kind = told.is_some() && kind.is_none();
 
-        // Some agents first show a line of the input, such as the command's description, as if it were output.
+        // Some agents first show the input or a line of it, such as the command's description, as if it were output.
         let is_input = |text: &String| {
-            let values = input.as_ref().and_then(Value::as_object);
-            values.is_some_and(|map| map.values().any(|value| value.as_str() == Some(text)))
+            let Some(map) = input.as_ref().and_then(Value::as_object) else { return false };
+            map.values().any(|value| value.as_str() == Some(text))
+                || (text.starts_with('{')
+                    && serde_json::from_str::<Map<String, Value>>(text).is_ok_and(|it| it == *map))
         };
-        let output = shown.text.take().filter(|text| happens && !text.is_empty() && !is_input(text));
+        let text = shown.text.take().filter(|text| happens && !text.is_empty());
+        let is_replaced = text.as_ref().is_some_and(is_input) || !shown.terminals.is_empty() || is_emptied;
+        let output = text.filter(|text| !is_input(text));
+        // The content of an update replaces the content before it, which was no output: the arguments in pieces.
+        if happens && is_replaced && output.is_none() && std::mem::take(&mut call.shown) {
+            recorder.drop_output(id);
+        }
         for item in shown.other.drain(..) {
             let text = format!("the call {id} has content of an unknown type: {item}");
             match content::may_hold_text(&item) {
@@ -475,7 +488,8 @@ impl Translator {
     }
 }
 
-/// Returns the tool's name from any of the places where agents put it.
+/// Returns the tool's name from any of the places where agents put it. The name of a tool that calls another one does not
+/// state which tool is called, so it is no name.
 pub(super) fn name_in(update: &Map<String, Value>, meta: &Value) -> Option<String> {
     let named = [
         meta.get("claudeCode").and_then(|claude| text_at(claude, "toolName")),
@@ -483,7 +497,7 @@ pub(super) fn name_in(update: &Map<String, Value>, meta: &Value) -> Option<Strin
         text_at(meta, "tool_name"),
         text_at(meta, "toolName"),
     ];
-    named.into_iter().flatten().find(|name| !name.is_empty())
+    named.into_iter().flatten().find(|name| !name.is_empty() && name != CALLS_OTHER_TOOLS)
 }
 
 /// Returns the call as the `toolCall` of a permission request reports it.

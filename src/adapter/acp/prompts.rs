@@ -27,6 +27,8 @@ pub(super) struct Turn {
     pub(super) system_error: bool,
     /// The program's last text, if no text of the model followed.
     pub(super) program_said: Option<String>,
+    /// The model's last answer, if the gateway saw it and it looks like an error.
+    pub(super) answer_of_model: Option<String>,
     /// True if an answer to a prompt reported usage.
     pub(super) told_usage: bool,
     /// The program's standard error since the prompt, or since the last update of a tool call.
@@ -113,6 +115,7 @@ impl Translator {
         self.turn.system_error = false;
         self.turn.program_said = None;
         self.turn.printed.clear();
+        self.messages.begin();
         // The earlier failure did not prevent the prompt.
         self.setup = None;
         let Value::Object(mut params) = params else { return };

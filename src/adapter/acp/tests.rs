@@ -259,6 +259,27 @@ fn late_events_are_kept_and_told_once_for_each_kind() {
 }
 
 #[test]
+fn messages_of_qwens_program_are_no_answer_and_a_later_message_of_its_model_is_apart() {
+    let message = |source: Option<&str>, text: &str| {
+        let meta = json!({"qwenDiscreteMessage": true, "source": source});
+        json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}, "_meta": meta})
+    };
+    let mut script = Script::prompted();
+    script.say("DO");
+    script.update(message(Some("background_task_completed"), "Monitor completed."));
+    script.say("NE");
+    script.recv(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
+    for source in ["background_notification", "todo_stop_guard", "vision_bridge_notice"] {
+        script.update(message(Some(source), "Monitor completed."));
+    }
+    script.update(message(None, "The settings are wrong."));
+    script.update(message(Some("background_notification_response"), "It ended."));
+    let told = script.end();
+    assert_eq!(told.messages()[1], (Role::Agent, "DONE\n\nIt ended."));
+    assert_eq!(told.notices().iter().filter(|code| **code == "program_message").count(), 5);
+}
+
+#[test]
 fn noise_is_told_and_breaks_nothing() {
     let mut script = Script::prompted();
     for line in ["npm warn deprecated", "42", "", "   ", "[1, {\"method\": \"x/y\"}]", "{\"method\":\"x/y\"}"] {

@@ -31,6 +31,7 @@ impl Translator {
         };
         let meta = update.remove("_meta").unwrap_or(Value::Null);
         self.thread_status(&meta);
+        self.messages.updated(&word, update.get("messageId").and_then(Value::as_str));
         if parent_of(&meta).is_none() {
             self.model_named(&meta, recorder);
             self.model_named(meta.get("usage").unwrap_or(&Value::Null), recorder);
@@ -127,6 +128,7 @@ impl Translator {
         }
         let part = match take_text(&mut update, "messageId") {
             Some(id) => Continuation::Of(id),
+            None if is_discrete(meta) => Continuation::Block,
             None => Continuation::Chunk,
         };
         let Some(content) = update.remove("content") else {
@@ -143,8 +145,7 @@ impl Translator {
                 for (n, piece) in pieces.into_iter().enumerate() {
                     match piece {
                         Piece::Text(text)
-                            if voice == Voice::Agent
-                                && (is_notification(meta) || self.is_program_text(&text, &part)) =>
+                            if voice == Voice::Agent && (is_by_program(meta) || self.is_program_text(&text, &part)) =>
                         {
                             recorder.notice("program_message", text.trim());
                             self.turn.program_said = Some(text.trim().to_owned());
@@ -244,6 +245,7 @@ impl Translator {
             figure.as_u64()
         };
         (usage.context_used, usage.context_size) = (context("used"), context("size"));
+        self.message_counted(usage.context_used, recorder);
         usage.model = text_at(meta, "_claude/model");
         if let Some(cost) = update.get("cost").filter(|cost| !cost.is_null()) {
             let amount = cost.get("amount").and_then(Value::as_f64).filter(|amount| *amount >= 0.0);
@@ -284,9 +286,20 @@ fn unknown_content(block: String, recorder: &mut Recorder) {
     }
 }
 
-/// Returns true if a chunk is a notification by an extension of Pi, whose bridge writes it in the agent's name.
-fn is_notification(meta: &Value) -> bool {
-    meta.get("piAcp").is_some_and(|bridge| bridge.get("notify").is_some())
+/// Returns true if a chunk is marked as the program's: a notification by an extension of Pi, or a whole message of Qwen Code
+/// that is not its model's.
+fn is_by_program(meta: &Value) -> bool {
+    let is_by_model = || {
+        let source = meta.get("source").and_then(Value::as_str);
+        matches!(source, Some("background_notification_response" | "realtime_voice"))
+    };
+    let notifies = meta.get("piAcp").is_some_and(|bridge| bridge.get("notify").is_some());
+    notifies || (is_discrete(meta) && !is_by_model())
+}
+
+/// Returns true if Qwen Code marks a chunk as a whole message.
+fn is_discrete(meta: &Value) -> bool {
+    meta.get("qwenDiscreteMessage").and_then(Value::as_bool) == Some(true)
 }
 
 /// Returns the sub-agent's call that an update belongs to, by the agent's id.

@@ -1,16 +1,28 @@
-//! Tasks in the background: which calls started them, which of them failed after the result of their call, and which go on
-//! after an answer.
+//! Tasks in the background: which calls started them, how they ended after the result of their call, and which go on after an
+//! answer.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
 use super::lines::{Line, ToolUseResult};
-use crate::trace::CallStatus;
-use crate::trace::recorder::Recorder;
+use crate::trace::recorder::{Recorder, ReportedStatus, ResultSaid};
+use crate::trace::{CallStatus, ToolKind};
 
 /// The code of the notice about a call that went on in the background and failed after its result.
 const FAILED: &str = "task_failed";
+
+/// The code of the notice about a sub-agent that was stopped after the result of its call.
+const STOPPED: &str = "task_stopped";
+
+/// The texts by which Claude Code reports that a command goes on in the background: how each begins, and what follows in the
+/// same line.
+const GOES_ON: [(&str, &str); 4] = [
+    ("Command running in background with ID: ", ""),
+    ("Command was manually backgrounded by user with ID: ", ""),
+    ("Command was moved to the background (ID: ", ""),
+    ("Command did not complete within its ", " and was moved to the background (ID: "),
+];
 
 /// The tools that give the output of a task.
 const ASKS_FOR_TASKS: [&str; 3] = ["AgentOutputTool", "BashOutput", "TaskOutput"];
@@ -21,8 +33,11 @@ const SUB_AGENTS: [&str; 4] = ["local_agent", "remote_agent", "in_process_teamma
 /// The types of tasks that are sub-agents of the program itself: they end, and they may ask for permission.
 const OWN_SUB_AGENTS: [&str; 2] = ["local_agent", "local_workflow"];
 
-/// The origin of a turn that the program began because a task ended.
-const NOTIFICATION: &str = "task-notification";
+/// The origin of a turn that the program began because a task ended, and of a text about a task.
+pub(super) const NOTIFICATION: &str = "task-notification";
+
+/// The beginning of a text about a task.
+pub(super) const TAG: &str = "<task-notification>";
 
 /// The code of the notice that the engine ended work in the background at a time limit. Calls of that work may be missing.
 pub(crate) const CUT: &str = "background_cut";
@@ -35,24 +50,57 @@ const MAX_KNOWN: usize = 10_000;
 pub(super) struct Tasks {
     /// The calls that started tasks, by the tasks' IDs.
     calls: HashMap<String, String>,
-    /// The calls whose tasks failed.
-    failed: HashSet<String>,
+    /// The calls that started sub-agents in the background.
+    launched: HashSet<String>,
+    /// The calls whose tasks failed before the result of the call.
+    failed_early: HashSet<String>,
+    /// The calls whose tasks are reported as failed or stopped.
+    told: HashSet<String>,
+}
+
+/// The end of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Completed,
+    Failed,
+    /// The agent, the user or the program stopped the task.
+    Stopped,
+}
+
+impl End {
+    /// Returns the end that a word for the status of a task means, or `None` if the task goes on.
+    fn of(status: Option<&str>) -> Option<Self> {
+        match status? {
+            "completed" => Some(Self::Completed),
+            "failed" => Some(Self::Failed),
+            "killed" | "stopped" => Some(Self::Stopped),
+            _ => None,
+        }
+    }
 }
 
 impl Tasks {
     /// Takes a line with news of a task.
     pub(super) fn news(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
         let (task, call) = (line.task_id.get(), line.tool_use_id.get());
-        if let (Some(task), Some(call)) = (task, call)
-            && self.calls.len() < MAX_KNOWN
-        {
-            self.calls.insert(task.to_owned(), call.to_owned());
-        }
+        self.is_of(task, call);
         let patched = line.patch.0.as_ref().and_then(|patch| patch.status.get());
-        if line.status.get().or(patched) == Some("failed")
-            && let Some(call) = call.or_else(|| self.call(task))
-        {
-            self.has_failed(call.to_owned(), recorder);
+        self.ended(task, call, line.status.get().or(patched), recorder);
+    }
+
+    /// Takes a text with news of a task, as the program gives it to the model.
+    pub(super) fn text(&mut self, text: &str, recorder: &mut Recorder) {
+        let mut rest = text;
+        while let Some((_, after)) = rest.split_once(TAG) {
+            let (news, next) = after.split_once("</task-notification>").unwrap_or((after, ""));
+            rest = next;
+            // What follows is in the words of the agent, of a sub-agent, or of a program.
+            let news = news.split("<summary>").next().unwrap_or_default();
+            let value = |tag: &str| {
+                let (_, rest) = news.split_once(&format!("<{tag}>"))?;
+                Some(rest.split_once(&format!("</{tag}>"))?.0.trim())
+            };
+            self.ended(value("task-id"), value("tool-use-id"), value("status"), recorder);
         }
     }
 
@@ -66,12 +114,39 @@ impl Tasks {
             Some(task) => (task.task_id.get(), task.status.get()),
             None => (told.shell_id.get(), told.status.get()),
         };
-        if status != Some("failed") {
-            return;
+        if self.call(task).is_none() && status == Some("failed") {
+            recorder.contradicted(FAILED, format!("by the call {id}, a command in the background failed"));
         }
-        match self.call(task).map(str::to_owned) {
-            Some(call) => self.has_failed(call, recorder),
-            None => recorder.contradicted(FAILED, format!("by the call {id}, a command in the background failed")),
+        self.ended(task, None, status, recorder);
+    }
+
+    /// Takes the result of a call that goes on in the background: the call stays open until the end of its task is reported.
+    /// Returns false if the call was not open, or was refused or cancelled.
+    pub(super) fn goes_on(
+        &mut self,
+        id: &str,
+        told: Option<&ToolUseResult<'_>>,
+        output: Option<String>,
+        recorder: &mut Recorder,
+    ) -> bool {
+        if !recorder.goes_on(id, output) {
+            return false;
+        }
+        self.is_of(told.and_then(|told| told.background_task.get()), Some(id));
+        if self.failed_early.remove(id) {
+            self.ended(None, Some(id), Some("failed"), recorder);
+        }
+        true
+    }
+
+    /// Takes the result of a call that ended, or that started a sub-agent in the background.
+    pub(super) fn returned(&mut self, id: &str, told: Option<&ToolUseResult<'_>>, recorder: &mut Recorder) {
+        let failed = self.failed_early.remove(id);
+        if told.is_some_and(|told| told.is_async.is_true()) && self.launched.len() < MAX_KNOWN {
+            self.launched.insert(id.to_owned());
+            if failed {
+                self.ended(None, Some(id), Some("failed"), recorder);
+            }
         }
     }
 
@@ -80,12 +155,69 @@ impl Tasks {
         self.calls.get(task?).map(String::as_str)
     }
 
-    /// Records once that the task of a call failed. Does nothing for an open call, because its result will follow.
-    fn has_failed(&mut self, call: String, recorder: &mut Recorder) {
-        if recorder.ended_as(&call) == Some(CallStatus::Ok) && self.failed.insert(call.clone()) {
-            recorder.contradicted(FAILED, format!("the call {call} went on in the background and failed there"));
+    /// Notes that a call started a task.
+    fn is_of(&mut self, task: Option<&str>, call: Option<&str>) {
+        if let (Some(task), Some(call)) = (task, call)
+            && self.calls.len() < MAX_KNOWN
+        {
+            self.calls.insert(task.to_owned(), call.to_owned());
         }
     }
+
+    /// Takes the status of a task, and ends the call that waits for it. If the call has ended, a notice reports another
+    /// outcome, once.
+    fn ended(&mut self, task: Option<&str>, call: Option<&str>, status: Option<&str>, recorder: &mut Recorder) {
+        let Some(end) = End::of(status) else { return };
+        let Some(call) = call.or_else(|| self.call(task)).map(str::to_owned) else { return };
+        if recorder.is_in_background(&call) {
+            let outcome = match end {
+                End::Completed => ReportedStatus::Ok,
+                End::Failed => ReportedStatus::Failed,
+                // The command came to no end of its own: the call ends as unfinished.
+                End::Stopped => return,
+            };
+            recorder.result(&call, ResultSaid { outcome, ..ResultSaid::default() });
+            return;
+        }
+        let is_launched = self.launched.contains(&call);
+        match (end, recorder.ended_as(&call)) {
+            // The result of the call will follow.
+            (End::Failed, None) if recorder.is_open(&call) && self.failed_early.len() < MAX_KNOWN => {
+                self.failed_early.insert(call);
+            }
+            (End::Failed, Some(CallStatus::Ok)) if self.told.insert(call.clone()) => {
+                recorder.contradicted(FAILED, format!("the call {call} went on in the background and failed there"));
+            }
+            (End::Stopped, Some(CallStatus::Ok)) if is_launched && self.told.insert(call.clone()) => {
+                let text = format!("the call {call} went on in the background and was stopped there");
+                recorder.contradicted(STOPPED, text);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns true if a successful result of a command only reports that the command goes on in the background. The data of the
+/// result decide, and its text if there are none: the stream has none for the calls of sub-agents.
+pub(super) fn goes_on(id: &str, told: Option<&ToolUseResult<'_>>, output: &str, recorder: &Recorder) -> bool {
+    match told {
+        Some(told) => told.background_task.get().is_some(),
+        None => recorder.open_call(id).is_some_and(|(call, _)| call.kind == ToolKind::Execute) && says_goes_on(output),
+    }
+}
+
+/// Returns true if a text in the user's name is the program's news of a task.
+pub(super) fn is_news(line: &Line<'_>, text: &str) -> bool {
+    text.starts_with(TAG) || (line.is_of_task() && text.contains(TAG))
+}
+
+/// Returns true if a line of an output is a text by which Claude Code reports that a command goes on in the background. What
+/// the command printed before comes first.
+pub(crate) fn says_goes_on(output: &str) -> bool {
+    let says = |line: &str, (begins, follows): &(&str, &str)| {
+        line.split_once(begins).is_some_and(|(_, rest)| rest.contains(follows))
+    };
+    output.lines().any(|line| GOES_ON.iter().any(|text| says(line, text)))
 }
 
 /// The work that goes on beside the prompts' turns, as the program reports it: tasks, and the turns that it begins itself
@@ -141,8 +273,7 @@ impl Background {
             (kind, _) if is_of_turn(kind) && line.parent().is_none() => self.is_only_announced = false,
             ("result", _) if line.parent().is_none() => {
                 self.is_in_turn = false;
-                let origin = line.origin.0.as_ref().map(|origin| origin.kind.or_empty());
-                if origin != Some(NOTIFICATION) {
+                if !line.is_of_task() {
                     self.prompts = self.prompts.saturating_sub(1);
                 }
             }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, value::MapAccessDeserializer};
 use serde_json::Value;
 
+use super::background::NOTIFICATION;
 use super::lenient::{Count, ExitCode, Flag, Lenient, List, Number, Object, Present, Stated, Text, Word, any_shape};
 
 /// A line of any type, in either direction. What few lines have is boxed, because a line is moved when it is read.
@@ -67,6 +68,9 @@ pub(crate) struct Line<'a> {
     pub(crate) version: Text<'a>,
     #[serde(borrow)]
     pub(crate) attachment: Object<Box<KeptAttachment<'a>>>,
+    /// The text that the program queued for the model.
+    #[serde(borrow)]
+    pub(crate) content: Text<'a>,
     #[serde(rename = "hasUnknownModelCost")]
     pub(crate) has_unknown_cost: Flag,
     // Fields of `stream_event` lines.
@@ -102,10 +106,10 @@ pub(crate) struct Line<'a> {
     pub(crate) error_status: Count,
     #[serde(borrow)]
     pub(crate) error: Text<'a>,
-    // Fields of `result` lines.
-    /// The cause of the turn, if it is not a prompt.
+    /// The cause of a turn or of a text, if it is not a prompt.
     #[serde(borrow)]
     pub(crate) origin: Object<Origin<'a>>,
+    // Fields of `result` lines.
     pub(crate) is_error: Stated,
     pub(crate) api_error_status: Count,
     #[serde(borrow)]
@@ -255,7 +259,7 @@ pub(crate) struct Task<'a> {
     pub(crate) task_type: Text<'a>,
 }
 
-/// The cause of a turn.
+/// The cause of a turn or of a text.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Origin<'a> {
@@ -294,6 +298,12 @@ pub(crate) struct ToolUseResult<'a> {
     pub(crate) status: Text<'a>,
     #[serde(rename = "shellId", borrow)]
     pub(crate) shell_id: Text<'a>,
+    /// The task in the background as which the command of the call goes on.
+    #[serde(rename = "backgroundTaskId", borrow)]
+    pub(crate) background_task: Text<'a>,
+    /// True if the call started a sub-agent in the background.
+    #[serde(rename = "isAsync")]
+    pub(crate) is_async: Flag,
     /// The task in the background whose output the call asked for.
     #[serde(borrow)]
     pub(crate) task: Object<Box<Task<'a>>>,
@@ -423,6 +433,11 @@ impl<'a> Line<'a> {
     /// Returns the sub-agent's call that the line is about.
     pub(crate) fn parent(&self) -> Option<String> {
         self.parent_tool_use_id.owned()
+    }
+
+    /// Returns true if a task that ended is the cause of the turn or the text.
+    pub(crate) fn is_of_task(&self) -> bool {
+        self.origin.0.as_ref().is_some_and(|origin| origin.kind.get() == Some(NOTIFICATION))
     }
 
     /// Returns true if a line of the type `result` is one of Claude Code's.

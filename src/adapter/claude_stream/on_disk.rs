@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::background::{self, NOTIFICATION, TAG};
 use super::lines::{Block, Line, Message};
 use super::{INTERRUPTED, PROGRAM_WRITES, TOLD_SUBTYPES, hash, malformed, outcome, texts, tools, unknown_block};
 use crate::adapter::session_file::facts::Tokens;
@@ -16,7 +17,7 @@ use crate::trace::{Agent, Exit, Role, StopReason, Usage, UsageScope};
 use crate::wire::WireLine;
 
 /// Types of lines that hold no event: settings, requests to the model's service, and the state of the program.
-const BOOKKEEPING: [&str; 26] = [
+const BOOKKEEPING: [&str; 25] = [
     "agent-color",
     "agent-name",
     "agent-setting",
@@ -35,7 +36,6 @@ const BOOKKEEPING: [&str; 26] = [
     "permission-mode",
     "pr-link",
     "progress",
-    "queue-operation",
     "speculation-accept",
     "started",
     "summary",
@@ -134,6 +134,11 @@ impl Translator {
             },
             "attachment" => self.attachment(line, recorder),
             "cost-state" => self.totals(line, text, recorder),
+            // The session may end before the model gets the text.
+            "queue-operation" if line.content.or_empty().starts_with(TAG) => {
+                self.inner.tasks.text(line.content.or_empty(), recorder);
+            }
+            "queue-operation" => {}
             kind if BOOKKEEPING.contains(&kind) => {}
             _ if super::has_calls(line) || super::shows_other_call(text, recorder) => {
                 recorder.did_unseen("unknown_line", text);
@@ -265,7 +270,11 @@ impl Translator {
         if parent.is_none() && text.starts_with(INTERRUPTED) {
             self.last = Last::Interrupted;
         }
-        let marked = line.is_synthetic.is_true() || line.is_meta.is_true();
+        let is_news = background::is_news(line, text);
+        if is_news {
+            self.inner.tasks.text(text, recorder);
+        }
+        let marked = is_news || line.is_synthetic.is_true() || line.is_meta.is_true();
         if marked || PROGRAM_WRITES.iter().any(|start| text.starts_with(start)) {
             // These are the user's own, in the program's words.
             let code = match text {
@@ -288,15 +297,24 @@ impl Translator {
         recorder.say(Voice::User, parent, text, Continuation::Block);
     }
 
-    /// Takes a prompt that the user typed while the agent worked.
+    /// Takes a prompt that the user typed while the agent worked, or the program's news of a task.
     fn attachment(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
         let Some(attachment) = line.attachment.0.as_ref().filter(|it| it.kind.get() == Some("queued_command")) else {
             return;
         };
+        let blocks = &attachment.prompt.0;
+        let is_news = blocks.first().is_some_and(|block| block.text.or_empty().starts_with(TAG));
+        if is_news || attachment.mode.get() == Some(NOTIFICATION) {
+            for text in blocks.iter().filter_map(|block| block.text.get()) {
+                self.inner.tasks.text(text, recorder);
+                recorder.notice("synthetic_message", text);
+            }
+            return;
+        }
         if attachment.mode.get().is_some_and(|mode| mode != "prompt") || line.is_sidechain.is_true() {
             return;
         }
-        for block in &attachment.prompt.0 {
+        for block in blocks {
             recorder.say(Voice::User, None, block.text.or_empty(), Continuation::Block);
         }
     }

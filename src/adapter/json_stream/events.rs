@@ -20,7 +20,7 @@ use crate::trace::recorder::{
 };
 use crate::trace::usage::INCOMPLETE;
 use crate::trace::view;
-use crate::trace::{Agent, ErrorCategory, PermissionOutcome, StopReason, ToolKind, UsageScope};
+use crate::trace::{Agent, ErrorCategory, PermissionOutcome, Role, StopReason, ToolKind, UsageScope};
 use crate::values::Pattern;
 
 use crate::harness::stream::compile::{UNKNOWN_KIND, category_of};
@@ -51,6 +51,10 @@ pub(super) struct Session {
     /// The calls that requests were about before they were announced, with the lines of the requests.
     asked_of: BTreeMap<String, QuotedLine>,
     answer: EndReport,
+    /// True if the answer is an error because of its text alone.
+    is_error_by_text: bool,
+    /// The model's last answer, if the gateway saw it and it looks like an error.
+    answer_of_model: Option<String>,
     /// True if the lines are from a session file: each text of the user is a prompt, and the session continues after
     /// the end of a turn.
     kept_on_disk: bool,
@@ -73,6 +77,8 @@ impl Session {
             answered: HashMap::new(),
             asked_of: BTreeMap::new(),
             answer: EndReport::None,
+            is_error_by_text: false,
+            answer_of_model: None,
             kept_on_disk: false,
             ends: HashMap::new(),
             has_prompt: false,
@@ -97,8 +103,22 @@ impl Session {
         &self.answer
     }
 
-    pub(super) fn take_answer(&mut self) -> EndReport {
-        std::mem::replace(&mut self.answer, EndReport::None)
+    /// Takes the model's last answer, which looks like an error, as the gateway saw it.
+    pub(super) fn model_answered(&mut self, text: &str) {
+        self.answer_of_model = Some(text.trim().to_owned());
+    }
+
+    /// Returns how the agent ended the session. If its text alone makes the answer an error, and the model gave this text, it
+    /// is no error. `has_failed` is true if the exit code shows a failure.
+    pub(super) fn take_answer(&mut self, has_failed: bool) -> EndReport {
+        let may_be_by_model = self.is_error_by_text && !has_failed;
+        let by_model = self.answer_of_model.as_deref().filter(|_| may_be_by_model);
+        match std::mem::replace(&mut self.answer, EndReport::None) {
+            EndReport::Failed { detail, .. } if by_model == Some(detail.trim()) => {
+                EndReport::Ended { reason: StopReason::EndTurn, detail: None }
+            }
+            answer => answer,
+        }
     }
 
     pub(super) fn event(&mut self, values: &mut Values, recorder: &mut Recorder) {
@@ -159,19 +179,26 @@ impl Session {
         let thought = values.kind == Kind::Thought;
         let role = values.word("role").unwrap_or_default();
         let id = values.word("id");
-        let told = ["text", "delta", "snapshot"].into_iter().find(|field| values.has(field));
-        let Some(field) = told else { return values.lacks_text() };
-        let Some(text) = values.text(field) else { return };
-        match role.as_str() {
-            "user" => return self.user(parent, &text, recorder),
-            "" | "agent" => {}
+        let role = match role.as_str() {
+            "user" => Role::User,
+            "" | "agent" => Role::Agent,
             other => return values.refuse("role", format!("`{other}` is not a role; expected `agent` or `user`")),
+        };
+        let attachments = values.attachments("attachments");
+        let key = TextKey { thought, parent: parent.clone(), id };
+        match ["text", "delta", "snapshot"].into_iter().find(|field| values.has(field)) {
+            None => values.lacks_text(),
+            Some(field) => match (role, field, values.text(field)) {
+                (_, _, None) => {}
+                (Role::User, _, Some(text)) => self.user(parent.clone(), &text, recorder),
+                (Role::Agent, "delta", Some(text)) => self.texts.delta(key, &text, recorder),
+                (Role::Agent, "snapshot", Some(text)) => self.texts.snapshot(key, &text, recorder),
+                (Role::Agent, _, Some(text)) => self.texts.whole(key, &text, recorder),
+            },
         }
-        let key = TextKey { thought, parent, id };
-        match field {
-            "delta" => self.texts.delta(key, &text, recorder),
-            "snapshot" => self.texts.snapshot(key, &text, recorder),
-            _ => self.texts.whole(key, &text, recorder),
+        for attachment in attachments {
+            self.has_prompt |= role == Role::User && parent.is_none();
+            recorder.attach(role, parent.clone(), attachment);
         }
     }
 
@@ -377,6 +404,7 @@ impl Session {
         });
         let http = values.count("http").and_then(errors::by_status);
         let ended = |reason, detail: Option<String>| EndReport::Ended { reason, detail };
+        self.is_error_by_text = false;
         let answer = match reason.as_deref() {
             None | Some("") => {
                 values.lacks("reason");
@@ -404,6 +432,10 @@ impl Session {
             }
         };
         recorder.end_turn(matches!(answer, EndReport::Ended { reason: StopReason::Cancelled, .. }));
+        if self.kept_on_disk {
+            // The program may begin the next turn itself, without a prompt.
+            recorder.complete_answer();
+        }
         self.answer = answer;
     }
 
@@ -412,6 +444,7 @@ impl Session {
         let answer = recorder.answer().into_owned();
         let said = if answer.is_empty() { output.unwrap_or_default() } else { &answer };
         if self.error_text.iter().any(|pattern| pattern.is_match(said)) {
+            self.is_error_by_text = !answer.is_empty();
             return EndReport::Failed { category: errors::by_text(said), detail: said.to_owned() };
         }
         let is_other = |output: &&str| {

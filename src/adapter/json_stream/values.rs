@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::harness::stream::Kind;
-use crate::trace::{FileDiff, Location, PermissionOption, PlanEntry};
+use crate::trace::{Attachment, FileDiff, Location, PermissionOption, PlanEntry};
 
 pub(super) struct Values {
     pub(super) kind: Kind,
@@ -113,10 +113,14 @@ impl Values {
         }
     }
 
-    /// Returns true if the text of the event is empty or null.
+    /// Returns true if the text of the event is empty or null, and the event has no attachments.
     pub(super) fn says_nothing(&self) -> bool {
         let is_text = |field: &str| matches!(field, "text" | "delta" | "snapshot");
-        let says = |(field, value): &(&str, Value)| is_text(field) && value.as_str() != Some("");
+        let attaches = |value: &Value| value.as_array().is_none_or(|list| !list.is_empty());
+        let says = |(field, value): &(&str, Value)| match *field {
+            "attachments" => attaches(value),
+            field => is_text(field) && value.as_str() != Some(""),
+        };
         !self.fields.iter().any(says) && !self.absent.iter().any(|(field, _)| is_text(field))
     }
 
@@ -237,6 +241,22 @@ impl Values {
         self.each(field, "a map with `text`", |value| {
             let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
             Some(PlanEntry { text: text("text")?, status: text("status"), priority: text("priority") })
+        })
+    }
+
+    /// Takes the parts of a message that are not text.
+    pub(super) fn attachments(&mut self, field: &'static str) -> Vec<Attachment> {
+        self.each(field, "a map with `kind`", |value| {
+            let text = |key: &str| value.get(key).and_then(Value::as_str);
+            let kind = text("kind").filter(|kind| !kind.is_empty())?.to_owned();
+            let (mut media_type, mut uri, mut data) = (text("media_type"), text("uri"), text("data"));
+            // A URI that holds the data itself.
+            if let Some((about, held)) = uri.and_then(|uri| uri.strip_prefix("data:")?.split_once(',')) {
+                let named = about.split(';').next().filter(|named| !named.is_empty());
+                (media_type, uri, data) = (media_type.or(named), None, data.or(Some(held)));
+            }
+            let bytes = data.map(|data| data.len() as u64);
+            Some(Attachment { kind, media_type: media_type.map(str::to_owned), uri: uri.map(str::to_owned), bytes })
         })
     }
 

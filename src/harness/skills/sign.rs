@@ -99,10 +99,12 @@ impl OfSkill {
     }
 }
 
-/// Returns whether a call was executed and did not fail. Unknown for a call that was announced and never ended.
+/// Returns whether a call was executed and did not fail. Unknown for a call that was announced and never ended, and for a
+/// success that may have been a failure.
 fn ended_well(call: &Subject<'_>) -> Judgement {
     match call.status {
         CallStatus::Unfinished => Judgement::Unknown,
+        CallStatus::Ok if call.may_have_failed() => Judgement::Unknown,
         CallStatus::Ok => Judgement::True,
         CallStatus::Error | CallStatus::Denied | CallStatus::Cancelled => Judgement::False,
     }

@@ -281,7 +281,8 @@ fn missing(kind: Kind, written: &[(&'static str, &Formula)]) -> Option<(String, 
         return Some((format!("`{}` requires `{name}`", kind.word()), format!("write `{name}: …`")));
     }
     let texts = ["text", "delta", "snapshot"].iter().filter(|name| has(name)).count();
-    if matches!(kind, Kind::Message | Kind::Thought) && texts != 1 {
+    let may_lack_text = texts == 0 && has("attachments");
+    if matches!(kind, Kind::Message | Kind::Thought) && texts != 1 && !may_lack_text {
         let message = format!("`{}` takes exactly one of `text`, `delta` and `snapshot`", kind.word());
         let help = "`text` is a complete block, `delta` a piece of it, `snapshot` the block so far";
         return Some((message, help.to_owned()));

@@ -29,6 +29,8 @@ pub(super) struct OpenCall {
     turn_cancelled: bool,
     /// True if the agent withdrew the message that announced the call.
     pub(super) withdrawn: bool,
+    /// True if the call goes on in the background after its result.
+    pub(super) in_background: bool,
     more: Option<Box<More>>,
 }
 
@@ -240,6 +242,7 @@ impl Recorder {
             cancelled: answer == Some(PermissionOutcome::Cancelled),
             turn_cancelled: false,
             withdrawn: false,
+            in_background: false,
             more: (!is_empty).then(|| Box::new(more)),
         };
         self.open.insert(id.into(), open);
@@ -360,6 +363,14 @@ impl Recorder {
         if let Some(asked) = asked {
             let now = call.clone();
             self.keep_asked(id, &asked, &now);
+        }
+    }
+
+    /// Drops the output that an open call has shown so far: the agent replaced it.
+    pub fn drop_output(&mut self, id: &str) {
+        self.activity += 1;
+        if let Some(more) = self.open.get_mut(id).and_then(|open| open.more.as_mut()) {
+            more.output = None;
         }
     }
 

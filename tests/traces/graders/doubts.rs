@@ -23,11 +23,17 @@ pub fn session(adapter: Adapter, manifest: &Manifest, lines: &[Value]) -> Trial 
     done.unwrap();
     let mut trial = Trial::of(&events).changed(&[], &[], &[]);
     trial.header.unshown_tools.clone_from(&manifest.unshown_tools);
+    trial.header.unshown_outcomes.clone_from(&manifest.unshown_outcomes);
     trial
 }
 
 /// A session over ACP that is prompted, does this, and answers.
 pub fn acp(lines: &[Value]) -> Trial {
+    acp_of(&Manifest::bare(Adapter::Acp), lines)
+}
+
+/// The same with the manifest of an agent.
+pub fn acp_of(manifest: &Manifest, lines: &[Value]) -> Trial {
     let sent = |id: u64, method: &str, params: Value| {
         json!(format!(">{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})))
     };
@@ -41,7 +47,7 @@ pub fn acp(lines: &[Value]) -> Trial {
     ];
     all.extend_from_slice(lines);
     all.push(answer(2, json!({"stopReason": "end_turn"})));
-    session(Adapter::Acp, &Manifest::bare(Adapter::Acp), &all)
+    session(Adapter::Acp, manifest, &all)
 }
 
 pub fn update(session: &str, word: &str, more: &Value) -> Value {

@@ -121,7 +121,7 @@ fn agents() -> Vec<Agent> {
         ),
         other(
             "gemini-stream",
-            json!({"type": "tool_use", "tool_id": "c", "tool_name": "run_shell_command", "parameters": {"command": "ls"}}),
+            json!({"type": "tool_use", "tool_id": "c", "tool_name": "read_file", "parameters": {"file_path": "a"}}),
             json!({"type": "tool_result", "tool_id": "c", "output": "x"}),
             "/status",
             json!("success"),

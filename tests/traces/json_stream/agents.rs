@@ -322,6 +322,22 @@ fn what_kimi_prints_beside_its_stream_tells_how_it_ended() {
 }
 
 #[test]
+fn the_usage_of_a_review_of_codex_is_unknown() {
+    let figures = |input: u64, output: u64| {
+        let lines = [
+            json!({"type": "thread.started", "thread_id": "t"}),
+            json!({"type": "turn.started"}),
+            json!({"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": "Looks good"}}),
+            json!({"type": "turn.completed", "usage": {"input_tokens": input, "cached_input_tokens": 0, "output_tokens": output}}),
+        ];
+        let text: Vec<String> = lines.iter().map(Value::to_string).collect();
+        let told = events(&trace(built_in("codex"), &text.join("\n")));
+        told.iter().filter(|event| event["type"] == "usage").count()
+    };
+    assert_eq!((figures(3, 2), figures(0, 2), figures(0, 0)), (1, 1, 0));
+}
+
+#[test]
 fn codex_items_of_every_type_become_what_they_are() {
     let done = |item: Value| json!({"type": "item.completed", "item": item});
     let lines = [
@@ -416,6 +432,58 @@ fn a_call_that_codex_reports_on_standard_error_is_denied_or_told() {
     assert_eq!((of("tool_call").len(), &of("tool_result")[0]["status"]), (1, &json!("denied")), "{shown}");
     let notices: Vec<Value> = of("notice").iter().map(|notice| json!([notice["code"], notice["lost"]])).collect();
     assert_eq!(notices, [json!(["agent_error", null])], "{shown}");
+}
+
+#[test]
+fn a_patch_of_codex_that_does_not_fit_is_a_failed_edit_and_other_hidden_calls_are_lost() {
+    let error = |text: &str| {
+        let line = format!("2026-11-29T10:16:38.066259Z ERROR codex_core::tools::router: error={text}");
+        json!({"at_ms": 1, "dir": "stderr", "line": line}).to_string()
+    };
+    let log = [
+        json!({"at_ms": 1, "dir": "recv", "line": "{\"type\":\"thread.started\",\"thread_id\":\"t\"}"}).to_string(),
+        error("apply_patch verification failed: Failed to find expected lines in /w/a b.txt:"),
+        error("apply_patch verification failed: Failed to find context 'x in y' in /w/b.rs"),
+        error("apply_patch verification failed: Failed to read file to update /w/c.rs: No such file (os error 2)"),
+        error("apply_patch verification failed: invalid hunk at line 2, '*** Foo"),
+        error("unsupported call: frobnicate"),
+    ];
+    let shown = trace(built_in("codex"), &log.join("\n"));
+    laws::assert_lawful(&shown);
+    let all = events(&shown);
+    let calls: Vec<Value> =
+        only(&all, "tool_call").iter().map(|it| json!([it["kind"], it["input"]["paths"][0]])).collect();
+    let edits = ["/w/a b.txt", "/w/b.rs", "/w/c.rs", ""].map(|path| json!(["edit", path]));
+    assert_eq!(calls, edits, "{shown}");
+    assert!(only(&all, "tool_result").iter().all(|it| it["status"] == "error"), "{shown}");
+    let notices: Vec<Value> = only(&all, "notice").iter().map(|it| json!([it["code"], it["lost"]])).collect();
+    assert_eq!(notices, [json!(["agent_error", "call"])], "{shown}");
+}
+
+#[test]
+fn a_stream_that_shows_calls_when_they_have_ended_may_lack_one_if_it_is_cut_off() {
+    let begins = json!({"type": "step_start", "sessionID": "s", "part": {"messageID": "m"}});
+    let tokens = json!({"total": 3, "input": 2, "output": 1, "reasoning": 0, "cache": {"read": 0, "write": 0}});
+    let part = json!({"messageID": "m", "reason": "tool-calls", "cost": 0.0, "tokens": tokens});
+    let ends = json!({"type": "step_finish", "sessionID": "s", "part": part});
+    let asked = json!({"type": "message", "role": "user", "id": "u", "content": [{"type": "text", "text": "Do it."}]});
+    let said = json!({"role": "assistant", "content": "Done."});
+    for (harness, lines, code, is_lost) in [
+        ("opencode-stream", vec![begins.clone()], Value::Null, true),
+        ("opencode-stream", vec![begins, ends], Value::Null, false),
+        ("vibe-stream", vec![asked], Value::Null, true),
+        ("vibe-stream", vec![], json!(1), false),
+        ("kimi-stream", vec![], Value::Null, true),
+        ("kimi-stream", vec![said], json!(0), false),
+    ] {
+        let wire = |dir: &str, line: &Value| json!({"at_ms": 1, "dir": dir, "line": line.to_string()}).to_string();
+        let exit = json!({"code": code, "signal": code.is_null().then_some(15)});
+        let log: Vec<String> = lines.iter().map(|line| wire("recv", line)).chain([wire("exit", &exit)]).collect();
+        let shown = trace(built_in(harness), &log.join("\n"));
+        laws::assert_lawful(&shown);
+        let is_told = |event: &Value| event["code"] == "unshown_action" && event["lost"] == "call";
+        assert_eq!(events(&shown).iter().any(is_told), is_lost, "{harness}: {shown}");
+    }
 }
 
 #[test]
@@ -661,4 +729,72 @@ fn the_hooks_of_cline_tell_whose_calls_and_texts_they_are() {
     assert_eq!(calls_with_parents(&all), [json!(["s", null]), json!(["c", "s"]), json!(["d", null])]);
     let said: Vec<Value> = only(&all, "message").iter().map(|it| json!([it["text"], it["parent"]])).collect();
     assert_eq!(said, [json!(["I look.", "s"]), json!(["Done.", null])]);
+}
+
+#[test]
+fn a_tool_that_qwen_does_not_declare_to_its_model_is_called_by_its_own_name() {
+    let shown = |input: Value| {
+        let calls = json!({"type": "tool_use", "id": "a", "name": "tool_call", "input": input});
+        let stream = json!({"type": "assistant", "message": {"content": [calls]}, "parent_tool_use_id": null});
+        let init = json!({"type": "system", "subtype": "init", "qwen_code_version": "1", "model": "m", "cwd": "/w"});
+        let log = [init, stream].map(|line| line.to_string()).join("\n");
+        let all = events(&trace(built_in("qwen-stream"), &log));
+        let call = only(&all, "tool_call")[0];
+        (call["kind"].clone(), call["name"].clone(), call["input"].clone())
+    };
+    let rm = json!({"command": "rm -f a"});
+    let monitor = shown(json!({"name": "monitor", "arguments": rm}));
+    assert_eq!(monitor, (json!("execute"), json!("monitor"), rm.clone()));
+    let as_text = shown(json!({"name": "monitor", "arguments": rm.to_string()}));
+    assert_eq!(as_text, (json!("execute"), json!("monitor"), rm.clone()));
+    let of_server = shown(json!({"name": "mcp__Files__Remove", "arguments": {"path": "a"}}));
+    assert_eq!(of_server, (json!("other"), json!("mcp__Files__Remove"), json!({"path": "a"})));
+    // It calls the tool `monitor`, too.
+    let shouted = shown(json!({"name": "MONITOR", "arguments": rm}));
+    assert_eq!(shouted, (json!("other"), Value::Null, rm));
+}
+
+#[test]
+fn the_streams_of_other_agents_show_refusals_and_commands_that_go_on() {
+    let qwen = |name: &str, output: &str, more: &[Value]| {
+        let mut lines = vec![
+            json!({"type": "assistant", "message": {"content": [
+                {"type": "tool_use", "id": "a", "name": name, "input": {"command": "run_tests"}}]}, "parent_tool_use_id": null}),
+            json!({"type": "user", "message": {"content": [
+                {"type": "tool_result", "tool_use_id": "a", "is_error": false, "content": output}]}, "parent_tool_use_id": null}),
+        ];
+        lines.extend_from_slice(more);
+        lines.push(json!({"type": "result", "subtype": "success", "is_error": false, "permission_denials": [],
+            "usage": {"input_tokens": 1, "output_tokens": 1}, "result": "Done."}));
+        ends("qwen-stream", &lines).0
+    };
+    let news = |call: &str, status: &str| {
+        let data = json!({"task_id": "mon_1", "tool_use_id": call, "status": status});
+        json!({"type": "system", "subtype": "task_notification", "data": data})
+    };
+    let monitor = "Monitor started.\nid: mon_1\ncommand: run_tests";
+    assert_eq!(qwen("run_shell_command", "Background shell started.\nid: bg_1\npid: 7", &[]), ["unfinished"]);
+    assert_eq!(qwen("run_shell_command", "Background shell bg_1 started (pid 7).", &[]), ["unfinished"]);
+    assert_eq!(qwen("run_shell_command", "Promoted to background: bg_1", &[]), ["unfinished"]);
+    assert_eq!(qwen("monitor", "Monitor started: m (mon_1)", &[news("a", "failed")]), ["error"]);
+    assert_eq!(qwen("monitor", "Monitor rejected: too many concurrent monitors.", &[]), ["error"]);
+    assert_eq!(qwen("run_shell_command", "Command: run_tests\nDirectory: (root)\nStdout: id: bg_1", &[]), ["ok"]);
+    assert_eq!(qwen("monitor", monitor, &[news("a", "running")]), ["unfinished"]);
+    assert_eq!(qwen("monitor", monitor, &[news("a", "failed")]), ["error"]);
+    assert_eq!(qwen("monitor", monitor, &[news("b", "failed"), news("a", "completed")]), ["ok"]);
+    let opencode = |error: &str| {
+        let state = json!({"status": "error", "input": {"command": "git push"}, "error": error, "metadata": {}});
+        let part = json!({"messageID": "m", "callID": "c", "tool": "bash", "state": state});
+        ends("opencode-stream", &[json!({"type": "tool_use", "sessionID": "s", "part": part})]).0
+    };
+    let rule = "The user has specified a rule which prevents you from using this specific tool call.";
+    assert_eq!(opencode(&format!("{rule} Here are some of the relevant rules []")), ["denied"]);
+    assert_eq!(opencode("Tool execution aborted"), ["cancelled"]);
+    assert_eq!(opencode("git: Tool execution aborted"), ["error"]);
+    let copilot = [
+        json!({"type": "user.message", "data": {"content": "Keep working.", "source": "autopilot", "isAutopilotContinuation": true}}),
+        json!({"type": "result", "exitCode": 0}),
+    ];
+    let all = events_of("copilot-stream", &copilot);
+    assert!(only(&all, "message").is_empty() && all[0]["code"] == "synthetic_message", "{all:?}");
 }

@@ -62,6 +62,40 @@ fn pieces_wholes_and_snapshots_are_said_once() {
     assert_eq!((texts(&late).len(), notices(&late)[0].0.as_str()), (3, "stream_differs"));
 }
 
+#[test]
+fn a_message_has_the_attachments_that_the_rule_names() {
+    let rules = "
+stream:
+  - when: has(line.parts)
+    for-each: line.parts
+    rules:
+      - {when: has(it.text), emit: {message: {role: line.role, text: it.text}}}
+      - {when: has(it.url), emit: {message: {role: line.role, attachments: \"{'kind': 'image', 'uri': it.url}\"}}}
+  - when: has(line.files)
+    emit: {message: {text: line.text, attachments: \"line.files.map(f, {'kind': f.kind, 'media_type': f.?type.orValue(null), 'data': f.?data.orValue(null)})\"}}
+  - {when: line.kind == 'bare', emit: {message: {role: user, attachments: \"[{'uri': 'x'}]\"}}}
+";
+    let of_user = json!({"role": "user", "parts": [{"url": "data:image/png;base64,AAAA"}, {"text": "Look."}, {"url": "https://x/y"}]});
+    let of_agent = json!({"text": "Here.", "files": [{"kind": "audio", "type": "audio/mp3", "data": "AAAAAA"}]});
+    let none = json!({"text": "And?", "files": []});
+    let events = run(rules, &[of_user, of_agent, none]);
+    let told: Vec<Value> = events
+        .iter()
+        .filter(|event| event["type"] == "message")
+        .map(|event| json!([event["role"], event["text"], event["attachments"]]))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            json!(["user", "Look.", [{"kind": "image", "media_type": "image/png", "bytes": 4}, {"kind": "image", "uri": "https://x/y"}]]),
+            json!(["agent", "Here.\n\nAnd?", [{"kind": "audio", "media_type": "audio/mp3", "bytes": 6}]]),
+        ]
+    );
+    assert!(notices(&events).is_empty(), "{events:?}");
+    let bare = run(rules, &[json!({"kind": "bare"})]);
+    assert_eq!((texts(&bare).len(), notices(&bare)[0].0.as_str()), (0, "mapping_failed"));
+}
+
 /// The losses of the notices of a session.
 fn lost(rules: &str, lines: &[Value]) -> Vec<String> {
     let events = run(

@@ -104,6 +104,14 @@ fn an_agent_that_makes_no_request_is_not_judged_by_a_recording_or_a_script() {
     stand.project.write("cases/a.yaml", &case);
     stand.project.evals(&["run", "--label", "script"]).exits(3);
     assert_eq!(result(&stand.project, "script")["error"]["category"], "setup");
+    // An agent that does not know an option of its command line.
+    let refuses = "[sh, -c, \"printf 'error: unknown option\\n(Did you mean --prompt?)\\n' >&2; exit 1\", ";
+    stand.project.write("harnesses/small.yaml", &manifest.replace("[python3, ", refuses));
+    stand.project.evals(&["run", "--label", "refusing"]).exits(3);
+    let error = result(&stand.project, "refusing")["error"].clone();
+    assert_eq!(error["category"], "crashed");
+    let why = "the agent exited 1 before it answered: error: unknown option (Did you mean --prompt?)";
+    assert_eq!(error["message"], why);
 }
 
 #[test]

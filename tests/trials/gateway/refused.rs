@@ -332,3 +332,45 @@ fn the_last_state_of_the_case_s_conversation_decides() {
         }
     }
 }
+
+/// An agent that asks its model once. Its arguments: the prompt, its exit code, and what it shows: `-` for the model's answer.
+const ASKS_ONCE: &str = r#"
+import json, os, sys, urllib.request
+tools = [{"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}]
+body = {"model": "m", "tools": tools, "messages": [{"role": "user", "content": sys.argv[1]}]}
+headers = {"content-type": "application/json", "authorization": "Bearer " + os.environ["AGENT_API_KEY"]}
+request = urllib.request.Request(os.environ["AGENT_URL"] + "/chat/completions", json.dumps(body).encode(), headers)
+answer = json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"]
+print(json.dumps({"say": answer if sys.argv[3] == "-" else sys.argv[3]}))
+sys.exit(int(sys.argv[2]))
+"#;
+
+#[test]
+fn an_answer_of_the_model_that_looks_like_an_error_is_no_error_of_the_agent() {
+    let project = Project::new();
+    project.write("once.py", ASKS_ONCE);
+    let agent = project.path("once.py").canonicalize().unwrap();
+    let rows = [
+        ("model", "'0', '-'", "pass"),
+        ("program", "'0', 'Error: 500 Internal Server Error'", "errored"),
+        ("failed", "'1', '-'", "errored"),
+    ];
+    for (name, how, _) in rows {
+        let command = format!("command: [python3, '{}', '{{prompt}}', {how}]", agent.display());
+        let manifest = "usage: {scope: session}\nerror-text: ['^Error: [45]\\d\\d ']\n\
+                        gateway: {api: openai-chat, model: m, env: {AGENT_URL: '{gateway}/v1', AGENT_API_KEY: '{key}'}}\n\
+                        stream:\n  - when: has(line.say)\n    \
+                        emit: [{message: {text: line.say}}, {stop: {reason: end_turn}}]";
+        project.harness(name, &format!("adapter: json-stream\n{command}\n{manifest}"));
+    }
+    let answer = "Error: 404 Not Found is what the server answers.";
+    project.write("cases/a.model.yaml", &format!("turns:\n  - text: '{answer}'\n"));
+    let keys = "model: {script: a.model.yaml}\nharnesses: [model, program, failed]";
+    let graders = format!("graders: [{{output: {{equals: '{answer}'}}}}]");
+    project.write("cases/a.yaml", &format!("prompt: What does it answer?\n{keys}\n{graders}\n"));
+    project.evals(&["run"]).exits(3);
+    for (name, _, verdict) in rows {
+        let result = project.result(&format!("a/{name}/default/1"));
+        assert_eq!(result["verdict"], verdict, "{name}: {result}");
+    }
+}

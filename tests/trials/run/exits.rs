@@ -221,6 +221,65 @@ fn what_a_manifest_says_a_harness_can_counts_before_its_adapter() {
 }
 
 #[test]
+fn a_manifest_cannot_claim_what_its_adapter_does_not_have() {
+    let project = Project::new();
+    let command = "command: [sh, -c, 'cat >/dev/null; echo done']\nprompt-via: stdin";
+    let claims = "capabilities: {tracing: true, interaction: true, multi-turn: true}";
+    project.harness("blind", &format!("adapter: output-only\n{command}\n{claims}"));
+    project.harness("one-way", &format!("adapter: claude-code-stream\n{command}\ncapabilities: {{interaction: true}}"));
+    let asks = "stream: [{when: has(line.ask), emit: {permission-request: {request: line.ask, id: line.call}}}]";
+    project.harness("asks", &format!("adapter: json-stream\n{command}\n{asks}\ncapabilities: {{interaction: true}}"));
+    project.case("a", "graders: [{tool-calls: {none: true}}, {permissions: {max: 0}}]", "steps: [{say: done}]");
+    let checked = project.evals(&["check"]).exits(0);
+    assert!(!checked.err.contains("asks.yaml") && !checked.out.contains("asks.yaml"), "{}", checked.err);
+    checked
+        .says("blind.yaml:5:25: `tracing: true` has no effect: the adapter `output-only` shows no tool calls")
+        .says("blind.yaml:5:44: `interaction: true` has no effect")
+        .says("blind.yaml:5:62: `multi-turn: true` has no effect")
+        .says("one-way.yaml:5:29: `interaction: true` has no effect");
+    for (name, shows) in [
+        ("blind", "# tracing: no, interaction: no, several turns: no"),
+        ("one-way", "# tracing: yes, interaction: no, several turns: no"),
+        ("asks", "# tracing: no, interaction: yes, several turns: no"),
+    ] {
+        project.evals(&["harness", "show", name]).exits(0).says(shows);
+    }
+    project.evals(&["run", "--harness", "blind"]).exits(3).says("`tracing: true` has no effect");
+    assert_eq!(project.result("a/blind/default/1")["verdict"], "ungraded");
+}
+
+#[test]
+fn a_stream_without_a_rule_for_calls_does_not_show_that_there_were_none() {
+    let project = Project::new();
+    let stream = "adapter: json-stream\ncommand: [cat, '{project}/lines.jsonl']\nprompt-via: stdin\nstream:\n  \
+                  - {when: has(line.end), emit: [{message: {text: line.end}}, {stop: {reason: end_turn}}]}\n";
+    let calls = "  - when: has(line.all)\n    for-each: line.all\n    \
+                 rules: [{when: has(it.call), emit: {tool-call: {id: it.call}}}]\n";
+    let kept =
+        "session-file: {known-by: has(line.kept), rules: [{when: has(line.call), emit: {tool-call: {id: line.call}}}]}";
+    project.write("lines.jsonl", "{\"end\": \"done\"}\n");
+    project.case("a", "graders: [{tool-calls: {none: true}}]", "");
+    let rows = [
+        ("no-rule", "", "ungraded"),
+        ("of-files", kept, "ungraded"),
+        ("no-tools", "capabilities: {tracing: true}", "pass"),
+        ("rule", calls, "pass"),
+    ];
+    let mut run = vec!["run"];
+    for (name, more, _) in &rows {
+        project.harness(name, &format!("{stream}{more}"));
+        run.extend(["--harness", *name]);
+    }
+    project.evals(&run).exits(3);
+    for (name, _, verdict) in rows {
+        let shows_calls = verdict == "pass";
+        let trial = format!("a/{name}/default/1");
+        assert_eq!(project.result(&trial)["verdict"], verdict, "{name}");
+        assert_eq!(project.trace(&trial)[0]["capabilities"]["tracing"], shows_calls, "{name}");
+    }
+}
+
+#[test]
 fn as_many_trials_run_at_once_as_there_are_cores() {
     let project = Project::new();
     project.case("a", "", "steps: [{say: done}]");

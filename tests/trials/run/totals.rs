@@ -73,6 +73,12 @@ fn failed_calls_are_unknown_if_the_engine_ended_a_call_before_the_agent() {
     assert_eq!(graded(&project, &none_failed, &torn, 3)["metrics"]["failed_calls"], json!(null));
     let whole = TRACE.replace(r#""status":"ok""#, r#""status":"ok","exit_code":0"#);
     assert_eq!(graded(&project, &none_failed, &whole, 0)["metrics"]["failed_calls"], 0);
+    // An agent that reports failed commands as successes.
+    let hides = |trace: &str| trace.replace(r#""model":{}"#, r#""model":{},"unshown_outcomes":["execute"]"#);
+    let command = |trace: &str| hides(trace).replace(r#""kind":"read""#, r#""kind":"execute""#);
+    assert_eq!(graded(&project, &none_failed, &hides(TRACE), 0)["metrics"]["failed_calls"], 0);
+    assert_eq!(graded(&project, &none_failed, &command(TRACE), 3)["metrics"]["failed_calls"], json!(null));
+    assert_eq!(graded(&project, &none_failed, &command(&whole), 0)["metrics"]["failed_calls"], 0);
 }
 
 #[test]

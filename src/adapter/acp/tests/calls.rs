@@ -98,6 +98,27 @@ fn a_name_is_taken_from_where_agents_put_it() {
 }
 
 #[test]
+fn a_tool_that_calls_another_tool_gives_the_call_no_name() {
+    // Qwen Code announces the tool by which its model calls other tools, and then names the called tool.
+    let mut script = Script::prompted();
+    for id in ["a", "b"] {
+        let meta = json!({"toolName": "tool_call", "phase": "preparing"});
+        script.call(
+            id,
+            json!({"title": "ToolCall", "kind": "other", "rawInput": {}, "status": "pending", "_meta": meta}),
+        );
+    }
+    let input = json!({"command": "rm -f a"});
+    let named = json!({"title": "Monitor: m", "kind": "execute", "rawInput": input, "status": "in_progress", "_meta": {"toolName": "monitor"}});
+    script.change("a", named);
+    script.change("b", json!({"status": "failed", "_meta": {"toolName": "tool_call"}}));
+    let calls = script.done().calls();
+    let told: Vec<_> = calls.iter().map(|call| (call.call.kind, call.call.name.as_deref())).collect();
+    assert_eq!(told, [(ToolKind::Execute, Some("monitor")), (ToolKind::Other, None)]);
+    assert_eq!(calls[0].call.input, Some(input));
+}
+
+#[test]
 fn a_title_is_a_name_only_if_the_manifest_says_so() {
     let manifest: Manifest = serde_yaml::from_str(
         "{name: m, adapter: acp, name-title: '^tool (\\w+)$', tool-kinds: {make: execute, 'r*': read}}",
@@ -346,6 +367,51 @@ fn what_a_terminal_of_ours_said_belongs_to_the_call_in_it() {
 }
 
 #[test]
+fn arguments_that_the_content_of_a_later_update_replaces_are_no_output() {
+    // Kimi Code streams the arguments as content, and then shows the terminal instead.
+    let text = |text: &str| json!([{"type": "content", "content": {"type": "text", "text": text}}]);
+    let (args, input) = (r#"{"command":"echo none > x"}"#, json!({"command": "echo none > x"}));
+    let shows = |terminal: &str| json!([{"type": "terminal", "terminalId": terminal}]);
+    let started = json!({"rawInput": input, "status": "in_progress", "content": text(args)});
+    for (last, output) in [
+        (json!({"content": shows("t"), "status": "failed"}), Some("printed")),
+        (json!({"content": shows("unknown"), "status": "failed"}), None),
+        (json!({"content": [], "rawOutput": "", "status": "completed"}), Some("printed")),
+        (json!({"content": [], "rawOutput": "raw", "status": "completed"}), Some("raw")),
+        (json!({"content": text("all"), "rawOutput": "all", "status": "completed"}), Some("all")),
+        // The agent never ends the call.
+        (json!({"content": shows("t")}), Some("printed")),
+    ] {
+        let mut script = Script::prompted();
+        script.call("c", json!({"kind": "execute", "title": "Bash", "status": "pending", "content": text("")}));
+        script.change("c", json!({"status": "in_progress", "content": text(r#"{"command":"echo none"#)}));
+        script.change("c", started.clone());
+        let params = json!({"sessionId": "s", "command": "/bin/bash", "args": ["-c", "cd '/w/sub' && echo none > x"], "cwd": "/w"});
+        script.recv(json!({"id": 9, "method": "terminal/create", "params": params}));
+        script.send(json!({"id": 9, "result": {"terminalId": "t"}}));
+        let exit = json!({"code": 1, "signal": null});
+        let engine = json!({"event": "terminal", "terminal": "t", "output": "printed", "exit": exit});
+        script.line(Dir::Engine, &engine.to_string());
+        script.change("c", last.clone());
+        let told = script.done();
+        let call = told.call();
+        assert_eq!(call.output.as_deref(), output, "{last}");
+        // The folder belongs to the command of the call.
+        assert_eq!(call.call.cwd.as_deref(), Some("/w/sub"), "{last}");
+        assert!(!told.notices().contains(&"unannounced_action"), "{last}");
+    }
+    for (last, output) in [
+        (json!({"content": [], "rawOutput": "", "status": "completed"}), None),
+        (json!({"content": [], "status": "completed"}), Some("so far")),
+    ] {
+        let mut script = Script::prompted();
+        script.call("c", json!({"kind": "read", "status": "in_progress", "content": text("so far")}));
+        script.change("c", last.clone());
+        assert_eq!(script.done().call().output.as_deref(), output, "{last}");
+    }
+}
+
+#[test]
 fn a_result_before_the_answer_to_a_request_means_what_the_answer_says() {
     let diff = json!({"status": "completed", "content": [{"type": "diff", "path": "/w/a", "newText": "x"}]});
     for (option, status) in [("r", CallStatus::Denied), ("a", CallStatus::Ok)] {
@@ -476,4 +542,39 @@ fn calls_of_two_prompts_are_of_two_steps_and_a_silent_turn_is_noticed() {
     let told = script.end();
     assert_eq!(told.messages(), [(Role::User, "do it\n\ngo on")]);
     assert_eq!(told.notices(), ["silent_turn"]);
+}
+
+#[test]
+fn a_message_without_a_call_before_another_message_has_a_call_that_is_not_shown() {
+    let codex = crate::harness::built_in::named("codex-acp").unwrap();
+    let says = |id: &str| json!({"sessionUpdate": "agent_message_chunk", "messageId": id, "content": {"type": "text", "text": id}});
+    let calls = |status: &str| json!({"sessionUpdate": "tool_call", "toolCallId": "c", "kind": "execute", "title": "ls", "status": status});
+    let counts = |used: u64| json!({"sessionUpdate": "usage_update", "used": used, "size": 9000});
+    let done = || calls("completed");
+    for (updates, unshown) in [
+        (vec![says("a"), counts(10), says("b"), counts(20)], 1),
+        (vec![counts(10), done(), counts(20), counts(30)], 1),
+        (vec![says("a"), done(), counts(10), says("b"), counts(20)], 0),
+        (vec![says("a"), says("b"), counts(10)], 0),
+        // A report may come twice.
+        (vec![done(), counts(10), counts(10), says("b"), counts(20)], 0),
+        // The summary of a conversation that was compressed is a message, too.
+        (vec![done(), counts(90), counts(95), counts(10), says("b"), counts(20)], 0),
+        // A command that is still running is asked for its output.
+        (vec![calls("in_progress"), counts(10), counts(20), counts(30)], 0),
+        // The service counts no tokens.
+        (vec![says("a"), says("a"), says("b")], 1),
+        (vec![says("a"), done(), says("b")], 0),
+    ] {
+        let mut script = Script::of(codex);
+        script.open();
+        script.prompt(3, "do it");
+        updates.iter().for_each(|update| script.update(update.clone()));
+        let told = script.done();
+        let is_unshown = |event: &&Event| match &event.body {
+            Body::Notice { code, lost, .. } => code == "unshown_action" && *lost == Some(Lost::Call),
+            _ => false,
+        };
+        assert_eq!(told.events.iter().filter(is_unshown).count(), unshown, "{updates:?}");
+    }
 }

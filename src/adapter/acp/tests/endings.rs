@@ -278,3 +278,22 @@ fn a_command_that_a_signal_ended_failed() {
     script.change("c", json!({"status": "completed"}));
     assert_eq!(script.done().call().status, CallStatus::Error);
 }
+
+#[test]
+fn an_answer_that_looks_like_an_error_is_none_if_the_gateway_saw_that_the_model_gave_it() {
+    let copilot = crate::harness::built_in::named("copilot").unwrap();
+    let error = "Error: 404 Not Found is what it answers.";
+    for (answered, reason) in
+        [(Some(error), StopReason::EndTurn), (Some("It is 42."), StopReason::Error), (None, StopReason::Error)]
+    {
+        let mut script = Script::of(copilot);
+        script.open();
+        script.prompt(3, "do it");
+        script.say(error);
+        script.recv(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
+        if let Some(text) = answered {
+            script.line(Dir::Engine, &json!({"event": "answered", "text": text}).to_string());
+        }
+        assert_eq!(script.end().stop().reason, reason, "{answered:?}");
+    }
+}

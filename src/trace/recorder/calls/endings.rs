@@ -68,6 +68,34 @@ impl Recorder {
         true
     }
 
+    /// Notes that an open call goes on in the background after its result, which has this output. The call ends when the
+    /// agent reports how, else at the end of the trace as unfinished. Returns false, and records nothing, if the call is not
+    /// open, or was rejected or cancelled.
+    pub fn goes_on(&mut self, id: &str, output: Option<String>) -> bool {
+        let open = self.open.get_mut(id).filter(|open| !open.rejected && !open.is_cancelled());
+        let Some(open) = open else { return false };
+        self.activity += 1;
+        open.in_background = true;
+        open.more().output = output;
+        let (parent, step) = (open.parent().cloned(), open.step);
+        self.step_has_result(&parent, step);
+        true
+    }
+
+    /// Returns true if an open call goes on in the background after its result.
+    pub fn is_in_background(&self, id: &str) -> bool {
+        self.open.get(id).is_some_and(|open| open.in_background)
+    }
+
+    /// Notes that a call of a step has a result.
+    fn step_has_result(&mut self, parent: &Option<String>, number: u64) {
+        if let Some(step) = self.steps.get_mut(parent)
+            && step.number == number
+        {
+            step.has_result = true;
+        }
+    }
+
     /// Holds an event, or releases it.
     pub(super) fn hold(&mut self, slot: u64, is_open: bool) {
         if let Some(slot) = self.slot(slot) {
@@ -79,7 +107,7 @@ impl Recorder {
     /// call has ended otherwise, or was never shown, its outcome is unknown: graders may not rely on what the trace
     /// shows.
     pub fn deny(&mut self, id: &str) {
-        if let Some(open) = self.open.get_mut(id) {
+        if let Some(open) = self.open.get_mut(id).filter(|open| !open.in_background) {
             (open.rejected, open.denied) = (true, true);
         } else if self.was_announced(id) && self.ended_as(id) != Some(CallStatus::Denied) {
             self.contradicted("late_denial", format!("the agent reports the call {id} as denied after its result"));
@@ -153,17 +181,17 @@ impl Recorder {
         self.ended.iter().rev().find(|ended| ended.id == id)
     }
 
-    /// Marks everything open as cancelled, because the turn is being cancelled.
+    /// Marks everything open as cancelled, because the turn is being cancelled. Calls in the background go on.
     pub fn cancel_open(&mut self) {
-        for call in self.open.values_mut() {
+        for call in self.open.values_mut().filter(|call| !call.in_background) {
             call.turn_cancelled = true;
         }
     }
 
     /// Notes that the agent withdrew the message of a call. Without a result until the end of the turn, the call ends as
-    /// cancelled. Returns false if the call is not open.
+    /// cancelled. Returns false if the call has a result or is unknown.
     pub fn withdraw(&mut self, id: &str) -> bool {
-        let Some(open) = self.open.get_mut(id) else { return false };
+        let Some(open) = self.open.get_mut(id).filter(|open| !open.in_background) else { return false };
         open.withdrawn = true;
         true
     }
@@ -225,11 +253,7 @@ impl Recorder {
         result: ResultOf,
         host: bool,
     ) {
-        if let Some(step) = self.steps.get_mut(&parent)
-            && step.number == open.step
-        {
-            step.has_result = true;
-        }
+        self.step_has_result(&parent, open.step);
         if let Some(slot) = self.slot(open.slot) {
             slot.open = false;
         }

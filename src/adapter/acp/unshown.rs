@@ -1,0 +1,103 @@
+//! Calls that no update shows: the agent asked its model again after a message without a call.
+
+use super::Translator;
+use crate::trace::recorder::Recorder;
+
+/// The messages of the model in a turn, of an agent that reports its usage after each of them.
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    /// The tokens in the context by the last report. A turn may begin with a repetition of the last one.
+    used: Option<u64>,
+    /// True if the turn has a report.
+    is_counted: bool,
+    /// True if an update or a request since the last report shows what the agent did.
+    has_acted: bool,
+    /// True if no call of the last message is shown. Without a call, it is the last message of the turn.
+    is_last: bool,
+    /// The ID of the last text, if only texts followed.
+    text: Option<String>,
+    /// True if a text directly follows a text with another ID.
+    has_next_text: bool,
+}
+
+impl Messages {
+    /// Takes the beginning of a turn.
+    pub(super) fn begin(&mut self) {
+        *self = Self { used: self.used, ..Self::default() };
+    }
+
+    /// Notes that the agent shows more than a text.
+    pub(super) fn acted(&mut self) {
+        self.has_acted = true;
+        self.text = None;
+    }
+
+    /// Takes an update of the session, by its kind and the ID of its message.
+    pub(super) fn updated(&mut self, word: &str, message: Option<&str>) {
+        match word {
+            "agent_message_chunk" => {
+                let Some(message) = message else { return };
+                let before = self.text.replace(message.to_owned());
+                self.has_next_text |= before.is_some_and(|before| before != message);
+            }
+            "agent_thought_chunk"
+            | "usage_update"
+            | "session_info_update"
+            | "available_commands_update"
+            | "config_option_update"
+            | "current_mode_update"
+            | "current_model_update" => {}
+            _ => self.acted(),
+        }
+    }
+
+    /// Takes a report of the tokens in the context. Returns true if the message before lacks a call.
+    fn reported(&mut self, used: Option<u64>, is_calling: bool) -> bool {
+        self.is_counted = true;
+        let Some(used) = used else { return false };
+        let before = self.used.replace(used);
+        // The agent repeats a report if only the limits of the service changed.
+        if before == Some(used) {
+            return false;
+        }
+        // The conversation was compressed. That takes a message of the model, too.
+        let is_compressed = before.is_some_and(|before| used < before);
+        let lacks_call = self.is_last && !is_compressed;
+        let has_acted = std::mem::take(&mut self.has_acted);
+        // A message may only wait for a call that is still running.
+        self.is_last = !(has_acted || is_calling || is_compressed);
+        lacks_call
+    }
+}
+
+impl Translator {
+    /// Takes a report of the tokens in the context.
+    pub(super) fn message_counted(&mut self, used: Option<u64>, recorder: &mut Recorder) {
+        let is_calling = recorder.calls_in_progress().next().is_some();
+        let lacks_call = self.messages.reported(used, is_calling);
+        // Before a prompt, the agent repeats reports of earlier turns.
+        if lacks_call && self.turn.open > 0 && self.counts_messages() {
+            unshown_call(recorder);
+        }
+    }
+
+    /// Takes the end of a turn. If the service counts no tokens, the IDs of the texts show that the model was asked again.
+    pub(super) fn messages_ended(&mut self, recorder: &mut Recorder) {
+        let is_asked_again = self.messages.has_next_text && !self.messages.is_counted;
+        // The agent repeats a request that failed.
+        if is_asked_again && !self.turn.system_error && self.counts_messages() {
+            unshown_call(recorder);
+        }
+    }
+
+    /// Returns true if the agent reports its usage after each message of its model.
+    fn counts_messages(&self) -> bool {
+        self.conventions.usage.after_each_message == Some(true)
+    }
+}
+
+fn unshown_call(recorder: &mut Recorder) {
+    let text =
+        "the agent asked its model again after a message without a call: it does not show a call of that message";
+    recorder.did_unseen("unshown_action", text);
+}
