@@ -1,5 +1,8 @@
 //! The commands that a command line runs, each in a form that patterns can match.
 
+use std::collections::HashSet;
+use std::mem;
+
 use crate::judgement::Judgement;
 use crate::values::Pattern;
 use crate::yaml::lists::OneOrList;
@@ -16,29 +19,35 @@ use tokens::{Operator, Piece, Redirection, Token, Way, Word, split};
 /// The maximum depth of commands that run others.
 const DEEPEST: usize = 24;
 /// The maximum number of commands of a line.
-const MOST: usize = 4096;
-/// The maximum size in bytes of what is kept of the command that a pipe reads from.
-const LONGEST_SOURCE: usize = 4096;
+const MOST: usize = 16 << 10;
+/// The maximum size in bytes of what is kept of the commands that pipes read from.
+const LONGEST_SOURCES: usize = 1 << 20;
 
 /// The commands of a command line.
 ///
 /// Each is one text: the program without its folder, its arguments, then `<FILE`, `>FILE`, `>>FILE`, `<<<TEXT` (a here-string or a
 /// here-document) and `<|COMMAND` (the other end of a pipe), separated by one blank. A blank within an argument is `␣`, a line feed
 /// is `␤`, and an empty argument is `''`. A command that runs another one is listed with it: `sudo rm a` is `sudo rm a` and
-/// `rm a`.
+/// `rm a`. A redirection without a command is one of `:`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandLine {
     /// The commands, in the order of their ends.
     pub commands: Vec<String>,
     /// True if the line runs a program whose name it does not show, or commands that were not read.
     pub has_unknown: bool,
+    /// Commands and assignments whose form leaves out what decides which program runs: the program's folder, and assignments
+    /// such as `PATH=.`.
+    others: Vec<String>,
 }
 
 impl CommandLine {
     /// Reads a command line of a shell.
     pub fn read(line: &str) -> Self {
         let mut reader = Reader::default();
-        reader.script(line);
+        reader.script(line, Source::default(), false);
+        // In PowerShell, a variable at the place of a command is a value.
+        let is_powershell = reader.found.commands.iter().any(|command| is_cmdlet(command));
+        reader.found.has_unknown &= !is_powershell || reader.is_cut;
         reader.found
     }
 
@@ -52,65 +61,107 @@ impl CommandLine {
         }
     }
 
-    /// Returns whether each command that the line runs is matched by one of the patterns.
+    /// Returns whether each command that the line runs is matched by one of the patterns. A program with a folder of its own and
+    /// an assignment are matched as they are written.
     pub fn runs_only(&self, patterns: &OneOrList<Pattern>) -> Judgement {
         let is_matched = |command: &String| patterns.iter().any(|pattern| pattern.is_match(command));
-        match self.commands.iter().all(is_matched) {
+        match self.commands.iter().chain(&self.others).all(is_matched) {
             true if self.has_unknown => Judgement::Unknown,
             is_all => (is_all && !self.commands.is_empty()).into(),
         }
     }
 }
 
-/// The input and the output of a command.
+/// The input of a command: the other end of a pipe, or a text.
 #[derive(Debug, Clone, Default)]
-struct Streams {
-    /// The redirections and the source in the normal form.
-    forms: Vec<String>,
-    /// The text of a here-document or a here-string.
+struct Source {
+    /// The commands at the other end, in the normal form.
+    form: Option<String>,
+    /// The text, if the line shows it.
     text: Option<String>,
-    /// The text that the other end of the pipe prints, if its words show it.
-    printed: Option<String>,
+}
+
+impl Source {
+    /// Returns this source, or the one of the group around it.
+    fn or<'a>(&'a self, around: &'a Self) -> &'a Self {
+        if self.form.is_some() || self.text.is_some() { self } else { around }
+    }
+}
+
+/// The words and redirections of a command that is being read.
+#[derive(Debug, Default)]
+struct Open<'a> {
+    words: Vec<&'a Word>,
+    redirections: Vec<&'a Redirection>,
+}
+
+/// A group of commands: `{ …; }`, `(…)`, a loop, or `if`.
+#[derive(Debug)]
+struct Group {
+    /// The number of commands before it.
+    before: usize,
+    /// The input of its commands.
+    source: Source,
 }
 
 #[derive(Debug, Default)]
 struct Reader {
     found: CommandLine,
     variables: Variables,
+    /// The functions that the line defines.
+    functions: HashSet<String>,
+    /// True if a function runs the words that it is called with.
+    runs_arguments: bool,
     depth: usize,
-}
-
-/// The source of a pipe.
-#[derive(Debug, Clone, Default)]
-struct Source {
-    form: String,
-    printed: Option<String>,
+    /// The size of the kept sources.
+    sources: usize,
+    /// True if a part of the line was not read.
+    is_cut: bool,
 }
 
 impl Reader {
-    /// Reads a text that a shell runs.
-    fn script(&mut self, text: &str) {
+    fn cut(&mut self) {
+        (self.is_cut, self.found.has_unknown) = (true, true);
+    }
+
+    /// Reads a text that a shell runs. `is_given` is true if it is the argument of a command such as `eval`: if all of it is the
+    /// output of a command, it is like a script file.
+    fn script(&mut self, text: &str, source: Source, is_given: bool) {
         if self.depth >= DEEPEST {
-            self.found.has_unknown = true;
-            return;
+            return self.cut();
         }
         self.depth += 1;
         let split = split(text, self.depth);
-        self.found.has_unknown |= split.is_cut;
-        self.tokens(&split.tokens);
+        if split.is_cut {
+            self.cut();
+        }
+        match split.tokens.as_slice() {
+            [Token::Word(Word { pieces })] if is_given && matches!(pieces.as_slice(), [Piece::Output { .. }]) => {
+                self.outputs(pieces);
+            }
+            tokens => self.tokens(tokens, &source),
+        }
         self.depth -= 1;
     }
 
-    fn tokens(&mut self, tokens: &[Token]) {
+    fn tokens(&mut self, tokens: &[Token], around: &Source) {
         let mut tokens = tokens.iter().peekable();
-        let (mut words, mut redirections): (Vec<&Word>, Vec<&Redirection>) = (Vec::new(), Vec::new());
-        let mut source: Option<Source> = None;
+        let mut open = Open::default();
+        let mut source = Source::default();
         // For each open `case`, whether the pattern of an item comes next.
         let mut cases: Vec<bool> = Vec::new();
-        // The number of commands before each open group, and before the group that was closed last.
-        let (mut groups, mut closed): (Vec<usize>, Option<usize>) = (Vec::new(), None);
+        let mut groups: Vec<Group> = vec![Group { before: self.found.commands.len(), source: around.clone() }];
+        // The number of commands before the group that was closed last.
+        let mut closed: Option<usize> = None;
         while let Some(token) = tokens.next() {
             let is_pattern = cases.last() == Some(&true);
+            let now = self.found.commands.len();
+            let begin = |groups: &mut Vec<Group>, source: &mut Source| {
+                let own = mem::take(source);
+                let around = groups.last().map(|group| &group.source);
+                let source = around.map_or_else(|| own.clone(), |around| own.or(around).clone());
+                groups.push(Group { before: now, source });
+            };
             match token {
                 Token::Word(word) if is_pattern => {
                     if word.plain() == Some("esac") {
@@ -123,16 +174,19 @@ impl Reader {
                     }
                 }
                 _ if is_pattern => {}
-                Token::Redirection(redirection) => redirections.push(redirection),
-                Token::Word(word) if words.is_empty() => match word.plain() {
-                    Some("if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!") => {}
-                    Some("time" | "coproc") if matches!(tokens.peek(), Some(Token::Word(next)) if next.plain() == Some("{")) =>
-                        {}
-                    Some("{") => groups.push(self.found.commands.len()),
-                    Some("}") => closed = groups.pop(),
-                    Some("fi" | "done") => {}
+                Token::Redirection(redirection) => open.redirections.push(redirection),
+                Token::Arithmetic(pieces) => self.outputs(pieces),
+                Token::Word(word) if open.words.is_empty() => match word.plain() {
+                    Some("then" | "else" | "elif" | "do" | "!") => {}
+                    Some("if" | "while" | "until" | "{") => begin(&mut groups, &mut source),
+                    Some("}" | "fi" | "done") => closed = end_of(&mut groups).or(closed),
                     Some("esac") => {
                         cases.pop();
+                    }
+                    Some("time") if is_next(&mut tokens, &["{", "!"]) => {}
+                    Some("coproc") if is_next(&mut tokens, &["{"]) => {}
+                    Some("coproc") if is_named_group(tokens.clone()) => {
+                        tokens.next();
                     }
                     Some("[[") => {
                         for inner in tokens.by_ref() {
@@ -145,15 +199,22 @@ impl Reader {
                         }
                     }
                     Some("function") => {
-                        tokens.next();
+                        if let Some(Token::Word(name)) = tokens.next() {
+                            self.functions.extend(name.plain().map(str::to_owned));
+                        }
                     }
                     Some("for" | "select") => {
+                        begin(&mut groups, &mut source);
+                        let mut words: Vec<&Word> = Vec::new();
                         while let Some(Token::Word(word)) = tokens.peek() {
                             self.outputs(&word.pieces);
-                            if let Some(name) = word.plain() {
-                                self.variables.insert(name.to_owned(), None);
-                            }
+                            words.push(word);
                             tokens.next();
+                        }
+                        let values = words.get(2..).unwrap_or_default();
+                        let values = values.iter().flat_map(|word| expand(word, &self.variables)).collect::<Vec<_>>();
+                        if let Some(name) = words.first().and_then(|word| word.plain()) {
+                            self.variables.set_among(name, &values);
                         }
                     }
                     Some("case") => {
@@ -166,64 +227,71 @@ impl Reader {
                         }
                         cases.push(true);
                     }
-                    _ => words.push(word),
+                    _ => open.words.push(word),
                 },
-                Token::Word(word) => words.push(word),
+                Token::Word(word) => open.words.push(word),
                 Token::Operator(Operator::Open) => {
                     // `name() {` defines a function.
-                    let is_function =
-                        words.len() == 1 && matches!(tokens.peek(), Some(Token::Operator(Operator::Close)));
-                    if is_function {
-                        tokens.next();
-                        words.clear();
-                    } else {
-                        self.finish(&mut words, &mut redirections, source.as_ref());
-                        groups.push(self.found.commands.len());
+                    let is_function = matches!(tokens.peek(), Some(Token::Operator(Operator::Close)));
+                    match open.words.as_slice() {
+                        [name] if is_function => {
+                            tokens.next();
+                            self.functions.extend(name.plain().map(str::to_owned));
+                            open.words.clear();
+                        }
+                        _ => {
+                            self.finish(mem::take(&mut open), &source);
+                            begin(&mut groups, &mut source);
+                        }
                     }
                 }
                 Token::Operator(operator) => {
-                    let is_empty = words.is_empty() && redirections.is_empty();
-                    let before = self.found.commands.len();
-                    let printed = self.finish(&mut words, &mut redirections, source.as_ref());
+                    let is_empty = open.words.is_empty() && open.redirections.is_empty();
+                    let around = groups.last().map(|group| group.source.clone()).unwrap_or_default();
+                    let text = self.finish(mem::take(&mut open), source.or(&around));
                     match operator {
                         Operator::Pipe => {
-                            let from = if is_empty { closed.unwrap_or(before) } else { before };
-                            source = Some(self.source(from, printed));
+                            let from = if is_empty { closed.unwrap_or(now) } else { now };
+                            source = self.source(from, text);
                         }
-                        Operator::Close => (closed, source) = (groups.pop(), None),
+                        Operator::Close => {
+                            closed = end_of(&mut groups).or(closed);
+                            source = Source::default();
+                        }
                         Operator::EndOfItem => {
                             if let Some(last) = cases.last_mut() {
                                 *last = true;
                             }
-                            source = None;
+                            source = Source::default();
                         }
                         // A line may end behind the sign of a pipe.
                         Operator::End if is_empty => {}
-                        Operator::End | Operator::Open => source = None,
+                        Operator::End | Operator::Open => source = Source::default(),
                     }
                 }
             }
         }
-        self.finish(&mut words, &mut redirections, source.as_ref());
+        let around = groups.last().map(|group| group.source.clone()).unwrap_or_default();
+        self.finish(open, source.or(&around));
     }
 
     /// Returns the source of a pipe whose commands are listed from an index on.
-    fn source(&mut self, from: usize, printed: Option<String>) -> Source {
+    fn source(&mut self, from: usize, text: Option<String>) -> Source {
         let commands = self.found.commands.get(from..).unwrap_or_default();
-        let mut form = joined(&commands.join(" <|"));
-        if form.len() > LONGEST_SOURCE {
-            let end = form.floor_char_boundary(LONGEST_SOURCE);
-            form.truncate(end);
-            self.found.has_unknown = true;
+        let form = joined(&commands.join(" <|"));
+        self.sources += form.len();
+        if self.sources > LONGEST_SOURCES {
+            self.cut();
+            return Source { form: None, text };
         }
-        Source { form, printed }
+        Source { form: Some(form), text }
     }
 
     /// Reads the commands in substitutions.
     fn outputs(&mut self, pieces: &[Piece]) {
         for piece in pieces {
             match piece {
-                Piece::Output { tokens, .. } => self.tokens(tokens),
+                Piece::Output { tokens, .. } => self.tokens(tokens, &Source::default()),
                 // The elements of an array are no commands, but may contain some.
                 Piece::Group { sign: '=' | '?', tokens, .. } => {
                     for token in tokens {
@@ -232,7 +300,7 @@ impl Reader {
                         }
                     }
                 }
-                Piece::Group { tokens, .. } => self.tokens(tokens),
+                Piece::Group { tokens, .. } => self.tokens(tokens, &Source::default()),
                 Piece::Variable { inner, .. } => self.outputs(inner),
                 Piece::Text { .. } => {}
             }
@@ -240,19 +308,16 @@ impl Reader {
     }
 
     /// Reads a command with its words, and returns what it prints, if its words show it.
-    fn finish(
-        &mut self,
-        words: &mut Vec<&Word>,
-        redirections: &mut Vec<&Redirection>,
-        source: Option<&Source>,
-    ) -> Option<String> {
-        let (words, redirections) = (std::mem::take(words), std::mem::take(redirections));
-        let mut streams = Streams::default();
+    fn finish(&mut self, open: Open<'_>, source: &Source) -> Option<String> {
+        let Open { words, redirections } = open;
+        if words.is_empty() && redirections.is_empty() {
+            return None;
+        }
+        let mut streams = Streams { source: source.clone(), ..Streams::default() };
         for redirection in redirections {
             self.outputs(&redirection.target.pieces);
             let target = expand(&redirection.target, &self.variables);
-            let text: Vec<&str> = target.iter().map(|word| word.text.as_str()).collect();
-            let text = text.join(" ");
+            let text = target.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
             let sign = match redirection.way {
                 Way::From => "<",
                 Way::To => ">",
@@ -260,72 +325,200 @@ impl Reader {
                 Way::Text => "<<<",
             };
             streams.forms.push(format!("{sign}{}", joined(&text)));
-            if redirection.way == Way::Text {
-                streams.text = Some(text);
+            match redirection.way {
+                Way::Text => streams.source = Source { form: None, text: Some(text) },
+                Way::From => {
+                    let text = target.into_iter().next().and_then(|word| word.content);
+                    streams.source = Source { form: None, text };
+                }
+                Way::To | Way::Append => {}
             }
         }
-        if let Some(source) = source {
-            streams.forms.push(format!("<|{}", source.form));
-            streams.printed.clone_from(&source.printed);
-        }
+        streams.forms.extend(streams.source.form.iter().map(|form| format!("<|{form}")));
         words.iter().for_each(|word| self.outputs(&word.pieces));
-        let assigned = words.iter().map_while(|word| assignment(word, &self.variables)).collect::<Vec<_>>();
+        let assigned: Vec<_> = words.iter().map_while(|word| assignment(word, &self.variables)).collect();
         let named = words.get(assigned.len()..).unwrap_or_default();
+        self.found.others.extend(assigned.iter().map(|assignment| assignment.form.clone()));
         if named.is_empty() {
-            self.variables.extend(assigned);
+            if !streams.forms.is_empty() {
+                self.found.commands.push(format!(": {}", streams.forms.join(" ")));
+            }
+            assigned.into_iter().for_each(|assignment| self.variables.assign(assignment));
             return None;
         }
         if named.first().and_then(|word| word.plain()).is_some_and(is_declaration) {
-            let declared: Vec<_> = named.iter().filter_map(|word| assignment(word, &self.variables)).collect();
-            self.variables.extend(declared);
+            for word in named {
+                if let Some(assignment) = assignment(word, &self.variables) {
+                    self.found.others.push(assignment.form.clone());
+                    self.variables.assign(assignment);
+                }
+            }
         }
-        let arguments: Vec<Argument> = named.iter().flat_map(|word| expand(word, &self.variables)).collect();
-        self.command(&arguments, &streams);
-        runners::printed(&arguments, streams.text.as_deref())
+        self.each(named, &streams)
+    }
+
+    /// Reads a command once for each value of the loops around it.
+    fn each(&mut self, words: &[&Word], streams: &Streams) -> Option<String> {
+        if let Some((name, values)) = self.variables.loop_of(words).filter(|_| self.found.commands.len() < MOST) {
+            for value in &values {
+                self.variables.choose(&name, value.clone());
+                self.each(words, streams);
+            }
+            self.variables.restore(name, values);
+            return None;
+        }
+        let arguments: Vec<Argument> = words.iter().flat_map(|word| expand(word, &self.variables)).collect();
+        words.iter().for_each(|word| self.variables.set_defaults(word));
+        // `$x = Get-Content a` and `$x -eq 1` in PowerShell.
+        let is_value = |word: &Argument| word.program() == Program::Unknown && word.text.starts_with('$');
+        let arguments = match arguments.as_slice() {
+            [first, sign, rest @ ..] if is_value(first) && matches!(sign.text.as_str(), "=" | "+=") => rest,
+            [first, sign, ..] if is_value(first) && is_comparison(&sign.text) => &[],
+            all => all,
+        };
+        self.command(arguments, streams);
+        runners::printed(arguments, streams.source.text.as_deref())
     }
 
     /// Adds a command, and those that it runs.
     fn command(&mut self, arguments: &[Argument], streams: &Streams) {
         let Some((first, rest)) = arguments.split_first() else { return };
         if self.depth >= DEEPEST || self.found.commands.len() >= MOST {
-            self.found.has_unknown = true;
-            return;
+            return self.cut();
         }
         let program = first.program();
         let name = match program {
             Program::Named(name) => joined(name),
             Program::Output | Program::Unknown => first.form(),
         };
-        let form = std::iter::once(name).chain(rest.iter().map(Argument::form)).chain(streams.forms.iter().cloned());
-        self.found.commands.push(form.collect::<Vec<_>>().join(" "));
+        let behind: String = rest
+            .iter()
+            .map(Argument::form)
+            .chain(streams.forms.iter().cloned())
+            .map(|word| format!(" {word}"))
+            .collect();
+        if has_own_folder(&first.text) {
+            self.found.others.push(format!("{}{behind}", first.form()));
+        }
+        self.found.commands.push(format!("{name}{behind}"));
         let Program::Named(name) = program else {
-            self.found.has_unknown |= program == Program::Unknown;
+            // Within a function, these are the words that it is called with.
+            let is_known_later = first.is_argument_of_function() && !self.functions.is_empty();
+            self.runs_arguments |= is_known_later;
+            self.found.has_unknown |= !is_known_later;
             return;
         };
         self.depth += 1;
-        if matches!(name, "read" | "mapfile" | "readarray") {
-            let names = rest.iter().filter(|word| !word.text.starts_with('-'));
-            self.variables.extend(names.map(|word| (word.text.clone(), None)));
+        self.remember(name, rest);
+        if self.runs_arguments && self.functions.contains(name) {
+            self.command(rest, streams);
         }
-        let input = streams.text.as_deref().or(streams.printed.as_deref());
-        for inner in runners::inner(name, rest, input) {
+        for inner in runners::inner(name, rest, streams.source.text.as_deref()) {
             match inner {
                 Inner::Words(words) => self.command(words, streams),
-                Inner::Script(text) => self.script(&text),
+                Inner::Split(words) => self.command(&words, streams),
+                Inner::Script { text, arguments } => {
+                    if !arguments.is_empty() {
+                        self.variables.set_list("@", arguments);
+                    }
+                    // A shell that reads its commands leaves nothing to read.
+                    let is_read = streams.source.text.as_ref() == Some(&text);
+                    let source = if is_read { Source::default() } else { streams.source.clone() };
+                    self.script(&text, source, true);
+                }
             }
         }
         // Words in a program of another language may be no commands, so what is unknown about them counts for nothing.
         let has_unknown = self.found.has_unknown;
-        for line in code::command_lines(name, rest, streams.text.as_deref()) {
-            self.script(&line);
+        for line in code::command_lines(name, rest, streams.source.text.as_deref()) {
+            self.script(&line, Source::default(), false);
         }
-        self.found.has_unknown = has_unknown;
+        self.found.has_unknown = has_unknown || self.is_cut;
         self.depth -= 1;
     }
+
+    /// Records what a command does to the variables.
+    fn remember(&mut self, program: &str, arguments: &[Argument]) {
+        let names = || arguments.iter().filter(|word| !word.text.starts_with('-'));
+        match program {
+            "read" | "mapfile" | "readarray" | "unset" | "getopts" | "let" => {
+                for name in names() {
+                    self.variables.forget(name.text.split('=').next().unwrap_or_default());
+                }
+            }
+            "printf" if arguments.first().is_some_and(|word| word.text.starts_with("-v")) => {
+                if let Some(name) = arguments.get(1) {
+                    self.variables.forget(&name.text);
+                }
+            }
+            "set" if arguments.first().is_some_and(|word| word.text == "--") => {
+                self.variables.set_list("@", arguments.get(1..).unwrap_or_default());
+            }
+            "source" | "." => self.variables.forget_all(),
+            _ => {}
+        }
+    }
+}
+
+/// The input and the output of a command, which are also those of the commands that it runs.
+#[derive(Debug, Clone, Default)]
+struct Streams {
+    /// The redirections and the source in the normal form.
+    forms: Vec<String>,
+    source: Source,
+}
+
+fn is_next<'a>(tokens: &mut std::iter::Peekable<impl Iterator<Item = &'a Token>>, words: &[&str]) -> bool {
+    matches!(tokens.peek(), Some(Token::Word(next)) if next.plain().is_some_and(|word| words.contains(&word)))
+}
+
+/// Returns true if a name and a group follow, as in `coproc NAME {`.
+fn is_named_group<'a>(mut tokens: impl Iterator<Item = &'a Token>) -> bool {
+    let is_name = matches!(tokens.next(), Some(Token::Word(word)) if word.plain().is_some());
+    is_name && matches!(tokens.next(), Some(Token::Word(word)) if word.plain() == Some("{"))
+}
+
+/// Ends a group, and returns the number of commands before it. The first group is the whole line, and never ends.
+fn end_of(groups: &mut Vec<Group>) -> Option<usize> {
+    if groups.len() > 1 { groups.pop().map(|group| group.before) } else { None }
 }
 
 fn is_declaration(word: &str) -> bool {
     matches!(word, "export" | "local" | "declare" | "typeset" | "readonly")
+}
+
+/// Returns true if a program is named with a folder that is not one of the system's.
+fn has_own_folder(program: &str) -> bool {
+    const SYSTEM: [&str; 8] = [
+        "/bin/",
+        "/sbin/",
+        "/usr/bin/",
+        "/usr/sbin/",
+        "/usr/local/bin/",
+        "/usr/local/sbin/",
+        "/opt/homebrew/bin/",
+        "/snap/bin/",
+    ];
+    let folder = program.rfind('/').and_then(|at| program.get(..=at));
+    folder.is_some_and(|folder| !SYSTEM.contains(&folder))
+}
+
+/// Returns true if a word is an operator of PowerShell.
+fn is_comparison(word: &str) -> bool {
+    let name = word.strip_prefix('-').map(str::to_ascii_lowercase).unwrap_or_default();
+    matches!(
+        name.as_str(),
+        "eq" | "ne" | "gt" | "ge" | "lt" | "le" | "like" | "notlike" | "match" | "notmatch" | "contains"
+    )
+}
+
+/// Returns true if a command is one of PowerShell: a verb and a noun, as `Get-Content`.
+fn is_cmdlet(command: &str) -> bool {
+    let name = command.split(' ').next().unwrap_or_default();
+    let is_word = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_uppercase()) && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    name.split_once('-').is_some_and(|(verb, noun)| is_word(verb) && is_word(noun))
 }
 
 #[cfg(test)]

@@ -14,44 +14,65 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
     if !INTERPRETERS.as_ref().is_some_and(|names| names.is_match(program)) {
         return Vec::new();
     }
-    let texts = arguments.iter().map(|word| word.text.as_str()).chain(input);
-    texts.flat_map(passed_to_shells).collect()
+    let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).chain(input).collect();
+    let mut lines: Vec<String> = texts.iter().flat_map(|text| passed_to_shells(text)).collect();
+    if matches!(program, "perl" | "ruby" | "php") {
+        lines.extend(texts.iter().flat_map(|text| text.split('`').skip(1).step_by(2)).map(str::to_owned));
+    }
+    if program.ends_with("awk") {
+        lines.extend(texts.iter().flat_map(|text| at_pipes(text)));
+    }
+    lines
 }
 
 /// Returns the texts that code passes to functions that run commands. Texts in a row, as in `spawn("rm", ["-rf", "a"])`, are the
 /// words of one command.
 fn passed_to_shells(code: &str) -> Vec<String> {
     static CALLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(
-            r"\b(system|popen|Popen|run|call|check_call|check_output|getoutput|getstatusoutput|exec\w*|spawn\w*|shell_exec|passthru|sh|execa|Command)\b\s*\(?\s*",
-        )
+        let names = r"system|popen|Popen|run|call|check_call|check_output|getoutput|getstatusoutput|exec\w*|spawn\w*|shell_exec|passthru|sh|execa|Command|create_subprocess_shell|create_subprocess_exec";
+        // Behind the name: `)`, `']`, the bracket of the call, and the code before the first text.
+        Regex::new(&format!(
+            r"\b({names})\b['\x22\])]*\s*\(?\s*((args|cmd|command)\s*=\s*|[\w.]+\s*\(\s*|os\.P_\w+\s*,\s*)?"
+        ))
         .ok()
     });
     let Some(calls) = CALLS.as_ref() else { return Vec::new() };
-    let lines = calls.find_iter(code).map(|call| {
+    let lines = calls.captures_iter(code).filter_map(|call| {
+        let (whole, name) = (call.get(0)?, call.get(1)?.as_str());
         let mut words: Vec<String> = Vec::new();
-        let mut rest = code.get(call.end()..).unwrap_or_default();
+        let mut rest = code.get(whole.end()..).unwrap_or_default();
         loop {
             rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '[' | ',' | '(' | 'f' | 'r'));
             let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else { break };
             let inner = rest.get(1..).unwrap_or_default();
             let Some(end) = end_of(inner, quote) else { break };
-            words.push(inner.get(..end).unwrap_or_default().replace(['\\'], ""));
+            words.push(inner.get(..end).unwrap_or_default().replace("\\n", "\n").replace('\\', ""));
             rest = inner.get(end + 1..).unwrap_or_default();
         }
-        words.join(" ")
+        // The functions of Python get the program twice: its file and its name.
+        let is_twice = name.starts_with("spawn") && words.len() > 1 && words.first() == words.get(1);
+        Some(words.get(usize::from(is_twice)..).unwrap_or_default().join(" "))
     });
     lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// Returns the texts beside the pipes of a program in awk: `"rm a" | getline`, `print | "sh"`.
+fn at_pipes(code: &str) -> Vec<String> {
+    static PIPES: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#""([^"]*)"\s*\|\s*getline|\|&?\s*"([^"]*)""#).ok());
+    let Some(pipes) = PIPES.as_ref() else { return Vec::new() };
+    let found =
+        pipes.captures_iter(code).filter_map(|found| Some(found.get(1).or_else(|| found.get(2))?.as_str().to_owned()));
+    found.collect()
 }
 
 /// Returns the place of the quote that ends a text.
 fn end_of(text: &str, quote: char) -> Option<usize> {
     let mut is_escaped = false;
-    text.char_indices()
-        .find(|(_, c)| {
-            let ends = *c == quote && !is_escaped;
-            is_escaped = *c == '\\' && !is_escaped;
-            ends
-        })
-        .map(|(at, _)| at)
+    let mut ends = text.char_indices().filter_map(|(at, c)| {
+        let is_end = c == quote && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        is_end.then_some(at)
+    });
+    ends.next()
 }

@@ -1,11 +1,135 @@
 //! The words of a command after the substitutions whose values the command line shows.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
-use super::tokens::{Piece, Token, Word};
+use super::tokens::{Operator, Piece, Token, Way, Word};
 
-/// The variables that a command line sets, with their values where these are known.
-pub(super) type Variables = HashMap<String, Option<String>>;
+/// The maximum size in bytes of a variable's value that is kept.
+const LONGEST: usize = 4096;
+/// The maximum size in bytes of all values that are put in the place of variables.
+const BUDGET: usize = 1 << 20;
+
+/// The value of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Value {
+    /// The value is not shown.
+    Unknown,
+    One(String),
+    /// One of these, as in a loop.
+    Among(Vec<String>),
+    /// The elements of an array.
+    List(Vec<String>),
+}
+
+/// The variables that a command line sets.
+#[derive(Debug)]
+pub(super) struct Variables {
+    values: HashMap<String, Value>,
+    left: Cell<usize>,
+}
+
+impl Default for Variables {
+    fn default() -> Self {
+        Self { values: HashMap::new(), left: Cell::new(BUDGET) }
+    }
+}
+
+impl Variables {
+    fn set(&mut self, name: &str, value: Value) {
+        let size = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
+        let is_short = match &value {
+            Value::Unknown => true,
+            Value::One(text) => text.len() <= LONGEST,
+            Value::Among(texts) | Value::List(texts) => size(texts) <= LONGEST,
+        };
+        self.values.insert(name.to_owned(), if is_short { value } else { Value::Unknown });
+    }
+
+    /// Sets a variable to a value that is not shown.
+    pub fn forget(&mut self, name: &str) {
+        self.set(name, Value::Unknown);
+    }
+
+    /// Forgets all values, because other code may have changed them.
+    pub fn forget_all(&mut self) {
+        self.values.values_mut().for_each(|value| *value = Value::Unknown);
+    }
+
+    /// Sets the elements of an array, or the arguments `@`.
+    pub fn set_list(&mut self, name: &str, words: &[Argument]) {
+        let is_known = words.iter().all(Argument::is_known);
+        let texts = words.iter().map(|word| word.text.clone()).collect();
+        self.set(name, if is_known { Value::List(texts) } else { Value::Unknown });
+    }
+
+    /// Sets the variable of a loop to one of these values.
+    pub fn set_among(&mut self, name: &str, words: &[Argument]) {
+        let is_known = !words.is_empty() && words.len() <= 64 && words.iter().all(Argument::is_known);
+        let texts = words.iter().map(|word| word.text.clone()).collect();
+        self.set(name, if is_known { Value::Among(texts) } else { Value::Unknown });
+    }
+
+    /// Sets a variable, as an assignment does.
+    pub fn assign(&mut self, assignment: Assignment) {
+        self.set(&assignment.name, assignment.value);
+    }
+
+    /// Returns the first variable of the words that has one of several values, with these values.
+    pub fn loop_of(&self, words: &[&Word]) -> Option<(String, Vec<String>)> {
+        let pieces = words.iter().flat_map(|word| &word.pieces);
+        pieces.into_iter().find_map(|piece| match piece {
+            Piece::Variable { name, is_changed: false, .. } => match self.values.get(name)? {
+                Value::Among(texts) => Some((name.clone(), texts.clone())),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// Sets a variable to one of its values.
+    pub fn choose(&mut self, name: &str, value: String) {
+        self.set(name, Value::One(value));
+    }
+
+    /// Sets a variable of a loop back to its values.
+    pub fn restore(&mut self, name: String, values: Vec<String>) {
+        self.set(&name, Value::Among(values));
+    }
+
+    /// Sets the variables that words such as `${NAME:=x}` set.
+    pub fn set_defaults(&mut self, word: &Word) {
+        for piece in &word.pieces {
+            let Piece::Variable { name, inner, .. } = piece else { continue };
+            let default = first_text(inner).and_then(|text| text.strip_prefix(":=").or_else(|| text.strip_prefix('=')));
+            if let Some(default) = default.filter(|_| !self.values.contains_key(name)) {
+                let value = if inner.len() == 1 { Value::One(default.to_owned()) } else { Value::Unknown };
+                self.set(name, value);
+            }
+        }
+    }
+
+    fn one(&self, name: &str) -> Option<&str> {
+        match self.values.get(name)? {
+            Value::One(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn list(&self, name: &str) -> Option<&[String]> {
+        match self.values.get(name)? {
+            Value::List(texts) => Some(texts),
+            _ => None,
+        }
+    }
+
+    /// Takes room for a value, or returns false if the values are too long.
+    fn take(&self, size: usize) -> bool {
+        let left = self.left.get().checked_sub(size);
+        self.left.set(left.unwrap_or_default());
+        left.is_some()
+    }
+}
 
 /// A word of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,6 +144,8 @@ pub(super) struct Argument {
     pub is_quoted: bool,
     /// True if the word has wildcards.
     is_glob: bool,
+    /// The content of the file that the word names, if the word is `<(…)` and shows it.
+    pub content: Option<String>,
 }
 
 /// The program of a command.
@@ -39,17 +165,28 @@ impl Argument {
         Self { text: text.into(), ..Self::default() }
     }
 
+    fn is_known(&self) -> bool {
+        self.unknown_to.is_none()
+    }
+
     /// Returns the program that the word names.
     pub fn program(&self) -> Program<'_> {
         let folder = self.text.rfind('/').map_or(0, |at| at + 1);
         let name = self.text.get(folder..).unwrap_or_default();
-        let is_pattern = self.is_glob && name.contains(['*', '?', '[']) && name != "[" && name != "[[";
+        // Of a longer name, the beginning shows which program it is.
+        let is_pattern = self.is_glob && name.find(['*', '?', '[']).is_some_and(|at| at < 3) && !name.starts_with('[');
         match self.unknown_to {
             Some(end) if folder < end && self.is_output => Program::Output,
             Some(end) if folder < end => Program::Unknown,
             _ if is_pattern => Program::Unknown,
             _ => Program::Named(if name.is_empty() { &self.text } else { name }),
         }
+    }
+
+    /// Returns true if the word is all arguments that a function or a script was called with, or one of them.
+    pub fn is_argument_of_function(&self) -> bool {
+        let name = self.text.strip_prefix('$').filter(|_| !self.is_known());
+        name.is_some_and(|name| matches!(name, "@" | "*") || name.bytes().all(|byte| byte.is_ascii_digit()))
     }
 
     /// Returns the word in the normal form: blanks within it are shown by signs, so that a pattern can tell them from the
@@ -76,122 +213,226 @@ pub(super) fn joined(text: &str) -> String {
 
 /// Expands a word. A variable without quotes can become several words, or none.
 pub(super) fn expand(word: &Word, variables: &Variables) -> Vec<Argument> {
-    let mut words = Vec::new();
-    let mut current: Option<Argument> = None;
-    add(&word.pieces, variables, &mut words, &mut current);
-    words.extend(current);
+    let mut expansion = Expansion { variables, words: Vec::new(), current: None };
+    expansion.add(&word.pieces);
+    let words = expansion.finish();
     if let [only] = words.as_slice()
         && !only.is_quoted
-        && let Some(inner) = only.text.strip_prefix('{').and_then(|text| text.strip_suffix('}'))
-        && inner.contains(',')
-        && !inner.contains(['{', '$'])
+        && only.is_known()
+        && let Some(all) = alternatives(&only.text)
     {
-        return inner.split(',').map(Argument::known).collect();
+        return all.into_iter().map(|text| Argument { text, is_glob: only.is_glob, ..Argument::default() }).collect();
     }
     words
 }
 
-fn add(pieces: &[Piece], variables: &Variables, words: &mut Vec<Argument>, current: &mut Option<Argument>) {
-    for piece in pieces {
-        match piece {
-            Piece::Text { text, is_quoted } => {
-                let word = current.get_or_insert_default();
-                word.text.push_str(text);
-                word.is_quoted |= *is_quoted;
-                word.is_glob |= !is_quoted && text.contains(['*', '?', '[']);
-            }
-            Piece::Variable { name, is_quoted: false, .. } if name == "IFS" => words.extend(current.take()),
-            Piece::Variable { name, is_changed, is_quoted, .. } => {
-                let value = variables.get(name).and_then(Option::as_ref).filter(|_| !is_changed);
-                let shown = if *is_changed { format!("${{{name}…}}") } else { format!("${name}") };
-                match value {
-                    Some(value) => known(value, *is_quoted, words, current),
-                    None => unknown(&shown, false, *is_quoted, current),
+/// Returns the words of `a{b,c}d`, if a text has this form.
+fn alternatives(text: &str) -> Option<Vec<String>> {
+    let (start, rest) = text.split_once('{')?;
+    let (inner, end) = rest.split_once('}')?;
+    let is_plain = inner.contains(',') && !inner.contains('{') && !end.contains('{') && !start.ends_with('$');
+    is_plain.then(|| inner.split(',').map(|part| format!("{start}{part}{end}")).filter(|it| !it.is_empty()).collect())
+}
+
+struct Expansion<'a> {
+    variables: &'a Variables,
+    words: Vec<Argument>,
+    current: Option<Argument>,
+}
+
+impl Expansion<'_> {
+    fn finish(mut self) -> Vec<Argument> {
+        self.words.extend(self.current.take());
+        self.words
+    }
+
+    fn add(&mut self, pieces: &[Piece]) {
+        for piece in pieces {
+            match piece {
+                Piece::Text { text, is_quoted } => {
+                    let word = self.current.get_or_insert_default();
+                    word.text.push_str(text);
+                    word.is_quoted |= *is_quoted;
+                    word.is_glob |= !is_quoted && text.contains(['*', '?', '[']);
+                }
+                Piece::Variable { name, is_quoted: false, .. } if name == "IFS" => {
+                    self.words.extend(self.current.take());
+                }
+                Piece::Variable { name, is_changed, is_quoted, inner } => {
+                    self.variable(name, *is_changed, *is_quoted, inner);
+                }
+                Piece::Output { tokens, text, is_quoted } => match printed(tokens, self.variables) {
+                    Some(value) => self.known(&value, *is_quoted),
+                    None => self.unknown(&format!("$({})", text.trim()), true, *is_quoted),
+                },
+                Piece::Group { sign, tokens, text } => {
+                    let shown = match sign {
+                        '=' | '?' => format!("({text})"),
+                        sign => format!("{sign}({})", text.trim()),
+                    };
+                    self.unknown(&shown, false, false);
+                    if let Some(word) = self.current.as_mut().filter(|_| *sign == '<') {
+                        word.content = printed(tokens, self.variables);
+                    }
                 }
             }
-            Piece::Output { tokens, text, is_quoted } => match printed(tokens, variables) {
-                Some(value) => known(&value, *is_quoted, words, current),
-                None => unknown(&format!("$({})", text.trim()), true, *is_quoted, current),
+        }
+    }
+
+    fn variable(&mut self, name: &str, is_changed: bool, is_quoted: bool, inner: &[Piece]) {
+        let behind = match inner {
+            [Piece::Text { text, .. }] => text.as_str(),
+            _ => "",
+        };
+        let list = match (name, behind) {
+            ("@" | "*", "") => self.variables.list("@"),
+            (_, "[@]" | "[*]") => self.variables.list(name),
+            _ => None,
+        };
+        if let Some(list) = list {
+            for (index, text) in list.iter().enumerate() {
+                if index > 0 {
+                    self.words.extend(self.current.take());
+                }
+                self.known(text, true);
+            }
+            return;
+        }
+        // A value for the case that the variable is not set.
+        let default = [":-", ":=", "-", "="].iter().find_map(|sign| first_text(inner)?.strip_prefix(*sign));
+        match self.variables.one(name) {
+            Some(value) if !is_changed || default.is_some() => {
+                let value = value.to_owned();
+                self.known(&value, is_quoted);
+            }
+            _ => match default {
+                Some(first) if !self.variables.values.contains_key(name) => {
+                    let first = first.to_owned();
+                    self.known(&first, is_quoted);
+                    self.add(inner.get(1..).unwrap_or_default());
+                }
+                _ if is_changed && !name.starts_with(['(', '[']) => {
+                    self.unknown(&format!("${{{name}…}}"), false, is_quoted);
+                }
+                _ => self.unknown(&format!("${name}"), false, is_quoted),
             },
-            Piece::Group { sign, text, .. } => {
-                let shown = match sign {
-                    '=' | '?' => format!("({text})"),
-                    sign => format!("{sign}({})", text.trim()),
-                };
-                unknown(&shown, false, false, current);
+        }
+    }
+
+    fn unknown(&mut self, shown: &str, is_output: bool, is_quoted: bool) {
+        let word = self.current.get_or_insert_default();
+        word.text.push_str(shown);
+        (word.unknown_to, word.is_output) = (Some(word.text.len()), is_output);
+        word.is_quoted |= is_quoted;
+    }
+
+    /// Adds a value, which the shell splits at blanks unless it is in quotes.
+    fn known(&mut self, value: &str, is_quoted: bool) {
+        if !self.variables.take(value.len()) {
+            return self.unknown("$…", false, is_quoted);
+        }
+        if is_quoted {
+            let word = self.current.get_or_insert_default();
+            word.text.push_str(value);
+            word.is_quoted = true;
+            return;
+        }
+        if value.starts_with(char::is_whitespace) {
+            self.words.extend(self.current.take());
+        }
+        let mut parts = value.split_whitespace().peekable();
+        while let Some(part) = parts.next() {
+            self.current.get_or_insert_default().text.push_str(part);
+            if parts.peek().is_some() || value.ends_with(char::is_whitespace) {
+                self.words.extend(self.current.take());
             }
         }
     }
 }
 
-fn unknown(shown: &str, is_output: bool, is_quoted: bool, current: &mut Option<Argument>) {
-    let word = current.get_or_insert_default();
-    word.text.push_str(shown);
-    (word.unknown_to, word.is_output) = (Some(word.text.len()), is_output);
-    word.is_quoted |= is_quoted;
+fn first_text(pieces: &[Piece]) -> Option<&str> {
+    match pieces.first()? {
+        Piece::Text { text, .. } => Some(text),
+        _ => None,
+    }
 }
 
-/// Adds a value, which the shell splits at blanks unless it is in quotes.
-fn known(value: &str, is_quoted: bool, words: &mut Vec<Argument>, current: &mut Option<Argument>) {
-    if is_quoted {
-        let word = current.get_or_insert_default();
-        word.text.push_str(value);
-        word.is_quoted = true;
-        return;
-    }
-    if value.starts_with(char::is_whitespace) {
-        words.extend(current.take());
-    }
-    let mut parts = value.split_whitespace().peekable();
-    while let Some(part) = parts.next() {
-        current.get_or_insert_default().text.push_str(part);
-        if parts.peek().is_some() || value.ends_with(char::is_whitespace) {
-            words.extend(current.take());
+/// Returns what commands print, if their own words show it: `echo rm`, `which rm`, `cat <<E`.
+fn printed(tokens: &[Token], variables: &Variables) -> Option<String> {
+    let (mut words, mut text) = (Vec::new(), None);
+    for token in tokens {
+        match token {
+            Token::Word(word) => words.extend(expand(word, variables)),
+            Token::Redirection(redirection) if redirection.way == Way::Text => {
+                let target = expand(&redirection.target, variables);
+                text = Some(target.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "));
+            }
+            // What `which` reports besides the path is not printed.
+            Token::Redirection(redirection) if redirection.target.plain() == Some("/dev/null") => {}
+            // `which a || which b`, and the line feed behind a here-document.
+            Token::Operator(Operator::End) if is_search(&words) => break,
+            Token::Operator(Operator::End) => {}
+            _ => return None,
         }
     }
-}
-
-/// Returns what commands print, if their own words show it: `echo rm`, `which rm`.
-fn printed(tokens: &[Token], variables: &Variables) -> Option<String> {
-    let word = |token: &Token| match token {
-        Token::Word(word) => Some(expand(word, variables)),
-        // What `which` reports besides the path is not printed.
-        Token::Redirection(redirection) if redirection.target.plain() == Some("/dev/null") => Some(Vec::new()),
-        _ => None,
-    };
-    let words: Vec<Argument> = tokens.iter().map(word).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
-    if words.iter().any(|word| word.unknown_to.is_some()) {
+    if !words.iter().all(Argument::is_known) {
         return None;
     }
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     match texts.as_slice() {
         ["which", name] | ["command", "-v", name] | ["type", "-p" | "-P", name] => Some((*name).to_owned()),
-        ["echo", rest @ ..] => {
-            let options = rest.iter().take_while(|word| matches!(**word, "-n" | "-e" | "-E")).count();
-            Some(rest.get(options..).unwrap_or_default().join(" "))
-        }
         ["printf", "%s" | "%s\\n", rest @ ..] => Some(rest.join(" ")),
-        ["printf", text] if !text.contains('%') => Some((*text).to_owned()),
+        ["printf", text] if text.contains('%') => None,
+        ["cat" | "echo" | "printf", ..] => super::runners::printed(&words, text.as_deref()),
         _ => None,
     }
 }
 
-/// Returns the name and the value of an assignment.
-pub(super) fn assignment(word: &Word, variables: &Variables) -> Option<(String, Option<String>)> {
+/// Returns true if a command searches for a program.
+fn is_search(words: &[Argument]) -> bool {
+    matches!(words, [first, ..] if matches!(first.text.as_str(), "which" | "command" | "type"))
+}
+
+/// An assignment to a variable.
+#[derive(Debug)]
+pub(super) struct Assignment {
+    name: String,
+    value: Value,
+    /// The assignment in the normal form.
+    pub form: String,
+}
+
+/// Reads `NAME=VALUE`, `NAME+=VALUE`, `NAME[INDEX]=VALUE` or `NAME=(…)`.
+pub(super) fn assignment(word: &Word, variables: &Variables) -> Option<Assignment> {
     let Some(Piece::Text { text, is_quoted: false }) = word.pieces.first() else { return None };
-    let (name, _) = text.split_once('=')?;
-    let (name, adds) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
-    let first = name.bytes().next()?;
-    let is_name = (first.is_ascii_alphabetic() || first == b'_')
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if !is_name {
+    let size = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
+    let (name, rest) = text.split_at_checked(size)?;
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let (mut words, mut whole) = (Vec::new(), None);
-    add(&word.pieces, variables, &mut words, &mut whole);
-    words.extend(whole);
-    let is_known = !adds && words.iter().all(|word| word.unknown_to.is_none());
-    let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-    let value = text.join(" ").split_once('=').map(|(_, value)| value.to_owned());
-    Some((name.to_owned(), value.filter(|_| is_known)))
+    let mut expansion = Expansion { variables, words: Vec::new(), current: None };
+    expansion.add(&word.pieces);
+    let words = expansion.finish();
+    let whole = words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+    let value = match rest.chars().next()? {
+        '=' => match word.pieces.get(1) {
+            Some(Piece::Group { sign: '=', tokens, .. }) => {
+                let elements = tokens.iter().filter_map(|token| match token {
+                    Token::Word(word) => Some(expand(word, variables)),
+                    _ => None,
+                });
+                let elements: Vec<Argument> = elements.flatten().collect();
+                let texts = elements.iter().map(|word| word.text.clone()).collect();
+                if elements.iter().all(Argument::is_known) { Value::List(texts) } else { Value::Unknown }
+            }
+            _ if words.iter().all(Argument::is_known) => {
+                Value::One(whole.split_once('=').map_or_else(String::new, |(_, value)| value.to_owned()))
+            }
+            _ => Value::Unknown,
+        },
+        '+' if rest.starts_with("+=") => Value::Unknown,
+        '[' if whole.contains("]=") || whole.contains("]+=") => Value::Unknown,
+        _ => return None,
+    };
+    Some(Assignment { name: name.to_owned(), value, form: joined(&whole) })
 }

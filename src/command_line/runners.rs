@@ -7,8 +7,25 @@ use super::expanded::Argument;
 pub(super) enum Inner<'a> {
     /// The command's last words.
     Words(&'a [Argument]),
-    /// A text that a shell runs.
-    Script(String),
+    /// These words.
+    Split(Vec<Argument>),
+    /// A text that a shell runs, with the arguments that it gets.
+    Script { text: String, arguments: &'a [Argument] },
+}
+
+impl<'a> Inner<'a> {
+    /// Makes the command of words. A single word with blanks is a text for a shell.
+    fn of(words: &'a [Argument]) -> Option<Self> {
+        match words {
+            [] => None,
+            [one] if one.text.contains(char::is_whitespace) => Some(Self::text(one.text.clone())),
+            _ => Some(Self::Words(words)),
+        }
+    }
+
+    fn text(text: String) -> Self {
+        Self::Script { text, arguments: &[] }
+    }
 }
 
 /// A program that runs the command behind its options.
@@ -48,7 +65,15 @@ const RUNNERS: &[Runner] = &[
         "catchsegv",
         "nocorrect",
         "noglob",
+        "linux32",
+        "linux64",
+        "watchexec",
+        "entr",
+        "concurrently",
+        "hyperfine",
     ]),
+    Runner { names: &["sshpass"], letters: "pfdP", long: &[], operands: 0 },
+    Runner { names: &["screen"], letters: "Stcehp", long: &[], operands: 0 },
     Runner { names: &["exec"], letters: "a", long: &[], operands: 0 },
     Runner { names: &["time"], letters: "fo", long: &["format", "output"], operands: 0 },
     Runner { names: &["nice"], letters: "n", long: &["adjustment"], operands: 0 },
@@ -92,7 +117,7 @@ const RUNNERS: &[Runner] = &[
         operands: 0,
     },
     Runner { names: &["chroot"], letters: "", long: &[], operands: 1 },
-    Runner { names: &["gosu", "su-exec", "setarch", "sshpass"], letters: "p", long: &[], operands: 1 },
+    Runner { names: &["gosu", "su-exec", "setarch"], letters: "", long: &[], operands: 1 },
     Runner {
         names: &["npx", "bunx", "uvx", "pnpx"],
         letters: "p",
@@ -133,31 +158,92 @@ const WITH_A_WORD: &[(&[&str], &[&str])] = &[
 const SHELLS: &[&str] =
     &["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "csh", "tcsh", "fish", "rbash", "pwsh", "powershell"];
 
+/// The long options of Docker and Podman with an operand of their own, for `run` and `exec`.
+const OF_CONTAINERS: &[&str] = &[
+    "add-host",
+    "annotation",
+    "attach",
+    "cap-add",
+    "cap-drop",
+    "cgroupns",
+    "cidfile",
+    "cpus",
+    "cpu-shares",
+    "detach-keys",
+    "device",
+    "dns",
+    "domainname",
+    "entrypoint",
+    "env",
+    "env-file",
+    "expose",
+    "gpus",
+    "group-add",
+    "health-cmd",
+    "hostname",
+    "index",
+    "ip",
+    "ipc",
+    "isolation",
+    "label",
+    "label-file",
+    "link",
+    "log-driver",
+    "log-opt",
+    "memory",
+    "memory-swap",
+    "mount",
+    "name",
+    "network",
+    "pid",
+    "pids-limit",
+    "platform",
+    "publish",
+    "pull",
+    "restart",
+    "runtime",
+    "security-opt",
+    "shm-size",
+    "stop-signal",
+    "stop-timeout",
+    "storage-opt",
+    "sysctl",
+    "tmpfs",
+    "ulimit",
+    "user",
+    "userns",
+    "uts",
+    "volume",
+    "volumes-from",
+    "workdir",
+];
+
 /// Returns what a program with these arguments runs. `input` is the text that it reads, if it is known.
 pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<&str>) -> Vec<Inner<'a>> {
-    let words = |from: usize| arguments.get(from..).filter(|words| !words.is_empty()).map(Inner::Words);
-    let script = |text: Option<String>| text.map(Inner::Script).into_iter().collect();
+    let text = |text: Option<String>| text.map(Inner::text).into_iter().collect::<Vec<_>>();
+    let words = |words: &'a [Argument]| Inner::of(words).into_iter().collect::<Vec<_>>();
     if SHELLS.contains(&program) {
-        return script(shell_script(arguments, input));
+        return shell(arguments, input).into_iter().collect();
     }
     match program {
-        "eval" => script(Some(text_of(arguments))),
-        "trap" => script(arguments.first().filter(|word| !word.text.starts_with('-')).map(|word| word.text.clone())),
-        "watch" => script(Some(text_of(behind_options(arguments, 0, "nq", &["interval"])))),
+        "eval" => text(Some(text_of(without_end_of_options(arguments)))),
+        "." | "source" => text(file_of_source(arguments, input)),
+        "trap" => text(without_end_of_options(arguments).first().map(|word| word.text.clone()).filter(|it| it != "-")),
+        "watch" => text(Some(text_of(behind_options(arguments, 0, "nq", &["interval"])))),
         "command" if arguments.first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V" | "-pv")) => {
             Vec::new()
         }
-        "su" | "runuser" | "script" | "nix-shell" | "nix" | "flock" if command_option(arguments).is_some() => {
-            script(command_option(arguments))
+        "su" | "runuser" | "script" | "nix-shell" | "nix" | "flock" if option_text(arguments).is_some() => {
+            text(option_text(arguments))
         }
-        "runuser" => words_behind(arguments, 0, "ug", &["user", "group"], 0),
-        "flock" => words_behind(arguments, 0, "wE", &["timeout", "wait", "conflict-exit-code"], 1),
-        "env" if split_text(arguments).is_some() => script(split_text(arguments)),
+        "runuser" => words_behind(arguments, "ug", &["user", "group"], 0),
+        "flock" => words_behind(arguments, "wE", &["timeout", "wait", "conflict-exit-code"], 1),
+        "env" if split_text(arguments).is_some() => text(split_text(arguments)),
         "parallel" => {
             let run =
                 behind_options(arguments, 0, "jIaNnLPSdC", &["jobs", "max-args", "arg-file", "delimiter", "delay"]);
             let end = run.iter().position(|word| word.text.starts_with(":::")).unwrap_or(run.len());
-            script(run.get(..end).map(text_of))
+            text(run.get(..end).map(text_of))
         }
         "find" | "gfind" => actions(arguments, &["-exec", "-execdir", "-ok", "-okdir"]),
         "fd" | "fdfind" => actions(arguments, &["-x", "-X", "--exec", "--exec-batch"]),
@@ -165,65 +251,79 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
         "kubectl" | "oc" => {
             let is_exec = arguments.iter().any(|word| word.text == "exec");
             let rest = arguments.iter().position(|word| word.text == "--").filter(|_| is_exec);
-            rest.and_then(|at| words(at + 1)).into_iter().collect()
+            rest.map_or_else(Vec::new, |at| words(arguments.get(at + 1..).unwrap_or_default()))
         }
         "ssh" => {
             let host = behind_options(arguments, 0, "BbcDEeFIiJLlmOopQRSWw", &[]);
             match host.get(1..).filter(|rest| !rest.is_empty()) {
-                Some(rest) => script(Some(text_of(rest))),
-                None => script(input.map(str::to_owned)),
+                Some(rest) => text(Some(text_of(rest))),
+                None => text(input.map(str::to_owned)),
             }
         }
         "git" => in_git(arguments),
+        "nodemon" | "doppler" if option_text(arguments).is_some() => text(option_text(arguments)),
+        "npm" | "npx" | "pnpm" | "pnpx" if option_text(arguments).is_some() => text(option_text(arguments)),
         _ => {
             if let Some(runner) = RUNNERS.iter().find(|runner| runner.names.contains(&program)) {
-                return words_behind(arguments, 0, runner.letters, runner.long, runner.operands);
+                return words_behind(arguments, runner.letters, runner.long, runner.operands);
             }
-            let of = WITH_A_WORD.iter().find(|(names, _)| names.contains(&program));
-            let verb = of.and_then(|(_, verbs)| {
-                let first = arguments.iter().take_while(|word| word.text.starts_with('-')).count();
-                arguments.get(first).filter(|word| verbs.contains(&word.text.as_str())).map(|_| first + 1)
-            });
-            let Some(from) = verb else { return Vec::new() };
-            let long = [
-                "directory",
-                "project",
-                "name",
-                "prefix",
-                "env-file",
-                "python",
-                "with",
-                "package",
-                "extra",
-                "group",
-                "env",
-            ];
-            let rest = behind_options(arguments, from, "nCcpE", &long);
-            // `mise x node@20 -- rm`, `direnv exec FOLDER rm`
-            let tools = match program {
-                "direnv" => 1,
-                _ => rest.iter().take_while(|word| word.text.contains('@') && !word.text.starts_with('@')).count(),
-            };
-            let rest = rest.get(tools..).unwrap_or_default();
-            let rest = rest.strip_prefix(&[Argument::known("--")]).unwrap_or(rest);
-            if rest.is_empty() { Vec::new() } else { vec![Inner::Words(rest)] }
+            behind_verb(program, arguments).map_or_else(Vec::new, words)
         }
     }
+}
+
+/// Returns the command behind a word such as `run` or `exec` of a program that has one.
+fn behind_verb<'a>(program: &str, arguments: &'a [Argument]) -> Option<&'a [Argument]> {
+    const LONG: [&str; 11] =
+        ["directory", "project", "name", "prefix", "env-file", "python", "with", "package", "extra", "group", "env"];
+    let (_, verbs) = WITH_A_WORD.iter().find(|(names, _)| names.contains(&program))?;
+    let mut rest = behind_options(arguments, 0, "nCp", &LONG);
+    // `yarn workspace NAME exec rm`
+    if rest.first().is_some_and(|word| word.text == "workspace") {
+        rest = rest.get(2..)?;
+    }
+    let (verb, rest) = rest.split_first()?;
+    if !verbs.contains(&verb.text.as_str()) {
+        return None;
+    }
+    let rest = behind_options(rest, 0, "nCcpE", &LONG);
+    // `mise x node@20 -- rm`, `direnv exec FOLDER rm`
+    let tools = match program {
+        "direnv" => 1,
+        _ => rest.iter().take_while(|word| word.text.contains('@') && !word.text.starts_with('@')).count(),
+    };
+    Some(without_end_of_options(rest.get(tools..)?))
 }
 
 /// Returns what a command prints, if its words show it.
 pub(super) fn printed(words: &[Argument], input: Option<&str>) -> Option<String> {
     let (first, rest) = words.split_first()?;
     match first.text.as_str() {
-        "echo" => Some(text_of(rest)),
-        "printf" => Some(text_of(rest).replace("\\n", "\n")),
-        "cat" if rest.is_empty() => input.map(str::to_owned),
+        "echo" => {
+            let is_option = |word: &&Argument| matches!(word.text.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en");
+            let options = rest.iter().take_while(is_option).count();
+            Some(with_line_feeds(&text_of(rest.get(options..).unwrap_or_default())))
+        }
+        "printf" => Some(with_line_feeds(&text_of(without_end_of_options(rest)))),
+        "cat" if rest.is_empty() || matches!(rest, [only] if only.text == "-") => input.map(str::to_owned),
+        "tee" => input.map(str::to_owned),
         _ => None,
     }
 }
 
+fn with_line_feeds(text: &str) -> String {
+    text.replace("\\n", "\n")
+}
+
 fn text_of(words: &[Argument]) -> String {
     words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+fn without_end_of_options(words: &[Argument]) -> &[Argument] {
+    match words {
+        [first, rest @ ..] if first.text == "--" => rest,
+        all => all,
+    }
 }
 
 /// Returns the words behind the options of a command.
@@ -246,17 +346,11 @@ fn behind_options<'a>(arguments: &'a [Argument], from: usize, letters: &str, lon
 }
 
 /// Returns the command behind options, operands and assignments.
-fn words_behind<'a>(
-    arguments: &'a [Argument],
-    from: usize,
-    letters: &str,
-    long: &[&str],
-    operands: usize,
-) -> Vec<Inner<'a>> {
-    let rest = behind_options(arguments, from, letters, long);
+fn words_behind<'a>(arguments: &'a [Argument], letters: &str, long: &[&str], operands: usize) -> Vec<Inner<'a>> {
+    let rest = behind_options(arguments, 0, letters, long);
     let rest = rest.get(operands..).unwrap_or_default();
-    // `flock -w 5 FILE -- rm`
-    let rest = rest.strip_prefix(&[Argument::known("--")]).unwrap_or(rest);
+    // `flock -w 5 FILE -- rm`, `setarch x86_64 -R rm`
+    let rest = if operands > 0 { behind_options(rest, 0, "", &[]) } else { rest };
     let is_assignment = |word: &&Argument| {
         word.text.split_once('=').is_some_and(|(name, _)| {
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -264,52 +358,93 @@ fn words_behind<'a>(
     };
     let assigned = rest.iter().take_while(is_assignment).count();
     let rest = rest.get(assigned..).unwrap_or_default();
-    if rest.is_empty() { Vec::new() } else { vec![Inner::Words(rest)] }
+    // `concurrently 'a' 'b'`
+    let has_blank = |word: &Argument| word.text.contains(char::is_whitespace);
+    match rest {
+        [_, _, ..] if rest.iter().all(has_blank) => rest.iter().map(|word| Inner::text(word.text.clone())).collect(),
+        rest => Inner::of(rest).into_iter().collect(),
+    }
 }
 
-/// Returns the text that a shell with these arguments runs.
-fn shell_script(arguments: &[Argument], input: Option<&str>) -> Option<String> {
+/// Returns what a shell with these arguments runs.
+fn shell<'a>(arguments: &'a [Argument], input: Option<&str>) -> Option<Inner<'a>> {
     let is_flag = |word: &Argument, flag: char| {
         let letters = word.text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         letters.is_some_and(|letters| letters.contains(flag))
     };
-    let rest = behind_options(arguments, 0, "oO", &["rcfile", "init-file"]);
-    let options = arguments.len() - rest.len();
-    let is_command = |word: &Argument| is_flag(word, 'c') || matches!(word.text.as_str(), "--command" | "-Command");
-    if arguments.get(..options).unwrap_or_default().iter().any(is_command) {
-        let first = rest.first()?;
+    let mut rest = arguments;
+    loop {
+        let after = behind_options(rest, 0, "oO", &["rcfile", "init-file"]);
+        // `+x` turns an option off.
+        rest = match after {
+            [first, more @ ..] if first.text.starts_with('+') => more,
+            all => all,
+        };
+        if after.len() == rest.len() {
+            break;
+        }
+    }
+    let options = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
+    let is_command =
+        |word: &Argument| is_flag(word, 'c') || matches!(word.text.as_str(), "--command" | "-Command" | "-command");
+    if options.iter().any(is_command) {
+        let (first, more) = rest.split_first()?;
         // An argument list that was joined by blanks has lost the quotes of the text.
         let is_joined = !first.is_quoted && !first.text.contains(char::is_whitespace);
-        return Some(if is_joined { text_of(rest) } else { first.text.clone() });
+        return Some(match is_joined {
+            true => Inner::text(text_of(rest)),
+            false => Inner::Script { text: first.text.clone(), arguments: more.get(1..).unwrap_or_default() },
+        });
     }
-    let reads = arguments.get(..options).unwrap_or_default().iter().any(|word| is_flag(word, 's'));
+    let reads = options.iter().any(|word| is_flag(word, 's'));
     let is_input = rest.first().is_none_or(|word| word.text == "-" || word.text == "/dev/stdin");
-    input.filter(|_| reads || is_input).map(str::to_owned)
+    let of_file = rest.first().and_then(|word| word.content.clone());
+    of_file.or_else(|| input.filter(|_| reads || is_input).map(str::to_owned)).map(Inner::text)
 }
 
-/// Returns the text of `-c TEXT`.
-fn command_option(arguments: &[Argument]) -> Option<String> {
-    let is_option = |word: &Argument| {
-        let is_short = word.text.len() <= 3 && word.text.starts_with('-') && word.text.ends_with('c');
-        is_short || matches!(word.text.as_str(), "--command" | "--run" | "--session-command")
+/// Returns the text of the file that `source` reads, if the line shows it.
+fn file_of_source(arguments: &[Argument], input: Option<&str>) -> Option<String> {
+    let file = arguments.first()?;
+    let is_input = matches!(file.text.as_str(), "/dev/stdin" | "-" | "/dev/fd/0" | "/proc/self/fd/0");
+    file.content.clone().or_else(|| input.filter(|_| is_input).map(str::to_owned))
+}
+
+/// Returns the text of an option such as `-c TEXT` or `--command=TEXT`.
+fn option_text(arguments: &[Argument]) -> Option<String> {
+    const LONG: [&str; 6] = ["--command", "--run", "--session-command", "--call", "--exec", "--shell-command"];
+    let is_option = |word: &str| {
+        let letters = word.strip_prefix('-').filter(|letters| letters.bytes().all(|byte| byte.is_ascii_alphabetic()));
+        letters.is_some_and(|letters| letters.ends_with('c') && letters.len() <= 4) || LONG.contains(&word)
     };
-    let at = arguments.iter().position(is_option)?;
-    let rest = arguments.get(at + 1..).filter(|rest| !rest.is_empty())?;
-    let first = rest.first()?;
-    let is_one = first.is_quoted || first.text.contains(char::is_whitespace);
-    Some(if is_one { first.text.clone() } else { text_of(rest) })
+    for (at, word) in arguments.iter().enumerate() {
+        if let Some((name, text)) = word.text.split_once('=')
+            && LONG.contains(&name)
+        {
+            return Some(text.to_owned());
+        }
+        if word.text == "--" {
+            return None;
+        }
+        if is_option(&word.text) {
+            let rest = arguments.get(at + 1..).filter(|rest| !rest.is_empty())?;
+            let first = rest.first()?;
+            let is_one = first.is_quoted || first.text.contains(char::is_whitespace);
+            return Some(if is_one { first.text.clone() } else { text_of(rest) });
+        }
+    }
+    None
 }
 
 /// Returns the text of `env -S TEXT`.
 fn split_text(arguments: &[Argument]) -> Option<String> {
-    let at = arguments.iter().take_while(|word| word.text.starts_with('-')).position(|word| {
-        matches!(word.text.as_str(), "-S" | "--split-string")
-            || word.text.starts_with("-S")
-            || word.text.starts_with("-vS")
-    })?;
-    let rest = arguments.get(at + 1..).unwrap_or_default();
-    let own = arguments.get(at).and_then(|word| word.text.strip_prefix("-S")).unwrap_or_default();
-    Some(format!("{own} {}", text_of(rest)).trim().to_owned())
+    let own = |word: &str| {
+        let of_letters =
+            word.strip_prefix("-S").or_else(|| word.strip_prefix("-vS")).or_else(|| word.strip_prefix("-iS"));
+        of_letters.or_else(|| word.strip_prefix("--split-string")).map(|own| own.trim_start_matches('=').to_owned())
+    };
+    let options = arguments.iter().take_while(|word| word.text.starts_with('-'));
+    let (at, own) = options.enumerate().find_map(|(at, word)| own(&word.text).map(|own| (at, own)))?;
+    Some(format!("{own} {}", text_of(arguments.get(at + 1..).unwrap_or_default())).trim().to_owned())
 }
 
 /// Returns the commands behind words such as `-exec`, up to `;` or `+`.
@@ -325,80 +460,58 @@ fn actions<'a>(arguments: &'a [Argument], names: &[&str]) -> Vec<Inner<'a>> {
 
 /// Returns the command that `docker exec` or `docker run` runs in a container.
 fn in_container(arguments: &[Argument]) -> Vec<Inner<'_>> {
-    let is_verb = |word: &Argument| matches!(word.text.as_str(), "exec" | "run");
-    let Some(verb) = arguments.iter().position(is_verb) else { return Vec::new() };
-    let before = arguments.get(..verb).unwrap_or_default();
-    let mut is_value = false;
-    let is_global = |word: &Argument| {
-        let is_known = matches!(word.text.as_str(), "compose" | "container") || word.text.starts_with('-') || is_value;
-        is_value = matches!(
-            word.text.as_str(),
-            "-f" | "--file" | "-p" | "--project-name" | "-H" | "--host" | "-c" | "--context"
-        );
-        is_known
-    };
-    if !before.iter().all(is_global) {
+    const GLOBAL: [&str; 8] =
+        ["file", "project-name", "host", "context", "profile", "project-directory", "env-file", "log-level"];
+    let mut rest = behind_options(arguments, 0, "fpHcl", &GLOBAL);
+    while let [first, more @ ..] = rest
+        && matches!(first.text.as_str(), "compose" | "container")
+    {
+        rest = behind_options(more, 0, "fpHcl", &GLOBAL);
+    }
+    let Some((verb, rest)) = rest.split_first() else { return Vec::new() };
+    if !matches!(verb.text.as_str(), "exec" | "run") {
         return Vec::new();
     }
-    const LONG: [&str; 28] = [
-        "env",
-        "env-file",
-        "user",
-        "workdir",
-        "volume",
-        "name",
-        "network",
-        "entrypoint",
-        "mount",
-        "platform",
-        "hostname",
-        "label",
-        "memory",
-        "publish",
-        "device",
-        "cap-add",
-        "cap-drop",
-        "cpus",
-        "shm-size",
-        "ulimit",
-        "add-host",
-        "gpus",
-        "pull",
-        "restart",
-        "security-opt",
-        "tmpfs",
-        "index",
-        "stop-timeout",
-    ];
-    let rest = behind_options(arguments, verb + 1, "euwvphlmac", &LONG);
-    let rest = rest.get(1..).unwrap_or_default();
-    match rest {
-        [] => Vec::new(),
+    let image = behind_options(rest, 0, "euwvphlmac", OF_CONTAINERS);
+    let options = rest.get(..rest.len() - image.len()).unwrap_or_default();
+    let command = image.get(1..).unwrap_or_default();
+    if let Some(program) = entry_point(options) {
+        return vec![Inner::Split([Argument::known(program)].into_iter().chain(command.iter().cloned()).collect())];
+    }
+    match command {
         // The program of the image is a shell.
-        [option, script, ..] if option.text == "-c" => vec![Inner::Script(script.text.clone())],
-        _ => vec![Inner::Words(rest)],
+        [option, script, ..] if option.text == "-c" => vec![Inner::text(script.text.clone())],
+        _ => Inner::of(command).into_iter().collect(),
+    }
+}
+
+/// Returns the value of `--entrypoint`.
+fn entry_point(options: &[Argument]) -> Option<String> {
+    let at = options.iter().position(|word| word.text.starts_with("--entrypoint"))?;
+    let word = &options.get(at)?.text;
+    match word.split_once('=') {
+        Some((_, program)) => Some(program.to_owned()),
+        None => options.get(at + 1).map(|word| word.text.clone()),
     }
 }
 
 /// Returns the commands that git runs: `git rebase --exec`, `git bisect run`.
 fn in_git(arguments: &[Argument]) -> Vec<Inner<'_>> {
-    let words: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
-    let behind = |option: &[&str]| words.iter().position(|word| option.contains(word)).and_then(|at| words.get(at + 1));
-    let texts: Vec<String> = match words.iter().find(|word| !word.starts_with('-')) {
-        Some(&"rebase") => behind(&["-x", "--exec"]).map(|text| (*text).to_owned()).into_iter().collect(),
-        Some(&"filter-branch") => {
-            behind(&["--tree-filter", "--index-filter"]).map(|text| (*text).to_owned()).into_iter().collect()
-        }
-        Some(&"bisect") if words.contains(&"run") => {
-            let at = words.iter().position(|word| *word == "run").map_or(words.len(), |at| at + 1);
-            return arguments.get(at..).filter(|rest| !rest.is_empty()).map(Inner::Words).into_iter().collect();
-        }
-        Some(&"submodule") if words.contains(&"foreach") => {
-            let at = words.iter().position(|word| *word == "foreach").map_or(words.len(), |at| at + 1);
-            let rest = behind_options(arguments, at, "", &[]);
-            vec![text_of(rest)]
+    let rest = behind_options(arguments, 0, "cC", &["git-dir", "work-tree", "namespace", "config-env"]);
+    let Some((verb, rest)) = rest.split_first() else { return Vec::new() };
+    let behind = |words: &[&str]| {
+        let at = rest.iter().position(|word| words.contains(&word.text.as_str()));
+        at.and_then(|at| rest.get(at + 1..)).unwrap_or_default()
+    };
+    let first = |words: &[Argument]| words.first().map(|word| Inner::text(word.text.clone())).into_iter().collect();
+    match verb.text.as_str() {
+        "rebase" => first(behind(&["-x", "--exec"])),
+        "filter-branch" => first(behind(&["--tree-filter", "--index-filter"])),
+        "bisect" => Inner::of(behind(&["run"])).into_iter().collect(),
+        "submodule" => {
+            let command = behind_options(behind(&["foreach"]), 0, "", &[]);
+            if command.is_empty() { Vec::new() } else { vec![Inner::text(text_of(command))] }
         }
         _ => Vec::new(),
-    };
-    texts.into_iter().map(Inner::Script).collect()
+    }
 }

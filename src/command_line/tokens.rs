@@ -12,6 +12,8 @@ pub(super) enum Token {
     Word(Word),
     Operator(Operator),
     Redirection(Redirection),
+    /// `((…))`, with its substitutions.
+    Arithmetic(Vec<Piece>),
 }
 
 /// An operator between commands.
@@ -182,11 +184,14 @@ impl Lexer<'_> {
                     }
                     tokens.push(Token::Operator(if is_or { Operator::End } else { Operator::Pipe }));
                 }
-                '(' => {
-                    self.next();
-                    open += 1;
-                    tokens.push(Token::Operator(Operator::Open));
-                }
+                '(' => match self.arithmetic("((") {
+                    Some(pieces) => tokens.push(Token::Arithmetic(pieces)),
+                    None => {
+                        self.next();
+                        open += 1;
+                        tokens.push(Token::Operator(Operator::Open));
+                    }
+                },
                 ')' => {
                     self.next();
                     if is_inner && open == 0 {
@@ -221,13 +226,12 @@ impl Lexer<'_> {
         }
         if self.eat("<<") {
             let strips_tabs = self.eat("-");
-            let word = self.operand();
-            let is_quoted = word.plain().is_none();
-            let text = |piece: &Piece| match piece {
-                Piece::Text { text, .. } => text.clone(),
-                _ => String::new(),
-            };
-            let delimiter: String = word.pieces.iter().map(text).collect();
+            while self.eat(" ") || self.eat("\t") {}
+            let start = self.at;
+            self.word();
+            let written = self.text.get(start..self.at).unwrap_or_default();
+            let is_quoted = written.contains(['\'', '"', '\\']);
+            let delimiter = written.trim_start_matches("$'").replace(['\'', '"', '\\'], "");
             pending.push(Pending { place: tokens.len(), delimiter, strips_tabs, is_quoted });
             return tokens.push(Token::Redirection(Redirection { way: Way::Text, target: Word::default() }));
         }
@@ -321,9 +325,8 @@ impl Lexer<'_> {
                 '\'' => {
                     end_text(&mut text, &mut pieces);
                     self.next();
-                    let quoted = self.rest().split('\'').next().unwrap_or_default().to_owned();
-                    self.at = (self.at + quoted.len() + 1).min(self.text.len());
-                    pieces.push(Piece::Text { text: quoted, is_quoted: true });
+                    let text = self.to_quote();
+                    pieces.push(Piece::Text { text, is_quoted: true });
                 }
                 '"' => {
                     end_text(&mut text, &mut pieces);
@@ -412,28 +415,25 @@ impl Lexer<'_> {
             return Some(self.backticks(is_quoted));
         }
         self.next();
-        if self.eat("((") {
-            let mut depth = 2_usize;
-            while depth > 0
-                && let Some(next) = self.next()
-            {
-                depth = match next {
-                    '(' => depth + 1,
-                    ')' => depth - 1,
-                    _ => depth,
-                };
-            }
-            return Some(Piece::Variable { name: "((…))".into(), is_changed: true, is_quoted, inner: Vec::new() });
+        if let Some(inner) = self.arithmetic("((") {
+            return Some(Piece::Variable { name: "((…))".into(), is_changed: true, is_quoted, inner });
+        }
+        if self.eat("[") {
+            let start = self.at;
+            let end = self.rest().find(']').map_or(self.text.len(), |at| start + at);
+            let inner = self.within(start, end);
+            self.at = (end + 1).min(self.text.len());
+            return Some(Piece::Variable { name: "[…]".into(), is_changed: true, is_quoted, inner });
         }
         if self.eat("(") {
             let (tokens, text) = self.inner();
             return Some(Piece::Output { tokens, text, is_quoted });
         }
         if self.eat("{") {
-            let _ = self.eat("!") || self.eat("#");
+            let is_indirect = self.eat("!") || self.eat("#");
             let name = self.name();
-            let inner = self.braces();
-            return Some(Piece::Variable { name, is_changed: !inner.is_empty(), is_quoted, inner });
+            let inner = self.braces(is_quoted);
+            return Some(Piece::Variable { name, is_changed: is_indirect || !inner.is_empty(), is_quoted, inner });
         }
         let name = self.name();
         (!name.is_empty()).then(|| Piece::Variable { name, is_changed: false, is_quoted, inner: Vec::new() })
@@ -455,28 +455,85 @@ impl Lexer<'_> {
     }
 
     /// Reads the rest of `${NAME…}`.
-    fn braces(&mut self) -> Vec<Piece> {
-        let start = self.at;
-        let (mut depth, mut end) = (1_usize, self.text.len());
+    fn braces(&mut self, is_quoted: bool) -> Vec<Piece> {
+        if self.depth >= DEEPEST {
+            (self.is_cut, self.at) = (true, self.text.len());
+            return Vec::new();
+        }
+        self.depth += 1;
+        // In double quotes, single quotes count within patterns alone.
+        let has_quotes = !is_quoted || self.peek().is_some_and(|next| matches!(next, '#' | '%' | '/' | '^' | ','));
+        let (mut pieces, mut text) = (Vec::new(), String::new());
         while let Some(next) = self.next() {
             match next {
-                '\\' => {
-                    self.next();
+                '}' => break,
+                '\\' => text.extend(self.next()),
+                '\'' if has_quotes => text.push_str(&self.to_quote()),
+                '"' => {
+                    end_text(&mut text, &mut pieces);
+                    pieces.extend(self.quoted(Some('"')));
                 }
-                '{' => depth += 1,
-                '}' => depth -= 1,
-                _ => {}
-            }
-            if depth == 0 {
-                end = self.at - 1;
-                break;
+                '$' | '`' => {
+                    self.at -= 1;
+                    match self.substitution(is_quoted) {
+                        Some(piece) => {
+                            end_text(&mut text, &mut pieces);
+                            pieces.push(piece);
+                        }
+                        None => text.push(next),
+                    }
+                }
+                _ => text.push(next),
             }
         }
-        let within = self.text.get(start..end).unwrap_or_default();
-        let mut inner = Lexer { text: within, at: 0, depth: self.depth + 1, is_cut: self.depth >= DEEPEST };
+        self.depth -= 1;
+        end_text(&mut text, &mut pieces);
+        pieces
+    }
+
+    /// Reads `((…))`. What ends in another way is no arithmetic but commands in two groups, and is not read.
+    fn arithmetic(&mut self, begin: &str) -> Option<Vec<Piece>> {
+        let rest = self.rest().strip_prefix(begin)?;
+        let mut depth = 2_usize;
+        let mut quote = None;
+        let mut before = ' ';
+        for (at, next) in rest.char_indices() {
+            match (quote, next) {
+                (Some(open), _) if open == next => quote = None,
+                (Some(_), _) => {}
+                (None, '"' | '\'') => quote = Some(next),
+                (None, '(') => depth += 1,
+                (None, ')') => depth -= 1,
+                (None, _) => {}
+            }
+            if depth == 0 {
+                if before != ')' {
+                    return None;
+                }
+                let start = self.at + begin.len();
+                let inner = self.within(start, start + at - 1);
+                self.at = start + at + 1;
+                return Some(inner);
+            }
+            before = next;
+        }
+        None
+    }
+
+    /// Returns the substitutions in a part of the text.
+    fn within(&mut self, start: usize, end: usize) -> Vec<Piece> {
+        let text = self.text.get(start..end).unwrap_or_default();
+        let mut inner = Lexer { text, at: 0, depth: self.depth + 1, is_cut: self.depth >= DEEPEST };
         let pieces = if inner.is_cut { Vec::new() } else { inner.quoted(None) };
         self.is_cut |= inner.is_cut;
         pieces
+    }
+
+    /// Reads the rest of a text in single quotes.
+    fn to_quote(&mut self) -> String {
+        let quoted = self.rest().split('\'').next().unwrap_or_default().to_owned();
+        self.at = (self.at + quoted.len() + 1).min(self.text.len());
+        quoted
     }
 
     fn backticks(&mut self, is_quoted: bool) -> Piece {

@@ -534,6 +534,10 @@ fn a_key_file_counts_as_an_operand_of_a_program_that_reads() {
             ". ./.env",
             "python3 -c \"import os; print(open('.env').read())\"",
             "cat 2>&1 .env",
+            "cat my\\ server.key",
+            "base64 \"Acme Corp.key\"",
+            "cat $(ls *.key)",
+            "xargs cat <<< server.key",
         ],
         &[
             "python3 -c \"assert tail is not None and tail.key == 3\"",
