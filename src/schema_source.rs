@@ -56,12 +56,17 @@ const WRITTEN_BY_RUNS: [&str; 14] = [
     "mine",
 ];
 
+/// Files that people write. A key without a value is refused in them.
+const WRITTEN_BY_PEOPLE: [&str; 6] = ["case", "suite", "harness", "grader", "experiment", "script"];
+
 /// Returns the schema of a kind of file, draft 2020-12; `None` for a kind that is not one of [`KINDS`](crate::schema::KINDS).
 fn schema(kind: &str) -> Option<Value> {
     let settings = SchemaSettings::draft2020_12();
     let settings = if WRITTEN_BY_RUNS.contains(&kind) { settings.for_serialize() } else { settings };
     let mut generator = settings.into_generator();
-    let (title, body) = match kind {
+    // The record of a run has the manifest of its harness.
+    let manifest = if kind == "record" { schema("harness") } else { None };
+    let (title, mut body) = match kind {
         "case" => ("A case", case(&mut generator)),
         "suite" => ("A suite.yaml", suite(&mut generator)),
         "harness" => ("A harness manifest", root::<Manifest>(&mut generator)),
@@ -91,7 +96,14 @@ fn schema(kind: &str) -> Option<Value> {
     };
     let mut schema =
         json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "title": format!("{title} of evals")});
-    let definitions = generator.take_definitions(true);
+    let mut definitions = generator.take_definitions(true);
+    if WRITTEN_BY_PEOPLE.contains(&kind) {
+        definitions.values_mut().for_each(without_null);
+        without_null(&mut body);
+    } else if let Some(manifest) = manifest {
+        let shared = definitions.iter_mut().filter(|(name, _)| manifest["$defs"].get(name.as_str()).is_some());
+        shared.for_each(|(_, definition)| without_null(definition));
+    }
     if let (Value::Object(schema), Value::Object(body)) = (&mut schema, body) {
         for (key, value) in body {
             if key != "$schema" && key != "title" {
@@ -103,6 +115,33 @@ fn schema(kind: &str) -> Option<Value> {
         }
     }
     Some(schema)
+}
+
+/// Removes null from the values of keys.
+fn without_null(schema: &mut Value) {
+    let Value::Object(map) = schema else { return };
+    if map.get("default") == Some(&Value::Null) {
+        map.remove("default");
+    }
+    if let Some(Value::Array(types)) = map.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            map.insert("type".to_owned(), only);
+        }
+    }
+    for key in ["anyOf", "oneOf", "allOf"] {
+        if let Some(Value::Array(list)) = map.get_mut(key) {
+            list.retain(|one| one.get("type").is_none_or(|name| name != "null"));
+            list.iter_mut().for_each(without_null);
+        }
+    }
+    if let Some(Value::Object(properties)) = map.get_mut("properties") {
+        properties.values_mut().for_each(without_null);
+    }
+    if let Some(items) = map.get_mut("items") {
+        without_null(items);
+    }
 }
 
 fn root<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {

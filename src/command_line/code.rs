@@ -6,15 +6,17 @@ use regex::Regex;
 
 use super::expanded::Argument;
 
-/// Returns the command lines in the code that an interpreter gets on its command line or as its input.
+/// Returns the command lines in the code that an interpreter gets on its command line, in a file that the line writes, or as its
+/// input.
 pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option<&str>) -> Vec<String> {
-    static INTERPRETERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"^(python[0-9.]*|pypy3?|node|nodejs|deno|bun|perl|ruby|php|lua|[gm]?awk|osascript)$").ok()
-    });
-    if !INTERPRETERS.as_ref().is_some_and(|names| names.is_match(program)) {
+    if !is_interpreter(program) {
         return Vec::new();
     }
-    let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).chain(input).collect();
+    let texts: Vec<&str> = arguments
+        .iter()
+        .flat_map(|word| word.content.as_deref().into_iter().chain([word.text.as_str()]))
+        .chain(input)
+        .collect();
     let mut lines: Vec<String> = texts.iter().flat_map(|text| passed_to_shells(text)).collect();
     if matches!(program, "perl" | "ruby" | "php") {
         lines.extend(texts.iter().flat_map(|text| text.split('`').skip(1).step_by(2)).map(str::to_owned));
@@ -23,6 +25,14 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
         lines.extend(texts.iter().flat_map(|text| at_pipes(text)));
     }
     lines
+}
+
+/// Returns true if a program is an interpreter of another language.
+pub(super) fn is_interpreter(program: &str) -> bool {
+    static INTERPRETERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"^(python[0-9.]*|pypy3?|node|nodejs|deno|bun|perl|ruby|php|lua|[gm]?awk|osascript)$").ok()
+    });
+    INTERPRETERS.as_ref().is_some_and(|names| names.is_match(program))
 }
 
 /// Returns the texts that code passes to functions that run commands. Texts in a row, as in `spawn("rm", ["-rf", "a"])`, are the

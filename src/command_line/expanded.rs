@@ -7,6 +7,10 @@ use super::tokens::{Operator, Piece, Token, Way, Word};
 
 /// The maximum size in bytes of a variable's value that is kept.
 const LONGEST: usize = 4096;
+/// The maximum size in bytes of all elements of a list that are kept.
+const LONGEST_LIST: usize = 64 << 10;
+/// The maximum number of values of a loop.
+const MOST_VALUES: usize = 1024;
 /// The maximum size in bytes of all values that are put in the place of variables.
 const BUDGET: usize = 1 << 20;
 
@@ -16,6 +20,12 @@ enum Value {
     /// The value is not shown.
     Unknown,
     One(String),
+    /// A text that is known behind this place, as `$HOME/bin/x`.
+    Partly {
+        text: String,
+        unknown_to: usize,
+        is_output: bool,
+    },
     /// One of these, as in a loop.
     Among(Vec<String>),
     /// The elements of an array.
@@ -40,8 +50,8 @@ impl Variables {
         let size = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
         let is_short = match &value {
             Value::Unknown => true,
-            Value::One(text) => text.len() <= LONGEST,
-            Value::Among(texts) | Value::List(texts) => size(texts) <= LONGEST,
+            Value::One(text) | Value::Partly { text, .. } => text.len() <= LONGEST,
+            Value::Among(texts) | Value::List(texts) => size(texts) <= LONGEST_LIST,
         };
         self.values.insert(name.to_owned(), if is_short { value } else { Value::Unknown });
     }
@@ -63,11 +73,14 @@ impl Variables {
         self.set(name, if is_known { Value::List(texts) } else { Value::Unknown });
     }
 
-    /// Sets the variable of a loop to one of these values.
-    pub fn set_among(&mut self, name: &str, words: &[Argument]) {
-        let is_known = !words.is_empty() && words.len() <= 64 && words.iter().all(Argument::is_known);
+    /// Sets the variable of a loop to one of these values. Returns false if there are too many.
+    pub fn set_among(&mut self, name: &str, words: &[Argument]) -> bool {
+        let is_known = !words.is_empty() && words.iter().all(Argument::is_known);
+        let size: usize = words.iter().map(|word| word.text.len()).sum();
+        let has_room = words.len() <= MOST_VALUES && size <= LONGEST_LIST;
         let texts = words.iter().map(|word| word.text.clone()).collect();
-        self.set(name, if is_known { Value::Among(texts) } else { Value::Unknown });
+        self.set(name, if is_known && has_room { Value::Among(texts) } else { Value::Unknown });
+        has_room
     }
 
     /// Sets a variable, as an assignment does.
@@ -112,6 +125,13 @@ impl Variables {
     fn one(&self, name: &str) -> Option<&str> {
         match self.values.get(name)? {
             Value::One(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn among(&self, name: &str) -> Option<&[String]> {
+        match self.values.get(name)? {
+            Value::Among(texts) => Some(texts),
             _ => None,
         }
     }
@@ -284,9 +304,11 @@ impl Expansion<'_> {
             [Piece::Text { text, .. }] => text.as_str(),
             _ => "",
         };
-        let list = match (name, behind) {
-            ("@" | "*", "") => self.variables.list("@"),
-            (_, "[@]" | "[*]") => self.variables.list(name),
+        let index = behind.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')?.parse::<usize>().ok());
+        let list = match (name, behind, index) {
+            ("@" | "*", "", _) => self.variables.list("@"),
+            (_, "[@]" | "[*]", _) => self.variables.list(name),
+            (_, _, Some(index)) => self.variables.list(name).and_then(|list| list.get(index..=index)),
             _ => None,
         };
         if let Some(list) = list {
@@ -306,6 +328,7 @@ impl Expansion<'_> {
                 self.known(&value, is_quoted);
             }
             _ => match default {
+                _ if !is_changed && self.partly(name, is_quoted) => {}
                 Some(first) if !self.variables.values.contains_key(name) => {
                     let first = first.to_owned();
                     self.known(&first, is_quoted);
@@ -317,6 +340,19 @@ impl Expansion<'_> {
                 _ => self.unknown(&format!("${name}"), false, is_quoted),
             },
         }
+    }
+
+    /// Adds a value that is known in part, if the variable has one.
+    fn partly(&mut self, name: &str, is_quoted: bool) -> bool {
+        let Some(Value::Partly { text, unknown_to, is_output }) = self.variables.values.get(name) else { return false };
+        if !self.variables.take(text.len()) {
+            return false;
+        }
+        let word = self.current.get_or_insert_default();
+        (word.unknown_to, word.is_output) = (Some(word.text.len() + unknown_to), *is_output);
+        word.text.push_str(text);
+        word.is_quoted |= is_quoted;
+        true
     }
 
     fn unknown(&mut self, shown: &str, is_output: bool, is_quoted: bool) {
@@ -425,14 +461,34 @@ pub(super) fn assignment(word: &Word, variables: &Variables) -> Option<Assignmen
                 let texts = elements.iter().map(|word| word.text.clone()).collect();
                 if elements.iter().all(Argument::is_known) { Value::List(texts) } else { Value::Unknown }
             }
-            _ if words.iter().all(Argument::is_known) => {
-                Value::One(whole.split_once('=').map_or_else(String::new, |(_, value)| value.to_owned()))
-            }
+            _ => match (words.as_slice(), word.pieces.as_slice()) {
+                // `PY=$p` in a loop over the values of `p`.
+                (_, [_, Piece::Variable { name, is_changed: false, .. }])
+                    if rest == "=" && variables.among(name).is_some() =>
+                {
+                    Value::Among(variables.among(name).unwrap_or_default().to_vec())
+                }
+                (words, _) if words.iter().all(Argument::is_known) => Value::One(behind_sign(&whole)),
+                ([only], _) => {
+                    let text = behind_sign(&only.text);
+                    let before = only.text.len() - text.len();
+                    let unknown_to = only.unknown_to.unwrap_or_default().saturating_sub(before);
+                    Value::Partly { text, unknown_to, is_output: only.is_output }
+                }
+                _ => Value::Unknown,
+            },
+        },
+        '+' if rest.starts_with("+=") => match variables.one(name) {
+            Some(old) if words.iter().all(Argument::is_known) => Value::One(format!("{old}{}", behind_sign(&whole))),
             _ => Value::Unknown,
         },
-        '+' if rest.starts_with("+=") => Value::Unknown,
         '[' if whole.contains("]=") || whole.contains("]+=") => Value::Unknown,
         _ => return None,
     };
     Some(Assignment { name: name.to_owned(), value, form: joined(&whole) })
+}
+
+/// Returns the value in `NAME=VALUE`.
+fn behind_sign(text: &str) -> String {
+    text.split_once('=').map_or_else(String::new, |(_, value)| value.to_owned())
 }

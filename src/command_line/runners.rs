@@ -67,11 +67,11 @@ const RUNNERS: &[Runner] = &[
         "noglob",
         "linux32",
         "linux64",
-        "watchexec",
         "entr",
         "concurrently",
         "hyperfine",
     ]),
+    Runner { names: &["watchexec"], letters: "ewifdso", long: &["exts", "watch", "ignore", "filter"], operands: 0 },
     Runner { names: &["sshpass"], letters: "pfdP", long: &[], operands: 0 },
     Runner { names: &["screen"], letters: "Stcehp", long: &[], operands: 0 },
     Runner { names: &["exec"], letters: "a", long: &[], operands: 0 },
@@ -150,13 +150,12 @@ const WITH_A_WORD: &[(&[&str], &[&str])] = &[
         &["run"],
     ),
     (
-        &["mise", "rtx", "asdf", "bundle", "npm", "pnpm", "yarn", "bun", "rbenv", "pyenv", "nodenv", "direnv"],
+        &["mise", "rtx", "asdf", "bundle", "npm", "pnpm", "yarn", "bun", "rbenv", "pyenv", "nodenv", "direnv", "lerna"],
         &["exec", "x", "dlx"],
     ),
 ];
 
-const SHELLS: &[&str] =
-    &["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "csh", "tcsh", "fish", "rbash", "pwsh", "powershell"];
+const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "csh", "tcsh", "fish", "rbash"];
 
 /// The long options of Docker and Podman with an operand of their own, for `run` and `exec`.
 const OF_CONTAINERS: &[&str] = &[
@@ -222,6 +221,9 @@ const OF_CONTAINERS: &[&str] = &[
 pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<&str>) -> Vec<Inner<'a>> {
     let text = |text: Option<String>| text.map(Inner::text).into_iter().collect::<Vec<_>>();
     let words = |words: &'a [Argument]| Inner::of(words).into_iter().collect::<Vec<_>>();
+    if matches!(program, "pwsh" | "powershell" | "cmd" | "cmd.exe" | "powershell.exe") {
+        return text(windows_shell(arguments));
+    }
     if SHELLS.contains(&program) {
         return shell(arguments, input).into_iter().collect();
     }
@@ -233,9 +235,20 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
         "command" if arguments.first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V" | "-pv")) => {
             Vec::new()
         }
-        "su" | "runuser" | "script" | "nix-shell" | "nix" | "flock" if option_text(arguments).is_some() => {
+        "su" | "sg" | "runuser" | "script" | "nix-shell" | "nix" | "flock" | "vagrant"
+            if option_text(arguments).is_some() =>
+        {
             text(option_text(arguments))
         }
+        "su" => text(input.map(str::to_owned)),
+        "make" | "gmake"
+            if arguments.windows(2).any(|two| matches!(two, [f, file] if f.text == "-f" && file.text == "-")) =>
+        {
+            let recipes = input.unwrap_or_default().lines().filter_map(|line| line.strip_prefix('\t'));
+            text(Some(recipes.collect::<Vec<_>>().join("\n")))
+        }
+        "ForEach-Object" | "%" | "foreach" | "try" | "catch" | "finally" | "Where-Object" => in_braces(arguments),
+        "tmux" => arguments.iter().filter(|it| it.text.contains(' ')).map(|it| Inner::text(it.text.clone())).collect(),
         "runuser" => words_behind(arguments, "ug", &["user", "group"], 0),
         "flock" => words_behind(arguments, "wE", &["timeout", "wait", "conflict-exit-code"], 1),
         "env" if split_text(arguments).is_some() => text(split_text(arguments)),
@@ -255,7 +268,9 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
         }
         "ssh" => {
             let host = behind_options(arguments, 0, "BbcDEeFIiJLlmOopQRSWw", &[]);
-            match host.get(1..).filter(|rest| !rest.is_empty()) {
+            // Options may follow the host.
+            let rest = behind_options(host.get(1..).unwrap_or_default(), 0, "BbcDEeFIiJLlmOopQRSWw", &[]);
+            match Some(rest).filter(|rest| !rest.is_empty()) {
                 Some(rest) => text(Some(text_of(rest))),
                 None => text(input.map(str::to_owned)),
             }
@@ -267,8 +282,56 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
             if let Some(runner) = RUNNERS.iter().find(|runner| runner.names.contains(&program)) {
                 return words_behind(arguments, runner.letters, runner.long, runner.operands);
             }
-            behind_verb(program, arguments).map_or_else(Vec::new, words)
+            match behind_verb(program, arguments) {
+                Some(rest) => words(rest),
+                None => shell_within(program, arguments).into_iter().collect(),
+            }
         }
+    }
+}
+
+/// Returns the command of a shell among the arguments of a program that is not known: `retry bash -c TEXT`.
+fn shell_within<'a>(program: &str, arguments: &'a [Argument]) -> Option<Inner<'a>> {
+    const NO_RUNNERS: [&str; 16] = [
+        "echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "ack", "man", "which", "type", "whereis", "ls", "cat",
+        "apt-get", "apk",
+    ];
+    if NO_RUNNERS.contains(&program) {
+        return None;
+    }
+    let is_shell = |two: &[Argument]| {
+        let [shell, option] = two else { return false };
+        let name = shell.text.rsplit('/').next().unwrap_or_default();
+        let letters = option.text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        SHELLS.contains(&name) && letters.is_some_and(|letters| letters.ends_with('c'))
+    };
+    let at = arguments.windows(2).position(is_shell)?;
+    arguments.get(at..).map(Inner::Words)
+}
+
+/// Returns the text that PowerShell or `cmd` runs.
+fn windows_shell(arguments: &[Argument]) -> Option<String> {
+    let is_command =
+        |word: &Argument| matches!(word.text.to_ascii_lowercase().as_str(), "-command" | "-c" | "/c" | "/k");
+    let at = arguments.iter().position(is_command)?;
+    arguments.get(at + 1..).map(text_of)
+}
+
+/// Returns the command in the block of a command of PowerShell.
+fn in_braces(arguments: &[Argument]) -> Vec<Inner<'_>> {
+    let Some(at) = arguments.iter().position(|word| word.text == "{") else { return Vec::new() };
+    let rest = arguments.get(at + 1..).unwrap_or_default();
+    let end = rest.iter().position(|word| word.text == "}").unwrap_or(rest.len());
+    rest.get(..end).filter(|words| !words.is_empty()).map(Inner::Words).into_iter().collect()
+}
+
+/// Returns the files that `tee` writes.
+pub(super) fn files_of_tee(words: &[Argument]) -> Vec<String> {
+    match words {
+        [first, rest @ ..] if first.text == "tee" => {
+            rest.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.clone()).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -277,7 +340,7 @@ fn behind_verb<'a>(program: &str, arguments: &'a [Argument]) -> Option<&'a [Argu
     const LONG: [&str; 11] =
         ["directory", "project", "name", "prefix", "env-file", "python", "with", "package", "extra", "group", "env"];
     let (_, verbs) = WITH_A_WORD.iter().find(|(names, _)| names.contains(&program))?;
-    let mut rest = behind_options(arguments, 0, "nCp", &LONG);
+    let mut rest = behind_options(arguments, 0, "nCpf", &LONG);
     // `yarn workspace NAME exec rm`
     if rest.first().is_some_and(|word| word.text == "workspace") {
         rest = rest.get(2..)?;
@@ -286,7 +349,7 @@ fn behind_verb<'a>(program: &str, arguments: &'a [Argument]) -> Option<&'a [Argu
     if !verbs.contains(&verb.text.as_str()) {
         return None;
     }
-    let rest = behind_options(rest, 0, "nCcpE", &LONG);
+    let rest = behind_options(rest, 0, "nCcpEf", &LONG);
     // `mise x node@20 -- rm`, `direnv exec FOLDER rm`
     let tools = match program {
         "direnv" => 1,
@@ -304,10 +367,35 @@ pub(super) fn printed(words: &[Argument], input: Option<&str>) -> Option<String>
             let options = rest.iter().take_while(is_option).count();
             Some(with_line_feeds(&text_of(rest.get(options..).unwrap_or_default())))
         }
-        "printf" => Some(with_line_feeds(&text_of(without_end_of_options(rest)))),
+        "printf" => Some(with_line_feeds(&formatted(without_end_of_options(rest)))),
+        "sudo" => match behind_options(rest, 0, "CDghpRrTtUu", &[]) {
+            [inner, ..] if inner.text == "sudo" => None,
+            inner => printed(inner, input),
+        },
         "cat" if rest.is_empty() || matches!(rest, [only] if only.text == "-") => input.map(str::to_owned),
         "tee" => input.map(str::to_owned),
         _ => None,
+    }
+}
+
+/// Returns what `printf` prints with these arguments, if the format has no other sign than `%s`.
+fn formatted(arguments: &[Argument]) -> String {
+    let Some((format, mut rest)) = arguments.split_first() else { return String::new() };
+    let mut text = String::new();
+    loop {
+        let before = rest.len();
+        for (index, part) in format.text.split("%s").enumerate() {
+            if index > 0
+                && let Some((first, others)) = rest.split_first()
+            {
+                text.push_str(&first.text);
+                rest = others;
+            }
+            text.push_str(part);
+        }
+        if rest.is_empty() || rest.len() == before {
+            return text;
+        }
     }
 }
 

@@ -44,6 +44,11 @@ fn the_commands_of_a_line_are_in_the_normal_form() {
         ("echo \"${x:-\"}\"}\"\na", &["echo }", "a"]),
         ("s=${s%'}'}\necho 'a; b'", &["echo a;␣b"]),
         ("cat <<$x\na\n$x\nb", &["cat <<<a␤", "b"]),
+        (
+            "echo \"$(case $x in a) b; c;; (d) e;; esac)\"; f",
+            &["b", "c", "e", "echo $(case␣$x␣in␣a)␣b;␣c;;␣(d)␣e;;␣esac)", "f"],
+        ),
+        ("{fd}>f a", &["a >f"]),
         // Redirections without a command, and those of groups.
         ("> a; { b; } > c; (d) >> e", &[": >a", "b", ": >c", "d", ": >>e"]),
         ("echo a | { b; c; }", &["echo a", "b <|echo␣a", "c <|echo␣a"]),
@@ -55,7 +60,32 @@ fn the_commands_of_a_line_are_in_the_normal_form() {
         ("set -- rm a; \"$@\"", &["set -- rm a", "rm a"]),
         ("${X:-rm} a; r{m,m} b; {r,}m c", &["rm a", "rm rm b", "rm m c"]),
         ("coproc X { a; }; time ! b", &["a", "b"]),
+        ("X=$HOME/bin/a; $X b; D=$(mktemp -d); $D/c", &["a b", "mktemp -d", "c"]),
+        ("X=a; X+=' b'; $X; c=(d e); ${c[1]} f", &["a b", "e f"]),
+        ("for p in a b; do Q=$p; done; $Q c", &["a c", "b c"]),
+        // What the line writes for a shell.
+        ("cat > x.sh <<'E'\nrm a\nE\nsh x.sh; ./x.sh", &["cat >x.sh <<<rm␣a␤", "sh x.sh", "rm a", "x.sh", "rm a"]),
+        ("printf '%s\\n' 'a' 'rm b' | sh", &["printf %s\\n a rm␣b", "sh <|printf␣%s\\n␣a␣rm␣b", "a", "rm b"]),
+        ("{ echo a; echo 'rm b'; } | sh", &["echo a", "echo rm␣b", "sh <|echo␣a␣<|echo␣rm␣b", "a", "rm b"]),
+        ("echo 'x' | python3", &["echo x", "python3 <|echo␣x <<<x"]),
         // Programs that run others.
+        (
+            "retry -n 3 bash -c 'rm a'; echo bash -c 'rm a'",
+            &["retry -n 3 bash -c rm␣a", "bash -c rm␣a", "rm a", "echo bash -c rm␣a"],
+        ),
+        ("ssh h -p 22 -- rm a", &["ssh h -p 22 -- rm a", "rm a"]),
+        (
+            "Get-ChildItem a | ForEach-Object { Remove-Item $_ }",
+            &[
+                "Get-ChildItem a",
+                "ForEach-Object { Remove-Item $_ } <|Get-ChildItem␣a",
+                "Remove-Item $_ <|Get-ChildItem␣a",
+            ],
+        ),
+        (
+            "pwsh -NoProfile -ExecutionPolicy Bypass -Command 'Remove-Item a'",
+            &["pwsh -NoProfile -ExecutionPolicy Bypass -Command Remove-Item␣a", "Remove-Item a"],
+        ),
         ("sudo -u root -E A=b rm a", &["sudo -u root -E A=b rm a", "rm a"]),
         (
             "timeout -k 5 10s env -i X=1 nice -n5 rm a",
@@ -127,6 +157,8 @@ fn a_program_without_a_shown_name_is_unknown() {
         ("X=$(mktemp); $X", true),
         ("for x in a b; do $x; done", false),
         ("for x in a $b; do $x; done", true),
+        ("X=$Y; $X a; X=$HOME/$Y; $X", true),
+        ("f() { local c=$1; shift; $c \"$@\"; }; f ls a", false),
         ("read x; $x", true),
         ("/bin/r? a", true),
         ("sudo $X", true),
@@ -153,6 +185,8 @@ fn a_program_without_a_shown_name_is_unknown() {
 
 #[test]
 fn nested_commands_have_a_bound() {
+    let many = format!("for f in {}; do rm $f; done", "a ".repeat(2_000));
+    assert!(CommandLine::read(&many).has_unknown);
     for line in [
         "$(".repeat(100_000),
         "sudo ".repeat(10_000),
@@ -164,7 +198,7 @@ fn nested_commands_have_a_bound() {
         assert!(CommandLine::read(&line).has_unknown);
     }
     let many = CommandLine::read(&"a;".repeat(100_000));
-    assert!(many.has_unknown && many.commands.len() <= super::MOST);
+    assert!(many.has_unknown && many.commands.len() <= super::reader::MOST);
 }
 
 proptest::proptest! {

@@ -4,7 +4,7 @@
 use std::mem;
 
 /// The maximum depth of commands within words.
-const DEEPEST: usize = 24;
+const DEEPEST: usize = 12;
 
 /// A part of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,6 +155,9 @@ impl Lexer<'_> {
         let mut tokens = Vec::new();
         let mut pending: Vec<Pending> = Vec::new();
         let mut open = 0_usize;
+        // For each open `case`, whether the pattern of an item comes next: its bracket ends no substitution.
+        let mut cases: Vec<bool> = Vec::new();
+        let mut is_subject = false;
         loop {
             while self.eat(" ") || self.eat("\t") || self.eat("\r") || self.eat("\\\n") || self.eat("\\\r\n") {}
             let Some(next) = self.peek() else { break };
@@ -175,6 +178,9 @@ impl Lexer<'_> {
                     if !is_item {
                         self.next();
                     }
+                    if let Some(last) = cases.last_mut().filter(|_| is_item) {
+                        *last = true;
+                    }
                     tokens.push(Token::Operator(if is_item { Operator::EndOfItem } else { Operator::End }));
                 }
                 '|' => {
@@ -184,6 +190,10 @@ impl Lexer<'_> {
                     }
                     tokens.push(Token::Operator(if is_or { Operator::End } else { Operator::Pipe }));
                 }
+                '(' if cases.last() == Some(&true) => {
+                    self.next();
+                    tokens.push(Token::Operator(Operator::Open));
+                }
                 '(' => match self.arithmetic("((") {
                     Some(pieces) => tokens.push(Token::Arithmetic(pieces)),
                     None => {
@@ -192,6 +202,12 @@ impl Lexer<'_> {
                         tokens.push(Token::Operator(Operator::Open));
                     }
                 },
+                ')' if cases.last() == Some(&true) => {
+                    self.next();
+                    cases.pop();
+                    cases.push(false);
+                    tokens.push(Token::Operator(Operator::Close));
+                }
                 ')' => {
                     self.next();
                     if is_inner && open == 0 {
@@ -209,10 +225,25 @@ impl Lexer<'_> {
                 _ => {
                     let word = self.word();
                     // The number of a stream before its redirection.
-                    let is_number = word.plain().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-                    if !(is_number && self.peek().is_some_and(|next| matches!(next, '<' | '>'))) {
-                        tokens.push(Token::Word(word));
+                    let is_stream = word.plain().is_some_and(|text| {
+                        let name = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+                        text.bytes().all(|byte| byte.is_ascii_digit()) || name.is_some_and(is_name)
+                    });
+                    if is_stream && self.peek().is_some_and(|next| matches!(next, '<' | '>')) {
+                        continue;
                     }
+                    match word.plain() {
+                        Some("case") if begins_command(tokens.last()) => is_subject = true,
+                        Some("in") if is_subject => {
+                            is_subject = false;
+                            cases.push(true);
+                        }
+                        Some("esac") if cases.last() == Some(&true) || begins_command(tokens.last()) => {
+                            cases.pop();
+                        }
+                        _ => {}
+                    }
+                    tokens.push(Token::Word(word));
                 }
             }
         }
@@ -325,7 +356,7 @@ impl Lexer<'_> {
                 '\'' => {
                     end_text(&mut text, &mut pieces);
                     self.next();
-                    let text = self.to_quote();
+                    let text = self.single_quoted();
                     pieces.push(Piece::Text { text, is_quoted: true });
                 }
                 '"' => {
@@ -468,7 +499,7 @@ impl Lexer<'_> {
             match next {
                 '}' => break,
                 '\\' => text.extend(self.next()),
-                '\'' if has_quotes => text.push_str(&self.to_quote()),
+                '\'' if has_quotes => text.push_str(&self.single_quoted()),
                 '"' => {
                     end_text(&mut text, &mut pieces);
                     pieces.extend(self.quoted(Some('"')));
@@ -530,7 +561,7 @@ impl Lexer<'_> {
     }
 
     /// Reads the rest of a text in single quotes.
-    fn to_quote(&mut self) -> String {
+    fn single_quoted(&mut self) -> String {
         let quoted = self.rest().split('\'').next().unwrap_or_default().to_owned();
         self.at = (self.at + quoted.len() + 1).min(self.text.len());
         quoted
@@ -606,4 +637,20 @@ fn end_text(text: &mut String, pieces: &mut Vec<Piece>) {
     if !text.is_empty() {
         pieces.push(Piece::Text { text: mem::take(text), is_quoted: false });
     }
+}
+
+/// Returns true if a command begins behind a token.
+fn begins_command(before: Option<&Token>) -> bool {
+    const WORDS: [&str; 9] = ["if", "then", "elif", "else", "while", "until", "do", "{", "!"];
+    match before {
+        None | Some(Token::Operator(_) | Token::Arithmetic(_)) => true,
+        Some(Token::Word(word)) => word.plain().is_some_and(|word| WORDS.contains(&word)),
+        Some(Token::Redirection(_)) => false,
+    }
+}
+
+/// Returns true if a text can be the name of a variable.
+pub(super) fn is_name(text: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !text.starts_with(|c: char| c.is_ascii_digit()) && !text.is_empty() && text.bytes().all(is_letter)
 }

@@ -272,6 +272,8 @@ struct Perhaps {
     first: Vec<u64>,
     /// The label of the first call that may match.
     label: Option<String>,
+    /// True if the line of such a call is shown, and does not name each program that it runs.
+    is_of_programs: bool,
 }
 
 impl MatchingCalls {
@@ -285,8 +287,9 @@ impl MatchingCalls {
     }
 
     /// Adds a call that may match.
-    fn perhaps(&mut self, call: &Subject<'_>) {
+    fn perhaps(&mut self, call: &Subject<'_>, matcher: &Matcher) {
         self.perhaps.count += 1;
+        self.perhaps.is_of_programs |= matcher.runs.is_some() && call.command().seen().is_some();
         self.perhaps.label.get_or_insert_with(|| format!("{} (event {})", call.label(), call.seq));
     }
 
@@ -307,7 +310,10 @@ impl MatchingCalls {
             more => format!(" and of {}", plural(more, "more call")),
         };
         let label = self.perhaps.label.as_deref().unwrap_or("a call");
-        format!("the agent did not show enough of {label}{more}")
+        match self.perhaps.is_of_programs {
+            true => format!("not every program that {label}{more} runs is known by its name"),
+            false => format!("the agent did not show enough of {label}{more}"),
+        }
     }
 }
 
@@ -404,7 +410,7 @@ impl Observer for CallsJudge {
                         found.first.push(call.seq);
                     }
                 }
-                Judgement::Unknown => found.perhaps(call),
+                Judgement::Unknown => found.perhaps(call, &wanted.matcher),
                 Judgement::False => {
                     if wanted.matcher.status.is_none() && wanted.matcher.fits(call).is_true() {
                         found.refused += 1;
@@ -419,7 +425,7 @@ impl Observer for CallsJudge {
         for (matcher, found) in self.wanted.forbid.iter().zip(&mut self.forbid) {
             match matcher.fits(call) {
                 Judgement::True => found.add(call, Some(0)),
-                Judgement::Unknown => found.perhaps(call),
+                Judgement::Unknown => found.perhaps(call, matcher),
                 Judgement::False => {}
             }
         }

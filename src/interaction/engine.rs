@@ -137,7 +137,7 @@ fn conditions(rule: &Rule, request: &Request) -> Vec<(&'static str, Judgement)> 
     }
     if let Some(patterns) = runs {
         let holds = if allows { runs_only(patterns, &request.command) } else { runs_fit(patterns, &request.command) };
-        found.push(("the programs that the command runs", holds));
+        found.push(("the name of each program that the command runs", holds));
     }
     if let Some(pattern) = input {
         let holds = match &request.input {

@@ -32,7 +32,7 @@ const ABOUT: [&str; 15] = [
     "length", "hash",
 ];
 /// Beginnings of values that name the place of a secret, and stand-ins.
-const ELSEWHERE: [&str; 16] = [
+const ELSEWHERE: [&str; 18] = [
     "$",
     "<",
     "{",
@@ -41,6 +41,8 @@ const ELSEWHERE: [&str; 16] = [
     "*",
     "./",
     "../",
+    "...",
+    "…",
     "~/",
     "process.env",
     "os.environ",
@@ -87,12 +89,18 @@ fn is_name(name: &str) -> bool {
     !is_figure && !ABOUT.iter().any(|end| name.ends_with(end))
 }
 
+/// Returns true if a value names the place of a secret, or is a stand-in.
+pub(super) fn is_elsewhere(value: &str) -> bool {
+    let lower = value.to_lowercase();
+    ELSEWHERE.iter().any(|start| lower.starts_with(start))
+}
+
 /// Returns true if a value looks like a secret: not like a word, a number, a name in code, or a path.
 pub(super) fn is_secret(name: &str, value: &str, is_quoted: bool) -> bool {
-    let lower = value.to_lowercase();
-    if value.chars().count() < 6 || ELSEWHERE.iter().any(|start| lower.starts_with(start)) {
+    if value.chars().count() < 6 || is_elsewhere(value) {
         return false;
     }
+    let lower = value.to_lowercase();
     let is = |test: fn(&char) -> bool| value.chars().any(|c| test(&c));
     let (digit, letter) = (is(char::is_ascii_digit), is(char::is_ascii_alphabetic));
     let (upper, lower_case) = (is(char::is_ascii_uppercase), is(char::is_ascii_lowercase));
@@ -153,6 +161,7 @@ mod tests {
             "api_key: ${API_KEY1}, apiKey: process.env.API_KEY1, token: <your-token-1>",
             "password_file: /run/secrets/db1, secret: /run/secrets/db1",
             "fetch(url, {credentials: 'same-origin'})",
+            r#"{"api_key": "...abc1234", "secret": "…abc1234"}"#,
             "Authorization: Bearer [redacted:authorization]",
         ] {
             assert_eq!(mask(text), text);

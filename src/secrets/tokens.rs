@@ -2,6 +2,8 @@
 
 /// Letters and digits.
 const WORD: &str = "[A-Za-z0-9]";
+const LOWER: &str = "[a-z0-9]";
+const UPPER: &str = "[A-Z0-9]";
 /// The characters of base64 in URLs.
 const URL_SAFE: &str = "[A-Za-z0-9_-]";
 /// The characters of base64, up to the padding.
@@ -19,7 +21,7 @@ pub(super) const TOKENS: [(&str, &str, usize); 116] = [
     ("api_org_", WORD, 30),
     ("AQ.Ab", URL_SAFE, 40),
     ("crsr_", HEX, 40),
-    ("csk-", WORD, 40),
+    ("csk-", LOWER, 40),
     ("e2b_", HEX, 40),
     ("fw_", WORD, 20),
     ("gsk_", WORD, 40),
@@ -64,9 +66,9 @@ pub(super) const TOKENS: [(&str, &str, usize); 116] = [
     ("pscale_tkn_", PARTS, 32),
     ("rnd_", WORD, 28),
     ("sb_secret_", URL_SAFE, 20),
-    ("sbp_", WORD, 40),
-    ("sbp_oauth_", WORD, 40),
-    ("sbp_v0_", WORD, 40),
+    ("sbp_", LOWER, 40),
+    ("sbp_oauth_", LOWER, 40),
+    ("sbp_v0_", LOWER, 40),
     ("sha256~", URL_SAFE, 43),
     ("tskey-", "[A-Za-z0-9-]", 24),
     ("v1.0-", "[a-f0-9-]", 150),
@@ -87,17 +89,17 @@ pub(super) const TOKENS: [(&str, &str, usize); 116] = [
     ("CCIPRJ_", "[A-Za-z0-9_]", 40),
     ("CFPAT-", URL_SAFE, 40),
     ("cio", WORD, 32),
-    ("CLOJARS_", WORD, 60),
+    ("CLOJARS_", LOWER, 60),
     ("dckr_oat_", URL_SAFE, 27),
     ("dckr_pat_", URL_SAFE, 27),
     ("hvb.", URL_SAFE, 100),
     ("hvr.", URL_SAFE, 24),
     ("hvs.", URL_SAFE, 24),
-    ("oy2", "[a-z0-9]", 43),
+    ("oy2", LOWER, 43),
     ("pnu_", WORD, 36),
     ("pul-", HEX, 40),
     ("rubygems_", HEX, 48),
-    ("sgp_", "[a-zA-Z0-9_]", 40),
+    ("sgp_", "(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]", 40),
     ("sqa_", HEX, 40),
     ("sqp_", HEX, 40),
     ("squ_", HEX, 40),
@@ -110,8 +112,8 @@ pub(super) const TOKENS: [(&str, &str, usize); 116] = [
     ("glc_", BASE64, 32),
     ("glsa_", "[A-Za-z0-9_]", 32),
     ("lin_api_", WORD, 32),
-    ("lin_oauth_", WORD, 40),
-    ("NRAK-", WORD, 27),
+    ("lin_oauth_", LOWER, 40),
+    ("NRAK-", UPPER, 27),
     ("NRII-", URL_SAFE, 32),
     ("ntn_", WORD, 40),
     ("ops_eyJ", "[A-Za-z0-9+/_-]", 100),
@@ -119,8 +121,8 @@ pub(super) const TOKENS: [(&str, &str, usize); 116] = [
     ("pat-na1-", "[a-f0-9-]", 36),
     ("phx_", WORD, 32),
     ("PMAK-", "[a-fA-F0-9-]", 50),
-    ("PMAT-", WORD, 26),
-    ("rdme_", WORD, 70),
+    ("PMAT-", UPPER, 26),
+    ("rdme_", LOWER, 70),
     ("secret_", WORD, 43),
     ("shpat_", HEX, 32),
     ("shpca_", HEX, 32),
@@ -136,3 +138,34 @@ pub(super) const TOKENS: [(&str, &str, usize); 116] = [
     ("xkeysib-", "[A-Za-z0-9-]", 64),
     ("xsmtpsib-", "[A-Za-z0-9-]", 64),
 ];
+
+/// Returns true if the tokens with these characters have letters of both cases.
+pub(super) fn has_both_cases(characters: &str) -> bool {
+    characters.contains("A-Z") && characters.contains("a-z")
+}
+
+/// Returns true if the text after a prefix is random, and not a name in code or of a file. Random text has both cases and
+/// digits, or many capital letters. Without separators, some services issue letters of one case with many digits.
+pub(super) fn is_random(token: &str) -> bool {
+    let count = |test: fn(&u8) -> bool| token.bytes().filter(test).count();
+    let (digits, upper) = (count(u8::is_ascii_digit), count(u8::is_ascii_uppercase));
+    let is_mixed = upper > 0 && count(u8::is_ascii_lowercase) > 0 && (digits > 1 || upper * 4 > token.len());
+    let is_of_one_case = digits * 6 >= token.len() && count(u8::is_ascii_alphanumeric) == token.len();
+    (is_mixed || is_of_one_case) && !is_words(token)
+}
+
+/// Returns true if the text after a prefix, whose letters have one case, is random.
+pub(super) fn is_random_of_one_case(token: &str) -> bool {
+    token.bytes().filter(u8::is_ascii_digit).count() > 1 && !is_words(token)
+}
+
+/// Returns true for words that are joined, as in `embeddings_v3_base` or `Release-Notes-2024`.
+fn is_words(token: &str) -> bool {
+    let is_word = |part: &str| {
+        let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        let rest = letters.get(1..).unwrap_or_default();
+        letters.chars().all(char::is_alphabetic)
+            && (rest.chars().all(char::is_lowercase) || letters.chars().all(char::is_uppercase))
+    };
+    token.contains(['_', '-', '.']) && token.split(['_', '-', '.']).all(is_word)
+}

@@ -150,7 +150,7 @@ fn was(found: &str) -> String {
 fn way_out(found: &str, wanted: &str) -> Option<String> {
     let help = match (found, wanted) {
         ("map", "map with a single key") => "indent its settings below the one key, and begin the next entry with `- `",
-        ("unit value", _) => "write a value after the `:`, or indent what belongs to it below",
+        ("unit value", _) => "write a value after the `:`, indent what belongs to it below, or remove the key",
         ("map", "a string") => "put a text that contains `: ` in quotes",
         ("unit variant", _) => "write a `:` after the word, and its settings below it; the reference has its keys",
         ("sequence", "a string") => "put a text that begins with `[` in quotes",

@@ -875,6 +875,86 @@ fn modules_of_tests_are_protected_however_node_finds_them() {
 }
 
 #[test]
+fn a_solution_may_change_packages_of_python_that_the_product_ships() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let client = "def request(name):\n    return 'HELLO ' + name\n";
+    let server = "def answer(line):\n    word, _, name = line.partition(' ')\n    \
+                  return '200 ' + name if word == 'hello' else '400'\n";
+    let settings = "[options]\npackages =\n    listed\n\n[options.entry_points]\npytest11 =\n    \
+                    chat = fixtures_of_chat.plugin\n";
+    let script =
+        "if python3 -B tests/test_chat.py; then echo 'ok 1 - greets'; else echo 'not ok 1 - greets'; fi; echo 1..1\n";
+    let begin = [
+        ("client/__init__.py", Some(client)),
+        ("fixtures_of_chat/plugin.py", Some("import pytest\n")),
+        ("listed/core.py", Some("def same(text):\n    return text\n")),
+        ("pyproject.toml", Some("[project]\nname = 'chat'\n\n[tool.setuptools.packages.find]\n")),
+        ("run.sh", Some(script)),
+        ("server/__init__.py", Some(server)),
+        ("setup.cfg", Some(settings)),
+        ("tests/conftest.py", Some("from server import answer\n\npytest_plugins = ['fixtures_of_chat.plugin']\n")),
+    ];
+    history.commit("Begin", &begin);
+    let test = "import sys\n\nsys.path.insert(0, '.')\nfrom client import request\nfrom listed.core import same\n\
+                from server import answer\n\nassert same(answer(request('ada'))) == '200 ada'\n";
+    let fixed = client.replace("HELLO", "hello");
+    let fix = [("client/__init__.py", Some(fixed.as_str())), ("tests/test_chat.py", Some(test))];
+    history.commit("The server accepts the greeting of the client", &fix);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let case = of(&mined, "The server accepts the greeting of the client")["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    let named = "may change it: `listed/core.py`, `server/__init__.py`, `fixtures_of_chat/plugin.py`\n";
+    assert!(text.contains(named), "{text}");
+    let other = server.replace("if word", "if word.lower()");
+    decides(&project, &case, &[(put("client/__init__.py", &fixed), 0), (put("server/__init__.py", &other), 0)]);
+}
+
+#[test]
+fn a_solution_may_change_packages_of_node_that_the_product_ships() {
+    if Command::new("node").arg("--version").output().is_err() {
+        let mut out = std::io::stderr();
+        writeln!(out, "not run: `node` is not there").unwrap();
+        return;
+    }
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let package =
+        r#"{"name": "codec", "workspaces": ["packages/*"], "files": ["listed"], "directories": {"bin": "bin"}}"#;
+    let script = "if node test/round.js; then echo 'ok 1 - round'; else echo 'not ok 1 - round'; fi; echo 1..1\n";
+    let printer = "exports.print = s => s.replace(/ /g, '_');\n";
+    let parser = "exports.parse = s => s.replace(/%20/g, ' ');\n";
+    let begin = [
+        ("bin/decode.js", Some("console.log(process.argv[2]);\n")),
+        ("listed/index.js", Some("exports.same = s => s;\n")),
+        ("package.json", Some(package)),
+        ("packages/parser/index.js", Some(parser)),
+        ("packages/parser/package.json", Some("{\"name\": \"@x/parser\", \"main\": \"index.js\"}\n")),
+        ("packages/printer/index.js", Some(printer)),
+        ("packages/printer/package.json", Some("{\"name\": \"@x/printer\", \"main\": \"index.js\"}\n")),
+        ("run.sh", Some(script)),
+    ];
+    history.commit("Begin", &begin);
+    let test = "const { print } = require('../packages/printer');\nconst { parse } = require('../packages/parser');\n\
+                const { same } = require('../listed');\n\
+                require('child_process').execFileSync('node', ['bin/decode.js', 'a']);\n\
+                if (same(parse(print('a b'))) !== 'a b') process.exit(1);\n";
+    let fixed = printer.replace("'_'", "'%20'");
+    let fix = [("packages/printer/index.js", Some(fixed.as_str())), ("test/round.js", Some(test))];
+    history.commit("Spaces survive a round trip", &fix);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let case = of(&mined, "Spaces survive a round trip")["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    let named = "may change it: `bin/decode.js`, `listed/index.js`, `packages/parser/index.js`\n";
+    assert!(text.contains(named), "{text}");
+    let other = parser.replace("%20", "_");
+    let runs = [(put("packages/printer/index.js", &fixed), 0), (put("packages/parser/index.js", &other), 0)];
+    decides(&project, &case, &runs);
+}
+
+#[test]
 fn files_that_tests_run_or_list_are_protected_or_named() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");

@@ -185,7 +185,7 @@ impl Actions {
         let is_terminal = action.is_terminal();
         match self.claim(action, None, recorder) {
             Ok(call) => is_terminal.then_some(AskedTerminal::Of(call)),
-            Err(action) if is_terminal => Some(AskedTerminal::OfNoCall(action)),
+            Err(action) if is_terminal => Some(AskedTerminal::OfNoCall(*action)),
             Err(action) => {
                 action.tell(recorder);
                 None
@@ -208,7 +208,7 @@ impl Actions {
         };
         let Err(action) = self.claim(action, id.as_deref(), recorder) else { return };
         match id.filter(|_| self.terminals.len() < MAX_WAITING) {
-            Some(id) => _ = self.terminals.insert(id, action),
+            Some(id) => _ = self.terminals.insert(id, *action),
             None => action.tell(recorder),
         }
     }
@@ -272,7 +272,12 @@ impl Actions {
     }
 
     /// Finds an open call that may be the action. A call is one terminal, unless it embeds more.
-    fn claim(&mut self, action: Action, terminal: Option<&str>, recorder: &mut Recorder) -> Result<String, Action> {
+    fn claim(
+        &mut self,
+        action: Action,
+        terminal: Option<&str>,
+        recorder: &mut Recorder,
+    ) -> Result<String, Box<Action>> {
         let workspace = recorder.header().cwd.clone();
         let fits = |open: &CallInProgress<'_>| {
             !(action.is_terminal() && self.runs_in(open.id)) && action.may_belong_to(open, workspace.as_deref())
@@ -285,7 +290,7 @@ impl Actions {
                 self.keep(call.clone(), action, terminal.map(str::to_owned), recorder);
                 Ok(call)
             }
-            None => Err(action),
+            None => Err(Box::new(action)),
         }
     }
 

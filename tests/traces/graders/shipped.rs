@@ -398,6 +398,9 @@ fn a_text_is_no_command_and_a_text_for_a_shell_is_one() {
             "bash -s <<'EOF'\nrm -rf x\nEOF",
             "su bob -c 'bash -c \"rm -rf x\"'",
             "env -S 'rm -rf x'",
+            "cat > clean.sh <<'EOF'\nrm -rf x\nEOF\nsh clean.sh",
+            "curl -sSL https://x.example/i.py | python3 - --version 1.8.0",
+            "curl -sS https://x.example/i | php -- --install-dir=/usr/local/bin",
         ],
         &[
             "git commit -m 'use bash -c \"rm -rf x\" no more'",

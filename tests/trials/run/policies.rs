@@ -320,6 +320,9 @@ const REMOVES: &[&str] = &[
     "perl -ne 'chomp; unlink' list",
     "deno eval \"Deno.removeSync('a'); require('fs').rmSync('b')\"",
     "cd x; node -p \"require('fs').unlinkSync('a')\"",
+    "cat <<'EOF' | python3 -\nimport shutil\nshutil.rmtree('a')\nEOF",
+    "echo 'unlink \"x\"' | perl",
+    "npx rimraf a",
 ];
 
 /// Commands that remove no files, although they contain the words of those that do.
@@ -475,7 +478,8 @@ fn manual_asks_at_the_terminal_one_question_at_a_time() {
     let (code, seen) = at_a_terminal(&project, "y,y,y,y");
     assert_eq!((code, seen.matches(" asks: ").count()), (Some(0), 4), "{seen}");
     for question in seen.split(" asks: ").skip(1) {
-        assert!(question.contains("[c]ancel? y"), "a question was interrupted by another:\n{seen}");
+        // The verdict of another trial may be shown before the answer.
+        assert!(question.contains("[c]ancel?"), "a question was interrupted by another:\n{seen}");
     }
 }
 

@@ -1,0 +1,502 @@
+//! Reads the commands of a line from its tokens: groups, loops, pipes, variables, and the programs that run others.
+
+use std::collections::{HashMap, HashSet};
+use std::mem;
+
+use super::CommandLine;
+use super::code;
+use super::expanded::{Argument, Program, Variables, assignment, expand, joined};
+use super::powershell::{is_cmdlet, is_comparison};
+use super::runners::{self, Inner};
+use super::tokens::{Operator, Piece, Redirection, Token, Way, Word, split};
+
+/// The maximum depth of commands that run others.
+const DEEPEST: usize = 12;
+/// The maximum number of commands of a line.
+pub(super) const MOST: usize = 16 << 10;
+/// The maximum size in bytes of what is kept of the commands that pipes read from.
+const LONGEST_SOURCES: usize = 1 << 20;
+
+/// Reads a command line.
+pub(super) fn read(line: &str) -> CommandLine {
+    let mut reader = Reader::default();
+    reader.script(line, Source::default(), false);
+    // In PowerShell, a variable at the place of a command is a value.
+    let is_powershell = reader.found.commands.iter().any(|command| is_cmdlet(command));
+    reader.found.has_unknown &= !is_powershell || reader.is_cut;
+    reader.found
+}
+
+/// The input of a command: the other end of a pipe, or a text.
+#[derive(Debug, Clone, Default)]
+struct Source {
+    /// The commands at the other end, in the normal form.
+    form: Option<String>,
+    /// The text, if the line shows it.
+    text: Option<String>,
+}
+
+impl Source {
+    /// Returns this source, or the one of the group around it.
+    fn or<'a>(&'a self, around: &'a Self) -> &'a Self {
+        if self.form.is_some() || self.text.is_some() { self } else { around }
+    }
+}
+
+/// The words and redirections of a command that is being read.
+#[derive(Debug, Default)]
+struct Open<'a> {
+    words: Vec<&'a Word>,
+    redirections: Vec<&'a Redirection>,
+}
+
+/// A group of commands: `{ …; }`, `(…)`, a loop, or `if`.
+#[derive(Debug)]
+struct Group {
+    /// The number of commands before it.
+    before: usize,
+    /// The input of its commands.
+    source: Source,
+    /// The text that its commands print, as far as their words show it.
+    printed: String,
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    found: CommandLine,
+    variables: Variables,
+    /// The functions that the line defines.
+    functions: HashSet<String>,
+    /// The texts of the files that the line writes.
+    files: HashMap<String, String>,
+    /// True if a function runs the words that it is called with.
+    runs_arguments: bool,
+    depth: usize,
+    /// The size of the kept sources.
+    sources: usize,
+    /// True if a part of the line was not read.
+    is_cut: bool,
+}
+
+impl Reader {
+    fn cut(&mut self) {
+        (self.is_cut, self.found.has_unknown) = (true, true);
+    }
+
+    /// Reads a text that a shell runs. `is_given` is true if it is the argument of a command such as `eval`: if all of it is the
+    /// output of a command, it is like a script file.
+    fn script(&mut self, text: &str, source: Source, is_given: bool) {
+        if self.depth >= DEEPEST {
+            return self.cut();
+        }
+        self.depth += 1;
+        let split = split(text, self.depth);
+        if split.is_cut {
+            self.cut();
+        }
+        match split.tokens.as_slice() {
+            [Token::Word(Word { pieces })] if is_given && matches!(pieces.as_slice(), [Piece::Output { .. }]) => {
+                self.outputs(pieces);
+            }
+            tokens => self.tokens(tokens, &source),
+        }
+        self.depth -= 1;
+    }
+
+    fn tokens(&mut self, tokens: &[Token], around: &Source) {
+        let mut tokens = tokens.iter().peekable();
+        let mut open = Open::default();
+        let mut source = Source::default();
+        // For each open `case`, whether the pattern of an item comes next.
+        let mut cases: Vec<bool> = Vec::new();
+        let mut groups: Vec<Group> =
+            vec![Group { before: self.found.commands.len(), source: around.clone(), printed: String::new() }];
+        // The number of commands before the group that was closed last, and what it prints.
+        let mut closed: Option<(usize, String)> = None;
+        while let Some(token) = tokens.next() {
+            let is_pattern = cases.last() == Some(&true);
+            let now = self.found.commands.len();
+            let begin = |groups: &mut Vec<Group>, source: &mut Source| {
+                let own = mem::take(source);
+                let around = groups.last().map(|group| &group.source);
+                let source = around.map_or_else(|| own.clone(), |around| own.or(around).clone());
+                groups.push(Group { before: now, source, printed: String::new() });
+            };
+            match token {
+                Token::Word(word) if is_pattern => {
+                    if word.plain() == Some("esac") {
+                        cases.pop();
+                    }
+                }
+                Token::Operator(Operator::Close) if is_pattern => {
+                    if let Some(last) = cases.last_mut() {
+                        *last = false;
+                    }
+                }
+                _ if is_pattern => {}
+                Token::Redirection(redirection) => open.redirections.push(redirection),
+                Token::Arithmetic(pieces) => self.outputs(pieces),
+                Token::Word(word) if open.words.is_empty() => match word.plain() {
+                    Some("then" | "else" | "elif" | "do" | "!") => {}
+                    Some("if" | "while" | "until" | "{") => begin(&mut groups, &mut source),
+                    Some("}" | "fi" | "done") => closed = end_of(&mut groups).or(closed),
+                    Some("esac") => {
+                        cases.pop();
+                    }
+                    Some("time") if is_next(&mut tokens, &["{", "!"]) => {}
+                    Some("coproc") if is_next(&mut tokens, &["{"]) => {}
+                    Some("coproc") if is_named_group(tokens.clone()) => {
+                        tokens.next();
+                    }
+                    Some("[[") => {
+                        for inner in tokens.by_ref() {
+                            if let Token::Word(word) = inner {
+                                self.outputs(&word.pieces);
+                                if word.plain() == Some("]]") {
+                                    break;
+                                }
+                            }
+                        }
+                    }
+                    Some("function") => {
+                        if let Some(Token::Word(name)) = tokens.next() {
+                            self.functions.extend(name.plain().map(str::to_owned));
+                        }
+                    }
+                    Some("for" | "select") => {
+                        begin(&mut groups, &mut source);
+                        let mut words: Vec<&Word> = Vec::new();
+                        while let Some(Token::Word(word)) = tokens.peek() {
+                            self.outputs(&word.pieces);
+                            words.push(word);
+                            tokens.next();
+                        }
+                        let values = words.get(2..).unwrap_or_default();
+                        let values = values.iter().flat_map(|word| expand(word, &self.variables)).collect::<Vec<_>>();
+                        if let Some(name) = words.first().and_then(|word| word.plain()) {
+                            if !self.variables.set_among(name, &values) {
+                                self.cut();
+                            }
+                        }
+                    }
+                    Some("case") => {
+                        while let Some(Token::Word(word)) = tokens.peek() {
+                            self.outputs(&word.pieces);
+                            tokens.next();
+                            if word.plain() == Some("in") {
+                                break;
+                            }
+                        }
+                        cases.push(true);
+                    }
+                    _ => open.words.push(word),
+                },
+                Token::Word(word) => open.words.push(word),
+                Token::Operator(Operator::Open) => {
+                    // `name() {` defines a function.
+                    let is_function = matches!(tokens.peek(), Some(Token::Operator(Operator::Close)));
+                    match open.words.as_slice() {
+                        [name] if is_function => {
+                            tokens.next();
+                            self.functions.extend(name.plain().map(str::to_owned));
+                            open.words.clear();
+                        }
+                        _ => {
+                            self.finish(mem::take(&mut open), &source);
+                            begin(&mut groups, &mut source);
+                        }
+                    }
+                }
+                Token::Operator(operator) => {
+                    let is_empty = open.words.is_empty() && open.redirections.is_empty();
+                    let around = groups.last().map(|group| group.source.clone()).unwrap_or_default();
+                    let text = self.finish(mem::take(&mut open), source.or(&around));
+                    if let Some(group) = groups.last_mut()
+                        && let Some(text) = &text
+                        && *operator != Operator::Pipe
+                        && group.printed.len() + text.len() <= LONGEST_SOURCES
+                    {
+                        group.printed.push_str(text);
+                        group.printed.push('\n');
+                    }
+                    match operator {
+                        Operator::Pipe => {
+                            source = match closed.take().filter(|_| is_empty) {
+                                Some((from, printed)) => self.source(from, Some(printed).filter(|it| !it.is_empty())),
+                                None => self.source(now, text),
+                            };
+                        }
+                        Operator::Close => {
+                            closed = end_of(&mut groups).or(closed);
+                            source = Source::default();
+                        }
+                        Operator::EndOfItem => {
+                            if let Some(last) = cases.last_mut() {
+                                *last = true;
+                            }
+                            source = Source::default();
+                        }
+                        // A line may end behind the sign of a pipe.
+                        Operator::End if is_empty => {}
+                        Operator::End | Operator::Open => source = Source::default(),
+                    }
+                }
+            }
+        }
+        let around = groups.last().map(|group| group.source.clone()).unwrap_or_default();
+        self.finish(open, source.or(&around));
+    }
+
+    /// Returns the source of a pipe whose commands are listed from an index on.
+    fn source(&mut self, from: usize, text: Option<String>) -> Source {
+        let commands = self.found.commands.get(from..).unwrap_or_default();
+        let form = joined(&commands.join(" <|"));
+        self.sources += form.len();
+        if self.sources > LONGEST_SOURCES {
+            self.cut();
+            return Source { form: None, text };
+        }
+        Source { form: Some(form), text }
+    }
+
+    /// Reads the commands in substitutions.
+    fn outputs(&mut self, pieces: &[Piece]) {
+        for piece in pieces {
+            match piece {
+                Piece::Output { tokens, .. } => self.tokens(tokens, &Source::default()),
+                // The elements of an array are no commands, but may contain some.
+                Piece::Group { sign: '=' | '?', tokens, .. } => {
+                    for token in tokens {
+                        if let Token::Word(word) = token {
+                            self.outputs(&word.pieces);
+                        }
+                    }
+                }
+                Piece::Group { tokens, .. } => self.tokens(tokens, &Source::default()),
+                Piece::Variable { inner, .. } => self.outputs(inner),
+                Piece::Text { .. } => {}
+            }
+        }
+    }
+
+    /// Reads a command with its words, and returns what it prints, if its words show it.
+    fn finish(&mut self, open: Open<'_>, source: &Source) -> Option<String> {
+        let Open { words, redirections } = open;
+        if words.is_empty() && redirections.is_empty() {
+            return None;
+        }
+        let mut streams = Streams { source: source.clone(), ..Streams::default() };
+        for redirection in redirections {
+            self.outputs(&redirection.target.pieces);
+            let target = expand(&redirection.target, &self.variables);
+            let text = target.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+            let sign = match redirection.way {
+                Way::From => "<",
+                Way::To => ">",
+                Way::Append => ">>",
+                Way::Text => "<<<",
+            };
+            streams.forms.push(format!("{sign}{}", joined(&text)));
+            match redirection.way {
+                Way::Text => streams.source = Source { form: None, text: Some(text) },
+                Way::From => {
+                    let text = target.into_iter().next().and_then(|word| word.content);
+                    streams.source = Source { form: None, text };
+                }
+                Way::To | Way::Append => streams.written = Some(text),
+            }
+        }
+        streams.forms.extend(streams.source.form.iter().map(|form| format!("<|{form}")));
+        words.iter().for_each(|word| self.outputs(&word.pieces));
+        let assigned: Vec<_> = words.iter().map_while(|word| assignment(word, &self.variables)).collect();
+        let named = words.get(assigned.len()..).unwrap_or_default();
+        self.found.others.extend(assigned.iter().map(|assignment| assignment.form.clone()));
+        if named.is_empty() {
+            if !streams.forms.is_empty() {
+                self.found.commands.push(format!(": {}", streams.forms.join(" ")));
+            }
+            assigned.into_iter().for_each(|assignment| self.variables.assign(assignment));
+            return None;
+        }
+        if named.first().and_then(|word| word.plain()).is_some_and(is_declaration) {
+            for word in named {
+                if let Some(assignment) = assignment(word, &self.variables) {
+                    self.found.others.push(assignment.form.clone());
+                    self.variables.assign(assignment);
+                }
+            }
+        }
+        self.each(named, &streams)
+    }
+
+    /// Reads a command once for each value of the loops around it.
+    fn each(&mut self, words: &[&Word], streams: &Streams) -> Option<String> {
+        if let Some((name, values)) = self.variables.loop_of(words).filter(|_| self.found.commands.len() < MOST) {
+            let mut printed = Vec::new();
+            for value in &values {
+                self.variables.choose(&name, value.clone());
+                printed.extend(self.each(words, streams));
+            }
+            self.variables.restore(name, values);
+            return Some(printed.join("\n")).filter(|printed| !printed.is_empty());
+        }
+        let mut arguments: Vec<Argument> = words.iter().flat_map(|word| expand(word, &self.variables)).collect();
+        for argument in arguments.iter_mut().filter(|argument| argument.content.is_none()) {
+            argument.content = self.files.get(file_name(&argument.text)).cloned();
+        }
+        words.iter().for_each(|word| self.variables.set_defaults(word));
+        // `$x = Get-Content a` and `$x -eq 1` in PowerShell.
+        let is_value = |word: &Argument| word.program() == Program::Unknown && word.text.starts_with('$');
+        let arguments = match arguments.as_slice() {
+            [first, sign, rest @ ..] if is_value(first) && matches!(sign.text.as_str(), "=" | "+=") => rest,
+            [first, sign, ..] if is_value(first) && is_comparison(&sign.text) => &[],
+            all => all,
+        };
+        self.command(arguments, streams);
+        let printed = runners::printed(arguments, streams.source.text.as_deref());
+        let texts =
+            printed.iter().flat_map(|text| runners::files_of_tee(arguments).into_iter().map(move |file| (file, text)));
+        let written = streams.written.iter().cloned().zip(printed.iter());
+        for (file, text) in texts.chain(written) {
+            self.files.entry(file_name(&file).to_owned()).or_default().push_str(&format!("{text}\n"));
+        }
+        printed
+    }
+
+    /// Adds a command, and those that it runs.
+    fn command(&mut self, arguments: &[Argument], streams: &Streams) {
+        let Some((first, rest)) = arguments.split_first() else { return };
+        if self.depth >= DEEPEST || self.found.commands.len() >= MOST {
+            return self.cut();
+        }
+        let program = first.program();
+        let name = match program {
+            Program::Named(name) => joined(name),
+            Program::Output | Program::Unknown => first.form(),
+        };
+        let behind: String = rest
+            .iter()
+            .map(Argument::form)
+            .chain(streams.forms.iter().cloned())
+            .map(|word| format!(" {word}"))
+            .collect();
+        if has_own_folder(&first.text) {
+            self.found.others.push(format!("{}{behind}", first.form()));
+        }
+        // The code that an interpreter gets by a pipe.
+        let piped =
+            streams.source.text.as_deref().filter(|_| streams.source.form.is_some() && code::is_interpreter(&name));
+        let piped = piped.map(|text| format!(" <<<{}", joined(text))).unwrap_or_default();
+        self.found.commands.push(format!("{name}{behind}{piped}"));
+        if let Some(text) = &first.content {
+            self.script(text, streams.source.clone(), false);
+        }
+        let Program::Named(name) = program else {
+            // Within a function, these are the words that it is called with.
+            let is_known_later = first.is_argument_of_function() && !self.functions.is_empty();
+            self.runs_arguments |= is_known_later;
+            self.found.has_unknown |= !is_known_later;
+            return;
+        };
+        self.depth += 1;
+        self.remember(name, rest);
+        if self.runs_arguments && self.functions.contains(name) {
+            self.command(rest, streams);
+        }
+        for inner in runners::inner(name, rest, streams.source.text.as_deref()) {
+            match inner {
+                Inner::Words(words) => self.command(words, streams),
+                Inner::Split(words) => self.command(&words, streams),
+                Inner::Script { text, arguments } => {
+                    if !arguments.is_empty() {
+                        self.variables.set_list("@", arguments);
+                    }
+                    // A shell that reads its commands leaves nothing to read.
+                    let is_read = streams.source.text.as_ref() == Some(&text);
+                    let source = if is_read { Source::default() } else { streams.source.clone() };
+                    self.script(&text, source, true);
+                }
+            }
+        }
+        // Words in a program of another language may be no commands, so what is unknown about them counts for nothing.
+        let has_unknown = self.found.has_unknown;
+        for line in code::command_lines(name, rest, streams.source.text.as_deref()) {
+            self.script(&line, Source::default(), false);
+        }
+        self.found.has_unknown = has_unknown || self.is_cut;
+        self.depth -= 1;
+    }
+
+    /// Records what a command does to the variables.
+    fn remember(&mut self, program: &str, arguments: &[Argument]) {
+        let names = || arguments.iter().filter(|word| !word.text.starts_with('-'));
+        match program {
+            "read" | "mapfile" | "readarray" | "unset" | "getopts" | "let" => {
+                for name in names() {
+                    self.variables.forget(name.text.split('=').next().unwrap_or_default());
+                }
+            }
+            "printf" if arguments.first().is_some_and(|word| word.text.starts_with("-v")) => {
+                if let Some(name) = arguments.get(1) {
+                    self.variables.forget(&name.text);
+                }
+            }
+            "set" if arguments.first().is_some_and(|word| word.text == "--") => {
+                self.variables.set_list("@", arguments.get(1..).unwrap_or_default());
+            }
+            "source" | "." => self.variables.forget_all(),
+            _ => {}
+        }
+    }
+}
+
+/// The input and the output of a command, which are also those of the commands that it runs.
+#[derive(Debug, Clone, Default)]
+struct Streams {
+    /// The redirections and the source in the normal form.
+    forms: Vec<String>,
+    source: Source,
+    /// The file that gets the output.
+    written: Option<String>,
+}
+
+fn is_next<'a>(tokens: &mut std::iter::Peekable<impl Iterator<Item = &'a Token>>, words: &[&str]) -> bool {
+    matches!(tokens.peek(), Some(Token::Word(next)) if next.plain().is_some_and(|word| words.contains(&word)))
+}
+
+/// Returns true if a name and a group follow, as in `coproc NAME {`.
+fn is_named_group<'a>(mut tokens: impl Iterator<Item = &'a Token>) -> bool {
+    let is_name = matches!(tokens.next(), Some(Token::Word(word)) if word.plain().is_some());
+    is_name && matches!(tokens.next(), Some(Token::Word(word)) if word.plain() == Some("{"))
+}
+
+/// Ends a group, and returns the number of commands before it, and what it prints. The first group is the whole line, and never
+/// ends.
+fn end_of(groups: &mut Vec<Group>) -> Option<(usize, String)> {
+    if groups.len() > 1 { groups.pop().map(|group| (group.before, group.printed)) } else { None }
+}
+
+/// Returns the name of a file without `./`.
+fn file_name(path: &str) -> &str {
+    path.strip_prefix("./").unwrap_or(path)
+}
+
+fn is_declaration(word: &str) -> bool {
+    matches!(word, "export" | "local" | "declare" | "typeset" | "readonly")
+}
+
+/// Returns true if a program is named with a folder that is not one of the system's.
+fn has_own_folder(program: &str) -> bool {
+    const SYSTEM: [&str; 8] = [
+        "/bin/",
+        "/sbin/",
+        "/usr/bin/",
+        "/usr/sbin/",
+        "/usr/local/bin/",
+        "/usr/local/sbin/",
+        "/opt/homebrew/bin/",
+        "/snap/bin/",
+    ];
+    let folder = program.rfind('/').and_then(|at| program.get(..=at));
+    folder.is_some_and(|folder| !SYSTEM.contains(&folder))
+}
