@@ -173,10 +173,9 @@ impl Reader {
                         }
                         let values = words.get(2..).unwrap_or_default();
                         let values = values.iter().flat_map(|word| expand(word, &self.variables)).collect::<Vec<_>>();
-                        if let Some(name) = words.first().and_then(|word| word.plain()) {
-                            if !self.variables.set_among(name, &values) {
-                                self.cut();
-                            }
+                        let name = words.first().and_then(|word| word.plain());
+                        if name.is_some_and(|name| !self.variables.set_among(name, &values)) {
+                            self.cut();
                         }
                     }
                     Some("case") => {

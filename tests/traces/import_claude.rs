@@ -709,7 +709,8 @@ fn what_a_command_in_the_background_came_to_is_not_passed_over() {
     let started = task("task_started", r#""tool_use_id":"t1","task_type":"local_bash""#);
     let text = "<task-notification>\\n<task-id>b</task-id>\\n<status>failed</status>\\n<summary>x</summary>";
     let text = format!(r#"{{"type":"user","message":{{"role":"user","content":"{text}"}}}}"#);
-    let (none, failed): (&[(&str, &str)], &[(&str, &str)]) = (&[], &[("task_failed", "outcome")]);
+    let none: &[(&str, &str)] = &[];
+    let failed: &[(&str, &str)] = &[("task_failed", "outcome")];
     let hidden = ("hidden_sub_agent", "call");
     for (tool, result, news, status, expected) in [
         ("Bash", launched, notified("failed"), "error", none),

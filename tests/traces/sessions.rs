@@ -1447,7 +1447,7 @@ fn a_review_of_codex_hides_calls_and_usage() {
         (item(json!({"type": "EnteredReviewMode", "id": "1"})), item(json!({"type": "ExitedReviewMode", "id": "2"}))),
     ] {
         let review = [begin, command.clone(), result.clone(), finish.clone(), answer.clone(), end.clone()];
-        let turns = [&review[..], &[usage.clone()], &turn_of_codex("Now fix it.", "Done.")].concat();
+        let turns = [&review[..], std::slice::from_ref(&usage), &turn_of_codex("Now fix it.", "Done.")].concat();
         let trace = codex_session(&turns);
         assert_eq!(prompts(&trace), ["Now fix it."]);
         assert_eq!(codes(&trace), ["usage_incomplete", "hidden_sub_agent", "slash_command"]);
