@@ -17,7 +17,9 @@ mod links;
 mod loaded;
 mod node_names;
 mod node_text;
+mod product;
 pub(super) mod python_text;
+mod settings_text;
 mod test_data;
 mod usage;
 

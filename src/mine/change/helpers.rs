@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::loaded::may_be_loaded;
 use super::node_names::{ENDINGS, Names};
 use super::node_text;
+use super::product::{is_for_tests, may_be_product};
 use super::python_text::{self, Load, Shown};
 use super::test_data::holders;
 use super::usage::{Usage, only_of_tests};
@@ -27,7 +28,7 @@ pub(super) struct Helpers {
     /// Globs of modules that an agent has no reason to change, and of files that would be loaded in place of one.
     pub(super) protected: BTreeSet<String>,
     /// Modules that may be code: their folders hold code that the commit changes, they import code, code may load them by a
-    /// name, or a manifest names them.
+    /// name, or settings or packages around them show that they may be a part of the product.
     pub(super) unsure: Vec<String>,
     /// Tests, and modules that only they import, that load modules by names which only a run shows.
     pub(super) computed: Vec<String>,
@@ -108,6 +109,22 @@ pub(super) async fn find(
     alone.retain(|path| !used.contains(path));
     listed.retain(|path| !used.contains(path));
     let loaded = may_be_loaded(repository, &commit.id, entries, roles, &alone).await?;
+    let with_texts: BTreeMap<&String, &str> =
+        alone.iter().map(|path| (path, read.get(path).map(String::as_str).unwrap_or_default())).collect();
+    let mut product = may_be_product(repository, &commit.id, entries, roles, &with_texts).await?;
+    // A program may be one of the product, and so may be what a module of the product imports.
+    let text_of = |path: &String| with_texts.get(path).copied().unwrap_or_default();
+    let of_python = read.iter().filter(|(path, _)| is_python(path));
+    let mut next: BTreeSet<String> = of_python.flat_map(|(path, text)| run(path, text, &names.files, &roots)).collect();
+    next.extend(product.iter().flat_map(|path| imports(path, text_of(path), &names, &roots)));
+    loop {
+        next.retain(|path| alone.contains(path) && !product.contains(path) && !is_for_tests(path, text_of(path)));
+        if next.is_empty() {
+            break;
+        }
+        product.extend(next.iter().cloned());
+        next = next.iter().flat_map(|path| imports(path, text_of(path), &names, &roots)).collect();
+    }
     let is_code = |path: &String| roles.of(path) == Role::Code && !own.contains(path);
     let patched: Vec<&str> =
         commit.files.iter().filter(|file| is_code(&file.path)).map(|file| file.path.as_str()).collect();
@@ -145,7 +162,8 @@ pub(super) async fn find(
             continue;
         }
         let may_be_code = || imports_code(path) || loaded.contains(path);
-        if patched.iter().any(|other| is_near(path, other)) || (!of_pytest.contains(path) && may_be_code()) {
+        let is_doubtful = product.contains(path) || patched.iter().any(|other| is_near(path, other));
+        if is_doubtful || (!of_pytest.contains(path) && may_be_code()) {
             helpers.unsure.push(path.clone());
         } else {
             helpers.protected.extend(places(path, &files));
@@ -246,6 +264,15 @@ fn of_python(path: &str, text: &str, files: &BTreeSet<String>, roots: &[String])
     for load in python_text::loads(path, text) {
         found.extend(of_load(path, &load, files, roots));
     }
+    found.extend(run(path, text, files, roots));
+    found
+}
+
+/// Returns the files of the programs that a file of Python runs.
+fn run(path: &str, text: &str, files: &BTreeSet<String>, roots: &[String]) -> BTreeSet<String> {
+    let (modules, places) = python_text::programs(path, text);
+    let mut found = located(path, &modules, files, roots);
+    found.extend(places.into_iter().filter(|place| files.contains(place)));
     found
 }
 
@@ -304,6 +331,12 @@ fn import_lines(text: &str) -> Vec<String> {
         is_open = found.last().is_some_and(|last| last.contains('(') && !last.contains(')'));
     }
     found
+}
+
+/// Returns the packages that a file of Python imports by lines.
+pub(super) fn imported_packages(text: &str) -> BTreeSet<String> {
+    let all = import_lines(text).into_iter().flat_map(|line| modules(&line));
+    all.filter_map(|module| module.split('/').next().map(str::to_owned)).collect()
 }
 
 /// Returns the modules that a line of Python may import, as paths. Each dot before a relative one is a `/`.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::settings_text::ENDINGS;
 use super::test_data::{holders, name, place};
 use super::usage::{has_word, word};
 use super::{Entry, tree};
@@ -10,8 +11,6 @@ use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{Role, Roles, split};
 use crate::mine::runner::{has_settings_of_node, without_pytest};
 
-/// The endings of settings.
-const SETTINGS: [&str; 9] = ["json", "toml", "yaml", "yml", "ini", "cfg", "conf", "xml", "properties"];
 /// Signs of code of Python that loads modules by their names.
 const OF_PYTHON: [&str; 11] = [
     "importlib",
@@ -63,7 +62,7 @@ pub(super) async fn may_be_loaded(
 
 /// Returns true if a file may load a module by a name, or is settings that name the module or its folder.
 fn loads(file: &str, text: &str, path: &str) -> bool {
-    if SETTINGS.contains(&split(file).1) {
+    if ENDINGS.contains(&split(file).1) {
         let text = without_pytest(file, text);
         return has_word(&text, word(path)) || place(path).is_some_and(|place| has_word(&text, place));
     }

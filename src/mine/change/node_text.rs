@@ -9,6 +9,8 @@ use crate::mine::role::split;
 
 /// Calls that load a module.
 const LOADS: [&str; 2] = ["require(", "import("];
+/// Programs that run a module.
+const RUNS: [&str; 4] = ["bun", "node", "ts-node", "tsx"];
 /// Calls that put a path together.
 const PATHS: [&str; 3] = ["join(", "resolve(", "URL("];
 /// Words of expressions that mean no part of a path, or its beginning.
@@ -61,6 +63,8 @@ pub(super) fn loads(path: &str, text: &str, names: &Names) -> Loads {
             if is_import {
                 loads.modules.extend(names.imported(path, word));
             }
+        }
+        for word in line.split(['"', '\'', '`']).flat_map(words) {
             let is_path = word.contains('/') && word.contains(char::is_alphanumeric) && !word.starts_with('/');
             if is_path && !word.contains(char::is_whitespace) {
                 let is_relative = word.starts_with("./") || word.starts_with("../");
@@ -85,6 +89,13 @@ pub(super) fn loads(path: &str, text: &str, names: &Names) -> Loads {
         }
     }
     loads
+}
+
+/// Returns the words of a command line of Node (`node support/checks.js 1`), or the text itself.
+fn words(text: &str) -> Vec<&str> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_command = words.len() > 1 && words.iter().any(|word| RUNS.contains(word));
+    if is_command { words } else { vec![text] }
 }
 
 fn is_of_node(path: &str) -> bool {
@@ -284,8 +295,14 @@ mod tests {
         }
         let found = loads("test/a.js", "require(path.join(root, 'shared', 'deep'));", &names);
         assert_eq!(found.modules, BTreeSet::from(["shared/deep/index.ts".to_owned()]));
-        let found = loads("test/a.js", "execFileSync('node', ['scripts/verify.js']);", &names);
-        assert_eq!(found.modules, BTreeSet::from(["scripts/verify.js".to_owned()]));
+        for text in [
+            "execFileSync('node', ['scripts/verify.js']);",
+            "execSync('node scripts/verify.js ' + a);",
+            "execSync(`node scripts/verify.js ${a}`);",
+        ] {
+            let found = loads("test/a.js", text, &names);
+            assert_eq!(found.modules, BTreeSet::from(["scripts/verify.js".to_owned()]), "{text}");
+        }
     }
 
     #[test]

@@ -7,17 +7,20 @@ use super::links::resolved;
 use super::usage::has_word;
 
 /// Signs of statements that put folders on Python's path.
-const PATHS: [&str; 3] = ["sys.path", "addsitedir(", "syspath_prepend("];
+const PATHS: [&str; 5] = ["sys.path", "path.append(", "path.insert(", "addsitedir(", "syspath_prepend("];
 /// The variable with the names of pytest's plug-ins.
 const PLUGINS: &str = "pytest_plugins";
 /// Calls that load a module by its name.
-const BY_NAME: [&str; 5] = ["import_module(", "__import__(", "importorskip(", "run_module(", "find_spec("];
+const BY_NAME: [&str; 6] =
+    ["import_module(", "__import__(", "importorskip(", "run_module(", "find_spec(", "resolve_name("];
 /// Calls that load a module by the path of its file.
 const BY_PATH: [&str; 4] = ["run_path(", "spec_from_file_location(", "SourceFileLoader(", "load_source("];
 /// The call that runs a text: of a file if the statement reads one.
 const OF_TEXT: &str = "exec(";
 /// Calls that list modules, which are then loaded.
 const SEVERAL: [&str; 2] = ["iter_modules(", "walk_packages("];
+/// Calls that run a program.
+const RUNS: [&str; 3] = ["subprocess.", "os.system(", "Popen("];
 /// The maximum number of lines of a statement.
 const MOST_LINES: usize = 20;
 /// The maximum number of statements with a sign.
@@ -61,7 +64,7 @@ pub(in crate::mine) fn loads(file: &str, text: &str) -> Vec<Load> {
     for sign in BY_NAME {
         for all in statements(text, sign) {
             let mut modules: Vec<String> =
-                all.iter().flat_map(|statement| quoted(statement)).filter_map(module).collect();
+                all.iter().flat_map(|statement| quoted(statement)).filter_map(before_colon).collect();
             // `import_module(".checks", "support")`
             let (relative, whole): (Vec<&String>, Vec<&String>) =
                 modules.iter().partition(|module| module.starts_with('/'));
@@ -86,6 +89,24 @@ pub(in crate::mine) fn loads(file: &str, text: &str) -> Vec<Load> {
         found.push(Load { modules: Vec::new(), paths: Vec::new(), shown: Shown::Part, is_plugin: false });
     }
     found
+}
+
+/// Returns the path of the module in a name such as `support.checks:same`.
+fn before_colon(name: &str) -> Option<String> {
+    module(name.split(':').next().unwrap_or_default())
+}
+
+/// Returns the modules (`-m support.checks`) and the paths of the programs of Python that a file runs, as far as its texts show
+/// them.
+pub(super) fn programs(file: &str, text: &str) -> (Vec<String>, Vec<String>) {
+    let (mut modules, mut places) = (Vec::new(), Vec::new());
+    for statement in RUNS.iter().flat_map(|sign| statements(text, sign)).flatten() {
+        let words: Vec<&str> = quoted(&statement).into_iter().flat_map(str::split_whitespace).collect();
+        let named = words.iter().zip(words.iter().skip(1)).filter(|(option, _)| **option == "-m");
+        modules.extend(named.filter_map(|(_, name)| module(name)));
+        places.extend(words.iter().filter(|word| word.ends_with(".py")).flat_map(|word| paths(file, &[*word])));
+    }
+    (modules, places)
 }
 
 /// Returns the folders that a file puts on Python's path, as far as its texts show them.
@@ -234,6 +255,20 @@ mod tests {
         ] {
             let found = search_paths(file, text, |path| folders.contains(&path));
             assert_eq!(found, expected, "{file} {text}");
+        }
+    }
+
+    #[test]
+    fn programs_that_a_file_runs_are_found() {
+        for (text, modules, path) in [
+            ("subprocess.run([sys.executable, '-m', 'support.checks'])\n", &["support/checks"][..], ""),
+            ("subprocess.run('python3 support/checks.py ' + a, shell=True)\n", &[], "support/checks.py"),
+            ("os.system(f'python3 support/checks.py {a}')\n", &[], "support/checks.py"),
+            ("print('-m support.checks')\n", &[], ""),
+        ] {
+            let (found, paths) = programs("tests/test_a.py", text);
+            assert_eq!(found, modules, "{text}");
+            assert_eq!(paths.contains(&"support/checks.py".to_owned()), !path.is_empty(), "{text}");
         }
     }
 

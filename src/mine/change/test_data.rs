@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::globs::{Globs, signs};
+use super::settings_text::{is_settings, names_place};
 use super::{Entry, LARGEST_HIDDEN, MOST_HIDDEN, MOST_WORDS, tree};
 use crate::mine::history::Commit;
 use crate::mine::language::{Language, NODE};
@@ -255,7 +256,8 @@ impl Kinds<'_> {
     }
 
     /// Returns true if a file lies apart from the code, which would have to name it to read it: in or below a folder of tests
-    /// without code, or in a folder that code neither names nor has around it. No glob in code fits its name.
+    /// without code, or in a folder that code neither names nor has around it, and that no settings name. No glob in code fits
+    /// its name.
     fn is_apart(&self, path: &str, tree: &Tree, globs: &Globs) -> bool {
         if globs.fit(name(path)) {
             return false;
@@ -272,7 +274,15 @@ impl Kinds<'_> {
         // Each file is below the top.
         let folders = || path.match_indices('/').filter_map(move |(at, _)| path.get(..=at));
         let parts = || folder(path).split('/').filter(|part| !part.is_empty());
-        folders().any(is_of_tests) || (!folder(path).is_empty() && !folders().any(holds_code) && !parts().any(is_named))
+        let is_configured = |around: &str| {
+            let settings = tree
+                .texts
+                .iter()
+                .filter(|(file, _)| is_settings(file) && !self.is_test(file) && name(file) != "package.json");
+            settings.filter(|(file, _)| folder(file) != folder(path)).any(|(_, text)| names_place(text, around))
+        };
+        let is_known = || folders().any(holds_code) || parts().any(is_named) || folders().any(is_configured);
+        folders().any(is_of_tests) || (!folder(path).is_empty() && !is_known())
     }
 
     /// Returns true if a file may read others by a glob or by their folder: code, or a file about dependencies.
@@ -509,6 +519,20 @@ mod tests {
                 let found = found(&files, &[tests, (code, text)], changed, kept);
                 let is_data = found.changed.contains(path) || found.kept.contains(path);
                 assert_eq!((is_data, found.open.contains(path)), (is_apart, !is_apart), "{path} {beside} {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn data_in_a_folder_that_settings_name_may_be_code() {
+        let path = "db/migrations/1.sql";
+        let files = ["lib/calc.js", "test/calc.js", "config.yml", path];
+        let test = ("test/calc.js", "readdir('db/migrations')");
+        for (text, is_apart) in [("migrations: db/migrations\n", false), ("migrations: yes\n", true)] {
+            for (changed, kept) in [(&[path][..], &[][..]), (&[][..], &[path][..])] {
+                let found = found(&files, &[test, ("config.yml", text)], changed, kept);
+                let is_data = found.changed.contains(path) || found.kept.contains(path);
+                assert_eq!((is_data, found.open.contains(path)), (is_apart, !is_apart), "{text}");
             }
         }
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::globs::{Globs, signs};
+use super::settings_text::values;
 use super::test_data::{holders, name, names, names_folder, place};
 use super::{Entry, MOST_WORDS, tree};
 use crate::mine::language::Language;
@@ -13,7 +14,7 @@ use crate::mine::role::{self, Role, Roles};
 use crate::mine::runner::{has_settings_of_node, without_pytest};
 
 /// Files with the exact versions of packages. They name no module that code loads.
-const LOCKS: [&str; 7] =
+pub(super) const LOCKS: [&str; 7] =
     ["Cargo.lock", "npm-shrinkwrap.json", "package-lock.json", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "yarn.lock"];
 /// Keys of `package.json` that say nothing about the modules that code uses: what is published, the names of the package and
 /// of its own modules, other packages, and settings of test runners.
@@ -93,7 +94,11 @@ pub(super) async fn only_of_tests(
     };
     let mut texts = tree(repository, entries, is_code).await?.texts;
     for (file, text) in &mut texts {
-        *text = if name(file) == "package.json" { of_manifest(file, text) } else { without_pytest(file, text) };
+        *text = match name(file) {
+            "package.json" => of_manifest(file, text),
+            "setup.cfg" => of_setup(text),
+            _ => without_pytest(file, text),
+        };
     }
     let globs = Globs::of(texts.values().map(String::as_str));
     let is_folder_named = |folder: &str| texts.values().any(|text| names_folder(text, folder));
@@ -111,6 +116,19 @@ fn of_manifest(path: &str, text: &str) -> String {
     let is_use = |key: &str| !NO_USE.contains(&key) && (path == "package.json" || !ENTRIES.contains(&key));
     let lines = keys.iter().filter(|(key, _)| is_use(key)).map(|(_, value)| format!("{value}\n"));
     lines.collect()
+}
+
+/// Returns the values of a `setup.cfg` that name modules of a distribution, each within quotes in a line.
+fn of_setup(text: &str) -> String {
+    let mut is_of_options = false;
+    let is_kept = |line: &&str| {
+        if line.starts_with('[') {
+            is_of_options = ["[options]", "[options.entry_points]"].iter().any(|start| line.starts_with(start));
+        }
+        is_of_options && !line.starts_with('[')
+    };
+    let lines: Vec<&str> = text.lines().filter(is_kept).collect();
+    values(&lines.join("\n")).map(|word| format!("\"{word}\"\n")).collect()
 }
 
 /// Returns those of the paths that none of the texts outside of them uses.
@@ -179,6 +197,13 @@ mod tests {
             let found: Vec<String> = paths.difference(&unused(&paths, &texts)).cloned().collect();
             assert_eq!(found, used, "{file} {text}");
         }
+    }
+
+    #[test]
+    fn modules_of_a_distribution_are_read_from_its_settings() {
+        let text = "[options]\npackages =\n    printer\n    parsing\n[options.entry_points]\npytest11 =\n    \
+                    foo = fixtures.plugin\n[tool:pytest]\naddopts = -p support.checks\n";
+        assert_eq!(of_setup(text), "\"printer\"\n\"parsing\"\n\"fixtures.plugin\"\n");
     }
 
     #[test]

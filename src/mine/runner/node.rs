@@ -121,17 +121,30 @@ fn setups(package: &Value, tree: &Tree) -> Vec<Vec<Step>> {
         .flat_map(|(kind, packages)| foreign(packages).into_iter().map(move |name| quoted(&format!("{kind}[{name}]"))))
         .collect();
     let install = format!("npm install {OPTIONS} --no-package-lock --legacy-peer-deps");
-    if !removed.is_empty() {
-        let line = format!(
+    let without = |keys: &[String]| {
+        step(format!(
             "cp -p package.json \"$HOME/package.json.kept\" && npm pkg delete {} && {install}; code=$?; \
              mv -f \"$HOME/package.json.kept\" package.json; exit $code",
-            removed.join(" ")
-        );
-        return vec![vec![step(line)]];
-    }
+            keys.join(" ")
+        ))
+    };
     let has_lock = tree.has("package-lock.json") || tree.has("npm-shrinkwrap.json");
-    let locked = has_lock.then(|| vec![step(format!("npm ci {OPTIONS}"))]);
-    locked.into_iter().chain([vec![step(install)]]).collect()
+    let mut ways = Vec::new();
+    if removed.is_empty() {
+        ways.extend(has_lock.then(|| vec![step(format!("npm ci {OPTIONS}"))]));
+        ways.push(vec![step(install.clone())]);
+    } else {
+        ways.push(vec![without(&removed)]);
+    }
+    // npm refuses links that other programs make, such as `workspace:*`. The tests may need none of them.
+    let is_installed = |spec: &Value| !is_foreign(spec) && !spec.as_str().is_some_and(is_folder);
+    let has_packages = all().flat_map(|(_, packages)| packages.values()).any(is_installed);
+    if has_packages && has_workspaces {
+        ways.push(vec![without(&[removed, vec!["workspaces".to_owned()]].concat())]);
+    } else if has_workspaces || has_folders {
+        ways.extend((!has_packages).then(Vec::new));
+    }
+    ways
 }
 
 #[cfg(test)]
@@ -166,13 +179,18 @@ mod tests {
 
     #[test]
     fn folders_of_the_repository_are_linked_for_each_commit() {
-        for package in [
-            json!({"workspaces": ["packages/*"]}),
-            json!({"workspaces": {"packages": ["packages/*"]}, "devDependencies": {"a": "^1.0.0"}}),
-            json!({"devDependencies": {"checks": "file:packages/checks"}}),
+        let with_packages = json!({"workspaces": {"packages": ["packages/*"]}, "devDependencies": {"a": "^1.0.0"}});
+        for (package, is_empty) in [
+            (json!({"workspaces": ["packages/*"]}), true),
+            (with_packages, false),
+            (json!({"devDependencies": {"checks": "file:packages/checks"}}), true),
         ] {
             let install = format!("npm install {OPTIONS} --no-package-lock --legacy-peer-deps");
-            assert_eq!(setups(&package, &Tree::default()), [[Step::each(install)]], "{package}");
+            let found = setups(&package, &Tree::default());
+            assert_eq!((found.len(), &found[0]), (2, &vec![Step::each(install)]), "{package}");
+            // If npm cannot link the folders, the packages are installed without them.
+            let is_without = |step: &Step| step.line.contains("npm pkg delete workspaces && npm install");
+            assert_eq!((found[1].is_empty(), found[1].iter().any(is_without)), (is_empty, !is_empty), "{package}");
         }
         let package = json!({"devDependencies": {"checks": "file:../checks"}});
         assert!(setups(&package, &Tree::default())[0][0].line.contains("npm pkg delete"));

@@ -1,0 +1,291 @@
+//! Decides which modules may be a part of the product, although only tests use them as far as names show it. A protected module
+//! of the product would fail a solution that changes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::helpers::imported_packages;
+use super::settings_text::{is_settings, plain, values};
+use super::test_data::{holders, name};
+use super::{Entry, MOST_WORDS, tree};
+use crate::mine::language::{Language, PYTHON};
+use crate::mine::repository::{Repository, RepositoryError};
+use crate::mine::role::{Role, Roles, split};
+use crate::mine::runner::{Tree, without_pytest};
+use crate::values::PathGlob;
+
+/// Names of folders and modules for tests.
+const FOR_TESTS: [&str; 28] = [
+    "__fixtures__",
+    "__mocks__",
+    "conftest",
+    "e2e",
+    "fixture",
+    "fixtures",
+    "harness",
+    "helper",
+    "helpers",
+    "mock",
+    "mocks",
+    "spec",
+    "specs",
+    "support",
+    "test",
+    "test-helpers",
+    "test-support",
+    "test-util",
+    "test-utils",
+    "test_helpers",
+    "test_support",
+    "test_util",
+    "test_utils",
+    "testing",
+    "tests",
+    "testsupport",
+    "testutil",
+    "testutils",
+];
+/// Packages of Python for tests.
+const OF_PYTHON: [&str; 2] = ["pytest", "unittest"];
+/// Packages of Node for tests.
+const OF_NODE: [&str; 12] = [
+    "@jest/globals",
+    "assert",
+    "assert/strict",
+    "chai",
+    "expect",
+    "jest",
+    "node:assert",
+    "node:assert/strict",
+    "node:test",
+    "supertest",
+    "vitest",
+    "@vitest/expect",
+];
+/// The beginnings of definitions of checks.
+const CHECKS: [&str; 8] = [
+    "def assert_",
+    "def expect_",
+    "function assert",
+    "function expect",
+    "exports.assert",
+    "exports.expect",
+    "const assert",
+    "const expect",
+];
+/// Files that describe a distribution of Python.
+const OF_DISTRIBUTIONS: [&str; 3] = ["pyproject.toml", "setup.cfg", "setup.py"];
+/// Signs of a distribution of Python.
+const BUILDS: [&str; 5] = ["[build-system]", "[metadata]", "[project]", "[tool.poetry]", "setup("];
+/// Signs that the packages of a distribution are looked for.
+const FINDS: [&str; 5] = ["find:", "find_namespace:", "find_namespace_packages", "find_packages", "packages.find"];
+/// Keys of `package.json` with paths of the product.
+const OF_PACKAGE: [&str; 8] = ["bin", "browser", "directories", "exports", "files", "main", "module", "workspaces"];
+/// Keys of `package.json` that show that its folder is a package to be used.
+const ENTRIES: [&str; 3] = ["bin", "exports", "main"];
+
+/// Returns those of the modules that may be a part of the product. Each module has its text.
+///
+/// # Errors
+/// Returns git's message.
+pub(super) async fn may_be_product(
+    repository: &Repository,
+    commit: &str,
+    entries: &BTreeMap<String, Entry>,
+    roles: &Roles,
+    modules: &BTreeMap<&String, &str>,
+) -> Result<BTreeSet<String>, RepositoryError> {
+    let doubtful: Vec<&str> =
+        modules.iter().filter(|(path, text)| !is_for_tests(path, text)).map(|(path, _)| path.as_str()).collect();
+    if doubtful.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let words: BTreeSet<&str> = doubtful.iter().flat_map(|path| path.split('/').map(|part| split(part).0)).collect();
+    let holders = holders(repository, commit, &words.into_iter().take(MOST_WORDS).collect()).await?;
+    let is_read = |path: &str| {
+        let is_manifest = name(path) == "package.json" || OF_DISTRIBUTIONS.contains(&name(path));
+        is_settings(path) && roles.of(path) != Role::Test && (is_manifest || holders.contains(path))
+    };
+    let tree = tree(repository, entries, is_read).await?;
+    Ok(doubtful.into_iter().filter(|path| is_product(path, &tree)).map(str::to_owned).collect())
+}
+
+/// Returns true if a module is a helper of tests without doubt: its path or its packages show it, or it defines checks.
+pub(super) fn is_for_tests(path: &str, text: &str) -> bool {
+    if path.split('/').any(|part| FOR_TESTS.contains(&split(part).0.to_ascii_lowercase().as_str())) {
+        return true;
+    }
+    let defines_checks =
+        || text.lines().any(|line| CHECKS.iter().any(|sign| line.trim_start().starts_with(sign) && !loads(line)));
+    if Language::of(path) == Some(&PYTHON) {
+        return imported_packages(text).iter().any(|it| OF_PYTHON.contains(&it.as_str())) || defines_checks();
+    }
+    let imports = |line: &str| loads(line) && line.split(['"', '\'']).any(|word| OF_NODE.contains(&word));
+    text.lines().any(imports) || (text.contains("expect(") && text.contains(").to")) || defines_checks()
+}
+
+/// Returns true if a line of Node may import something.
+fn loads(line: &str) -> bool {
+    ["require", "import", "from"].iter().any(|sign| line.contains(sign))
+}
+
+/// Returns true if a module may be a part of the product: a package or a program is around it, settings name it, its folder or
+/// a glob for it, or a tool looks for packages where it is. The tree has the texts of the settings.
+fn is_product(path: &str, tree: &Tree) -> bool {
+    let mut folders = path.match_indices('/').filter_map(|(at, _)| path.get(..=at));
+    folders.any(|folder| is_package(folder, tree))
+        || is_found(path, tree)
+        || tree.texts.iter().any(|(file, text)| is_named(path, file, text))
+}
+
+/// Returns true if a folder is a program of Python, or a package of Node that others may use.
+fn is_package(folder: &str, tree: &Tree) -> bool {
+    let manifest = tree.text(&format!("{folder}package.json"));
+    let manifest: Option<Value> = manifest.and_then(|text| serde_json::from_str(text).ok());
+    let is_used = |manifest: &Value| {
+        let is_private = manifest.get("private").and_then(Value::as_bool) == Some(true);
+        !is_private && ENTRIES.iter().any(|key| manifest.get(*key).is_some())
+    };
+    tree.has(&format!("{folder}__main__.py")) || manifest.as_ref().is_some_and(is_used)
+}
+
+/// Returns true if a distribution of Python has no list of its packages, and the module is in a place where they are found.
+fn is_found(path: &str, tree: &Tree) -> bool {
+    if Language::of(path) != Some(&PYTHON) {
+        return false;
+    }
+    let mut distributions: BTreeMap<&str, String> = BTreeMap::new();
+    for (file, text) in tree.texts.iter().filter(|(file, _)| OF_DISTRIBUTIONS.contains(&name(file))) {
+        let all = distributions.entry(file.strip_suffix(name(file)).unwrap_or_default()).or_default();
+        all.push_str(text);
+        all.push('\n');
+    }
+    distributions.iter().any(|(folder, text)| {
+        let top = path.strip_prefix(folder).and_then(|rest| rest.split_once('/')).map(|(top, _)| top);
+        let is_place = |top: &str| top == "src" || tree.has(&format!("{folder}{top}/__init__.py"));
+        finds_packages(text) && top.is_some_and(is_place)
+    })
+}
+
+/// Returns true if the description of a distribution of Python leaves it to a tool to find the packages.
+fn finds_packages(text: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let has_key = |key: &str| {
+        text.match_indices(key).any(|(at, _)| {
+            let before = text.get(..at).and_then(|before| before.chars().next_back());
+            let after = text.get(at + key.len()..).unwrap_or_default().trim_start_matches([' ', '"', '\'']);
+            !before.is_some_and(is_name) && after.starts_with(['=', ':'])
+        })
+    };
+    let has = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
+    has(&BUILDS) && (has(&FINDS) || !["packages", "py_modules", "py-modules"].into_iter().any(has_key))
+}
+
+/// Returns true if settings name a module, a folder around it, or a glob for one of them.
+fn is_named(path: &str, file: &str, text: &str) -> bool {
+    let folder = file.strip_suffix(name(file)).unwrap_or_default();
+    let places: BTreeSet<String> =
+        places(path).into_iter().chain(path.strip_prefix(folder).into_iter().flat_map(places)).collect();
+    let names = |word: &str| {
+        let is_glob_of = |glob: PathGlob| places.iter().any(|place| glob.is_match(place));
+        // `*.py` alone is in settings for many reasons.
+        let is_glob =
+            || word.contains('*') && (name(file) == "package.json" || word.starts_with(char::is_alphanumeric));
+        places.contains(word) || (is_glob() && word.parse().is_ok_and(is_glob_of))
+    };
+    if name(file) != "package.json" {
+        return values(&without_pytest(file, text)).any(names);
+    }
+    let Ok(manifest) = serde_json::from_str::<Value>(text) else { return false };
+    let mut paths = Vec::new();
+    for value in OF_PACKAGE.iter().filter_map(|key| manifest.get(*key)) {
+        add_texts(value, &mut paths);
+    }
+    paths.iter().any(|path| names(plain(path)))
+}
+
+/// Returns the names of a module and of the folders around it: their paths, and their names in Python.
+fn places(path: &str) -> Vec<String> {
+    let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
+    let roots = ["src/", "lib/"].iter().filter_map(|root| stem.strip_prefix(root));
+    let mut found = vec![path.to_owned()];
+    for stem in [stem].into_iter().chain(roots) {
+        let folders = stem.match_indices('/').filter_map(|(at, _)| stem.get(..at));
+        for place in folders.chain([stem]).filter(|place| !["src", "lib"].contains(place)) {
+            found.extend([place.to_owned(), place.replace('/', ".")]);
+        }
+    }
+    found
+}
+
+/// Adds all texts in a value.
+fn add_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(all) => all.iter().for_each(|value| add_texts(value, texts)),
+        Value::Object(all) => all.values().for_each(|value| add_texts(value, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_that_settings_or_a_package_cover_may_be_product() {
+        for (file, text, path, expected) in [
+            ("pyproject.toml", "[project]\n[tool.setuptools.packages.find]\n", "server/core.py", true),
+            ("pyproject.toml", "[project]\n", "server/core.py", true),
+            ("pyproject.toml", "[project]\n", "src/pkg/core.py", true),
+            ("pyproject.toml", "[project]\n", "checks/core.py", false),
+            ("pyproject.toml", "[project]\n[tool.setuptools]\npackages = ['calc']\n", "server/core.py", false),
+            ("pyproject.toml", "[project]\n[tool.setuptools]\npackages = ['server']\n", "server/core.py", true),
+            ("pyproject.toml", "[tool.black]\n", "server/core.py", false),
+            ("setup.py", "setup(packages=find_packages())\n", "server/core.py", true),
+            ("setup.cfg", "[metadata]\n[options]\npackages =\n    calc\n    checks\n", "checks/core.py", true),
+            ("setup.cfg", "[options]\npy_modules = one, checks\n", "checks.py", true),
+            ("setup.cfg", "[options.entry_points]\npytest11 =\n    a = checks.core\n", "checks/core.py", true),
+            ("config.yml", "plugin: checks.core\n", "checks/core.py", true),
+            (".env", "PLUGIN=checks\n", "checks/core.py", true),
+            ("config.yml", "checks: yes\n", "checks/core.py", false),
+            ("package.json", r#"{"workspaces": ["packages/*"]}"#, "packages/a/index.js", true),
+            ("package.json", r#"{"workspaces": {"packages": ["packages/**"]}}"#, "packages/a/index.js", true),
+            ("package.json", r#"{"files": ["printer", "parser/"]}"#, "parser/index.js", true),
+            ("package.json", r#"{"bin": {"a": "./bin/a.js"}}"#, "bin/a.js", true),
+            ("package.json", r#"{"directories": {"bin": "bin"}}"#, "bin/a.js", true),
+            ("package.json", r#"{"exports": {".": "./lib/main.js"}}"#, "parser/index.js", false),
+            ("package.json", r#"{"scripts": {"a": "node parser"}}"#, "parser/index.js", false),
+            ("pkg/package.json", r#"{"main": "a.js"}"#, "pkg/b.js", true),
+            ("pkg/package.json", r#"{"main": "a.js", "private": true}"#, "pkg/b.js", false),
+            ("pkg/package.json", r#"{"name": "pkg"}"#, "pkg/b.js", false),
+            ("pnpm-workspace.yaml", "packages:\n  - packages/*\n", "packages/a/index.js", true),
+            ("cli/__main__.py", "", "cli/core.py", true),
+        ] {
+            let files = [file, path, "server/__init__.py"].map(str::to_owned).into();
+            let tree = Tree { files, texts: [(file.to_owned(), text.to_owned())].into() };
+            assert_eq!(is_product(path, &tree), expected, "{file} {text} {path}");
+        }
+    }
+
+    #[test]
+    fn helpers_of_tests_are_known_by_their_paths_and_by_what_they_import() {
+        for (path, text, expected) in [
+            ("support/checks.py", "", true),
+            ("packages/test-utils/index.js", "", true),
+            ("supporting/checks.py", "", false),
+            ("checks/core.py", "import unittest\n", true),
+            ("checks/core.py", "from pytest import fixture\n", true),
+            ("checks/core.py", "# import pytest\n", false),
+            ("checks/core.py", "def assert_same(a, b):\n    pass\n", true),
+            ("checks/core.js", "const assert = require('node:assert');\n", true),
+            ("checks/core.js", "import { test } from \"vitest\";\n", true),
+            ("checks/core.js", "exports.same = (a, b) => expect(a).toBe(b);\n", true),
+            ("checks/core.js", "const a = 'assert';\n", false),
+            ("checks/core.js", "exports.parse = s => s;\n", false),
+        ] {
+            assert_eq!(is_for_tests(path, text), expected, "{path} {text}");
+        }
+    }
+}
