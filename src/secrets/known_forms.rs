@@ -29,8 +29,23 @@ const PARTS: [(&str, &str); 6] = [
         r"(?:\\*\x22(?<double>[^\x22\\\s,:\]}][^\x22\\]*)|\\*\x27(?<single>[^\x27\\\s,:\]}][^\x27\\]*)|(?<value>[^\s\x22\x27\\;&|()<>`]+))",
     ),
 ];
-/// The programs that take a user and a password with `--user`. `curl` is also part of other names, such as `curl.exe`.
-const HTTP_CLIENTS: [&str; 6] = ["wget", "http", "https", "httpie", "xh", "xhs"];
+/// The programs that take a user and a group with `--user`. Others take a user and a password.
+const OF_GROUPS: [&str; 14] = [
+    "docker",
+    "podman",
+    "nerdctl",
+    "docker-compose",
+    "buildah",
+    "kubectl",
+    "install",
+    "chown",
+    "runuser",
+    "setpriv",
+    "sudo",
+    "rsync",
+    "systemd-run",
+    "gosu",
+];
 /// The bytes before an option in which its command is searched for.
 const MAX_COMMAND: usize = 4096;
 /// The names in a `Set-Cookie` header that are not names of cookies.
@@ -299,9 +314,9 @@ fn is_of_user(found: &Found<'_>) -> bool {
     let is_no_secret = is_joined || is_stand_in(password) || (is_id(&user) && is_id(password));
     let end = found.text.len() - found.rest.len() - password.len() - found.before.len();
     let command = last_command(&found.text[..end]);
-    let is_client = |word: &str| word.rsplit('/').next().is_some_and(|name| HTTP_CLIENTS.contains(&name));
-    let has_client = || command.split(|c: char| c.is_whitespace() || "\"'`,[($\\".contains(c)).any(is_client);
-    !is_no_secret && (command.contains("curl") || (option != "-u" && has_client()))
+    let has_groups = |word: &str| word.rsplit('/').next().is_some_and(|name| OF_GROUPS.contains(&name));
+    let is_of_group = || command.split(|c: char| c.is_whitespace() || "\"'`,[($\\".contains(c)).any(has_groups);
+    !is_no_secret && (command.contains("curl") || (option != "-u" && !is_of_group()))
 }
 
 /// Returns the part of a text after the last end of a command. In a text within JSON, line ends are escaped.
