@@ -10,7 +10,7 @@ const MANY: usize = 19;
 /// Returns a line of JSON in which each whole number that no 64-bit integer holds is a text with the same digits. A reader
 /// would take it as a fraction with about 17 digits, so different numbers would be the same.
 pub fn as_texts(line: &str) -> Cow<'_, str> {
-    if !may_have_big_number(line.as_bytes()) {
+    if !may_be_in(line) {
         return Cow::Borrowed(line);
     }
     let bytes = line.as_bytes();
@@ -39,11 +39,13 @@ pub fn as_texts(line: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Returns true if a text has so many digits in a row. Every such row includes a byte at a multiple of [`MANY`].
-fn may_have_big_number(bytes: &[u8]) -> bool {
-    bytes.iter().enumerate().skip(MANY - 1).step_by(MANY).any(|(at, byte)| {
+/// Returns true if a text may have a whole number that no 64-bit integer holds: so many digits in a row. Every such row
+/// includes a byte at a multiple of [`MANY`].
+pub fn may_be_in(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    (MANY - 1..bytes.len()).step_by(MANY).any(|at| {
         let digits = |bytes: &mut dyn Iterator<Item = &u8>| bytes.take_while(|byte| byte.is_ascii_digit()).count();
-        byte.is_ascii_digit() && digits(&mut bytes[..at].iter().rev()) + digits(&mut bytes[at..].iter()) >= MANY
+        bytes[at].is_ascii_digit() && digits(&mut bytes[..at].iter().rev()) + digits(&mut bytes[at..].iter()) >= MANY
     })
 }
 

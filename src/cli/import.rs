@@ -240,7 +240,7 @@ fn recording(
     let mut adapter = manifest.adapter;
     if named && let Some(stream) = stream_beside(&manifest)? {
         let recorded = replay::recorded(BufReader::new(input.again()?), &Knowing::of(std::iter::once(&stream)))?;
-        if recorded.adapter == Adapter::JsonStream {
+        if recorded.adapter == stream.adapter && !is_final_json(input.again()?)? {
             let name = &stream.name;
             terminal::note(format_args!("note: the recording is a stream of JSON, read as one of harness `{name}`"));
             (adapter, manifest) = (stream.adapter, stream);
@@ -382,14 +382,21 @@ fn by_name(name: &str) -> Result<Option<Manifest>, CliError> {
     Ok(known.first().map(|entry| Manifest::clone(&entry.manifest)))
 }
 
-/// Returns the manifest `NAME-stream`, if it exists: an agent that speaks ACP may also have its own stream, and
-/// people use the same name for both.
+/// Returns the manifest `NAME-stream`, if it exists: an agent that speaks ACP or prints its answer may also have its own
+/// stream, and people use the same name for all of them.
 fn stream_beside(manifest: &Manifest) -> Result<Option<Manifest>, CliError> {
-    if manifest.adapter != Adapter::Acp {
+    if !matches!(manifest.adapter, Adapter::Acp | Adapter::OutputOnly) {
         return Ok(None);
     }
     let (catalog, _) = inputs::catalog(&[])?;
     Ok(catalog.get(&format!("{}-stream", manifest.name)).ok().map(|entry| Manifest::clone(&entry.manifest)))
+}
+
+/// Returns true if a recording begins with the result of a session: the agent printed its answer as JSON.
+fn is_final_json(whole: &mut dyn Again) -> io::Result<bool> {
+    let first = wire::Reader::new(BufReader::new(whole)).next_line()?;
+    let first = first.and_then(|line| serde_json::from_str::<serde_json::Value>(&line.line).ok());
+    Ok(first.is_some_and(|line| line["type"] == "result"))
 }
 
 /// Returns the whole input, so that it can be read more than once: the first data of a pipe may be less than a

@@ -2,7 +2,9 @@
 //! answer.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde_json::Value;
 
 use super::lines::{Line, ToolUseResult};
@@ -15,13 +17,16 @@ const FAILED: &str = "task_failed";
 /// The code of the notice about a sub-agent that was stopped after the result of its call.
 const STOPPED: &str = "task_stopped";
 
-/// The texts by which Claude Code reports that a command goes on in the background: how each begins, and what follows in the
-/// same line.
+/// The beginning of each text by which Claude Code reports that a command goes on in the background.
+static COMMAND: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("Command "));
+
+/// The texts by which Claude Code reports that a command goes on in the background: what follows [`COMMAND`], and what follows
+/// later in the same line.
 const GOES_ON: [(&str, &str); 4] = [
-    ("Command running in background with ID: ", ""),
-    ("Command was manually backgrounded by user with ID: ", ""),
-    ("Command was moved to the background (ID: ", ""),
-    ("Command did not complete within its ", " and was moved to the background (ID: "),
+    ("running in background with ID: ", ""),
+    ("was manually backgrounded by user with ID: ", ""),
+    ("was moved to the background (ID: ", ""),
+    ("did not complete within its ", " and was moved to the background (ID: "),
 ];
 
 /// The tools that give the output of a task.
@@ -214,10 +219,13 @@ pub(super) fn is_news(line: &Line<'_>, text: &str) -> bool {
 /// Returns true if a line of an output is a text by which Claude Code reports that a command goes on in the background. What
 /// the command printed before comes first.
 pub(crate) fn says_goes_on(output: &str) -> bool {
-    let says = |line: &str, (begins, follows): &(&str, &str)| {
-        line.split_once(begins).is_some_and(|(_, rest)| rest.contains(follows))
-    };
-    output.lines().any(|line| GOES_ON.iter().any(|text| says(line, text)))
+    COMMAND.find_iter(output.as_bytes()).any(|at| {
+        let after = &output[at + COMMAND.needle().len()..];
+        let says = |(begins, follows): &(&str, &str)| {
+            after.strip_prefix(begins).is_some_and(|rest| rest.lines().next().unwrap_or_default().contains(follows))
+        };
+        GOES_ON.iter().any(says)
+    })
 }
 
 /// The work that goes on beside the prompts' turns, as the program reports it: tasks, and the turns that it begins itself

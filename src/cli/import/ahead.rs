@@ -1,31 +1,33 @@
-//! Reads the lines of a recording ahead, on a thread of its own.
+//! Reads the lines of a recording ahead, on a thread of its own, and parses them on another.
 
 use std::io::{self, BufRead};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
+use crate::adapter::parsed::{Lines, Parsed, Parser, ReadLine};
 use crate::repeated_key::KeyFinder;
-use crate::wire::{Dir, Lines, Reader, WireLine, repeated_key};
+use crate::wire::{Dir, Reader, WireLine, repeated_key};
 
 /// The maximum number of lines in a batch.
-const LINES: usize = 512;
+const LINES: usize = 4096;
 
 /// The size in bytes at which a batch is full.
-const BYTES: usize = 256 << 10;
+const BYTES: usize = 1 << 20;
 
 /// The maximum number of batches that wait.
-const WAITING: usize = 3;
+const WAITING: usize = 1;
+
+/// The number of lines that are parsed before they are passed on.
+const PIECE: usize = 128;
+
+/// The maximum number of such pieces that wait.
+const PIECES: usize = 4;
 
 /// The lines of a recording, which a thread reads ahead. The thread also looks for repeated keys in each line.
 pub struct Ahead {
     read: Receiver<Batch>,
     /// Batches that were used, so that their memory is used again.
     used: Sender<Batch>,
-    current: Batch,
-    /// The next line of the current batch.
-    at: usize,
-    number: u64,
-    repeated: Option<String>,
 }
 
 #[derive(Default)]
@@ -53,43 +55,73 @@ impl Ahead {
         let (to_translate, read) = sync_channel(WAITING);
         let (used, to_read) = channel();
         thread::Builder::new().name("read".to_owned()).spawn(move || read_all(input, &to_translate, &to_read))?;
-        Ok(Self { read, used, current: Batch::default(), at: 0, number: 0, repeated: None })
+        Ok(Self { read, used })
     }
 }
 
 impl Lines for Ahead {
-    fn read_line(&mut self, line: &mut WireLine) -> io::Result<bool> {
-        while self.at >= self.current.count {
-            if let Some(end) = self.current.end.take() {
-                // A further call returns the same.
-                self.current.end = Some(Ok(()));
-                return end.map(|()| false);
-            }
+    fn each(self, parser: Option<Parser>, mut take: impl FnMut(ReadLine<'_, '_>) -> io::Result<()>) -> io::Result<()> {
+        loop {
             let next = self.read.recv();
-            let next = next.map_err(|_| io::Error::other("the thread that reads the recording has failed"))?;
+            let mut batch = next.map_err(|_| io::Error::other("the thread that reads the recording has failed"))?;
+            match parser.filter(|_| batch.count > PIECE) {
+                Some(parser) => batch.each_parsed(parser, &mut take)?,
+                None => batch.read().try_for_each(|line| take(line.with(None, batch.is_timed)))?,
+            }
+            if let Some(end) = batch.end.take() {
+                return end;
+            }
             // If this fails, the thread has ended and needs no memory.
-            let _ = self.used.send(std::mem::replace(&mut self.current, next));
-            self.at = 0;
+            let _ = self.used.send(batch);
         }
-        if let Some(next) = self.current.lines.get_mut(self.at) {
-            std::mem::swap(line, &mut next.wire);
-            self.number = next.number;
-            self.repeated = next.repeated.take();
-        }
-        self.at += 1;
-        Ok(true)
+    }
+}
+
+impl Batch {
+    /// Returns the lines that were read.
+    fn read(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter().take(self.count)
     }
 
-    fn is_timed(&self) -> bool {
-        self.current.is_timed
+    /// Calls `take` with each line, while another thread parses the lines after it.
+    fn each_parsed(&self, parser: Parser, take: &mut impl FnMut(ReadLine<'_, '_>) -> io::Result<()>) -> io::Result<()> {
+        let pieces = || self.lines.get(..self.count).unwrap_or_default().chunks(PIECE);
+        thread::scope(|scope| {
+            let (to_translate, parsed) = sync_channel::<Vec<Option<Parsed<'_>>>>(PIECES);
+            let (used, to_parse) = channel::<Vec<_>>();
+            let parse_all = move || {
+                for piece in pieces() {
+                    // What this thread parsed is dropped here: its memory is there at once for the next lines.
+                    let mut parsed = to_parse.try_recv().unwrap_or_default();
+                    parsed.clear();
+                    parsed.extend(piece.iter().map(|line| parser.parse(&line.wire)));
+                    if to_translate.send(parsed).is_err() {
+                        return;
+                    }
+                }
+                drop(to_translate);
+                to_parse.iter().for_each(drop);
+            };
+            thread::Builder::new().name("parse".to_owned()).spawn_scoped(scope, parse_all)?;
+            for piece in pieces() {
+                let next = parsed.recv();
+                let mut parsed =
+                    next.map_err(|_| io::Error::other("the thread that parses the recording has failed"))?;
+                for (line, parsed) in piece.iter().zip(&mut parsed) {
+                    take(line.with(parsed.as_mut(), self.is_timed))?;
+                }
+                // If this fails, the thread has ended.
+                let _ = used.send(parsed);
+            }
+            Ok(())
+        })
     }
+}
 
-    fn line_number(&self) -> u64 {
-        self.number
-    }
-
-    fn repeated_key(&mut self, _: &WireLine) -> Option<String> {
-        self.repeated.take()
+impl Line {
+    /// Returns the line as it is translated.
+    fn with<'l, 't>(&'t self, parsed: Option<&'l mut Parsed<'t>>, is_timed: bool) -> ReadLine<'l, 't> {
+        ReadLine { wire: &self.wire, number: self.number, is_timed, repeated: self.repeated.clone(), parsed }
     }
 }
 
@@ -140,29 +172,25 @@ mod tests {
     use std::io::{BufReader, Read};
 
     use super::*;
+    use crate::harness::Adapter;
 
     #[derive(Debug, PartialEq)]
     struct Told {
         /// Each line with its number and its repeated key.
         lines: Vec<(WireLine, u64, Option<String>)>,
-        is_timed: bool,
+        timed: Option<bool>,
         error: Option<String>,
     }
 
     /// Reads every line.
-    fn all(mut lines: impl Lines) -> Told {
-        let (mut read, mut line) = (Vec::new(), WireLine::text(0, Dir::Recv, ""));
-        loop {
-            let error = match lines.read_line(&mut line) {
-                Ok(true) => {
-                    read.push((line.clone(), lines.line_number(), lines.repeated_key(&line)));
-                    continue;
-                }
-                Ok(false) => None,
-                Err(error) => Some(error.to_string()),
-            };
-            return Told { lines: read, is_timed: lines.is_timed(), error };
-        }
+    fn all(lines: impl Lines, parser: Option<Parser>) -> Told {
+        let (mut read, mut timed) = (Vec::new(), None);
+        let told = lines.each(parser, |line| {
+            timed = Some(line.is_timed);
+            read.push((line.wire.clone(), line.number, line.repeated));
+            Ok(())
+        });
+        Told { lines: read, timed, error: told.err().map(|error| error.to_string()) }
     }
 
     #[test]
@@ -184,9 +212,11 @@ mod tests {
             })
             .collect();
         for text in [agent, log, String::new()] {
-            let ahead = all(Ahead::new(std::io::Cursor::new(text.clone())).unwrap());
-            assert_eq!(ahead, all(Reader::new(text.as_bytes())));
-            assert_eq!(ahead.error, None);
+            for parser in [None, Parser::of(Adapter::JsonStream)] {
+                let ahead = all(Ahead::new(std::io::Cursor::new(text.clone())).unwrap(), parser);
+                assert_eq!(ahead, all(Reader::new(text.as_bytes()), None));
+                assert_eq!(ahead.error, None);
+            }
         }
     }
 
@@ -200,7 +230,7 @@ mod tests {
         }
         let text = "{\"n\":1}\n".repeat(1500);
         let broken = BufReader::new(io::Cursor::new(text).chain(Broken));
-        let told = all(Ahead::new(broken).unwrap());
+        let told = all(Ahead::new(broken).unwrap(), None);
         assert_eq!((told.lines.len(), told.error.as_deref()), (1500, Some("the disk is gone")));
     }
 }

@@ -151,6 +151,21 @@ fn a_name_that_stands_for_two_protocols_takes_a_recording_of_either() {
 }
 
 #[test]
+fn a_stream_is_no_answer_of_a_program_that_has_a_stream_too() {
+    let project = Project::new();
+    let recording = format!("{}/tests/recordings/claude-code/bash_fail.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let own = project.evals(&["import", "--harness", "claude-code-stream", &recording]).exits(0);
+    let by_agent = project.evals(&["import", "--harness", "claude-code", &recording]).exits(0);
+    assert_eq!(by_agent.says("harness `claude-code-stream`").out, own.out);
+    assert!(own.out.contains("\"type\":\"tool_call\""));
+    // The answer as one JSON value is what the program prints without a stream.
+    let answer = std::fs::read_to_string(&recording).unwrap().lines().last().unwrap().to_owned();
+    project.write("answer.json", &answer);
+    let alone = project.evals(&["import", "--harness", "claude-code", "answer.json"]).exits(0);
+    assert!(alone.err.is_empty() && alone.out.contains("\"adapter\":\"output-only\""), "{}{}", alone.err, alone.out);
+}
+
+#[test]
 fn a_pipe_that_gives_little_at_first_is_known_as_well() {
     use std::io::Write;
     use std::process::Stdio;
