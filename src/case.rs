@@ -248,9 +248,9 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Returns the globs of protected files that begin with a folder that does not exist, such as `test/**` in a workspace
-    /// with `tests`. Globs without such a folder may be meant for files that an agent creates, and so may folders with a
-    /// point, such as `.github`.
+    /// Returns the globs of protected files that begin with a folder that does not exist, such as `test/**` in a
+    /// workspace with `tests`. Leaves out globs without a folder, and folders whose name begins with a dot, such as
+    /// `.github`: they may be meant for files that an agent creates.
     pub fn unmatched_protection(&self, has_folder: impl Fn(&Path) -> bool) -> Vec<String> {
         let is_unmatched = |glob: &&String| {
             let first = glob.split_once('/').map_or("", |(first, _)| first);

@@ -62,8 +62,9 @@ pub fn leaks(prompt: &str, patch: &str, introduced: &BTreeSet<String>) -> Vec<St
     found
 }
 
-/// Returns the lines of a prompt that are lines which a patch adds, or lines of a patch; the added lines whose code the
-/// prompt contains within a sentence, with other spaces, or on several lines; and the links to a change.
+/// Returns the leaks of a prompt that are not names: lines of the prompt that the patch adds, or that have the form of
+/// a line of a patch (`@@ …`); added lines of the patch whose code the prompt contains within a sentence, with other
+/// spaces, or on several lines; and links to a change.
 pub fn lines(prompt: &str, patch: &str) -> Vec<String> {
     let all: BTreeSet<&str> = added(patch).map(str::trim).filter(|line| !line.is_empty()).collect();
     let removed: BTreeSet<&str> = kept(patch).filter_map(|line| line.strip_prefix('-')).map(str::trim).collect();

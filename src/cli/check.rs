@@ -64,7 +64,8 @@ fn is_of_manifests(path: &Path) -> bool {
     folder.is_some_and(|folder| folder.file_name().is_some_and(|name| name == inputs::HARNESSES))
 }
 
-/// Returns true if a file has the key `adapter`, which only a manifest has, or a name, a command and no task of a case.
+/// Returns true if a file has the key `adapter`, which only a manifest has, or has `name` and `command` but neither
+/// `prompt` nor `turns`.
 fn is_manifest(path: &Path) -> bool {
     let Ok(text) = regular::read_to_string(path) else { return false };
     let has = |key: &str| text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));

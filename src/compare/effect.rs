@@ -97,7 +97,8 @@ pub(super) enum Basis {
     T { df: f64 },
     /// Bonett and Price's method on cases: each differs by all or nothing, or none differs.
     Counts,
-    /// All cases have the same difference, neither nothing nor all, which shows no spread: it bounds the share of cases that differ otherwise.
+    /// All cases have the same difference, other than 0 and 1. The cases then show no spread, so a bound of the share
+    /// of cases with another difference replaces it.
     Same { difference: f64 },
     /// The trials of a single case are compared.
     Trials(Method),

@@ -22,7 +22,7 @@ pub enum Mode {
 
 crate::word::word!(Mode);
 
-/// The model of a case.
+/// The answers that a case provides in place of a model: a script or a cassette.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CaseModel {
     /// A script that is played.

@@ -22,7 +22,7 @@ pub(super) fn folder(told: &str) -> Option<String> {
     found.iter().skip(1).flatten().next().map(|folder| folder.as_str().trim().to_owned())
 }
 
-/// Splits a text into pieces of a few characters.
+/// Splits a text into pieces of at most 24 bytes.
 pub(super) fn pieces(text: &str) -> Vec<&str> {
     const LENGTH: usize = 24;
     let mut pieces = Vec::new();

@@ -37,13 +37,15 @@ pub struct Files {
     /// For each of these globs, no matching file or folder may exist.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<PathGlob>,
-    /// A text, or a list of texts, that each file must contain.
+    /// For each of these files, by path, a text, or a list of texts, that the file must contain.
     #[serde(deserialize_with = "filled_map", skip_serializing_if = "BTreeMap::is_empty")]
     pub contains: BTreeMap<String, OneOrList<String>>,
-    /// A regular expression, or a list of them, that must match each file; unanchored.
+    /// For each of these files, by path, a regular expression, or a list of them, that must match the text of the file;
+    /// unanchored.
     #[serde(deserialize_with = "filled_map", skip_serializing_if = "BTreeMap::is_empty")]
     pub matches: BTreeMap<String, OneOrList<Pattern>>,
-    /// The file that each file must equal, byte for byte, relative to the file in which the grader is written.
+    /// For each of these files, by path, the file that it must equal, byte for byte. The path of the second file is
+    /// relative to the file in which the grader is written.
     #[serde(deserialize_with = "filled_map", skip_serializing_if = "BTreeMap::is_empty")]
     pub equals: BTreeMap<String, PathBuf>,
 }

@@ -191,7 +191,8 @@ impl Observer for Watch {
 }
 
 impl Pairwise {
-    /// Returns the requirements for the calibration, which applies to judges who compare by `ask`, with any reference.
+    /// Returns the requirements for the calibration. It measures how a judge model answers `ask`, and holds for every
+    /// reference.
     pub fn wanted_calibration(&self) -> CalibrationRequirements<'_> {
         let what = if self.reference.trace.is_some() { "sessions" } else { "answers" };
         // The grade of a tie affects what counts as a pass.

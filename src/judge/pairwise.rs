@@ -18,7 +18,7 @@ use crate::grade::{Grade, Score};
 use crate::model_client::{AskError, ModelName, Question};
 use crate::values::Fraction;
 
-/// The two sides of a comparison.
+/// The question of a pairwise comparison: the criterion, the task, the candidate and the reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
     /// The criterion.

@@ -137,7 +137,8 @@ fn letters(text: &str) -> usize {
     text.chars().filter(|c| c.is_alphanumeric()).count()
 }
 
-/// Returns the text with its JSON escapes decoded, or `None` if the text contains none.
+/// Returns the text with its JSON escapes decoded and its white space squeezed. Returns `None` if the text contains no
+/// backslash, or is not valid as a JSON string.
 fn unescaped(text: &str) -> Option<String> {
     text.contains('\\')
         .then(|| serde_json::from_str::<String>(&format!("\"{text}\"")).ok())

@@ -58,7 +58,7 @@ pub fn begin(name: Option<&str>) -> String {
     name.map_or_else(|| "<!-- evals:benchmark -->".to_owned(), |name| format!("<!-- evals:benchmark {name} -->"))
 }
 
-/// Returns the line after a block.
+/// Returns the marker line that ends a block.
 pub fn end(name: Option<&str>) -> String {
     name.map_or_else(|| "<!-- /evals:benchmark -->".to_owned(), |name| format!("<!-- /evals:benchmark {name} -->"))
 }

@@ -55,7 +55,8 @@ fn of_trials(column: &Column) -> Option<Gate> {
     (planned > 0 && gate.verdict != GateVerdict::Pass).then_some(gate)
 }
 
-/// Checks a critical case: if it fails, it is lost; if it has no verdict, the gate is inconclusive.
+/// Returns the gate of a critical case: failed if the case fails, inconclusive if it was errored, ungraded or not
+/// decided. Returns `None` if the case passed or was skipped.
 fn of_critical(cell: &Cell) -> Option<Gate> {
     let (verdict, text) = match cell.verdict {
         Some(Verdict::Pass | Verdict::Skipped) => return None,

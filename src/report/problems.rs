@@ -93,7 +93,8 @@ impl ProblemKind {
     }
 }
 
-/// Returns the cells with problems, the most serious first, else in the order of the plan.
+/// Returns the cells with problems: the most serious kind first, and within a kind in the natural order of the case
+/// IDs. Cells of the same harness and arm whose trials all have the same error are one entry.
 pub fn cells(report: &Report) -> Vec<CellProblem<'_>> {
     let places = report.places_by_cell();
     let mut problems: Vec<CellProblem<'_>> = Vec::new();
@@ -149,7 +150,7 @@ pub fn counts(cell: &Cell) -> String {
     let parts = [
         (tally.failed, "failed"),
         (tally.errored, "errored"),
-        (tally.ungraded, "could not be judged"),
+        (tally.ungraded, "ungraded"),
         (tally.not_run, "not run"),
     ];
     let mut text = String::new();

@@ -20,7 +20,7 @@ pub fn by_name(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
     by_name_where(runs, name, &|folder| folder.has_played_trial())
 }
 
-/// Returns the run with this name, to go on with it. The latest run is the newest one, even if none of its trials has
+/// Returns the run with this name, in order to resume it. `latest` is the newest run, even if none of its trials has
 /// finished.
 ///
 /// # Errors

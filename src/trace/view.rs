@@ -102,9 +102,9 @@ pub fn paths(
     found
 }
 
-/// Returns a path that a call names, by its position: relative to the workspace if it is within it, and absolute otherwise.
-/// A path is relative to the folder in which the call was made, `cwd`, or to the workspace if there is none.
-/// Without a known workspace, only the folder of the call counts. A path that begins at a home folder stays as it is written,
+/// Returns a path that a call names: relative to the workspace if the path is within it, and absolute otherwise. A
+/// relative path of the call is resolved in the folder in which the call was made (`cwd`), or in the workspace if that
+/// folder is unknown. If the workspace is unknown, only the folder of the call counts. A path that begins at a home folder stays as it is written,
 /// and so does [`UNREAD_PATH`].
 pub fn located(path: &str, cwd: Option<&str>, workspace: Option<&str>) -> String {
     if is_from_home(path) || path == UNREAD_PATH {

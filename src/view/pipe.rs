@@ -15,7 +15,7 @@ use tokio::time::timeout;
 const PIECE: usize = 64 << 10;
 /// The number of pieces that wait for the reader.
 const WAITING: usize = 4;
-/// The time for which a reader that takes nothing is waited for.
+/// The maximum time to wait for a reader that reads nothing.
 const STALLED: Duration = Duration::from_secs(60);
 
 /// The end that is written to, by a thread that may wait.

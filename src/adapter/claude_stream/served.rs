@@ -3,7 +3,7 @@
 use super::lenient::ExitCode;
 use super::lines::Block;
 
-/// The types of results of commands that show the output.
+/// The types of command results whose output can be read.
 const OF_COMMANDS: [&str; 2] = ["bash_code_execution_result", "code_execution_result"];
 
 /// The type of results of commands whose output is encrypted.

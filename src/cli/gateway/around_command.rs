@@ -71,7 +71,7 @@ pub(super) async fn record(file: &Path, command: &[String]) -> Result<u8, CliErr
     Ok(code(done.status))
 }
 
-/// Runs a command, and plays a cassette to it.
+/// Runs a command, and answers its model requests from a cassette.
 ///
 /// # Errors
 /// Returns an error if the cassette cannot be read or the command cannot be run.

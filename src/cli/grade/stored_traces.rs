@@ -301,7 +301,8 @@ impl Others {
     }
 }
 
-/// Returns the manifest of the trace's agent, if known.
+/// Returns the manifest of the trace's agent. If the catalog does not have it, returns an empty manifest with the
+/// trace's adapter.
 pub fn manifest(header: &Header, catalog: Option<&crate::harness::catalog::Catalog>) -> Manifest {
     let named = header.harness.as_deref();
     let known = named.and_then(|name| catalog?.get(name).ok()).map(|entry| Manifest::clone(&entry.manifest));

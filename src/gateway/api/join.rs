@@ -78,7 +78,7 @@ impl Join {
         Self { form, found: Content { events: api.joiner(), whole: None, error: None }, received: 0, limit }
     }
 
-    /// Adds bytes, split anywhere.
+    /// Adds the next bytes of the answer. They may end anywhere, also within a character.
     pub fn push(&mut self, bytes: &[u8]) {
         self.received = self.received.saturating_add(bytes.len());
         if self.received > self.limit {

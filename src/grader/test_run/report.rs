@@ -144,7 +144,8 @@ impl Report {
         self.suites.push(Test { names, status });
     }
 
-    /// Returns the last part of a name of several parts, if the runner names a test so and names no test with its suites.
+    /// Returns the part of a test's name behind the last ` > `, if a test of the report has this short name and no name
+    /// in the report contains ` > `.
     pub fn last_part_of<'a>(&self, wanted: &'a str) -> Option<&'a str> {
         let (_, last) = wanted.rsplit_once(" > ")?;
         let is_flat = self.tests.iter().all(|test| test.names.iter().all(|name| !name.contains(" > ")));

@@ -175,8 +175,8 @@ impl Kinds<'_> {
         }
     }
 
-    /// Returns the data of tests among files that the commit changes, and among others. The tree has the texts of the files
-    /// that may name them.
+    /// Returns the files that are data of tests, among the files that the commit changes (`changed`) and the other
+    /// files (`kept`). `tree` contains the texts of the files that may name such data.
     fn of_tests(&self, changed: &[&str], kept: &[&str], tree: &Tree) -> TestData {
         let mut found = TestData::default();
         let globs =

@@ -59,7 +59,7 @@ fn legend(history: &History) -> String {
     if has(|point| !point.breaks.is_empty()) {
         lines.push(
             "A dashed line marks a change after which figures do not compare with those before: of the case (with its \
-             graders and files), of the agent, of a file that a grader judges by, or of the prices.",
+             graders and files), of the agent, of a file that a grader compares with, or of the prices.",
         );
     }
     if has(|point| point.quarantined) {

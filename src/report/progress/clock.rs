@@ -45,7 +45,7 @@ impl<S: Send + 'static> Clocked<S> {
         Self { shared, thread: Some(thread) }
     }
 
-    /// Gives the state to a function, while the thread waits.
+    /// Calls a function with the state. The lock is held meanwhile, so the thread cannot use the state.
     pub(super) fn with<T>(&self, act: impl FnOnce(&mut S) -> T) -> T {
         act(&mut self.shared.lock().state)
     }

@@ -113,7 +113,8 @@ impl RunFolder {
         Ok(folded)
     }
 
-    /// Keeps a changed `results.jsonl` beside the rebuilt one. Without write access, it is skipped.
+    /// Renames a changed `results.jsonl` to `results.changed-N.jsonl`. Does nothing if the file cannot be renamed, as
+    /// without write access.
     fn put_aside(&self, path: &Path) {
         let aside = |number: u32| self.path.join(format!("results.changed-{number}.jsonl"));
         if let Some(aside) = (1..=MOST_ASIDE).map(aside).find(|path| path.symlink_metadata().is_err()) {

@@ -38,8 +38,8 @@ patterns! {
     /// A generated name of a container engine, as the last word of a line or as a value: `sleepy_turing`,
     /// `sleepy_turing3`.
     CONTAINER_NAME = r#"(?m)(?:^|[\s"'/])(?P<name>[a-z]{3,20}_[a-z]{3,20}\d?)["']?,?[ \t\r]*$"#;
-    /// The places of git's hashes without a keyword before them: at the beginning of a log line, after the name of a
-    /// branch, or before a mark in brackets.
+    /// Git's hashes without a keyword before them: at the beginning of a line of a log, after the name of a branch
+    /// (`git branch -v`), or after the first word of a line (`git worktree list`).
     GIT_LINE = r"(?m)(?:^[*|/\\ _<>+-]*|^[*+ ] \S+[ \t]+|^\S+[ \t]+)(?P<hash>[0-9a-f]{7,40})(?:[ \t\r]|$)";
     USES_GIT = r"\b(?:git|hg|jj|svn)\b";
     USES_CONTAINERS = r"\b(?:docker|podman|nerdctl)\b";
