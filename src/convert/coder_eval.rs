@@ -10,6 +10,7 @@ use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, 
 use crate::yaml::{self, YamlError};
 
 mod criteria;
+mod ignored;
 mod rows;
 
 use rows::{Row, TaskText};
@@ -19,10 +20,14 @@ const DEPTH: usize = 8;
 /// The keys in which the source puts values of rows.
 const FILLED: [&str; 2] = ["initial_prompt", "success_criteria"];
 
-/// The folder of the task's files in the workspace while it is graded.
+/// The folder of the task's files in the workspace until the first command of a grader.
 const HIDDEN: &str = ".evals-task";
-/// The maximum number of these files.
+/// The maximum number of the task's files.
 const MOST_HIDDEN: usize = 200;
+/// Moves the task's files out of the workspace, in which the source has none of them, and names their folder. The home is
+/// that of the graders.
+const MOVED: &str = r#"if [ -d .evals-task ]; then rm -rf "$HOME/.evals-task" && mv .evals-task "$HOME/" || exit 125; fi
+TASK_DIR="$HOME/.evals-task"; export TASK_DIR"#;
 
 /// Reads a task, or all tasks below a folder.
 pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
@@ -166,8 +171,8 @@ impl Reader<'_> {
                 map.insert("setup".to_owned(), json!(setup));
             }
         }
-        self.limits()?;
-        self.criteria()?;
+        let held = self.limits()?;
+        self.criteria(&held)?;
         self.rest();
         Ok(())
     }
@@ -259,11 +264,11 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns a command that finds the files of the task's folder in a hidden folder, if it reads them.
-    fn hidden_files(&mut self, place: &str, line: &str) -> Result<Option<String>, Refused> {
+    /// Hides the files of the task's folder beside the case, if a command reads them.
+    fn hidden_files(&mut self, place: &str, line: &str) -> Result<(), Refused> {
         let leads_up = ["TASK_DIR/..", "TASK_DIR}/.."].iter().any(|part| line.contains(part));
         if !line.contains("TASK_DIR") || line.contains("REFERENCE_DIR") || leads_up {
-            return self.no_tokens(place, line).map(|()| None);
+            return self.no_tokens(place, line);
         }
         let folder = source::folder(self.file);
         let wrong =
@@ -282,7 +287,14 @@ impl Reader<'_> {
         }
         let stem = self.case.name.rsplit('/').next().unwrap_or(&self.case.name).to_owned();
         self.set("hidden", json!(format!("{stem}.hidden")));
-        Ok(Some(format!("TASK_DIR=\"$PWD/{HIDDEN}\"; export TASK_DIR\n{line}")))
+        Ok(())
+    }
+
+    /// Returns the patterns of the names that the source ignores in templates and in globs.
+    fn ignored(&self) -> Result<Vec<String>, Refused> {
+        let keys = ["ignore_patterns", "additional_ignore_patterns"];
+        let own = keys.into_iter().find_map(|key| self.at(&["sandbox", key]));
+        ignored::patterns(&typed::texts(own, "sandbox.ignore_patterns")?)
     }
 
     fn sandbox(&mut self, setup: &mut Vec<String>) -> Result<(), Refused> {
@@ -297,7 +309,8 @@ impl Reader<'_> {
                 "driver" if *value == json!("docker") => {
                     return Err(refused(&place, "it needs its container; write `sandbox` with an image"));
                 }
-                "driver" | "docker" | "ignore_patterns" => {}
+                "driver" | "docker" => {}
+                "ignore_patterns" | "additional_ignore_patterns" => drop(self.ignored()?),
                 "limits" => self.note(&place, "left out: limits of a container"),
                 "template_sources" => self.templates(value)?,
                 "python" if packages()?.is_empty() => {}
@@ -321,6 +334,7 @@ impl Reader<'_> {
     }
 
     fn templates(&mut self, value: &Value) -> Result<(), Refused> {
+        let ignored = self.ignored()?;
         for (at, item) in typed::list(Some(value), "sandbox.template_sources")?.iter().enumerate() {
             let place = format!("sandbox.template_sources[{at}]");
             let word = |key: &str| item.get(key).and_then(Value::as_str);
@@ -349,8 +363,16 @@ impl Reader<'_> {
                     if let Some(why) = crate::paths::leaves(Path::new(to)).filter(|_| !to.is_empty()) {
                         return Err(refused(&place, format!("the path `{to}` {why}")));
                     }
-                    let files = copied::all(&folder, Path::new(to));
-                    let files = files.map_err(|why| refused(&place, format!("`{path}` cannot be copied: {why}")))?;
+                    let included = typed::texts(item.get("include_patterns"), "include_patterns")
+                        .and_then(|patterns| ignored::included(&patterns))
+                        .map_err(|(key, why)| refused(&format!("{place}.{key}"), why))?;
+                    let files = copied::all(&folder, Path::new(""));
+                    let mut files =
+                        files.map_err(|why| refused(&place, format!("`{path}` cannot be copied: {why}")))?;
+                    files.retain(|file| {
+                        !ignored::is_ignored(&file.to, &ignored) || included.is_match(&file.to.to_string_lossy())
+                    });
+                    files.iter_mut().for_each(|file| file.to = Path::new(to).join(&file.to));
                     // A later template replaces files of an earlier one.
                     self.case.files.retain(|known| !files.iter().any(|file| file.to == known.to));
                     self.case.files.extend(files);
@@ -371,9 +393,21 @@ impl Reader<'_> {
         }
     }
 
-    fn limits(&mut self) -> Result<(), Refused> {
-        let Some(Value::Object(written)) = self.at(&["run_limits"]).cloned() else { return Ok(()) };
-        let mut limits = Map::new();
+    /// Sets the limits. Returns the conditions, in CEL, without which a trial fails in the source whatever the criteria say.
+    fn limits(&mut self) -> Result<Vec<String>, Refused> {
+        let Some(Value::Object(written)) = self.at(&["run_limits"]).cloned() else { return Ok(Vec::new()) };
+        let counts = |key: &str| {
+            let is_counted = typed::flag(written.get(key), &format!("run_limits.{key}"))?;
+            Ok::<bool, Refused>(is_counted.unwrap_or(false))
+        };
+        let mut input = "usage.input_tokens".to_owned();
+        if counts("count_cached_input")? {
+            input.push_str(" + usage.cache_read_tokens");
+        }
+        if counts("count_cache_creation")? {
+            input.push_str(" + usage.cache_write_tokens");
+        }
+        let (mut limits, mut held) = (Map::new(), Vec::new());
         for (key, value) in &written {
             let place = format!("run_limits.{key}");
             let positive = value.as_f64().filter(|it| *it > 0.0);
@@ -387,10 +421,9 @@ impl Reader<'_> {
                 }
                 "turn_timeout" => {}
                 "max_usd" => drop(limits.insert("cost-usd".to_owned(), number(need()?))),
-                "max_total_tokens" => {
-                    limits.insert("tokens".to_owned(), number(need()?));
-                    self.note(&place, "all tokens count here, cached ones too");
-                }
+                "max_input_tokens" => held.push(format!("{input} <= {}", number(need()?))),
+                "max_output_tokens" => held.push(format!("usage.output_tokens <= {}", number(need()?))),
+                "max_total_tokens" => held.push(format!("{input} + usage.output_tokens <= {}", number(need()?))),
                 "max_tool_calls" => drop(limits.insert("tool-calls".to_owned(), number(need()?))),
                 "expected_turns" | "count_cached_input" | "count_cache_creation" => {}
                 "stop_early" | "stop_early_gate_threshold" => {
@@ -399,13 +432,25 @@ impl Reader<'_> {
                 _ => self.note(&place, UNKNOWN),
             }
         }
+        if limits.contains_key("steps") {
+            // After `max_turns` the criteria decide. Other limits, also the default one of the time, fail a trial.
+            held.push("stop.reason != 'timed_out'".to_owned());
+            held.extend(limits.iter().filter_map(|(key, limit)| match key.as_str() {
+                "cost-usd" => Some(format!("(!has(metrics.cost_usd) || metrics.cost_usd <= {limit})")),
+                "tool-calls" => Some(format!("metrics.tool_calls <= {limit}")),
+                _ => None,
+            }));
+            limits.insert("on-limit".to_owned(), json!("grade"));
+        }
         if !limits.is_empty() {
             self.set("limits", Value::Object(limits));
         }
-        Ok(())
+        Ok(held)
     }
 
-    fn criteria(&mut self) -> Result<(), Refused> {
+    /// Sets the graders: those of the criteria, and one of the conditions of the limits.
+    fn criteria(&mut self, held: &[String]) -> Result<(), Refused> {
+        let ignored = self.ignored()?;
         let list = typed::list(self.at(&["success_criteria"]), "success_criteria")?.to_vec();
         let mut graders: Vec<Value> = Vec::new();
         for (at, criterion) in list.iter().enumerate() {
@@ -420,14 +465,10 @@ impl Reader<'_> {
                     "left out: it is about all rows, or ends a trial early; the verdict of the case needs neither";
                 self.note(&format!("{place}.{key}"), message);
             }
-            let made = criteria::translate(kind, criterion);
-            let made = made.and_then(|mut made| {
+            let made = criteria::translate(kind, criterion, &ignored);
+            let made = made.and_then(|made| {
                 let line = criterion.get("command").and_then(Value::as_str).unwrap_or_default();
-                if let Some(line) = self.hidden_files("command", line)? {
-                    let bodies = made.graders.iter_mut().filter_map(|(_, body)| body.as_object_mut());
-                    bodies.for_each(|body| drop(body.insert("run".to_owned(), json!(line))));
-                }
-                Ok(made)
+                self.hidden_files("command", line).map(|()| made)
             });
             match made {
                 Err((key, why)) => {
@@ -459,6 +500,15 @@ impl Reader<'_> {
         };
         if !graders.iter().any(decides) {
             return Err(refused("success_criteria", "none of the criteria that decide it has an equivalent"));
+        }
+        if self.case.keys.contains_key("hidden") {
+            let bodies = graders.iter_mut().filter_map(|grader| grader.get_mut("command")?.get_mut("run"));
+            for run in bodies.filter(|run| run.is_string()) {
+                *run = json!(format!("{MOVED}\n{}", run.as_str().unwrap_or_default()));
+            }
+        }
+        if !held.is_empty() {
+            graders.push(json!({"expr": {"cel": held.join(" && "), "name": "run_limits", "gate": true}}));
         }
         self.set("graders", json!(graders));
         Ok(())

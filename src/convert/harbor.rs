@@ -18,7 +18,7 @@ const VERIFY: &str = include_str!("harbor/verify.sh");
 const FOLDER: &str = ".evals-verifier";
 /// The time of a verifier that sets none, in seconds.
 const VERIFIER_SECONDS: f64 = 600.0;
-/// The life of a container whose agent has no time limit, in seconds.
+/// The time of an agent that has no time limit in the source, in seconds. Its container must end at some time.
 const LONGEST: f64 = 86_400.0;
 
 const SIZE: &str = "this is neither a number of megabytes nor a size such as `2G` or `2048M`";
@@ -125,10 +125,13 @@ impl Task {
         self.describe(&mut case);
         let agent = self.seconds("agent.timeout_sec")?;
         let verifier = self.seconds("verifier.timeout_sec")?.unwrap_or(VERIFIER_SECONDS);
-        if let Some(seconds) = agent {
-            // The source verifies the work that was done until then.
-            case.keys.insert("limits".to_owned(), json!({"time": format!("{seconds}s"), "on-limit": "grade"}));
+        if agent.is_none() {
+            let message = format!("the agent has no time limit in the source; here it has {LONGEST} seconds");
+            self.note(&mut case, "agent.timeout_sec", message);
         }
+        // The source verifies the work that was done until then.
+        let time = format!("{}s", agent.unwrap_or(LONGEST));
+        case.keys.insert("limits".to_owned(), json!({"time": time, "on-limit": "grade"}));
         let container = self.container(agent.unwrap_or(LONGEST) + verifier + 600.0, &mut case)?;
         container
             .add(&mut case, group)

@@ -26,7 +26,7 @@ pub enum Target {
     Ends,
     /// The last number of the answer is the target
     Number,
-    /// The answer ends with `ANSWER: LETTER`; the choices are added to the prompt
+    /// The answer has a line `ANSWER: LETTER`; the choices are added to the prompt
     Choice,
     /// A judge model compares the answer with the target
     Rubric,
@@ -213,7 +213,7 @@ fn grader(target: Target, targets: &[String], choices: usize) -> Result<Value, R
             if !letters(choices).any(|known| known == letter) {
                 return Err(("target", "the target is not the letter of a choice".to_owned()));
             }
-            json!({"output": {"regex": format!(r"(?m)^[*\s]*ANSWER[*\s]*:[*\s]*\(?{letter}\)?[*.\s]*\z")}})
+            json!({"output": {"regex": choice(&letter)}})
         }
         Target::Rubric => {
             let list: Vec<String> = targets.iter().map(|text| format!("- {text}")).collect();
@@ -222,6 +222,21 @@ fn grader(target: Target, targets: &[String], choices: usize) -> Result<Value, R
             json!({"rubric": {"show": ["closing"], "criteria": [{"id": "target", "ask": ask}]}})
         }
     })
+}
+
+/// A line at whose beginning the source finds no answer, whatever it removes from the line before.
+const OTHER_LINE: &str = r"[*$ \t]*(?:[^a*$ \t\n][^\n]*|a(?:[^n\n][^\n]*|n(?:[^s\n][^\n]*|s(?:[^w\n][^\n]*)?)?)?)?";
+
+/// Returns a regular expression of the answers in which the source reads the letter. The source takes the last line that begins
+/// with `ANSWER: LETTER`, or else the last such text within a line.
+fn choice(letter: &str) -> String {
+    let marked = format!(r"(?:{letter}|\$\s*{letter}\s*\$|\*\*\s*{letter}\s*\*\*)");
+    let last_line =
+        format!(r"(?:\A|\n)ANSWER\s*:\s*(?:{marked}|\({letter}\)),*[^\S\n]*(?:\.[^\n]*)?(?:\n{OTHER_LINE})*\z");
+    let bold_at_the_end = format!(r"\A(?:{OTHER_LINE}\n)*[* \t]*\*ANSWER\s*:\s*{marked},*[.*\s]*\z");
+    // Without another colon there is no other answer.
+    let only = format!(r"\A[^:]*ANSWER\s*:\s*{marked}(?:,*\s*\z| *[^\w ,*$:][^:*$]*\z)");
+    format!("(?i)(?:{last_line})|(?:{bold_at_the_end})|(?:{only})")
 }
 
 /// White space and punctuation of ASCII, as members of a class: the source ignores them around a text.

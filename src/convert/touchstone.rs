@@ -331,6 +331,12 @@ impl Reader<'_> {
         source::named(&root.join(subdir), path)
     }
 
+    /// Returns the paths of the hidden files, in the order in which the source injects them.
+    fn injected(&self) -> Vec<String> {
+        let suffixes = self.case.beside.iter().filter_map(|beside| beside.suffix.strip_prefix("hidden/"));
+        suffixes.map(str::to_owned).collect()
+    }
+
     /// Copies the hidden files of a grader, and returns their names.
     fn inject(&mut self, key: &str, grader: &Map<String, Value>) -> Result<Vec<String>, Refused> {
         let mut names = Vec::new();
@@ -341,16 +347,16 @@ impl Reader<'_> {
             let file = self.asset(src).map_err(|why| refused(&place, why))?;
             let own = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let to = typed::text(item.get("dest"), &format!("{place}.dest"))?.map(str::to_owned).unwrap_or(own);
+            let to = to.trim_start_matches("./").to_owned();
             if let Some(why) = crate::paths::leaves(Path::new(&to)) {
                 return Err(refused(&place, format!("the path `{to}` {why}")));
             }
             let suffix = format!("hidden/{to}");
-            let is_there = self.case.beside.iter().any(|beside| beside.suffix == suffix);
-            let hidden = if is_there {
-                let stem = self.case.name.clone();
-                format!("{stem}.{suffix}")
-            } else {
-                self.case.add(&suffix, Content::Copy(file))
+            let known = self.case.beside.iter().find(|beside| beside.suffix == suffix);
+            let hidden = match known.map(|beside| &beside.content) {
+                None => self.case.add(&suffix, Content::Copy(file)),
+                Some(Content::Copy(other)) if *other == file => format!("{}.{suffix}", self.case.name),
+                Some(_) => return Err(refused(&place, format!("an earlier grader injects another file as `{to}`"))),
             };
             self.case.keys.insert("hidden".to_owned(), json!(hidden.split('/').next().unwrap_or_default()));
             names.push(Path::new(&to).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default());

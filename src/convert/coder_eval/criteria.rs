@@ -8,11 +8,20 @@ use super::super::refused::{Refused, refused};
 use super::super::typed;
 use crate::paths;
 
-/// The note on commands that the source counts up to a maximum.
-const QUOTED: &str = "weaker: the source also searches each command without its quotes and within `sh -c`, here it is searched as the agent wrote it";
+/// The notes on patterns of commands: for a minimum of calls, for one of any tool, for a maximum, and for both bounds.
+const QUOTED: [&str; 4] = [
+    "stricter: the source also searches each command without its quotes and within `sh -c`, here it is searched as the agent wrote it",
+    "stricter: only commands of a shell count here, as the agent wrote them; the source also searches each without its quotes and within `sh -c`, and the input of other tools",
+    "weaker: the source also searches each command without its quotes and within `sh -c`, here it is searched as the agent wrote it",
+    "stricter or weaker: the source also searches each command without its quotes and within `sh -c`, here it is searched as the agent wrote it",
+];
 
 /// Checks the files of a glob, as the source does.
 const FILES: &str = include_str!("files.py");
+
+/// Checks that a file or folder exists in the workspace. What a link leads to outside of it does not exist for the source.
+const EXISTS: &str = "import pathlib, sys; file = pathlib.Path(sys.argv[1]); \
+    sys.exit(0 if file.exists() and file.resolve().is_relative_to(pathlib.Path.cwd().resolve()) else 1)";
 
 /// The reason why a text with a carriage return has no equivalent.
 const RETURN: &str = "the source reads each line end as a line feed, so it never finds a carriage return";
@@ -28,13 +37,13 @@ pub struct TranslatedCriterion {
     pub note: Option<&'static str>,
 }
 
-/// Returns the graders of a criterion.
+/// Returns the graders of a criterion. `ignored` are the patterns of the names that a glob does not find.
 ///
 /// # Errors
 /// Returns the key without an equivalent.
-pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, Refused> {
+pub fn translate(kind: &str, criterion: &Value, ignored: &[String]) -> Result<TranslatedCriterion, Refused> {
     let threshold = typed::amount(criterion.get("pass_threshold"), "pass_threshold")?;
-    let reader = Reader { keys: criterion, enough: threshold.unwrap_or(ENOUGH) };
+    let reader = Reader { keys: criterion, enough: threshold.unwrap_or(ENOUGH), ignored };
     let exact = |graders| Ok(TranslatedCriterion { graders, note: None });
     let known: &[&str] = match kind {
         "file_exists" => &["path"],
@@ -92,10 +101,7 @@ pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, R
         "file_exists" => {
             let path = reader.path()?;
             let mut graders = Vec::new();
-            match is_glob(&path) {
-                true => reader.add_program(&mut graders, &path, "exists", &[])?,
-                false => graders.push(("files", json!({"exists": [path]}))),
-            }
+            reader.add_existence(&mut graders, &path)?;
             exact(graders)
         }
         "file_contains" | "file_check" => reader.file(),
@@ -107,20 +113,12 @@ pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, R
         }
         "run_command" => exact(vec![reader.command()?]),
         "command_executed" => {
-            let is_any = reader.keys.get("tool_name").is_none_or(Value::is_null);
-            let is_narrower = is_any && reader.keys.get("command_pattern").is_some_and(|pattern| !pattern.is_null());
-            let why = "stricter: only commands of a shell count here, in the source also the input of other tools";
-            let is_bounded = ["max_count", "exclude_pattern"]
-                .iter()
-                .any(|key| reader.keys.get(*key).is_some_and(|it| !it.is_null()));
-            let note = match is_bounded {
-                true => Some(QUOTED),
-                false => is_narrower.then_some(why),
-            };
-            Ok(TranslatedCriterion { graders: vec![reader.calls(None)?], note })
+            Ok(TranslatedCriterion { graders: vec![reader.calls(None)?], note: reader.note_on_commands() })
         }
         "command_not_executed" => {
-            Ok(TranslatedCriterion { graders: vec![reader.calls(Some((0, 0)))?], note: Some(QUOTED) })
+            let has_pattern = reader.has("command_pattern") || reader.has("exclude_pattern");
+            let note = has_pattern.then_some(QUOTED[2]);
+            Ok(TranslatedCriterion { graders: vec![reader.calls(Some((0, 0)))?], note })
         }
         "skill_triggered" => {
             let (skill, expected) =
@@ -162,9 +160,28 @@ struct Reader<'a> {
     keys: &'a Value,
     /// The share that is enough.
     enough: f64,
+    /// The patterns of the names that a glob does not find.
+    ignored: &'a [String],
 }
 
 impl Reader<'_> {
+    fn has(&self, key: &str) -> bool {
+        self.keys.get(key).is_some_and(|value| !value.is_null())
+    }
+
+    /// Returns the note on a criterion that counts commands, if it has a pattern for them.
+    fn note_on_commands(&self) -> Option<&'static str> {
+        let (has_pattern, excludes) = (self.has("command_pattern"), self.has("exclude_pattern"));
+        let has_minimum = self.keys.get("min_count").and_then(Value::as_u64) != Some(0);
+        match (has_minimum, self.has("max_count") || excludes) {
+            _ if !has_pattern && !excludes => None,
+            (true, true) => Some(QUOTED[3]),
+            (_, true) => Some(QUOTED[2]),
+            _ if self.has("tool_name") => Some(QUOTED[0]),
+            _ => Some(QUOTED[1]),
+        }
+    }
+
     fn text(&self, key: &str) -> Result<String, Refused> {
         let text = self.keys.get(key).and_then(scalar).filter(|text| !text.trim().is_empty());
         text.ok_or_else(|| refused(key, "the key is missing, or no text"))
@@ -230,10 +247,20 @@ impl Reader<'_> {
         if path.contains('{') {
             return Err(refused("path", "braces in a glob have no equivalent"));
         }
+        let program = FILES.trim_end().replace("@IGNORED@", &json!(self.ignored).to_string());
         // Without -I, a module that the agent left in the workspace would be imported.
-        let mut words = vec!["python3", "-I", "-c", FILES.trim_end(), how, path];
+        let mut words = vec!["python3", "-I", "-c", program.as_str(), how, path];
         words.extend(wanted.iter().map(String::as_str));
         graders.push(("command", json!({"run": words})));
+        Ok(())
+    }
+
+    /// Adds the grader of a file or folder that must exist.
+    fn add_existence(&self, graders: &mut Vec<(&'static str, Value)>, path: &str) -> Result<(), Refused> {
+        if is_glob(path) {
+            return self.add_program(graders, path, "exists", &[]);
+        }
+        graders.push(("command", json!({"run": ["python3", "-I", "-c", EXISTS, path]})));
         Ok(())
     }
 
@@ -274,10 +301,8 @@ impl Reader<'_> {
                 .and_then(|must_match| self.add_pattern(&mut graders, must_match.unwrap_or(true), item));
             added.map_err(|(key, why)| refused(&format!("patterns[{at}].{key}"), why))?;
         }
-        if graders.is_empty() && is_glob {
-            self.add_program(&mut graders, &path, "exists", &[])?;
-        } else if graders.is_empty() {
-            graders.push(("files", json!({"exists": [path]})));
+        if graders.is_empty() {
+            self.add_existence(&mut graders, &path)?;
         }
         // The score is the mean of the shares of each list. One miss in the longest list costs least.
         let lists = [includes.len(), excludes.len(), patterns.len()];

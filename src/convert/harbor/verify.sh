@@ -7,6 +7,11 @@ ungraded() {
 [ -f /.evals/workdir ] || ungraded "the verifier runs only in the container of the task"
 [ -f /.evals/set-up ] || ungraded "the container of the trial has ended, and its state is gone"
 here=$(cd "$(dirname "$0")" && pwd)
+# As in the source, the verifier finds nothing of its own in the working directory while it runs.
+if [ "$here" != /.evals/verifier ]; then
+  rm -rf /.evals/verifier && mv "$here" /.evals/verifier && exec sh /.evals/verifier/verify.sh "$here"
+  ungraded "the verifier could not be moved out of the working directory"
+fi
 [ -d /root ] && HOME=/root && export HOME
 @ENV@
 rm -rf /tests && mkdir -p /tests /logs/verifier && cp -R "$here/tests/." /tests/ || ungraded "the tests could not be copied to /tests"
@@ -18,6 +23,8 @@ chmod +x /tests/test.sh
 tail -c 4000 /logs/verifier/test-stdout.txt >&2
 # The trial ends with its verification, so its container does too.
 trap '(sleep 1; kill 1) >/dev/null 2>&1 &' EXIT
+# Later graders find the hidden files again.
+rm -rf "$1" && cp -pR /.evals/verifier "$1" || ungraded "the verifier could not be put back into the workspace"
 if [ -f /logs/verifier/reward.json ]; then
   file=/logs/verifier/reward.json kind=json
 elif [ -f /logs/verifier/reward.txt ]; then

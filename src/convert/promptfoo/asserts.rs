@@ -433,9 +433,9 @@ fn translate(
             let goal = goal.map_or_else(|| text(keys, context), |goal| filled(&goal, context))?;
             Ok(TranslatedAssertion::Question(format!("Did the agent reach this goal?\n{goal}"), score(threshold)?))
         }
-        "skill-used" => skill_used(keys, is_not),
-        "trajectory:tool-used" => tool_used(keys, is_not),
-        "trajectory:tool-sequence" if !is_not => tool_sequence(keys),
+        "skill-used" => skill_used(keys, context, is_not),
+        "trajectory:tool-used" => tool_used(keys, context, is_not),
+        "trajectory:tool-sequence" if !is_not => tool_sequence(keys, context),
         "select-best" | "max-score" => {
             Err(("type", "it compares the answers of several models; use `evals compare`".to_owned()))
         }

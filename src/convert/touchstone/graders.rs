@@ -9,6 +9,8 @@ use super::super::{Content, Note, UNKNOWN, copied, source, typed};
 use super::{Reader, Refused, refused, with_environment};
 use crate::yaml;
 
+/// Runs a command while files that a later grader injects are out of the workspace.
+const WITHOUT: &str = include_str!("without.sh");
 /// Looks for patterns in all files, as the source does.
 const PATTERNS: &str = include_str!("patterns.py");
 /// The command of a grader `swebench` that names none.
@@ -20,11 +22,16 @@ impl Reader<'_> {
         let list = typed::list(self.keys.get("graders"), "graders")?.to_vec();
         let mut graders = Vec::new();
         let mut left = Vec::new();
+        // For each translated grader, its place and the number of files that are injected until it has run.
+        let mut injected = Vec::new();
         for (at, item) in list.iter().enumerate() {
             let key = format!("graders[{at}]");
             let grader = item.as_object().ok_or_else(|| refused(&key, "it is not a map"))?;
             match self.grader(&key, grader) {
-                Ok(made) => graders.extend(made),
+                Ok(made) => {
+                    injected.resize(injected.len() + made.len(), (key, self.injected().len()));
+                    graders.extend(made);
+                }
                 Err((key, why)) => {
                     let kind = grader.get("type").and_then(Value::as_str).unwrap_or_default();
                     left.push((key, why, !["trace", "efficiency", "tool_correctness", "model_judge"].contains(&kind)));
@@ -37,6 +44,17 @@ impl Reader<'_> {
         }
         if graders.is_empty() {
             return Err(refused("graders", "it has no grader that has an equivalent"));
+        }
+        if !graders.iter().any(counts) {
+            return Err(refused(
+                "graders",
+                "none counts: with gates and weights of 0 alone, the source passes no agent",
+            ));
+        }
+        let hidden = self.injected();
+        for (grader, (key, until)) in graders.iter_mut().zip(&injected) {
+            let later = hidden.get(*until..).unwrap_or_default();
+            without(grader, later).map_err(|why| refused(key, why))?;
         }
         for (key, why, _) in left {
             self.note(&key, format!("the grader has no equivalent: {why}"));
@@ -177,6 +195,40 @@ impl Reader<'_> {
             false => Ok(made),
         }
     }
+}
+
+/// Returns true if a grader counts towards the score.
+fn counts(grader: &Value) -> bool {
+    let body = grader.as_object().and_then(|map| map.values().next());
+    let weight = |body: &Value| body.get("weight").and_then(Value::as_f64);
+    body.is_some_and(|body| body.get("gate") != Some(&json!(true)) && weight(body).is_none_or(|weight| weight > 0.0))
+}
+
+/// Changes a grader so that it does not see the files that later graders inject. Hidden files are in the workspace before the
+/// first grader runs, and the source copies them when the grader that names them runs.
+///
+/// # Errors
+/// Returns the reason if the grader compares one of these files.
+fn without(grader: &mut Value, later: &[String]) -> Result<(), String> {
+    if later.is_empty() {
+        return Ok(());
+    }
+    for body in grader.as_object_mut().into_iter().flat_map(Map::values_mut) {
+        let compared = body.get("equals").and_then(Value::as_object);
+        if let Some(path) = later.iter().find(|path| compared.is_some_and(|files| files.contains_key(path.as_str()))) {
+            return Err(format!("a grader has no equivalent: it compares `{path}`, which a later grader injects"));
+        }
+        let Some(run) = body.get_mut("run") else { continue };
+        let command = match &*run {
+            Value::Array(words) => {
+                words.iter().filter_map(Value::as_str).map(quoted).collect::<Vec<String>>().join(" ")
+            }
+            line => line.as_str().unwrap_or_default().to_owned(),
+        };
+        let words: Vec<String> = std::iter::once(&command).chain(later).map(|word| quoted(word)).collect();
+        *run = json!(format!("set -- {}\n{}", words.join(" "), WITHOUT.trim_end()));
+    }
+    Ok(())
 }
 
 /// A grader of the source, and the keys that each grader has.

@@ -11,6 +11,9 @@ use crate::paths;
 /// Checks the files of a glob, as the source does.
 const FILES: &str = include_str!("files.py");
 
+/// The threshold of a grader `prompt` that names none.
+const THRESHOLD: f64 = 0.5;
+
 /// Keys of a grader that do not change what is checked, and the note about each.
 const BESIDE: [(&str, &str); 7] = [
     ("description", "left out: write it into the `name` of the grader"),
@@ -116,7 +119,7 @@ impl Reader<'_> {
     /// Returns a regular expression for a program in Python.
     fn python_pattern(&self, key: &str) -> Result<String, Refused> {
         let written = self.text(key)?;
-        let (source, flags) = without_flag(&written);
+        let (source, flags) = without_flags(&written);
         patterns::from_javascript_to_python(source, flags).map_err(|why| refused(&format!("config.{key}"), why))
     }
 
@@ -207,12 +210,12 @@ impl Reader<'_> {
 
     /// Returns a rubric: the prompt of the grader, or else the rubric of the stimulus.
     fn judge(&self) -> Result<(&'static str, Value), Refused> {
-        let threshold = self.config.get("threshold").map_or(Some(1.0), Value::as_f64);
+        let threshold = self.config.get("threshold").map_or(Some(THRESHOLD), Value::as_f64);
         let threshold = threshold.filter(|threshold| (0.0..=1.0).contains(threshold) && *threshold > 0.0);
         let threshold = threshold.ok_or_else(|| refused("config.threshold", "it is not above 0 and at most 1"))?;
         let points = match typed::text(self.config.get("scoring"), "config.scoring")? {
-            None | Some("binary") => None,
-            Some("scale_1_5") => Some(5.0),
+            Some("binary") => None,
+            None | Some("scale_1_5") => Some(5.0),
             Some("scale_1_10") => Some(10.0),
             Some(other) => return Err(refused("config.scoring", format!("the scale `{other}` is not known"))),
         };
@@ -244,13 +247,15 @@ impl Reader<'_> {
 }
 
 fn pattern(written: &str) -> Result<String, String> {
-    let (source, flags) = without_flag(written);
+    let (source, flags) = without_flags(written);
     patterns::from_javascript(source, flags)
 }
 
-/// Returns a regular expression and its flags. The source understands a leading `(?i)`.
-fn without_flag(written: &str) -> (&str, &str) {
-    written.strip_prefix("(?i)").map_or((written, ""), |rest| (rest, "i"))
+/// Returns a regular expression and its flags. The source understands them at the beginning: `(?i)`, `(?m)`, `(?s)`, `(?im)`.
+fn without_flags(written: &str) -> (&str, &str) {
+    let parts = written.strip_prefix("(?").and_then(|rest| rest.split_once(')'));
+    let parts = parts.filter(|(flags, _)| !flags.is_empty() && flags.chars().all(|flag| "ims".contains(flag)));
+    parts.map_or((written, ""), |(flags, source)| (source, flags))
 }
 
 /// Returns the condition on a call `c`.

@@ -32,6 +32,22 @@ pub fn decides(project: &Project, case: &str, good: &str, bad: &str) {
     );
 }
 
+/// Returns a trace with these calls, each a map of the keys of its event.
+pub fn trace_of(calls: &[&str]) -> String {
+    let mut trace = r#"{"type":"trace","version":1,"harness":"x","adapter":"json-stream","capabilities":{"tracing":true,"interaction":false},"model":{},"timed":false}"#.to_owned();
+    for (at, call) in calls.iter().enumerate() {
+        let (call, seq) = (call.trim_start_matches('{'), at * 2);
+        trace +=
+            &format!("\n{{\"seq\":{seq},\"at_ms\":0,\"type\":\"tool_call\",\"call\":\"c{at}\",\"step\":{at},{call}");
+        let next = seq + 1;
+        trace += &format!(
+            "\n{{\"seq\":{next},\"at_ms\":0,\"type\":\"tool_result\",\"call\":\"c{at}\",\"status\":\"ok\",\"output\":\"x\"}}"
+        );
+    }
+    let seq = calls.len() * 2;
+    trace + &format!("\n{{\"seq\":{seq},\"at_ms\":0,\"type\":\"stop\",\"reason\":\"end_turn\",\"output\":\"x\"}}\n")
+}
+
 /// A configuration of promptfoo with one test of these assertions.
 fn promptfoo(asserts: &str, rest: &str) -> Project {
     let text = format!(
@@ -175,6 +191,62 @@ fn calls_of_sub_agents_count_in_a_sequence_of_promptfoo() {
 }
 
 #[test]
+fn names_of_tools_of_promptfoo_are_globs_in_any_case() {
+    let calls = [
+        r#"{"kind":"read","name":"Read","input":{"file_path":"a"}}"#,
+        r#"{"kind":"fetch","name":"WebFetch","input":{"url":"http://x"}}"#,
+        r#"{"kind":"execute","name":"Bash","input":{"command":"ls"}}"#,
+        r#"{"kind":"other","name":"mcp__db__drop","input":{"t":1}}"#,
+        r#"{"kind":"other","name":"Hello","input":{}}"#,
+    ];
+    for (kind, value, code) in [
+        ("not-trajectory:tool-used", "bash", 1),
+        ("not-trajectory:tool-used", "'web*'", 1),
+        ("not-trajectory:tool-used", "{name: 'mcp__*'}", 1),
+        ("not-trajectory:tool-used", "{pattern: 'MCP__*', name: other}", 1),
+        ("not-trajectory:tool-used", "'{{word}}'", 1),
+        ("not-trajectory:tool-used", "bas", 0),
+        // None of several may be used.
+        ("not-trajectory:tool-used", "[shell, bash]", 1),
+        ("not-trajectory:tool-used", "[shell, exec]", 0),
+        ("trajectory:tool-used", "read", 0),
+        ("trajectory:tool-used", "'Re*'", 0),
+        ("trajectory:tool-used", "[read, 'w?bfetch']", 0),
+        ("trajectory:tool-used", "[read, write]", 1),
+        ("trajectory:tool-used", "{name: '*', min: 5}", 0),
+        ("trajectory:tool-used", "{name: '*', min: 6}", 1),
+        ("trajectory:tool-used", "{name: bash, min: 0, max: 0}", 1),
+        ("trajectory:tool-sequence", "['re*', bash]", 0),
+        ("trajectory:tool-sequence", "[bash, 're*']", 1),
+        ("trajectory:tool-sequence", "{steps: [{pattern: 're*'}, {name: HELLO}]}", 0),
+    ] {
+        let project = promptfoo(&format!("[{{type: '{kind}', value: {value}}}]"), "");
+        convert(&project, "promptfoo", "pf", &[]).exits(0);
+        project.write("t.jsonl", &trace_of(&calls));
+        let ran = project.evals(&["grade", "t.jsonl", "--case", "out/cases/pf/one.yaml"]);
+        let case = project.read("out/cases/pf/one.yaml");
+        assert_eq!(ran.code, code, "{kind} {value}\n{case}\n{}\n{}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn none_of_several_forbidden_skills_of_promptfoo_may_be_used() {
+    for (assert, part) in [
+        ("{type: skill-used, value: [sums, x]}", "    used:\n    - sums\n    - x\n"),
+        ("{type: not-skill-used, value: [sums, ' x ']}", "    not-used:\n    - sums\n    - x\n"),
+        ("{type: not-skill-used, value: '{{word}}'}", "    not-used:\n    - hello\n"),
+        ("{type: not-skill-used, value: {name: x, max: 0}}", "    not-used:\n    - x\n"),
+        ("{type: skill-used, value: {name: x, max: 0}}", "    not-used:\n    - x\n"),
+    ] {
+        let project = promptfoo(&format!("[{assert}]"), "");
+        convert(&project, "promptfoo", "pf", &[]).exits(0);
+        let case = project.read("out/cases/pf/one.yaml");
+        assert!(case.contains(part), "{assert}: {case}");
+        project.evals(&["check", "out/cases"]).exits(0);
+    }
+}
+
+#[test]
 fn promptfoo_thresholds_count_the_score_over_all_assertions() {
     let asserts = "[{type: contains-all, value: [a, b, c]}, {type: contains, value: d, weight: 3}]";
     let project = promptfoo(asserts, "    threshold: 0.75\n");
@@ -220,7 +292,13 @@ fn promptfoo_assertions_without_an_equal_are_named_with_their_line() {
         ("type: word-count, value: {min: 0}", "any number of words"),
         ("type: select-best, value: a", "use `evals compare`"),
         ("type: nonsense", "the type `nonsense` is not known"),
-        ("type: 'trajectory:tool-used', value: {pattern: a}", "its key `pattern` has no equivalent"),
+        ("type: skill-used, value: {pattern: a}", "its key `pattern` has no equivalent"),
+        ("type: not-skill-used, value: {name: a, min: 0, max: 0}", "a number of uses has no equivalent"),
+        ("type: 'trajectory:tool-used', value: {name: a, type: span}", "its key `type` has no equivalent"),
+        ("type: 'trajectory:tool-used', value: {name: a, max: 0}", "no number of calls is accepted: the minimum is 1"),
+        ("type: 'trajectory:tool-used', value: {name: '{{word}}'}", "the source does not fill variables in a map"),
+        ("type: 'trajectory:tool-used', value: []", "the list is empty, or has an entry that is not a name"),
+        ("type: 'not-trajectory:tool-used', value: ''", "it is neither a name nor a map"),
     ] {
         let project = promptfoo(&format!("[{{type: contains, value: hello}}, {{{assert}}}]"), "");
         let ran = convert(&project, "promptfoo", "pf", &[]).exits(0).says(said);
@@ -443,6 +521,15 @@ fn keys_of_harbor_that_are_not_known_are_listed_with_their_line() {
     let project = harbor("[environment]\nuser = \"app\"\n", "true");
     let ran = convert(&project, "harbor", "tasks/hello", &[]).exits(0);
     ran.says("task.toml:2: `environment.user`: the key is not known, and was left out");
+}
+
+#[test]
+fn an_agent_of_harbor_without_a_time_limit_has_as_long_as_its_container() {
+    let project = harbor("[verifier]\ntimeout_sec = 30.0\n", "true");
+    let ran = convert(&project, "harbor", "tasks/hello", &[]).exits(0);
+    ran.says("`agent.timeout_sec`: the agent has no time limit in the source; here it has 86400 seconds");
+    let case = project.read("out/cases/tasks/hello.yaml");
+    assert!(case.contains("time: 86400s\n") && case.contains("on-limit: grade\n"), "{case}");
 }
 
 #[test]
@@ -832,6 +919,48 @@ fn punctuation_around_an_answer_of_inspect_does_not_count() {
 }
 
 #[test]
+fn a_choice_of_inspect_is_read_from_an_answer_as_in_the_source() {
+    let rows = [
+        ("ANSWER: B", "pass"),
+        ("ANSWER: b", "pass"),
+        ("answer: B", "pass"),
+        ("ANSWER: B.", "pass"),
+        ("ANSWER: B,", "pass"),
+        ("ANSWER: (B)", "pass"),
+        ("ANSWER: $B$", "pass"),
+        ("ANSWER: **B**", "pass"),
+        ("ANSWER: B) two", "pass"),
+        ("Thinking... ANSWER: B", "pass"),
+        ("Note: it is 2.\nANSWER : B\n\nBecause two.\nA is wrong: see above.", "pass"),
+        ("**Options:** two.\nA is wrong.\n\n**ANSWER: B**\n", "pass"),
+        ("ANSWER: A\nANSWER: B", "pass"),
+        ("ANSWER: B\nANSWER: A", "fail"),
+        ("ANSWER: B\n**Answer**: A", "fail"),
+        // A line that begins with an answer counts before a bold one.
+        ("ANSWER: A\n**ANSWER: B**", "fail"),
+        ("ANSWER: B or A", "fail"),
+        ("ANSWER: AB", "fail"),
+        ("ANSWER: Both", "fail"),
+        ("**ANSWER:** B", "fail"),
+        ("B", "fail"),
+    ];
+    let row = r#"{"id": "row-ID", "input": "q", "target": "B", "choices": ["x", "y"]}"#;
+    let rows_of = (0..rows.len()).map(|at| row.replace("ID", &at.to_string()) + "\n");
+    let project = Project::with(&[("data.jsonl", rows_of.collect::<String>().as_str())]);
+    convert(&project, "inspect", "data.jsonl", &["--target", "choice"]).exits(0);
+    for (at, (answer, _)) in rows.iter().enumerate() {
+        let steps = serde_json::json!({"steps": [{"say": answer}]});
+        project.write(&format!("out/cases/data/row-{at}.demo.yaml"), &steps.to_string());
+    }
+    let run = project.evals(&["run", "out/cases", "--reporter", "json"]).json();
+    for (at, (answer, expected)) in rows.iter().enumerate() {
+        let mut results = run["results"].as_array().unwrap().iter();
+        let result = results.find(|result| result["case"].as_str().unwrap().ends_with(&format!("row-{at}"))).unwrap();
+        assert_eq!(result["verdict"], *expected, "{answer:?}");
+    }
+}
+
+#[test]
 fn samples_of_inspect_that_would_be_others_are_refused() {
     let project = Project::with(&[
         ("data.csv", "id,input,target,level\n1,\"a\nb\",x,3\n2,c,,3\n"),
@@ -959,6 +1088,66 @@ fn a_case_of_touchstone_gets_the_same_verdicts() {
     }
 }
 
+/// A case of touchstone with these graders, a file `a.py`, and a hidden test that names `retry`.
+fn touchstone(graders: &str) -> Project {
+    let case = format!(
+        "id: client\ntask: {{prompt: Make the client retry.}}\nsource: {{path: ./source}}\n\
+         matrix: {{harnesses: [echo], models: [a]}}\ngraders: [{graders}]\n"
+    );
+    let test = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_retry(self):\n        pass\n";
+    Project::with(&[
+        ("evals/client/case.yaml", &case),
+        ("evals/client/source/a.py", "x = 1\n"),
+        ("evals/client/hidden/test_h.py", test),
+        ("evals/client/other/test_h.py", test),
+        ("evals/client/expected/test_h.py", test),
+    ])
+}
+
+#[test]
+fn graders_of_touchstone_do_not_see_files_that_a_later_grader_injects() {
+    let tests = "{type: tests, cmd: python3 -m unittest -v test_h, inject: [./hidden/test_h.py]}";
+    let later = "{type: command, cmd: test -f test_h.py}";
+    let retry = "write: {path: a.py, text: 'retry = 1'}";
+    for (graders, good) in [
+        (format!("{{type: files, patterns: [retry]}}, {tests}, {later}"), retry),
+        (
+            format!("{{type: command, gate: true, cmd: 'test ! -e test_h.py && grep -q retry *'}}, {tests}, {later}"),
+            retry,
+        ),
+        // The order of the source: here the test is already there.
+        (format!("{tests}, {{type: files, patterns: [retry]}}, {{type: command, cmd: grep -q 1 a.py}}"), "say: x"),
+    ] {
+        let project = touchstone(&graders);
+        convert(&project, "touchstone", "evals", &[]).exits(0);
+        decides(&project, "evals/client", good, "write: {path: a.py, text: none}");
+    }
+    for (graders, said) in [
+        (
+            format!("{{type: files, expect_dir: ./expected}}, {tests}"),
+            "case.yaml:5: `graders[0]`: no case was written: a grader has no equivalent: it compares `test_h.py`, which",
+        ),
+        (
+            format!("{tests}, {{type: pytest, inject: [./other/test_h.py]}}"),
+            "`graders[1].inject`: no case was written: a grader has no equivalent: an earlier grader injects another file",
+        ),
+    ] {
+        convert(&touchstone(&graders), "touchstone", "evals", &[]).exits(2).says(said);
+    }
+}
+
+#[test]
+fn a_case_of_touchstone_in_which_no_grader_counts_is_refused() {
+    for graders in [
+        "{type: command, cmd: test -f a.py, gate: true}",
+        "{type: command, cmd: test -f a.py, weight: 0}",
+        "{type: command, cmd: test -f a.py, gate: true}, {type: trace, forbid_tools: [{kind: nothing}]}",
+    ] {
+        let ran = convert(&touchstone(graders), "touchstone", "evals", &[]).exits(2);
+        ran.says("case.yaml:5: `graders`: no case was written: none counts: with gates and weights of 0 alone");
+    }
+}
+
 /// A stand-in for docker that runs commands in bubblewrap, with a folder as the container.
 const DOCKER: &str = r#"#!/bin/sh
 S=STATE
@@ -1033,6 +1222,33 @@ fn a_test_of_terminal_bench_that_passes_unexpectedly_has_failed() {
         convert(&project, "terminal-bench", "tb", &[]).exits(0);
         in_a_container(&mut project);
         assert_eq!(plays(&project, "tb/a", "say: done"), code, "{rest}");
+    }
+}
+
+#[test]
+fn a_verifier_finds_nothing_of_its_own_in_the_working_directory_and_later_graders_find_its_files() {
+    if !has_bubblewrap() {
+        return not_run("EVALS_REQUIRE_BWRAP", "bubblewrap does not work");
+    }
+    let is_found = "find /app -name '.evals*' -o -name '*.sh' | grep -q .";
+    let rewards = format!("if {is_found}; then echo 0; else echo 1; fi > /logs/verifier/reward.txt");
+    let mut harbor = harbor(TOML, &rewards);
+    convert(&harbor, "harbor", "tasks/hello", &[]).exits(0);
+    in_a_container(&mut harbor);
+    let report = "=== short test summary info ===\nPASSED test_outputs.py::test_a\n=== 1 passed in 0.01s ===\n";
+    let mut terminal_bench = Project::with(&[
+        ("tasks/hello/task.yaml", "instruction: Do it.\nparser_name: pytest\n"),
+        ("tasks/hello/Dockerfile", "FROM debian\nWORKDIR /app\n"),
+        ("tasks/hello/run-tests.sh", &format!("if {is_found}; then exit 1; fi\ncat $TEST_DIR/test.sh\n")),
+        ("tasks/hello/tests/test.sh", report),
+    ]);
+    convert(&terminal_bench, "terminal-bench", "tasks", &[]).exits(0);
+    in_a_container(&mut terminal_bench);
+    for project in [harbor, terminal_bench] {
+        let case = project.read("out/cases/tasks/hello.yaml");
+        let later = "- files: {exists: [.evals-verifier/verify.sh, .evals-verifier/tests/test.sh]}\n";
+        project.write("out/cases/tasks/hello.yaml", &format!("{case}{later}"));
+        assert_eq!(plays(&project, "tasks/hello", "say: done"), 0, "{case}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! `evals convert` for Vally and coder-eval: what each case passes and fails for, and what is refused with its line.
 
-use super::converted::{convert, decides, plays};
+use super::converted::{convert, decides, plays, trace_of};
 use crate::project::Project;
 
 /// An eval of Vally with one stimulus that has these graders.
@@ -205,6 +205,46 @@ fn a_judge_of_vally_reaches_the_threshold_on_its_scale() {
     }
 }
 
+#[test]
+fn a_judge_of_vally_has_the_scale_and_the_threshold_of_the_source_by_default() {
+    for (config, scale) in [
+        ("", Some((3, 5))),
+        ("scoring: scale_1_5", Some((3, 5))),
+        ("scoring: scale_1_10", Some((6, 10))),
+        ("threshold: 0.9", Some((5, 5))),
+        ("threshold: 0.2", Some((2, 5))),
+        ("scoring: binary, threshold: 0.9", None),
+    ] {
+        let project = vally(&format!("[{{type: prompt, config: {{prompt: Is it good?, {config}}}}}]"), "");
+        convert(&project, "vally", "evals", &[]).exits(0);
+        let case = project.read("out/cases/sums/one-two.yaml");
+        let scale =
+            scale.map(|(pass, to)| format!("scale:\n        from: 1\n        to: {to}\n        pass: {pass}\n"));
+        assert_eq!(case.contains("scale:"), scale.is_some(), "{config}: {case}");
+        assert!(case.contains(&scale.unwrap_or_default()), "{config}: {case}");
+    }
+}
+
+#[test]
+fn flags_at_the_beginning_of_a_pattern_of_vally_are_kept() {
+    let tsp = |text: &str| format!("{{write: {{path: a/x.tsp, text: \"{text}\"}}}}");
+    for (grader, good, bad) in [
+        (
+            "output-matches, config: {pattern: '(?m)^done$'}",
+            r#"{say: "so\ndone"}"#.to_owned(),
+            "{say: so done}".to_owned(),
+        ),
+        ("output-matches, config: {pattern: '(?s)a.b'}", r#"{say: "a\nb"}"#.to_owned(), "{say: ab}".to_owned()),
+        ("file-matches, config: {path: '**/*.tsp', pattern: '(?im)^done$'}", tsp(r"so\nDONE"), tsp("so DONE")),
+    ] {
+        let project = vally(&format!("[{{type: {grader}}}]"), "");
+        convert(&project, "vally", "evals", &[]).exits(0);
+        decides(&project, "sums/one-two", &good, &bad);
+    }
+    let project = vally("[{type: output-matches, config: {pattern: '(?x)a b'}}]", "");
+    convert(&project, "vally", "evals", &[]).exits(2).says("`(?x` means something else here");
+}
+
 /// A task of coder-eval with these criteria.
 fn coder_eval(criteria: &str, rest: &str) -> Project {
     let text = format!(
@@ -272,6 +312,101 @@ fn criteria_of_coder_eval_pass_and_fail_as_in_the_source() {
         project.write("tasks/want.txt", "two");
         convert(&project, "coder-eval", "tasks", &[]).exits(0);
         decides(&project, "tasks/sum-up", &format!("{{{good}}}"), &format!("{{{bad}}}"));
+    }
+}
+
+#[test]
+fn the_files_of_a_task_s_folder_are_not_in_the_workspace_of_coder_eval() {
+    let criteria = "[{type: file_exists, path: '**/want.txt'}, {type: run_command, command: '! grep -rq two .'}, \
+                    {type: run_command, command: 'grep -q two \"$TASK_DIR/want.txt\"'}]";
+    let project = coder_eval(criteria, "");
+    project.write("tasks/want.txt", "two");
+    convert(&project, "coder-eval", "tasks", &[]).exits(0);
+    decides(&project, "tasks/sum-up", "{write: {path: a/want.txt, text: x}}", "say: x");
+}
+
+#[test]
+fn files_that_coder_eval_ignores_are_neither_copied_nor_found() {
+    let task = "task_id: build\ndescription: d\ninitial_prompt: Do it.\nagent: {type: claude-code}\nsandbox:\n  \
+                ignore_patterns: [solution, '!build']\n  template_sources: [{type: template_dir, path: tpl, \
+                mount_point: web, include_patterns: [dist/keep.*]}]\nsuccess_criteria: [{type: file_exists, path: '**/new.js'}]\n";
+    let project = Project::with(&[
+        ("tasks/build.yaml", task),
+        ("tasks/tpl/src/a.js", "a"),
+        ("tasks/tpl/build/a.js", "a"),
+        ("tasks/tpl/dist/bundle.js", "a"),
+        ("tasks/tpl/dist/keep.js", "a"),
+        ("tasks/tpl/solution/a.js", "a"),
+    ]);
+    convert(&project, "coder-eval", "tasks", &[]).exits(0);
+    let files = project.files("out/cases/tasks/build.workspace");
+    let files: Vec<&str> = files.keys().map(String::as_str).collect();
+    assert_eq!(files, ["web/build/a.js", "web/dist/keep.js", "web/src/a.js"]);
+    let write = |path: &str| format!("{{write: {{path: {path}, text: x}}}}");
+    decides(&project, "tasks/build", &write("build/new.js"), &write("solution/new.js"));
+    project.write("tasks/build.yaml", &task.replace("dist/keep.*", "'dist/[k]eep.js'"));
+    let said = "`sandbox.template_sources[0].include_patterns`: no case was written";
+    convert(&project, "coder-eval", "tasks", &[]).exits(2).says(said);
+}
+
+#[test]
+fn a_file_of_coder_eval_behind_a_link_out_of_the_workspace_does_not_exist() {
+    for path in ["a.txt", "'*.txt'"] {
+        let project = coder_eval(&format!("[{{type: file_exists, path: {path}}}]"), "");
+        convert(&project, "coder-eval", "tasks", &[]).exits(0);
+        let (inside, outside) = ("{run: {command: ln -s b/in.txt a.txt}}", "{run: {command: ln -s /etc/passwd a.txt}}");
+        decides(&project, "tasks/sum-up", inside, outside);
+    }
+}
+
+#[test]
+fn criteria_of_coder_eval_decide_after_max_turns_and_other_limits_fail() {
+    let (write, run) = ("{write: {path: a.txt, text: x}}", "{run: {command: 'true'}}");
+    let figures = |output: u64| format!("{write}, {{usage: {{input-tokens: 90, output-tokens: {output}}}}}");
+    for (limits, steps, code) in [
+        ("max_turns: 1, task_timeout: 60", format!("{write}, {run}, {{sleep: 10m}}"), 0),
+        ("max_turns: 1, task_timeout: 60", format!("{run}, {run}, {{sleep: 10m}}"), 1),
+        ("max_turns: 8, task_timeout: 5", format!("{write}, {{sleep: 10m}}"), 1),
+        ("max_output_tokens: 10", figures(10), 0),
+        ("max_output_tokens: 10", figures(11), 1),
+        ("max_input_tokens: 90", figures(10), 0),
+        ("max_input_tokens: 89", figures(10), 1),
+        ("max_total_tokens: 99", figures(10), 1),
+        // Unknown figures are not 0.
+        ("max_output_tokens: 10", write.to_owned(), 3),
+        ("max_input_tokens: 99, count_cached_input: true", figures(10), 3),
+    ] {
+        let project = coder_eval("[{type: file_exists, path: a.txt}]", "");
+        let task = project.read("tasks/sum.yaml").replace("max_turns: 8, task_timeout: 60", limits);
+        project.write("tasks/sum.yaml", &task);
+        let ran = convert(&project, "coder-eval", "tasks", &[]).exits(0);
+        assert!(!ran.err.contains("run_limits"), "{limits}: {}", ran.err);
+        assert_eq!(plays(&project, "tasks/sum-up", &steps), code, "{limits}: {steps}");
+    }
+}
+
+#[test]
+fn a_pattern_of_commands_of_coder_eval_has_a_note_on_quotes() {
+    for (rest, said) in [
+        ("tool_name: Bash, command_pattern: a", Some("`success_criteria[0]`: stricter: the source also searches each")),
+        (
+            "command_pattern: a",
+            Some("`success_criteria[0]`: stricter: only commands of a shell count here, as the agent"),
+        ),
+        (
+            "tool_name: Bash, command_pattern: a, min_count: 0, max_count: 1",
+            Some("`success_criteria[0]`: weaker: the source also searches each"),
+        ),
+        (
+            "tool_name: Bash, command_pattern: a, exclude_pattern: b",
+            Some("`success_criteria[0]`: stricter or weaker: the source also searches each"),
+        ),
+        ("tool_name: Bash, max_count: 1", None),
+    ] {
+        let project = coder_eval(&format!("[{{type: command_executed, {rest}}}]"), "");
+        let ran = convert(&project, "coder-eval", "tasks", &[]).exits(0);
+        assert_eq!(ran.err.contains("`sh -c`"), said.is_some(), "{rest}: {}", ran.err);
+        assert!(ran.err.contains(said.unwrap_or_default()), "{rest}: {}", ran.err);
     }
 }
 
@@ -345,21 +480,7 @@ fn a_call_without_a_command_leaves_what_it_could_change_ungraded() {
         (vally(required), "sums/one-two", vec![unseen, seen], 0),
         (vally(required), "sums/one-two", vec![other], 1),
     ] {
-        let mut trace = r#"{"type":"trace","version":1,"harness":"x","adapter":"json-stream","capabilities":{"tracing":true,"interaction":false},"model":{},"timed":false}"#.to_owned();
-        for (at, call) in calls.iter().enumerate() {
-            let (call, seq) = (call.trim_start_matches('{'), at * 2);
-            trace += &format!(
-                "\n{{\"seq\":{seq},\"at_ms\":0,\"type\":\"tool_call\",\"call\":\"c{at}\",\"step\":{at},{call}"
-            );
-            let next = seq + 1;
-            trace += &format!(
-                "\n{{\"seq\":{next},\"at_ms\":0,\"type\":\"tool_result\",\"call\":\"c{at}\",\"status\":\"ok\",\"output\":\"x\"}}"
-            );
-        }
-        let seq = calls.len() * 2;
-        trace +=
-            &format!("\n{{\"seq\":{seq},\"at_ms\":0,\"type\":\"stop\",\"reason\":\"end_turn\",\"output\":\"x\"}}\n");
-        project.write("t.jsonl", &trace);
+        project.write("t.jsonl", &trace_of(&calls));
         let path = format!("out/cases/{file}.yaml");
         let ran = project.evals(&["grade", "t.jsonl", "--case", &path]);
         assert_eq!(ran.code, code, "{calls:?}\n{}\n{}\n{}", project.read(&path), ran.out, ran.err);

@@ -2,72 +2,68 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::super::parts::escaped_glob;
 use super::super::super::refused::Refused;
-use super::TranslatedAssertion;
+use super::values::value;
+use super::{Context, TranslatedAssertion};
 
 /// Translates `skill-used`.
-pub fn skill_used(keys: &Map<String, Value>, is_not: bool) -> Result<TranslatedAssertion, Refused<&'static str>> {
-    let value = keys.get("value").ok_or(("value", "there is no value".to_owned()))?;
-    let list = match value {
-        Value::Array(list) => list.clone(),
-        one => vec![one.clone()],
-    };
-    let (mut used, mut unused) = (Vec::new(), Vec::new());
-    for item in &list {
-        match wanted(item, "name")? {
-            (name, 1, None) => used.push(name),
-            (name, 0, Some(0)) => unused.push(name),
+pub fn skill_used(
+    keys: &Map<String, Value>,
+    context: &Context<'_>,
+    is_not: bool,
+) -> Result<TranslatedAssertion, Refused<&'static str>> {
+    let (list, names) = match named(&value(keys, context)?, &["name"])? {
+        Named::Each(names) if is_not => ("not-used", names),
+        Named::Each(names) => ("used", names),
+        Named::Counted { name, min, max } => match (min, max, is_not) {
+            (None, None | Some(0), true) | (None | Some(0), Some(0), false) => ("not-used", vec![name]),
+            (None | Some(1), None, false) => ("used", vec![name]),
             _ => return Err(("value", "a number of uses has no equivalent".to_owned())),
-        }
-    }
-    if is_not && list.len() > 1 {
-        return Err(("value", "with several names, one of them may be used".to_owned()));
-    }
-    if is_not {
-        std::mem::swap(&mut used, &mut unused);
-    }
-    let lists = [("used", used), ("not-used", unused)].into_iter().filter(|(_, names)| !names.is_empty());
-    Ok(TranslatedAssertion::Grader(
-        "skills",
-        Value::Object(lists.map(|(key, names)| (key.to_owned(), json!(names))).collect()),
-    ))
+        },
+    };
+    let names: Vec<&str> = names.iter().map(|name| name.trim()).collect();
+    Ok(TranslatedAssertion::Grader("skills", json!({list: names})))
 }
 
 /// Translates `trajectory:tool-used`.
-pub fn tool_used(keys: &Map<String, Value>, is_not: bool) -> Result<TranslatedAssertion, Refused<&'static str>> {
-    let value = keys.get("value").ok_or(("value", "there is no value".to_owned()))?;
-    let list = match value {
-        Value::Array(list) => list.clone(),
-        one => vec![one.clone()],
-    };
-    if is_not && list.len() > 1 {
-        return Err(("value", "with several names, one of them may be used".to_owned()));
-    }
-    let (mut require, mut forbid) = (Vec::new(), Vec::new());
-    for item in &list {
-        let (name, min, max) = wanted(item, "name")?;
-        let name = escaped_glob(&name);
-        match (min, max, is_not) {
-            (0, Some(0), false) | (1, None, true) => forbid.push(json!({"name": name})),
-            (1, None, false) | (0, Some(0), true) => require.push(json!({"name": name})),
-            (min, Some(max), false) => require.push(json!({"name": name, "count": {"min": min, "max": max}})),
-            (min, None, false) => require.push(json!({"name": name, "count": {"min": min}})),
-            _ => return Err(("value", "a number of calls has no opposite".to_owned())),
+pub fn tool_used(
+    keys: &Map<String, Value>,
+    context: &Context<'_>,
+    is_not: bool,
+) -> Result<TranslatedAssertion, Refused<&'static str>> {
+    let (list, calls) = match named(&value(keys, context)?, &["pattern", "name"])? {
+        Named::Each(names) => {
+            let calls = names.iter().map(|name| glob(name).map(|name| json!({"name": name})));
+            let calls: Vec<Value> = calls.collect::<Result<_, _>>()?;
+            (if is_not { "forbid" } else { "require" }, calls)
         }
-    }
-    let lists = [("require", require), ("forbid", forbid)].into_iter().filter(|(_, list)| !list.is_empty());
-    Ok(TranslatedAssertion::Grader(
-        "tool-calls",
-        Value::Object(lists.map(|(key, list)| (key.to_owned(), json!(list))).collect()),
-    ))
+        Named::Counted { name, min, max } => {
+            let name = glob(&name)?;
+            let min = min.unwrap_or(1);
+            if max.is_some_and(|max| max < min) {
+                return Err(("value", format!("no number of calls is accepted: the minimum is {min}")));
+            }
+            match (min, max, is_not) {
+                (0, None, _) => return Err(("value", "any number is accepted".to_owned())),
+                (0, Some(0), false) | (1, None, true) => ("forbid", vec![json!({"name": name})]),
+                (1, None, false) | (0, Some(0), true) => ("require", vec![json!({"name": name})]),
+                (min, Some(max), false) => ("require", vec![json!({"name": name, "count": {"min": min, "max": max}})]),
+                (min, None, false) => ("require", vec![json!({"name": name, "count": {"min": min}})]),
+                _ => return Err(("value", "a number of calls has no opposite".to_owned())),
+            }
+        }
+    };
+    Ok(TranslatedAssertion::Grader("tool-calls", json!({list: calls})))
 }
 
 /// Translates `trajectory:tool-sequence`.
-pub fn tool_sequence(keys: &Map<String, Value>) -> Result<TranslatedAssertion, Refused<&'static str>> {
-    let (steps, mode) = match keys.get("value") {
-        Some(Value::Array(steps)) => (steps.clone(), "in-order"),
-        Some(Value::Object(map)) => {
+pub fn tool_sequence(
+    keys: &Map<String, Value>,
+    context: &Context<'_>,
+) -> Result<TranslatedAssertion, Refused<&'static str>> {
+    let (steps, mode) = match value(keys, context)? {
+        Value::Array(steps) => (steps, "in-order"),
+        Value::Object(map) => {
             let mode = match map.get("mode").and_then(Value::as_str).unwrap_or("in_order") {
                 "in_order" => "in-order",
                 "exact" => "exact",
@@ -77,38 +73,116 @@ pub fn tool_sequence(keys: &Map<String, Value>) -> Result<TranslatedAssertion, R
         }
         _ => return Err(("value", "a list of steps is missing".to_owned())),
     };
-    let names: Option<Vec<Value>> = steps
-        .iter()
-        .map(|step| Some(json!({"name": escaped_glob(step.as_str().or_else(|| step.get("name")?.as_str())?)})))
-        .collect();
-    let names = names.filter(|names| !names.is_empty()).ok_or(("value", "a step names no tool".to_owned()))?;
-    if steps.iter().any(|step| step.as_object().is_some_and(|map| map.len() > 1)) {
-        return Err(("value", "a step has more than a name".to_owned()));
+    if steps.is_empty() {
+        return Err(("value", "a list of steps is missing".to_owned()));
     }
-    Ok(TranslatedAssertion::Grader("trajectory", json!({"mode": mode, "expected": names, "agent": "any"})))
+    let steps: Vec<Value> = steps.iter().map(step).collect::<Result<_, _>>()?;
+    Ok(TranslatedAssertion::Grader("trajectory", json!({"mode": mode, "expected": steps, "agent": "any"})))
 }
 
-/// Returns a name, and the number of times that it is wanted.
-fn wanted(value: &Value, name: &str) -> Result<(String, u64, Option<u64>), Refused<&'static str>> {
-    if let Some(text) = value.as_str() {
-        return Ok((text.to_owned(), 1, None));
-    }
-    let map = value.as_object().ok_or(("value", "it is neither a name nor a map".to_owned()))?;
-    if let Some(unknown) = map.keys().find(|key| ![name, "min", "max"].contains(&key.as_str())) {
+/// Returns the call of a step.
+fn step(step: &Value) -> Result<Value, Refused<&'static str>> {
+    let name = match step {
+        Value::Object(map) if map.len() > 1 => return Err(("value", "a step has more than a name".to_owned())),
+        Value::Object(map) => map.get("pattern").or_else(|| map.get("name")).and_then(Value::as_str),
+        other => other.as_str(),
+    };
+    let name = name.ok_or_else(|| ("value", "a step names no tool".to_owned()))?;
+    Ok(json!({"name": glob(name)?}))
+}
+
+/// Names, and how often each is wanted.
+enum Named {
+    /// Each of the names, at least once.
+    Each(Vec<String>),
+    /// One name, as often as the bounds say.
+    Counted { name: String, min: Option<u64>, max: Option<u64> },
+}
+
+/// Returns the names of a value: a text, a list of texts, or a map with a name under one of these keys. The first key that is
+/// there counts.
+fn named(value: &Value, keys: &[&str]) -> Result<Named, Refused<&'static str>> {
+    let wrong = |why: &str| ("value", why.to_owned());
+    let map = match value {
+        Value::Object(map) => map,
+        Value::Array(list) => {
+            let names: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
+            let names = names.filter(|names| !names.is_empty() && names.iter().all(|name| !name.trim().is_empty()));
+            let names = names.ok_or_else(|| wrong("the list is empty, or has an entry that is not a name"))?;
+            return Ok(Named::Each(names.into_iter().map(str::to_owned).collect()));
+        }
+        other => {
+            let name = other.as_str().filter(|name| !name.trim().is_empty());
+            return Ok(Named::Each(vec![name.ok_or_else(|| wrong("it is neither a name nor a map"))?.to_owned()]));
+        }
+    };
+    if let Some(unknown) =
+        map.keys().find(|key| !keys.contains(&key.as_str()) && !["min", "max"].contains(&key.as_str()))
+    {
         return Err(("value", format!("its key `{unknown}` has no equivalent")));
     }
-    let text = map.get(name).and_then(Value::as_str).ok_or(("value", format!("it has no `{name}`")))?;
+    let name = keys.iter().find_map(|key| map.get(*key)).and_then(Value::as_str);
+    let name = name.filter(|name| !name.trim().is_empty()).ok_or_else(|| wrong("it has no `name`"))?;
+    if name.contains("{{") {
+        return Err(wrong(VARIABLE));
+    }
     let count = |key: &str| match map.get(key) {
         None => Ok(None),
         Some(value) => value.as_u64().map(Some).ok_or(("value", format!("`{key}` is not a whole number"))),
     };
-    let max = count("max")?;
-    let min = count("min")?.unwrap_or(u64::from(max != Some(0)));
-    if max.is_some_and(|max| max < min) {
-        return Err(("value", "no number is accepted".to_owned()));
+    Ok(Named::Counted { name: name.to_owned(), min: count("min")?, max: count("max")? })
+}
+
+/// The reason why a text of a map with a variable is refused.
+const VARIABLE: &str = "the source does not fill variables in a map";
+
+/// Returns the glob here for a glob of the source, in which `*` and `?` are the only signs, and upper and lower case are alike.
+fn glob(written: &str) -> Result<String, Refused<&'static str>> {
+    if written.is_empty() {
+        return Err(("value", "the name of a tool is empty".to_owned()));
     }
-    if min == 0 && max.is_none() {
-        return Err(("value", "any number is accepted".to_owned()));
+    if written.contains("{{") {
+        return Err(("value", VARIABLE.to_owned()));
     }
-    Ok((text.to_owned(), min, max))
+    let mut glob = String::new();
+    for c in written.chars() {
+        match c {
+            '*' if glob.ends_with('*') => {}
+            '*' | '?' => glob.push(c),
+            _ if c.is_ascii_alphabetic() => glob.extend(['[', c.to_ascii_lowercase(), c.to_ascii_uppercase(), ']']),
+            _ if c.is_alphabetic() => return Err(("value", format!("the letter `{c}` in any case has no equivalent"))),
+            _ if "[]{}\\!".contains(c) => glob.extend(['\\', c]),
+            _ => glob.push(c),
+        }
+    }
+    Ok(glob)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::NameGlob;
+
+    #[test]
+    fn globs_match_names_in_any_case() {
+        for (written, name, is_match) in [
+            ("bash", "Bash", true),
+            ("bash", "Bash2", false),
+            ("web*", "WebFetch", true),
+            ("*", "a/b", true),
+            ("a**b", "A/x/B", true),
+            ("r?ad", "Read", true),
+            ("r?ad", "Rad", false),
+            ("mcp__*", "mcp__db__drop", true),
+            ("a[b]{c,d}!\\e", "A[B]{C,D}!\\E", true),
+            ("a[b]", "ab", false),
+            ("a.b", "axb", false),
+        ] {
+            let glob: NameGlob = glob(written).unwrap().parse().unwrap();
+            assert_eq!(glob.is_match(name), is_match, "{written}: {name}");
+        }
+        for written in ["", "{{tool}}", "écrire"] {
+            assert!(glob(written).is_err(), "{written}");
+        }
+    }
 }

@@ -53,9 +53,9 @@ pub fn text(keys: &Map<String, Value>, context: &Context<'_>) -> Result<String, 
     Ok(text)
 }
 
-/// Returns the value as a list of texts, none of them empty.
-pub fn list(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Vec<String>, Refused<&'static str>> {
-    let value = match keys.get("value") {
+/// Returns the value with its variables. As in the source, the texts of a map are not filled.
+pub fn value(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Value, Refused<&'static str>> {
+    Ok(match keys.get("value") {
         Some(Value::String(text)) => content(text, context)?,
         Some(Value::Array(list)) => {
             let filled = list.iter().map(|item| match item {
@@ -66,7 +66,12 @@ pub fn list(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Vec<Stri
         }
         Some(other) => other.clone(),
         None => return Err(("value", "there is no value".to_owned())),
-    };
+    })
+}
+
+/// Returns the value as a list of texts, none of them empty.
+pub fn list(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Vec<String>, Refused<&'static str>> {
+    let value = value(keys, context)?;
     let list = match &value {
         Value::String(text) => separated(text),
         other => values::texts(other).ok_or(("value", "the value is not a list of texts".to_owned()))?,
