@@ -150,7 +150,7 @@ pub fn counts(cell: &Cell) -> String {
     let parts = [
         (tally.failed, "failed"),
         (tally.errored, "errored"),
-        (tally.ungraded, "ungraded"),
+        (tally.ungraded, "could not be graded"),
         (tally.not_run, "not run"),
     ];
     let mut text = String::new();
