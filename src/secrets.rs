@@ -15,10 +15,12 @@ use crate::proxy::is_proxy;
 mod escapes;
 mod fields;
 pub mod known_forms;
+mod marked;
 mod numbers;
 mod percent;
 pub mod servers;
 pub mod split;
+pub mod terminal;
 mod tokens;
 pub mod urls;
 mod view;
@@ -64,7 +66,8 @@ pub fn mark_in(text: &str) -> Option<&str> {
     })
 }
 
-/// Finds secret values in text: raw, JSON-escaped, percent-encoded, and as base64, in one line or across several.
+/// Finds secret values in text: raw, JSON-escaped, percent-encoded, and as base64, in one line or across several, also with
+/// terminal colours between their characters.
 #[derive(Debug, Clone, Default)]
 pub struct Masker {
     finder: Finder,
@@ -229,6 +232,14 @@ impl Masker {
         for view in decoded.iter().flatten() {
             let below = self.places_in(finder, &view.text, depth - 1);
             places.extend(below.into_iter().map(|(at, mark)| (view.original(at), mark)));
+        }
+        if terminal::occurs(bytes)
+            && let Some(view) = terminal::undone(bytes)
+        {
+            for (at, mut mark) in self.places_in(finder, &view.text, depth - 1) {
+                // The colours stay. Only the first piece of a secret has a mark.
+                places.extend(view.pieces(at).into_iter().map(|piece| (piece, std::mem::take(&mut mark))));
+            }
         }
         // A single further level is enough for text that is wrapped and then escaped.
         let search = |text: &[u8]| self.places_in(finder, text, (depth - 1).min(1));
@@ -480,6 +491,25 @@ mod tests {
             masker("-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nEFAASCBKcwggSjAgEAAoIBAQDB\n-----END KEY-----");
         assert_eq!(masker.mask("+MIIEvQIBADANBgkqhkiG9w0BAQ\n"), "+[redacted:MY_KEY]\n");
         assert_eq!(masker.mask("-----BEGIN KEY-----"), "-----BEGIN KEY-----");
+    }
+
+    #[test]
+    fn a_secret_with_terminal_colours_is_masked_and_the_colours_stay() {
+        let masker = masker("hunter2-my-secret");
+        let line = |escape: &str, one: &str, two: &str| {
+            format!(r#"{{"a":"{escape}[31mKEY={one}{escape}[m{escape}[K{two} \\u00e4","b":1.50}}"#)
+        };
+        for escape in ["\x1b", r"\u001b", r"\\u001b", r"\\\\u001B"] {
+            let masked = line(escape, "[redacted:MY_KEY]", "");
+            assert_eq!(masker.mask(&line(escape, "hunter2", "-my-secret")), masked);
+            assert_eq!(masker.mask(&line(escape, "", "hunter2-my-secret")), line(escape, "", "[redacted:MY_KEY]"));
+        }
+        // Base64, and a link.
+        let encoded = STANDARD.encode("hunter2-my-secret");
+        let coloured = format!("\x1b[32m{}\x1b[0m{}", &encoded[..9], &encoded[9..]);
+        assert!(masker.finds(&coloured), "{coloured}");
+        assert_eq!(masker.mask("hunter2\x1b]8;;http://h\x07-my-secret"), "[redacted:MY_KEY]\x1b]8;;http://h\x07");
+        assert!(matches!(masker.mask("\x1b[31mhunter2\x1b[m\x1b[K my-secret"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::{Regex, escape};
 
+use crate::secrets::terminal::COLOUR;
 use crate::secrets::{Masker, known_forms};
 
 /// A separator of a path, which may be escaped.
@@ -17,13 +18,15 @@ const NAME: &str =
 
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static HOME: LazyLock<Regex> = LazyLock::new(|| {
-    let folders = format!(r"(?:[A-Za-z]:{SEPARATOR}(?i:users)|{SEPARATOR}(?:home|Users)){SEPARATOR}");
+    // The last letter of a word before a colon is no drive (`PATH=/usr/bin:/Users/ada/bin`).
+    let drive = r"(?:(?P<before>\\[bfnrt])|\b)[A-Za-z]:";
+    let folders = format!(r"(?:{drive}{SEPARATOR}(?i:users)|{SEPARATOR}(?:home|Users)){SEPARATOR}");
     Regex::new(&format!(r"{folders}(?:{NAME}(?P<end>[/\\'\x22])|{PART})|\\*/root\b")).unwrap()
 });
 /// A home folder in a path that does not begin with a separator, as archives list it.
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static RELATIVE: LazyLock<Regex> = LazyLock::new(|| {
-    let before = r"(?P<before>^|[\s\x22'`=(\[,;:|])";
+    let before = format!(r"(?P<before>^|[\s\x22'`=(\[,;:|]|{COLOUR})");
     Regex::new(&format!(r"{before}(?:home|Users){SEPARATOR}(?:{NAME}|{PART})(?P<end>[/\\])")).unwrap()
 });
 /// The encoded form of a home folder. Agents name the folder of a session with `-` for `/` and other characters, so the
@@ -35,12 +38,15 @@ static ENCODED: LazyLock<Regex> = LazyLock::new(|| {
 /// The home folder of a user by name. `~/` names no user.
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static TILDE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(^|[\s\x22'`=:(\[,])~[A-Za-z_][A-Za-z0-9_.-]*(/|\\)").unwrap());
+    LazyLock::new(|| Regex::new(&format!(r"(^|[\s\x22'`=:(\[,]|{COLOUR})~[A-Za-z_][A-Za-z0-9_.-]*(/|\\)")).unwrap());
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static MAIL: LazyLock<Regex> = LazyLock::new(|| {
     let at = r"(?:[@\u{FF20}]|%40|\\+u0040|&#(?:64|[xX]40);|&commat;)";
-    Regex::new(&format!(r"\b[\p{{L}}\p{{N}}._%+-]+{at}[\p{{L}}\p{{N}}-]+(?:\.[\p{{L}}\p{{N}}-]+)*\.\p{{L}}{{2,}}\b"))
-        .unwrap()
+    let begin = format!(r"(?:(?P<before>{COLOUR})|\b)");
+    Regex::new(&format!(
+        r"{begin}[\p{{L}}\p{{N}}._%+-]+{at}[\p{{L}}\p{{N}}-]+(?:\.[\p{{L}}\p{{N}}-]+)*\.\p{{L}}{{2,}}\b"
+    ))
+    .unwrap()
 });
 
 /// Names of users that identify no person.
@@ -135,12 +141,12 @@ impl Redactor {
                 }
             }
             text = ENCODED.replace_all(&text, "${1}[redacted:folder]").into_owned();
-            text = HOME.replace_all(&text, "~${end}").into_owned();
+            text = HOME.replace_all(&text, "${before}~${end}").into_owned();
             text = RELATIVE.replace_all(&text, "${before}~${end}").into_owned();
             text = TILDE.replace_all(&text, "${1}~${2}").into_owned();
-            text = MAIL.replace_all(&text, "[redacted:email]").into_owned();
+            text = MAIL.replace_all(&text, "${before}[redacted:email]").into_owned();
             for name in &persons.names {
-                text = name.replace_all(&text, "[redacted:user]").into_owned();
+                text = name.replace_all(&text, "${before}[redacted:user]").into_owned();
             }
         }
         text
@@ -160,10 +166,13 @@ impl Persons {
     /// Adds a home folder by the parts of its path.
     fn add_home(&mut self, parts: &[&str]) {
         let Some(last) = parts.last() else { return };
+        // A letter before `/home` names a host or a volume, as in `x:/home/ada`.
+        let has_drive = !parts.first().is_some_and(|part| part.eq_ignore_ascii_case("home"));
+        let drive = if has_drive { r"(?:\b[A-Za-z]:)?" } else { "" };
         // One part alone is a word.
         let before = match parts.len() {
             1 => SEPARATOR.to_owned(),
-            _ => format!(r"(?:(?:[A-Za-z]:)?{SEPARATOR}|(?P<before>^|[^\w/\\.~-]))"),
+            _ => format!(r"(?:{drive}{SEPARATOR}|(?P<before>^|[^\w/\\.~-]|{COLOUR}))"),
         };
         let path: Vec<String> = parts.iter().map(|part| spaced(part)).collect();
         let Ok(folder) = Regex::new(&format!("{before}{}{}", path.join(SEPARATOR), end_of_word(last))) else { return };
@@ -178,7 +187,9 @@ impl Persons {
         if name.chars().count() < SHORTEST || COMMON.contains(&name.to_lowercase().as_str()) {
             return;
         }
-        let begin = if name.starts_with(char::is_alphanumeric) { r"\b" } else { "" };
+        let word = if name.starts_with(char::is_alphanumeric) { r"\b" } else { "" };
+        // The last character of an escape looks like one of the word.
+        let begin = format!("(?:(?P<before>{COLOUR}|%[0-9A-Fa-f]{{2}})|{word})");
         self.names.extend(Regex::new(&format!("{begin}{}{}", spaced(name), end_of_word(name))));
     }
 }
@@ -260,6 +271,15 @@ mod tests {
                 r#""mail": "[redacted:email]", [redacted:email]"#,
             ),
             ("srv/ada/x, /srv/adamant/x", "~/x, /srv/adamant/x"),
+            // The last letter of a word is no drive.
+            ("PATH=/usr/bin:/home/ada/bin:/Users/ada/bin", "PATH=/usr/bin:~/bin:~/bin"),
+            ("-v ./src:/srv/ada/app -v x:/home/ada/app", "-v ./src:~/app -v x:~/app"),
+            ("scp host:/Users/ada/x .", "scp host:~/x ."),
+            (r"\nc:\users\ada\x", r"\n~\x"),
+            (
+                "\x1b[32mada@example.org\x1b[0m \x1b[1m~ada/x \x1b[mhome/ada/t",
+                "\x1b[32m[redacted:email]\x1b[0m \x1b[1m~/x \x1b[m~/t",
+            ),
         ] {
             assert_eq!(all.text(text), masked);
         }
@@ -275,6 +295,8 @@ mod tests {
             ("/Users/Ada Lovelace and /users/Ada Lovelace", "~ and /users/[redacted:user]"),
             (r"in Users/Ada\ Lovelace or Ada%20Lovelace", "in ~ or [redacted:user]"),
             ("by Ada Lovelace", "by [redacted:user]"),
+            ("\x1b[32mgrace\x1b[0m, %20hopper", "\x1b[32m[redacted:user]\x1b[0m, %20[redacted:user]"),
+            ("PATH=/usr/bin:/home/grace/bin; scp x:/home/grace/y .", "PATH=/usr/bin:~/bin; scp x:~/y ."),
         ] {
             assert_eq!(known.text(text), masked);
         }

@@ -1,11 +1,13 @@
-//! Masks the values of fields whose names say that they are secret, in JSON, YAML, headers, queries and code:
+//! Finds the values of fields whose names say that they are secret, in JSON, YAML, headers, queries and code:
 //! `"api_key": "…"`, `password: …`, `x-api-key: …`. A value must look like a secret, because prose and code name such
 //! fields, too.
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
+
+use super::marked::Secret;
+use super::tokens::is_words;
 
 /// The name of a field, up to the value. In a text within JSON the quotes are escaped.
 const NAME: &str = r"[A-Za-z0-9_.-]*(?:api[_-]?key|secret|token|password|passwd|credential|private[_-]?key|access[_-]?key)[A-Za-z0-9_-]*";
@@ -27,10 +29,12 @@ pub(super) const WORDS: [&str; 14] = [
     "token",
 ];
 /// Ends of names whose values are not the secret itself.
-const ABOUT: [&str; 15] = [
-    "count", "type", "name", "url", "uri", "endpoint", "file", "path", "limit", "budget", "usage", "env", "var",
-    "length", "hash",
+const ABOUT: [&str; 16] = [
+    "address", "count", "type", "name", "url", "uri", "endpoint", "file", "path", "limit", "budget", "usage", "env",
+    "var", "length", "hash",
 ];
+/// Parts of names, without separators, whose values are a place in a list.
+const PLACES: [&str; 3] = ["pagetoken", "nexttoken", "continuationtoken"];
 /// Beginnings of values that name the place of a secret, and stand-ins.
 const ELSEWHERE: [&str; 18] = [
     "$",
@@ -55,38 +59,96 @@ const ELSEWHERE: [&str; 18] = [
 
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
-    let form = format!(r#"(?i)(\\*["']({NAME})\\*["']\s*(?::|=>?|,)\s*\\*["'])([^"'\\\s]+)"#);
+    // A `$` before a parenthesis, and a backtick, begin a command.
+    let value = r#"(?:[^"'\\\s`$]|\$+[^"'\\\s`$(])+"#;
+    let form = format!(r#"(?i)\\*["'](?<name>{NAME})\\*["']\s*(?<separator>:|=>?|,)\s*\\*["'](?<value>{value})"#);
     Regex::new(&form).unwrap()
 });
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static BARE: LazyLock<Regex> = LazyLock::new(|| {
-    let form = format!(r#"(?i)(({NAME})\s*(?::\s*|=\s*)(\\*["'])?)([^\s"'\\,;&|(){{}}\[\]<>`]+)"#);
+    let value = r#"(?:[^\s"'\\,;&|(){}\[\]<>`$]|\$+[^\s"'\\,;&|(){}\[\]<>`$])+"#;
+    // `key: string = "…"` has the type between the name and the value.
+    let before = r":\s*&?(?:'static )?[a-z]+(?:<[a-z]+>|\[[a-z]*\])?[ \t]+=[ \t]+|:=\s*|:\s*|=\s*";
+    let form = format!(r#"(?i)(?<name>{NAME})\s*(?:{before})(?<quote>\\*["'])?(?<value>{value})"#);
     Regex::new(&form).unwrap()
 });
+/// A name in code: words with a capital letter after a digit (`Uint8Array`, `OAuth2Credentials`), words joined to each other
+/// (`KeyOfUser`), names joined by dots (`base64.b64decode`), or a name that itself says what it is (`token2`).
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
+static IN_CODE: LazyLock<Regex> = LazyLock::new(|| {
+    let kind = "[A-Za-z]+[0-9]{1,5}(?:[A-Z][a-z]{2,})+";
+    let words = "[A-Z]?[a-z]{2,}(?:(?:[_-][A-Z]?|[A-Z])[a-z]{2,})+";
+    let part = "[A-Za-z_]+[0-9]{0,5}[A-Za-z_]*";
+    let path = format!(r"{part}(?:(?:\.|::){part})+");
+    let own = "[A-Za-z_]*(?:[Kk]ey|[Tt]oken|[Ss]ecret|[Cc]redentials?)_?v?[0-9]{1,2}";
+    Regex::new(&format!("^(?:{kind}|{words}|{path}|{own})$")).unwrap()
+});
+/// A name that is called if a parenthesis follows.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
+static FUNCTION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::)[A-Za-z_][A-Za-z0-9_]*)*!?$").unwrap());
+/// A figure or an identifier that is public: a version, a date, a number with a unit, a colour, an address of a blockchain.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
+static PUBLIC: LazyLock<Regex> = LazyLock::new(|| {
+    let version = r"[v^~>=]*[0-9]{1,4}\.[0-9]{1,6}(?:\.[0-9]{1,6})?(?:[-+.][a-z]{1,6}\.?[0-9]{0,4})?";
+    let date = "[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9:]{4,6})?)?";
+    let quantity = "[0-9]+(?:ms|s|secs?|seconds|m|mins?|minutes|h|hours?|d|days?|px|kb|mb|gb|bytes|bits?)";
+    Regex::new(&format!("^(?:{version}|{date}|{quantity}|#[0-9A-Fa-f]{{3,8}}|0x[0-9A-Fa-f]{{40}})$")).unwrap()
+});
 
-/// Returns the text with the values of secret fields masked.
-pub fn mask(text: &str) -> Cow<'_, str> {
-    let mut masked = Cow::Borrowed(text);
-    let one = |found: &Captures<'_>, value: usize, is_quoted: bool| {
-        let part = |number: usize| found.get(number).map(|it| it.as_str()).unwrap_or_default();
-        let is_secret = is_name(part(2)) && is_secret(part(2), part(value), is_quoted);
-        if is_secret { format!("{}[redacted:secret-field]", part(1)) } else { found[0].to_owned() }
+/// Returns the values of secret fields whose name is quoted. In a list of quoted names, the next name is no value.
+pub(super) fn quoted(text: &str) -> Vec<Secret> {
+    secrets(text, &QUOTED, |found| found.name("separator").is_none_or(|separator| separator.as_str() != ","))
+}
+
+/// Returns the values of secret fields whose name is not quoted.
+pub(super) fn bare(text: &str) -> Vec<Secret> {
+    secrets(text, &BARE, |found| found.name("quote").is_some())
+}
+
+fn secrets(text: &str, form: &Regex, is_quoted: fn(&Captures<'_>) -> bool) -> Vec<Secret> {
+    let one = |found: Captures<'_>| {
+        let (name, value) = (found.name("name")?, found.name("value")?);
+        let is_secret = is_name(name.as_str())
+            && is_secret(name.as_str(), value.as_str(), is_quoted(&found))
+            && !is_call(value.as_str(), &text[value.end()..]);
+        is_secret.then(|| (value.range(), "secret-field"))
     };
-    if QUOTED.is_match(&masked) {
-        masked = Cow::Owned(QUOTED.replace_all(&masked, |found: &Captures<'_>| one(found, 3, true)).into_owned());
-    }
-    if BARE.is_match(&masked) {
-        let replaced = BARE.replace_all(&masked, |found: &Captures<'_>| one(found, 4, found.get(3).is_some()));
-        masked = Cow::Owned(replaced.into_owned());
-    }
-    masked
+    form.captures_iter(text).filter_map(one).collect()
 }
 
 /// Returns true if a field with this name holds a secret: `token`, but neither `max_tokens` nor `token_type`.
 fn is_name(name: &str) -> bool {
     let name = name.to_lowercase();
     let is_figure = name.contains("tokens") || name.contains("tokeniz");
-    !is_figure && !ABOUT.iter().any(|end| name.ends_with(end))
+    let joined = name.replace(['_', '-'], "");
+    let is_place = PLACES.iter().any(|place| joined.contains(place));
+    !is_figure && !is_place && !is_about(&name)
+}
+
+/// Returns true if the value of a field with this name is not the secret itself.
+pub(super) fn is_about(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ABOUT.iter().any(|end| name.ends_with(end))
+}
+
+/// Returns true if a value is the name of a function, and a call of it follows.
+pub(super) fn is_call(value: &str, rest: &str) -> bool {
+    rest.starts_with('(') && FUNCTION.is_match(value)
+}
+
+/// Returns true if a value without quotes is a name in code, or words that are joined. A password may look like one.
+pub(super) fn is_in_code(name: &str, value: &str) -> bool {
+    !is_of_password(name) && (IN_CODE.is_match(value) || is_words(value))
+}
+
+/// Returns true if a value is a figure or an identifier that is public. A password may look like one.
+pub(super) fn is_public(name: &str, value: &str) -> bool {
+    !is_of_password(name) && PUBLIC.is_match(value)
+}
+
+fn is_of_password(name: &str) -> bool {
+    name.to_lowercase().contains("pass")
 }
 
 /// Returns true if a value names the place of a secret, or is a stand-in.
@@ -95,19 +157,26 @@ pub(super) fn is_elsewhere(value: &str) -> bool {
     ELSEWHERE.iter().any(|start| lower.starts_with(start))
 }
 
+/// Returns true if a value looks like a path. Base64 may also begin with a slash.
+pub(super) fn is_path(value: &str) -> bool {
+    value.starts_with('/') && !value.contains(|c: char| c.is_ascii_uppercase() || "+=".contains(c))
+}
+
 /// Returns true if a value looks like a secret: not like a word, a number, a name in code, or a path.
 pub(super) fn is_secret(name: &str, value: &str, is_quoted: bool) -> bool {
-    if value.chars().count() < 6 || is_elsewhere(value) {
+    if value.chars().count() < 6 || is_elsewhere(value) || is_public(name, value) {
+        return false;
+    }
+    if !is_quoted && is_in_code(name, value) {
         return false;
     }
     let lower = value.to_lowercase();
     let is = |test: fn(&char) -> bool| value.chars().any(|c| test(&c));
     let (digit, letter) = (is(char::is_ascii_digit), is(char::is_ascii_alphabetic));
     let (upper, lower_case) = (is(char::is_ascii_uppercase), is(char::is_ascii_lowercase));
-    let is_path = value.starts_with('/') && !upper && !value.contains(['+', '=']);
     let size = lower.trim_start_matches(|c: char| c.is_ascii_lowercase());
     let is_type = ["int", "uint", "float"].iter().any(|kind| lower.strip_prefix(kind) == Some(size));
-    if is_path || (is_type && size.len() <= 3) {
+    if is_path(value) || (is_type && size.len() <= 3) {
         return false;
     }
     let is_password = name.to_lowercase().contains("passw");
@@ -126,6 +195,16 @@ pub(super) fn is_secret(name: &str, value: &str, is_quoted: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secrets::marked::Marked;
+
+    fn mask(text: &str) -> String {
+        let mut marked = Marked::new(text);
+        for find in [quoted, bare] {
+            let found = find(marked.text());
+            marked.add(found);
+        }
+        marked.text().to_owned()
+    }
 
     #[test]
     fn values_of_secret_fields_are_masked() {
@@ -144,6 +223,17 @@ mod tests {
             (r#"private_key="MIIEvQIBADANBgkq""#, r#"private_key="[redacted:secret-field]""#),
             (r#""db-credential": "p@ssword""#, r#""db-credential": "[redacted:secret-field]""#),
             (r#"{"password": "12345678"}"#, r#"{"password": "[redacted:secret-field]"}"#),
+            (r#"apiKey := "Zq8RtY2wPm5LxK""#, r#"apiKey := "[redacted:secret-field]""#),
+            (r#"apiKey: string = "Zq8RtY2wPm5LxK";"#, r#"apiKey: string = "[redacted:secret-field]";"#),
+            (r#"api_key: Optional[str] = 'Zq8RtY2w'"#, r#"api_key: Optional[str] = '[redacted:secret-field]'"#),
+            ("password: Summer2024Sunshine", "password: [redacted:secret-field]"),
+            (r#""token_secret": "a1b2c3d4""#, r#""token_secret": "[redacted:secret-field]""#),
+            // Commands in a shell are no part of a value.
+            (r#"TOKEN="Zq8RtY2wPm5$(rm -rf x)" ./deploy"#, r#"TOKEN="[redacted:secret-field]$(rm -rf x)" ./deploy"#),
+            ("token=Zq8RtY2wPm5$(reboot)", "token=[redacted:secret-field]$(reboot)"),
+            (r#""{'token':'abc1$(reboot)'}""#, r#""{'token':'abc1$(reboot)'}""#),
+            (r#""{'token':'abc123$$(reboot)'}""#, r#""{'token':'[redacted:secret-field]$$(reboot)'}""#),
+            (r#"{"password": "pa$$w0rd`x"}"#, r#"{"password": "[redacted:secret-field]`x"}"#),
         ] {
             assert_eq!(mask(text), masked);
         }
@@ -163,6 +253,18 @@ mod tests {
             "fetch(url, {credentials: 'same-origin'})",
             r#"{"api_key": "...abc1234", "secret": "…abc1234"}"#,
             "Authorization: Bearer [redacted:authorization]",
+            "secretKey: Uint8Array, private_key: Ed25519PrivateKey, token: ERC721Token",
+            "def f(credentials: OAuth2Credentials) -> None:",
+            "secret = base64.b64decode(s); token = sha256(x); secret = hash2.Digest::new_v2(a1)",
+            "token = request2.headers.token1; secret: secret_v2, apiKey: apiKey2",
+            "secretProvider: KubernetesSecretsManagerCredentialProvider",
+            "tokenAddress: 0x5FbDB2315678afecb367f032d93F642f64180aa3",
+            r#"{"token": "0x5FbDB2315678afecb367f032d93F642f64180aa3", "csrf-token-lib": "1.2.3-rc1"}"#,
+            r#"nextPageToken: "CAoQAA1x", "next_token": "a1b2c3d4e5f6""#,
+            r#"["thinking-token-count-2026-05-13","advanced-tool-use-2025-11-20"]"#,
+            r#"__all__ = ["InvalidTokenError", "MissingRequiredClaimError", "Token", "QuotedString"]"#,
+            r##"token = Token.Name.Builtin.SchemeFunction; Token: "#d8dee9"; private_key: ed25519.Ed25519PrivateKey"##,
+            "secret_rotation: 2024-01-01T00:00:00Z, token_ttl = 86400s, token-lib: ^1.20.3",
         ] {
             assert_eq!(mask(text), text);
         }

@@ -2,20 +2,42 @@
 //! with secret names. For text from another machine, whose secrets are not in this program's environment.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use regex::{Captures, Regex, escape};
 
-use super::fields;
-use super::tokens::{self, TOKENS};
+use super::marked::{Marked, Secret};
+use super::terminal::{self, COLOUR};
+use super::tokens::{self, TOKENS, is_words};
+use super::{fields, looks_secret};
 
-/// The beginning of a form: the beginning of a word, or an escape of JSON, whose last character looks like one of the word.
-/// Words consist of ASCII characters: a token may follow a word of another script without a blank.
-const BEGIN: &str = r"(?<escape>(?-u:\b)|\\[bfnrt]|\\u[0-9A-Fa-f]{4})";
+/// The beginning of a form: the beginning of a word, or an escape of JSON, of a URL or of a terminal, whose last character
+/// looks like one of the word. Words consist of ASCII characters: a token may follow a word of another script without a
+/// blank.
+const BEGIN: &str = r"(?<escape>(?-u:\b)|\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|@COLOUR)";
 
-/// The parts of patterns that are written by name. In a text within JSON, quotes and line ends are escaped.
-const PARTS: [(&str, &str); 6] = [
+/// The parts of patterns that are written by name. In a text within JSON, quotes and line ends are escaped. A secret ends
+/// before the beginning of a command in a shell (`$(…)`, a backtick).
+const PARTS: [(&str, &str); 12] = [
+    ("@COLOUR", COLOUR),
+    // A value in a command. A quote that ends a string of JSON begins none.
+    (
+        "@VALUE",
+        r"(?:\\*\x22(?<double>(?:[^\x22\\\s,:\]}`$]|\$+[^\x22\\\s`$(])@IN_DOUBLE*)|\\*\x27(?<single>(?:[^\x27\\\s,:\]}`$]|\$+[^\x27\\\s`$(])@IN_SINGLE*)|(?<value>@WORD+))",
+    ),
+    ("@IN_DOUBLE", r"(?:[^\x22\\`$]|\$+[^\x22\\`$(])"),
+    ("@IN_SINGLE", r"(?:[^\x27\\`$]|\$+[^\x27\\`$(])"),
+    ("@WORD", r"(?:[^\s\x22\x27\\;&|()<>`$]|\$+[^\s\x22\x27\\;&|()<>`$])"),
+    // The text between two parts of a key: line ends, signs of a patch, the numbers of lines. No end of a command.
+    (
+        "@GAP",
+        r"(?:(?:[^A-Za-z0-9\x22\\;&|()<>`$]|\\+[nrt]?)+(?:[0-9]{1,6}(?:[^A-Za-z0-9\x22\\;&|()<>`$]|\\+[nrt]?)+)?)",
+    ),
+    ("@AUTHORIZATION", r"(?i:authorization\\*[\x22\x27]?\s*[:=,]\s*\\*[\x22\x27]?)"),
     ("@PAIR", r"[A-Za-z0-9!#%&*+.^_|~-]+=[^\s\x22\x27\\;,<>{}$`()\[]*"),
     ("@SLASH", r"\\*/"),
     ("@SPACE", r"(?:\s|\\+[nrt])+"),
@@ -23,11 +45,6 @@ const PARTS: [(&str, &str); 6] = [
     ("@BLANK", r"(?:(?:\s|\\\n|\\{3}n|\\{6}n)+|\\*[\x22\x27]\s*,?\s*\\*[\x22\x27])"),
     // The arguments before an option: no end of a command, and no name of a field.
     ("@ARGUMENTS", r"(?:[^;&|\n\\:]|:[^\s\x22\x27\\;&|]|\\+[\x22\x27]|\\\n|\\{3}n|\\{6}n)*?"),
-    // A value in a command. A quote that ends a string of JSON begins none.
-    (
-        "@VALUE",
-        r"(?:\\*\x22(?<double>[^\x22\\\s,:\]}][^\x22\\]*)|\\*\x27(?<single>[^\x27\\\s,:\]}][^\x27\\]*)|(?<value>[^\s\x22\x27\\;&|()<>`]+))",
-    ),
 ];
 /// The programs that take a user and a group with `--user`. Others take a user and a password.
 const OF_GROUPS: [&str; 14] = [
@@ -52,7 +69,13 @@ const MAX_COMMAND: usize = 4096;
 const COOKIE_ATTRIBUTES: [&str; 9] =
     ["path", "domain", "expires", "max-age", "samesite", "secure", "httponly", "partitioned", "priority"];
 /// The groups of a pattern that are the secret.
-const VALUES: [&str; 3] = ["value", "double", "single"];
+const VALUES: [&str; 4] = ["value", "double", "single", "quoted"];
+/// The schemes of an `Authorization` header after which every value is a secret.
+const SCHEMES: [&str; 3] = ["basic", "bearer", "token"];
+/// The parts of names of variables whose values are masked also if they may be words.
+const VARIABLES: [&str; 6] = ["PASSWORD", "PASSWD", "SECRET", "TOKEN", "API_KEY", "ACCESS_KEY"];
+/// The parts of names of variables that name a key which is no secret.
+const OTHER_KEYS: [&str; 7] = ["CACHE", "FOREIGN", "GPG", "PARTITION", "PRIMARY", "PUBLIC", "SORT"];
 
 /// A form of secrets.
 struct Form {
@@ -60,8 +83,8 @@ struct Form {
     name: &'static str,
     /// The texts of which a secret of this form, with the text around it, contains at least one, in upper or lower case.
     words: &'static [&'static str],
-    /// The pattern. A leading `\b` is [`BEGIN`]. The secret is the group `value`, `double` or `single`, or else everything
-    /// after the beginning. The group `cookies` holds several secrets.
+    /// The pattern. A leading `\b` is [`BEGIN`]. The secret is one of the groups [`VALUES`], or else everything after the
+    /// beginning. The group `cookies` holds several secrets.
     pattern: &'static str,
     /// Returns true if a match is a secret.
     is_secret: fn(&Found<'_>) -> bool,
@@ -155,8 +178,17 @@ const FORMS: &[Form] = &[
     form(
         "private-key",
         &["PRIVATE KEY"],
-        r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:-?[^-\x22]){16,}-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|(?:\s|\\+[nr])*[A-Za-z0-9+/=]{32,}(?:(?:\s|\\+[nr])+[A-Za-z0-9+/=]{16,})*)",
+        r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:@GAP?[A-Z][A-Za-z-]+: [^\n\\\x22\x27;&|`$]{0,80}|@GAP?[A-Za-z0-9+/=]{16,})+(?:@GAP[A-Za-z0-9+/=]{1,63}){0,2}@GAP?-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|(?:\s|\\+[nr])*[A-Za-z0-9+/=]{32,}(?:(?:\s|\\+[nr])+[A-Za-z0-9+/=]{16,})*)",
     ),
+    // Base64 of a private key, as in a `kubeconfig`.
+    Form {
+        is_secret: |found| is_encoded_key(found.value),
+        ..form(
+            "private-key",
+            &["LS0tLS1CRUdJTi"],
+            r"\bLS0tLS1CRUdJTi[A-Za-z0-9+/]{32,}={0,2}(?:(?:\s|\+[nr])+[A-Za-z0-9+/=]{60,})*",
+        )
+    },
     form(
         "webhook-url",
         &["hooks.slack"],
@@ -177,16 +209,44 @@ const FORMS: &[Form] = &[
         &["sig=", "sig%3D", "signature=", "signature%3D"],
         r"(?:[?&]|\\u0026|amp;|%26)(?i:sig|signature|x-amz-signature|x-goog-signature)(?:=|%3[dD])(?<value>[A-Za-z0-9%+/_~-]{32,}={0,2})",
     ),
-    form(
-        "password-in-url",
-        &["://"],
-        r"\b[a-z][a-z0-9+.-]*://[^\s/:@\x22\x27,;{}\\]{0,64}:(?<value>[^\s/\[\x22\x27,;{}\\]+)@",
-    ),
-    form(
-        "authorization",
-        &["authorization"],
-        r"\b(?i:authorization\\*[\x22\x27]?\s*[:=,]\s*\\*[\x22\x27]?(?:basic|bearer|token|digest)\s+)(?<value>[A-Za-z0-9+/=._~-]{4,})",
-    ),
+    Form {
+        is_secret: |found| has_digit_and_letter(found.value) && !found.value.contains("%40") && !is_words(found.value),
+        ..form("token-in-url", &["://"], r"\bhttps?://(?<value>[A-Za-z0-9_.~%+-]{20,})(?::(?:x-oauth-basic)?)?@")
+    },
+    Form {
+        is_secret: |found| !found.value.starts_with('$'),
+        ..form(
+            "password-in-url",
+            &["://"],
+            r"\b[a-z][a-z0-9+.-]*://[^\s/:@\[\x22\x27,;{}\\]{0,64}:(?<value>(?:[^\s/\[\x22\x27,;{}\\|&<>`$]|\$+[^\s/\[\x22\x27,;{}\\|&<>`$(])+)@",
+        )
+    },
+    Form {
+        is_secret: is_of_header,
+        ..form(
+            "authorization",
+            &["authorization"],
+            r"\b@AUTHORIZATION(?:(?<scheme>[A-Za-z][A-Za-z0-9-]{1,20})[ \t]+)?(?<value>[A-Za-z0-9+/=._~-]{4,})",
+        )
+    },
+    // The parameter of a scheme that is its proof: Digest, Hawk, AWS.
+    Form {
+        is_secret: |found| fields::is_secret("signature", found.value, false),
+        ..form(
+            "authorization",
+            &["authorization"],
+            r"\b@AUTHORIZATION[A-Za-z][A-Za-z0-9-]{1,20}[ \t]+(?:[^\n\\\x27`]|\\+[\x22/])*?\b(?i:response|signature|mac)=\\*\x22?(?<value>[A-Za-z0-9+/=_%-]{16,})",
+        )
+    },
+    // The user and the password of a registry, in the files of Docker and npm.
+    Form {
+        is_secret: |found| is_encoded_pair(found.value),
+        ..form("registry-auth", &["\"auth"], r"\x22auth\\*\x22\s*:\s*\\*\x22(?<value>[A-Za-z0-9+/]{8,}={0,2})")
+    },
+    Form {
+        is_secret: |found| is_encoded_pair(found.value),
+        ..form("registry-auth", &["_auth"], r"\b_auth\s*=\s*\\*\x22?(?<value>[A-Za-z0-9+/]{8,}={0,2})")
+    },
     form(
         "cookie",
         &["cookie"],
@@ -197,8 +257,8 @@ const FORMS: &[Form] = &[
         is_secret: is_of_user,
         ..form(
             "password-in-command",
-            &["-u"],
-            r"(?:[\s\x22\x27]|\\[nt])(?<option>-u|--user|--proxy-user)(?<between>=|\s*|\\*[\x22\x27]\s*,\s*\\*[\x22\x27])(?:\\*\x22(?<user_double>[^\s\x22\x27:\\$]+):(?<double>[^\x22\\]+)|\x27(?<user_single>[^\s\x22\x27:\\$]+):(?<single>[^\x27\x22\\]+)|(?<user>[^\s\x22\x27:\\$;&|<>()`]+):(?<value>[^\s\x22\x27\\;&|<>()`]+))",
+            &["-u", "curl"],
+            r"(?:[\s\x22\x27]|\\[nt])(?<option>-[aBfgGiIjJkLlnNOpqRsSvZ#0-9]{0,8}u|--user|--proxy-user)(?<between>=|(?:\s|\\\n|\\{3}n|\\{6}n)*|\\*[\x22\x27]\s*,\s*\\*[\x22\x27])(?:\\*\x22(?<user_double>[^\s\x22\x27:\\$]+):(?<double>@IN_DOUBLE+)|\x27(?<user_single>[^\s\x22\x27:\\$]+):(?<single>(?:[^\x27\x22\\`$]|\$+[^\x27\x22\\`$(])+)|(?<user>[^\s\x22\x27:\\$;&|<>()`]+):(?:\\*[\x22\x27](?<quoted>[^\x22\x27\\`$\s,:\]}][^\x22\x27\\`$]*)|(?<value>@WORD+)))",
         )
     },
     in_command(&["sshpass"], r"\bsshpass@BLANK(?:-[vV]@BLANK|-P@BLANK?\S+@BLANK)?-p@BLANK?@VALUE"),
@@ -232,8 +292,17 @@ const FORMS: &[Form] = &[
         is_secret: |found| fields::is_secret("password", found.value, true),
         ..form(
             "password-in-netrc",
-            &["machine"],
-            r"\bmachine@SPACE[^\s\x22\x27\\]+@SPACE(?:login@SPACE[^\s\x22\x27\\]+@SPACE)?password@SPACE(?<value>[^\s\x22\x27\\]+)",
+            &["machine", "default"],
+            r"\b(?:machine@SPACE[^\s\x22\x27\\]+@SPACE(?:login@SPACE[^\s\x22\x27\\]+@SPACE)?|default@SPACElogin@SPACE[^\s\x22\x27\\]+@SPACE)password@SPACE\\*\x22?(?<value>@WORD+)",
+        )
+    },
+    // A line of `.pgpass`.
+    Form {
+        is_secret: |found| fields::is_secret("password", found.value, true),
+        ..form(
+            "password-in-pgpass",
+            &[":543", ":6432:", ":*:"],
+            r"(?:^|[\s\x22\x27]|\\[nrt])[A-Za-z0-9.*_-]+:(?:543[0-9]|6432|\*):(?:[A-Za-z_][A-Za-z0-9_-]*|\*):(?:[A-Za-z_][A-Za-z0-9_-]*|\*):(?<value>@WORD+)",
         )
     },
     Form {
@@ -241,15 +310,27 @@ const FORMS: &[Form] = &[
         ..form(
             "secret-element",
             &["password>", "passwd>", "passphrase>", "secret>", "token>", "key>"],
-            r"<(?<name>[A-Za-z0-9_.:-]*(?i:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key))>\s*(?<value>[^\s<>\x22\x27\\]+)\s*</",
+            r"<(?<name>[A-Za-z0-9_.:-]*(?i:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key))>\s*(?<value>(?:[^\s<>\x22\x27\\`$]|\$+[^\s<>\x22\x27\\`$(])+)\s*</",
         )
     },
     Form {
-        is_secret: |found| !found.value.chars().all(|c| c.is_ascii_digit()),
+        is_secret: is_of_variable,
         ..form(
             "secret-variable",
-            &["PASSWORD", "PASSWD", "SECRET", "TOKEN", "API_KEY", "ACCESS_KEY"],
-            r"\b[A-Z][A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|ACCESS_KEY)[A-Z0-9_]*=\\*[\x22\x27]?(?<value>[^\s\x22\x27\\$;&|()\[\]{}<>`]{6,})",
+            &[
+                "AUTH", "BEARER", "COOKIE", "CRED", "JWT", "KEY", "PASS", "_PAT", "PAT=", "_PW=", "PWD", "SECRET",
+                "TOKEN",
+            ],
+            r"\b(?<name>[A-Z][A-Z0-9_]*)=\\*[\x22\x27]?(?<value>[^\s\x22\x27\\$;&|()\[\]{}<>`]{6,})",
+        )
+    },
+    // `ENV NAME VALUE` of a Dockerfile, and the commands of fish and csh.
+    Form {
+        is_secret: |found| is_of_variable(found) && fields::is_secret(found.group("name"), found.value, true),
+        ..form(
+            "secret-variable",
+            &["ENV ", "set -", "setenv"],
+            r"\b(?:ENV|setenv|set(?:[ \t]+-{1,2}[A-Za-z]+)+)[ \t]+(?<name>[A-Z][A-Z0-9_]*)[ \t]+@VALUE",
         )
     },
 ];
@@ -310,13 +391,14 @@ fn is_of_user(found: &Found<'_>) -> bool {
     let (option, password) = (found.group("option"), found.value);
     let user = ["user", "user_double", "user_single"].map(|group| found.group(group)).concat();
     let is_id = |text: &str| text.chars().all(|c| c.is_ascii_digit());
-    let is_joined = found.group("between").is_empty() && option != "-u";
+    let is_short = !option.starts_with("--");
+    let is_joined = found.group("between").is_empty() && !is_short;
     let is_no_secret = is_joined || is_stand_in(password) || (is_id(&user) && is_id(password));
     let end = found.text.len() - found.rest.len() - password.len() - found.before.len();
     let command = last_command(&found.text[..end]);
     let has_groups = |word: &str| word.rsplit('/').next().is_some_and(|name| OF_GROUPS.contains(&name));
     let is_of_group = || command.split(|c: char| c.is_whitespace() || "\"'`,[($\\".contains(c)).any(has_groups);
-    !is_no_secret && (command.contains("curl") || (option != "-u" && !is_of_group()))
+    !is_no_secret && (command.contains("curl") || (!is_short && !is_of_group()))
 }
 
 /// Returns the part of a text after the last end of a command. In a text within JSON, line ends are escaped.
@@ -344,15 +426,21 @@ fn last_command(text: &str) -> &str {
     &text[starts.find(is_outside).unwrap_or(0)..]
 }
 
-/// Returns cookies with their values masked. A `Set-Cookie` header has one cookie, before its attributes.
-fn masked_cookies(cookies: &str, is_set: bool) -> String {
-    let masked = |(number, pair): (usize, &str)| match pair.split_once('=') {
-        Some((name, value)) if (number == 0 || !is_set) && is_cookie(name.trim_start(), value) => {
-            format!("{name}=[redacted:cookie]")
+/// Returns the places of the secrets in a list of cookies. A `Set-Cookie` header has one cookie, before its attributes.
+fn secret_cookies(cookies: &str, is_set: bool) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut end = 0;
+    for (number, pair) in cookies.split(';').enumerate() {
+        end += pair.len();
+        if let Some((name, value)) = pair.split_once('=')
+            && (number == 0 || !is_set)
+            && is_cookie(name.trim_start(), value)
+        {
+            found.push(end - value.len()..end);
         }
-        _ => pair.to_owned(),
-    };
-    cookies.split(';').enumerate().map(masked).collect::<Vec<_>>().join(";")
+        end += 1;
+    }
+    found
 }
 
 /// Returns true if a pair is a cookie whose value may be a secret.
@@ -375,6 +463,55 @@ fn is_random_of_one_case(found: &Found<'_>) -> bool {
 fn is_of_field(found: &Found<'_>) -> bool {
     !found.value.starts_with('-')
         && fields::is_secret(found.group("name"), found.value, found.group("value").is_empty())
+}
+
+/// Returns true if the value of a variable may be a secret. If only the last word of its name says so (`OPENAI_KEY`), it
+/// must also look like a secret.
+fn is_of_variable(found: &Found<'_>) -> bool {
+    let (name, value) = (found.group("name"), found.value);
+    let is_name_in_code = value.contains('.') && fields::is_in_code(name, value);
+    let is_no_secret = value.chars().all(|c| c.is_ascii_digit())
+        || fields::is_about(name)
+        || name.contains("TOKENIZ")
+        || fields::is_elsewhere(value)
+        || fields::is_path(value)
+        || fields::is_public(name, value)
+        || fields::is_call(value, found.rest)
+        || is_name_in_code;
+    let is_usual = VARIABLES.iter().any(|part| name.contains(part));
+    let is_of_other_key = || OTHER_KEYS.iter().any(|part| name.contains(part));
+    let is_words_or_path = || is_words(value) || value.starts_with('/');
+    let looks_like_one = || looks_secret(name) && fields::is_secret(name, value, false) && !is_words_or_path();
+    !is_no_secret && (is_usual || (!is_of_other_key() && looks_like_one()))
+}
+
+/// Returns true if the value of an `Authorization` header is a secret, and not the beginning of a parameter.
+fn is_of_header(found: &Found<'_>) -> bool {
+    let value = found.value;
+    let name = value.trim_end_matches('=');
+    let is_quoted_next = found.rest.trim_start_matches('\\').starts_with('"');
+    let is_named = name.chars().all(|c| c.is_ascii_lowercase() || c == '_') && name.len() + 1 == value.len();
+    let is_parameter = name.contains('=') || (is_named && is_quoted_next);
+    let is_known = SCHEMES.iter().any(|scheme| found.group("scheme").eq_ignore_ascii_case(scheme));
+    // Prose may have a comma behind the word.
+    let is_header = !found.before.contains(',') || found.before.contains(['"', '\'']);
+    let is_secret = is_known || (is_header && fields::is_secret("authorization", value, false));
+    is_secret && !is_parameter && !is_stand_in(value) && !fields::is_call(value, found.rest)
+}
+
+/// Returns true if a text is base64 of a user and a password.
+fn is_encoded_pair(value: &str) -> bool {
+    STANDARD.decode(value).is_ok_and(|pair| pair.contains(&b':'))
+}
+
+/// Returns true if a text is the beginning of base64 of a private key.
+fn is_encoded_key(value: &str) -> bool {
+    let begin = &value[..value.len().min(64) / 4 * 4];
+    STANDARD.decode(begin).is_ok_and(|key| String::from_utf8_lossy(&key).contains("PRIVATE KEY"))
+}
+
+fn has_digit_and_letter(value: &str) -> bool {
+    value.contains(|c: char| c.is_ascii_digit()) && value.contains(|c: char| c.is_ascii_alphabetic())
 }
 
 /// The search for a form.
@@ -403,26 +540,24 @@ impl Search {
         self.regex.get_or_init(|| Regex::new(&self.pattern).unwrap())
     }
 
-    /// Returns the text with the secrets of this form masked.
-    fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.regex().replace_all(text, |captures: &Captures<'_>| self.replaced(captures, text))
+    /// Returns the secrets of this form in a text.
+    fn secrets(&self, text: &str) -> Vec<Secret> {
+        let found = self.regex().captures_iter(text).flat_map(|captures| self.places(&captures, text));
+        found.map(|at| (at, self.name)).collect()
     }
 
-    /// Returns the text that takes the place of a match.
-    fn replaced(&self, captures: &Captures<'_>, text: &str) -> String {
+    /// Returns the places of the secrets in a match.
+    fn places(&self, captures: &Captures<'_>, text: &str) -> Vec<Range<usize>> {
         let whole = captures.get(0).map_or(0..0, |it| it.range());
         if let Some(cookies) = captures.name("cookies") {
-            let (before, after) = (&text[whole.start..cookies.start()], &text[cookies.end()..whole.end]);
-            return format!("{before}{}{after}", masked_cookies(cookies.as_str(), captures.name("set").is_some()));
+            let found = secret_cookies(cookies.as_str(), captures.name("set").is_some());
+            return found.into_iter().map(|at| cookies.start() + at.start..cookies.start() + at.end).collect();
         }
         let begin = captures.name("escape").map_or(whole.start, |it| it.end());
         let value = VALUES.iter().find_map(|group| captures.name(group)).map_or(begin..whole.end, |it| it.range());
-        let (before, after) = (&text[whole.start..value.start], &text[value.end..whole.end]);
+        let before = &text[whole.start..value.start];
         let found = Found { captures, text, before, value: &text[value.clone()], rest: &text[value.end..] };
-        match (self.is_secret)(&found) {
-            true => format!("{before}[redacted:{}]{after}", self.name),
-            false => text[whole].to_owned(),
-        }
+        if (self.is_secret)(&found) { vec![value] } else { Vec::new() }
     }
 }
 
@@ -470,22 +605,48 @@ impl Searches {
     }
 }
 
-/// Returns the text with every secret of a known form masked.
+/// Returns the text with every secret of a known form masked. A secret may be interrupted by terminal colours, which stay.
 pub fn mask(text: &str) -> Cow<'_, str> {
-    let possible = SEARCHES.possible(text);
-    let mut masked = Cow::Borrowed(text);
-    for (form, _) in SEARCHES.forms.iter().zip(&possible).filter(|(_, possible)| **possible) {
-        if let Cow::Owned(text) = form.mask(&masked) {
-            masked = Cow::Owned(text);
+    match without_colours(text) {
+        Some(text) => {
+            let again = marked(&text).into_text();
+            Cow::Owned(again.unwrap_or(text))
+        }
+        None => marked(text).into_text().map_or(Cow::Borrowed(text), Cow::Owned),
+    }
+}
+
+/// Returns the text with the secrets masked that are found without its terminal colours, or `None` if there are none.
+fn without_colours(text: &str) -> Option<String> {
+    let shown = terminal::undone(text.as_bytes())?;
+    let secrets = marked(str::from_utf8(&shown.text).ok()?).into_secrets();
+    let mut masked = String::new();
+    let mut copied = 0;
+    for (at, name) in &secrets {
+        let mut mark = format!("[redacted:{name}]");
+        for piece in shown.pieces(at.clone()) {
+            masked.push_str(text.get(copied..piece.start)?);
+            // Only the first piece of a secret has a mark.
+            masked.push_str(&std::mem::take(&mut mark));
+            copied = piece.end;
         }
     }
-    if possible.last() != Some(&true) {
-        return masked;
+    masked.push_str(text.get(copied..)?);
+    (!secrets.is_empty()).then_some(masked)
+}
+
+/// Returns the text with every secret of a known form marked.
+fn marked(text: &str) -> Marked<'_> {
+    let possible = SEARCHES.possible(text);
+    let mut marked = Marked::new(text);
+    for (form, _) in SEARCHES.forms.iter().zip(&possible).filter(|(_, possible)| **possible) {
+        marked.add(form.secrets(marked.text()));
     }
-    match fields::mask(&masked) {
-        Cow::Owned(text) => Cow::Owned(text),
-        Cow::Borrowed(_) => masked,
+    if possible.last() == Some(&true) {
+        marked.add(fields::quoted(marked.text()));
+        marked.add(fields::bare(marked.text()));
     }
+    marked
 }
 
 #[cfg(test)]

@@ -160,7 +160,7 @@ pub(super) fn is_random_of_one_case(token: &str) -> bool {
 }
 
 /// Returns true for words that are joined, as in `embeddings_v3_base` or `Release-Notes-2024`.
-fn is_words(token: &str) -> bool {
+pub(super) fn is_words(token: &str) -> bool {
     let is_word = |part: &str| {
         let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
         let rest = letters.get(1..).unwrap_or_default();

@@ -598,6 +598,32 @@ fn tokens_of_services_and_secrets_in_commands_and_headers_are_masked() {
 }
 
 #[test]
+fn secrets_with_colours_are_masked_and_commands_and_names_in_code_stay() {
+    let token = "ghp_abcdefghijklmnopqrstuvwxyz012345";
+    let kept = [
+        "secretKey: Uint8Array",
+        "secret = base64.b64decode(s)",
+        "private_key: Ed25519PrivateKey",
+        "x='-----BEGIN PRIVATE KEY-----'; rm -rf x; echo '-----END PRIVATE KEY-----'",
+    ];
+    let secrets = format!("\x1b[32m{token}\x1b[0m\ncurl -su ada:Zq8RtY2w x\nDB_PASS=Zq8RtY2wPm5$(rm -rf y)");
+    let session = asks("u", None, 0, &format!("{secrets}\n{}", kept.join("\n")))
+        + &says("a", "u", 1, "m", text("Done."), Some("end_turn"), 1);
+    let trace = imported(session.as_bytes(), &[]).exits(0).out;
+    for masked in [
+        r"\u001b[32m[redacted:github-token]\u001b[0m",
+        "curl -su ada:[redacted:password-in-command] x",
+        "DB_PASS=[redacted:secret-variable]$(rm -rf y)",
+    ] {
+        assert!(trace.contains(masked), "{masked}: {trace}");
+    }
+    assert_eq!(trace.matches("[redacted:").count(), 3, "{trace}");
+    for text in kept {
+        assert!(trace.contains(text), "{text}: {trace}");
+    }
+}
+
+#[test]
 fn files_of_no_known_format_are_refused_with_the_formats_that_are_known() {
     imported(b"", &[]).exits(2).says("session.jsonl is empty");
     imported(b" \n\n", &[]).exits(2).says("session.jsonl is empty");

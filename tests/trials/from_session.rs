@@ -772,7 +772,7 @@ fn known_users_and_their_home_folders_are_masked_with_redact() {
     let (mut project, _) = project();
     project.env("USERPROFILE", r"D:\Profiles\Grace Hopper");
     project.env("USER", "hopper");
-    let prompt = r#"Open /Users/Ada Lovelace/proj/a.txt and /mnt/c/Users/Ada Lovelace/b for Ada Lovelace, D:\Profiles\Grace Hopper\c, tar lists home/ada/t, "mail": "ada\u0040example.org", ask hopper"#;
+    let prompt = r#"Open /Users/Ada Lovelace/proj/a.txt and /mnt/c/Users/Ada Lovelace/b for Ada Lovelace, D:\Profiles\Grace Hopper\c, tar lists home/ada/t, "mail": "ada\u0040example.org", ask hopper; scp host:/Users/Ada Lovelace/y ."#;
     project.write("session.jsonl", &made(prompt, &[], "/Users/Ada Lovelace/proj"));
     let ran = project.evals(&["case", "from-session", "session.jsonl", "--redact"]).exits(0);
     let (name, text) = case(&project);
@@ -781,6 +781,7 @@ fn known_users_and_their_home_folders_are_masked_with_redact() {
         assert!(!is_shown, "{person}: {name}\n{text}\n{}\n{}", ran.out, ran.err);
     }
     assert!(text.contains("Open a.txt and /mnt/c~/b for [redacted:user]"), "{text}");
+    assert!(text.contains("scp host:~/y"), "{text}");
 }
 
 #[test]

@@ -178,6 +178,52 @@ fn secrets_of_known_places_are_masked_and_the_place_stays() {
         ("<password>{}</password>", "hunter2", "secret-element"),
         ("<a:SecretAccessKey>{}</a:SecretAccessKey>", "abcdefgh1/x", "secret-element"),
         (r#"{"Authorization": "Bearer {}"}"#, "abcdef", "authorization"),
+        ("Authorization: {}", "Zq8RtY2wPm5LxK9v", "authorization"),
+        (r#"{"Authorization": "{}"}"#, "Zq8RtY2wPm5LxK9v", "authorization"),
+        ("-H 'Authorization: SSWS {}'", "Zq8RtY2wPm5LxK9v", "authorization"),
+        ("Authorization: ApiKey {}", "Zq8RtY2wPm5LxK9v", "authorization"),
+        (r#"Authorization: Token token="{}""#, "Zq8RtY2wPm5LxK9v", "secret-field"),
+        (r#"Authorization: Digest username="a", response="{}", qop=auth"#, "0a1b2c3d4e5f60718", "authorization"),
+        (
+            "Authorization: AWS4-HMAC-SHA256 Credential=a/b, SignedHeaders=host;x, Signature={}",
+            "0a1b2c3d4e5f60718",
+            "authorization",
+        ),
+        ("curl -su ada:{} x", "s3cretpw1", "password-in-command"),
+        ("curl -sSLu ada:{} x", "s3cretpw1", "password-in-command"),
+        (r#"curl -u ada:"{}" x"#, "a word", "password-in-command"),
+        ("curl -u \\\n  ada:{} x", "s3cretpw1", "password-in-command"),
+        ("default login ada password {}", "hunter2", "password-in-netrc"),
+        (r#"machine h login ada password "{}""#, "hunter2", "password-in-netrc"),
+        ("db.example.org:5432:*:postgres:{}\n", "hunter2", "password-in-pgpass"),
+        ("*:*:*:ada:{}", "hunter2", "password-in-pgpass"),
+        ("https://{}@h/a.git", "Zq8RtY2wPm5LxK9vBn3Jd7", "token-in-url"),
+        ("https://{}:x-oauth-basic@h/a.git", "Zq8RtY2wPm5LxK9vBn3Jd7", "token-in-url"),
+        (r#"{"auths": {"r.io": {"auth": "{}"}}}"#, "YWRhOkJuMlh0T1VNbzg=", "registry-auth"),
+        ("//r.example/:_auth={}", "YWRhOkJuMlh0T1VNbzg=", "registry-auth"),
+        (
+            "    client-key-data: {}\n",
+            "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFb3dJQkFBS0NBUUVB",
+            "private-key",
+        ),
+        ("export GITHUB_PAT={} x", "Zq8RtY2wPm5LxK9v", "secret-variable"),
+        ("OPENAI_KEY='{}'", "Zq8RtY2wPm5LxK9v", "secret-variable"),
+        ("RAILS_MASTER_KEY={}", "Zq8RtY2wPm5LxK9v", "secret-variable"),
+        ("DB_PASS={}", "Zq8RtY2wPm5LxK9v", "secret-variable"),
+        ("MYSQL_PWD={}", "Zq8RtY2wPm5LxK9v", "secret-variable"),
+        ("SSHPASS={}", "Zq8RtY2wPm5LxK9v", "secret-variable"),
+        ("REDISCLI_AUTH={}", "Zq8RtY2wPm5LxK9v", "secret-variable"),
+        ("BORG_PASSPHRASE={}", "Zq8RtY2wPm5LxK9v", "secret-variable"),
+        ("MY_JWT={}", "Zq8RtY2wPm5LxK9v", "secret-variable"),
+        ("DB_CREDS={}", "Zq8RtY2wPm5LxK9v", "secret-variable"),
+        ("FROM a\nENV API_KEY {}", "Zq8RtY2wPm5LxK9v", "secret-variable"),
+        ("set -gx DB_PASSWORD '{}'", "Zq8RtY2wPm5LxK9v", "secret-variable"),
+        // A key with the numbers of its lines.
+        (
+            "{} x",
+            "-----BEGIN PRIVATE KEY-----\n     2\tabcdefghijklmnopqrstuvwxyz0123456789\n     3\tabcd==\n     4\t-----END PRIVATE KEY-----",
+            "private-key",
+        ),
         (r#"MY_TOKEN="{}" x"#, "abcdef1", "secret-variable"),
         (
             "{} x",
@@ -215,6 +261,12 @@ fn words_beside_known_places_stay() {
         "<password>secret</password> <password>${db.pw1}</password> Map<Token>value1",
         "a file with -----BEGIN RSA PRIVATE KEY----- and more",
         "https://h/x?sig=short",
+        "Authorization: createHeader2(x); authorization, 2fa-enabled; Authorization: Bearer YOUR_API_KEY",
+        "https://$USER:$PASS@h https://first.last2024.name.of.user@h https://ada%40example-company.org@h",
+        "JWT_SECRET_ROTATION=2024-01-01T00:00:00Z API_TOKEN=config.api_token TOKENIZER=o200k_base PASSWORD_FILE=/run/a1",
+        "SSH_AUTH_SOCK=/tmp/ssh-XXab1/agent.1 CACHE_KEY=node-modules-v1 SSH_KEY=id_ed25519 COOKIE_DOMAIN=app1.example.org",
+        "PRIMARY_KEY=user1_id DB_PASS=$PASS1 PATH=/usr/local/lib1 KEYBOARD=layout1",
+        "src/a.rs:120:15:error:abc1 localhost:5432:1:2:abc123",
     ] {
         assert_eq!(mask(text), text);
     }
@@ -288,5 +340,51 @@ fn names_in_code_options_prose_and_attributes_stay() {
         assert_eq!(mask(text), text);
         let json = serde_json::json!({ "c": text, "n": 1 }).to_string();
         assert_eq!(mask(&json), json);
+    }
+}
+
+#[test]
+fn commands_beside_a_secret_stay() {
+    for (text, masked) in [
+        (r#"TOKEN="Zq8RtY2wPm5$(rm -rf x)" ./deploy"#, r#"TOKEN="[redacted:secret-variable]$(rm -rf x)" ./deploy"#),
+        (r#"mysql -p"Zq8RtY2$(rm -rf x)" db"#, r#"mysql -p"[redacted:password-in-command]$(rm -rf x)" db"#),
+        ("mysql -pZq8RtY2$(rm -rf x) db", "mysql -p[redacted:password-in-command]$(rm -rf x) db"),
+        (r#"curl -u "ada:Zq8$(rm -rf x)" h"#, r#"curl -u "ada:[redacted:password-in-command]$(rm -rf x)" h"#),
+        ("sshpass -p 'Zq8`rm`' ssh h", "sshpass -p '[redacted:password-in-command]`rm`' ssh h"),
+        ("echo machine h password Zq8RtY2;rm -rf x", "echo machine h password [redacted:password-in-netrc];rm -rf x"),
+    ] {
+        assert_eq!(mask(text), masked);
+    }
+    for text in [
+        "x='-----BEGIN PRIVATE KEY-----'; rm -rf x; echo '-----END PRIVATE KEY-----'",
+        "git clone https://h:80|rm|tee@x",
+        "git clone https://ada:$(rm)@h",
+    ] {
+        assert_eq!(mask(text), text);
+    }
+}
+
+#[test]
+fn a_secret_with_terminal_colours_is_masked_and_the_colours_stay() {
+    let (one, two) = ("ghp_abcdefghijklmnop", "qrstuvwxyz012345");
+    for escape in ["\x1b", r"\u001b", r"\\u001b", r"\x1b", r"\033", r"\e"] {
+        let text = |text: &str| text.replace('^', escape);
+        for (coloured, masked) in [
+            (format!("x^[32m{one}{two}^[0m!"), "x^[32m[redacted:github-token]^[0m!"),
+            (format!("+^[m^[32m{one}^[m^[K{two}^[m"), "+^[m^[32m[redacted:github-token]^[m^[K^[m"),
+            ("^[31mAPI_KEY=^[m^[Kabcdef1 x".to_owned(), "^[31mAPI_KEY=^[m^[K[redacted:secret-variable] x"),
+            (
+                "^[36mAuthorization^[39m: ^[33mBearer abcdef^[0m".to_owned(),
+                "^[36mAuthorization^[39m: ^[33mBearer [redacted:authorization]^[0m",
+            ),
+            ("^[32mplain^[0m".to_owned(), "^[32mplain^[0m"),
+        ] {
+            assert_eq!(mask(&text(&coloured)), text(masked));
+        }
+    }
+    let coloured = "{\"c\":\"\\u001b[34m\\\"password\\\"\\u001b[0m: \\u001b[32m\\\"Zq8RtY2w\\\"\"}";
+    assert_eq!(mask(coloured), coloured.replace("Zq8RtY2w", "[redacted:secret-field]"));
+    for encoded in ["%20", "%3D", "%22", "%2F"] {
+        assert_eq!(mask(&format!("a{encoded}{one}{two}")), format!("a{encoded}[redacted:github-token]"));
     }
 }

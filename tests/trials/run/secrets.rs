@@ -329,6 +329,27 @@ say(ascii[9:])"#;
 }
 
 #[test]
+fn a_secret_with_terminal_colours_is_masked_and_the_rest_of_its_line_stays() {
+    let mut project = Project::new();
+    project.env("MY_API_KEY", SECRET);
+    project.case("a", "graders: [{output: {no-secrets: true}}]", "steps: [{say: done}]");
+    let (first, second) = SECRET.split_at(6);
+    project.write("agent.sh", &format!("printf 'a \\033[31mMY_API_KEY={first}\\033[m\\033[K{second} b\\n'\n"));
+    let agent = project.path("agent.sh").display().to_string();
+    let keys = "env: {pass: [MY_API_KEY]}";
+    project.harness("mine", &format!("adapter: output-only\ncommand: [sh, {agent}]\nprompt-via: stdin\n{keys}"));
+    let ran = project.evals(&["run", "--harness", "mine"]).exits(1);
+    nowhere(&project, &ran, second);
+    for file in ["wire.jsonl", "trace.jsonl"] {
+        let text = project.of_trial("a/mine/default/1", file);
+        let masked = r"a \u001b[31mMY_API_KEY=[redacted:MY_API_KEY]\u001b[m\u001b[K b";
+        assert!(text.contains(masked), "{file}: {text}");
+    }
+    let shown = project.evals(&["show"]).exits(0);
+    nowhere(&project, &shown, second);
+}
+
+#[test]
 fn a_binary_file_in_a_patch_holds_no_secret() {
     let mut project = Project::new();
     project.env("MY_API_KEY", "binary-secret-0451");
