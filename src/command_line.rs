@@ -23,6 +23,8 @@ pub struct CommandLine {
     pub commands: Vec<String>,
     /// True if the line runs a program whose name it does not show, or commands that were not read.
     pub has_unknown: bool,
+    /// Commands that only some shells run: those of an alias, and those in `[[ … ]]` and `((…))` for a shell without them.
+    possible: Vec<String>,
     /// Commands and assignments whose form leaves out what decides which program runs: the program's folder, and assignments
     /// such as `PATH=.`.
     others: Vec<String>,
@@ -36,10 +38,10 @@ impl CommandLine {
 
     /// Returns whether the line runs a command that one of the patterns matches.
     pub fn runs(&self, patterns: &OneOrList<Pattern>) -> Judgement {
-        let is_found = |pattern: &Pattern| self.commands.iter().any(|command| pattern.is_match(command));
-        match patterns.iter().any(is_found) {
+        let is_matched = |command: &String| patterns.iter().any(|pattern| pattern.is_match(command));
+        match self.commands.iter().any(is_matched) {
             true => Judgement::True,
-            false if self.has_unknown => Judgement::Unknown,
+            false if self.has_unknown || self.possible.iter().any(is_matched) => Judgement::Unknown,
             false => Judgement::False,
         }
     }
@@ -49,7 +51,7 @@ impl CommandLine {
     pub fn runs_only(&self, patterns: &OneOrList<Pattern>) -> Judgement {
         let is_matched = |command: &String| patterns.iter().any(|pattern| pattern.is_match(command));
         match self.commands.iter().chain(&self.others).all(is_matched) {
-            true if self.has_unknown => Judgement::Unknown,
+            true if self.has_unknown || !self.possible.iter().all(is_matched) => Judgement::Unknown,
             is_all => (is_all && !self.commands.is_empty()).into(),
         }
     }

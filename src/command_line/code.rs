@@ -1,16 +1,28 @@
 //! The command lines that a program in another language runs: the texts that it passes to functions such as `os.system`.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
 use super::expanded::Argument;
 
+/// The maximum number of variables whose values are searched in code.
+const MOST_NAMES: usize = 32;
+
+/// The command lines in the code of a program.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    pub lines: Vec<String>,
+    /// True if the code runs a command that is the value of a variable, and does not show this value.
+    pub has_unknown: bool,
+}
+
 /// Returns the command lines in the code that an interpreter gets on its command line, in a file that the line writes, or as its
 /// input.
-pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option<&str>) -> Vec<String> {
+pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option<&str>) -> Code {
     if !is_interpreter(program) {
-        return Vec::new();
+        return Code::default();
     }
     let texts: Vec<&str> = arguments
         .iter()
@@ -20,11 +32,54 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
     let mut lines: Vec<String> = texts.iter().flat_map(|text| passed_to_shells(text)).collect();
     if matches!(program, "perl" | "ruby" | "php") {
         lines.extend(texts.iter().flat_map(|text| text.split('`').skip(1).step_by(2)).map(str::to_owned));
+        lines.extend(texts.iter().flat_map(|text| in_quotes_of_perl(text)));
     }
     if program.ends_with("awk") {
         lines.extend(texts.iter().flat_map(|text| at_pipes(text)));
     }
-    lines
+    let mut has_unknown = false;
+    for text in texts {
+        let names = variables_of_calls(text);
+        has_unknown |= names.len() > MOST_NAMES;
+        for name in names.into_iter().take(MOST_NAMES) {
+            let values = values_of(text, name);
+            has_unknown |= values.is_empty();
+            lines.extend(values);
+        }
+    }
+    Code { lines, has_unknown }
+}
+
+/// Returns the texts of `qx(…)`, `exec q(…)` and `%x(…)` in Perl and Ruby.
+fn in_quotes_of_perl(code: &str) -> Vec<String> {
+    static QUOTES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let begin = r"(?:\bqx\s*|%x|\b(?:system|exec)\s*\(?\s*q{1,2}\s*)";
+        Regex::new(&format!(
+            r"{begin}(?:\(([^)]*)\)|\{{([^}}]*)\}}|\[([^\]]*)\]|<([^>]*)>|/([^/]*)/|\|([^|]*)\||!([^!]*)!|'([^']*)')"
+        ))
+        .ok()
+    });
+    let Some(quotes) = QUOTES.as_ref() else { return Vec::new() };
+    let texts = quotes.captures_iter(code).filter_map(|found| found.iter().skip(1).flatten().next());
+    texts.map(|text| text.as_str().to_owned()).collect()
+}
+
+/// Returns the names of the variables that code passes to functions that run commands: `subprocess.run(cmd)`.
+fn variables_of_calls(code: &str) -> BTreeSet<&str> {
+    static CALLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let functions = r"subprocess\.(?:run|call|check_call|check_output|Popen|getoutput|getstatusoutput)|os\.(?:system|popen)|execSync|execFileSync|spawnSync";
+        Regex::new(&format!(r"\b(?:{functions})\s*\(\s*([A-Za-z_]\w*)\s*[,)]")).ok()
+    });
+    let Some(calls) = CALLS.as_ref() else { return BTreeSet::new() };
+    calls.captures_iter(code).filter_map(|call| Some(call.get(1)?.as_str())).collect()
+}
+
+/// Returns the texts that code assigns to a variable.
+fn values_of(code: &str, name: &str) -> Vec<String> {
+    let Ok(assignments) = Regex::new(&format!(r"\b{name}\s*=\s*")) else { return Vec::new() };
+    let values =
+        assignments.find_iter(code).map(|found| words_from(code.get(found.end()..).unwrap_or_default()).join(" "));
+    values.filter(|line| !line.is_empty()).collect()
 }
 
 /// Returns true if a program is an interpreter of another language.
@@ -49,21 +104,32 @@ fn passed_to_shells(code: &str) -> Vec<String> {
     let Some(calls) = CALLS.as_ref() else { return Vec::new() };
     let lines = calls.captures_iter(code).filter_map(|call| {
         let (whole, name) = (call.get(0)?, call.get(1)?.as_str());
-        let mut words: Vec<String> = Vec::new();
-        let mut rest = code.get(whole.end()..).unwrap_or_default();
-        loop {
-            rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '[' | ',' | '(' | 'f' | 'r'));
-            let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else { break };
-            let inner = rest.get(1..).unwrap_or_default();
-            let Some(end) = end_of(inner, quote) else { break };
-            words.push(inner.get(..end).unwrap_or_default().replace("\\n", "\n").replace('\\', ""));
-            rest = inner.get(end + 1..).unwrap_or_default();
-        }
+        let words = words_from(code.get(whole.end()..).unwrap_or_default());
         // The functions of Python get the program twice: its file and its name.
         let is_twice = name.starts_with("spawn") && words.len() > 1 && words.first() == words.get(1);
         Some(words.get(usize::from(is_twice)..).unwrap_or_default().join(" "))
     });
     lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// Returns the texts in a row that begin here, as those of a list.
+fn words_from(code: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut rest = code;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '[' | ',' | '(' | 'f' | 'r'));
+        if let Some(behind) = rest.strip_prefix("sys.executable") {
+            words.push("python3".to_owned());
+            rest = behind;
+            continue;
+        }
+        let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else { break };
+        let inner = rest.get(1..).unwrap_or_default();
+        let Some(end) = end_of(inner, quote) else { break };
+        words.push(inner.get(..end).unwrap_or_default().replace("\\n", "\n").replace('\\', ""));
+        rest = inner.get(end + 1..).unwrap_or_default();
+    }
+    words
 }
 
 /// Returns the texts beside the pipes of a program in awk: `"rm a" | getline`, `print | "sh"`.

@@ -1,7 +1,7 @@
 //! The words of a command after the substitutions whose values the command line shows.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::tokens::{Operator, Piece, Token, Way, Word};
 
@@ -36,12 +36,16 @@ enum Value {
 #[derive(Debug)]
 pub(super) struct Variables {
     values: HashMap<String, Value>,
+    /// The variables whose values are never known: those that refer to others, and those that change what is assigned to them.
+    hidden: HashSet<String>,
+    /// True if a value has a substitution within an index, which arithmetic runs: `a[$(rm b)]`.
+    pub has_code: bool,
     left: Cell<usize>,
 }
 
 impl Default for Variables {
     fn default() -> Self {
-        Self { values: HashMap::new(), left: Cell::new(BUDGET) }
+        Self { values: HashMap::new(), hidden: HashSet::new(), has_code: false, left: Cell::new(BUDGET) }
     }
 }
 
@@ -53,7 +57,19 @@ impl Variables {
             Value::One(text) | Value::Partly { text, .. } => text.len() <= LONGEST,
             Value::Among(texts) | Value::List(texts) => size(texts) <= LONGEST_LIST,
         };
-        self.values.insert(name.to_owned(), if is_short { value } else { Value::Unknown });
+        self.has_code |= match &value {
+            Value::Unknown | Value::Partly { .. } => false,
+            Value::One(text) => has_code(text),
+            Value::Among(texts) | Value::List(texts) => texts.iter().any(|text| has_code(text)),
+        };
+        let is_kept = is_short && !self.hidden.contains(name);
+        self.values.insert(name.to_owned(), if is_kept { value } else { Value::Unknown });
+    }
+
+    /// Sets a variable to values that are not shown, whatever is assigned to it later.
+    pub fn hide(&mut self, name: &str) {
+        self.hidden.insert(name.to_owned());
+        self.forget(name);
     }
 
     /// Sets a variable to a value that is not shown.
@@ -140,6 +156,15 @@ impl Variables {
         match self.values.get(name)? {
             Value::List(texts) => Some(texts),
             _ => None,
+        }
+    }
+
+    /// Returns true if it is not known where the shell splits a value without quotes, because the line sets `IFS`.
+    fn may_split(&self, value: &str) -> bool {
+        match self.values.get("IFS") {
+            None => false,
+            Some(Value::One(signs)) => value.contains(|c: char| c.is_whitespace() || signs.contains(c)),
+            Some(_) => true,
         }
     }
 
@@ -364,7 +389,7 @@ impl Expansion<'_> {
 
     /// Adds a value, which the shell splits at blanks unless it is in quotes.
     fn known(&mut self, value: &str, is_quoted: bool) {
-        if !self.variables.take(value.len()) {
+        if !self.variables.take(value.len()) || !is_quoted && self.variables.may_split(value) {
             return self.unknown("$…", false, is_quoted);
         }
         if is_quoted {
@@ -405,9 +430,10 @@ fn printed(tokens: &[Token], variables: &Variables) -> Option<String> {
             }
             // What `which` reports besides the path is not printed.
             Token::Redirection(redirection) if redirection.target.plain() == Some("/dev/null") => {}
+            Token::Stream { .. } => {}
             // `which a || which b`, and the line feed behind a here-document.
-            Token::Operator(Operator::End) if is_search(&words) => break,
-            Token::Operator(Operator::End) => {}
+            Token::Operator(Operator::End | Operator::Or) if is_search(&words) => break,
+            Token::Operator(Operator::End | Operator::Or) => {}
             _ => return None,
         }
     }
@@ -419,7 +445,9 @@ fn printed(tokens: &[Token], variables: &Variables) -> Option<String> {
         ["which", name] | ["command", "-v", name] | ["type", "-p" | "-P", name] => Some((*name).to_owned()),
         ["printf", "%s" | "%s\\n", rest @ ..] => Some(rest.join(" ")),
         ["printf", text] if text.contains('%') => None,
-        ["cat" | "echo" | "printf", ..] => super::runners::printed(&words, text.as_deref()),
+        ["cat" | "echo" | "printf", ..] => {
+            super::runners::printed(&words, text.as_deref()).filter(|text| !text.contains(super::runners::NOT_SHOWN))
+        }
         _ => None,
     }
 }
@@ -432,7 +460,8 @@ fn is_search(words: &[Argument]) -> bool {
 /// An assignment to a variable.
 #[derive(Debug)]
 pub(super) struct Assignment {
-    name: String,
+    /// The name of the variable.
+    pub name: String,
     value: Value,
     /// The assignment in the normal form.
     pub form: String,
@@ -459,7 +488,10 @@ pub(super) fn assignment(word: &Word, variables: &Variables) -> Option<Assignmen
                 });
                 let elements: Vec<Argument> = elements.flatten().collect();
                 let texts = elements.iter().map(|word| word.text.clone()).collect();
-                if elements.iter().all(Argument::is_known) { Value::List(texts) } else { Value::Unknown }
+                // `[1]=a` is the element with this index.
+                let is_plain =
+                    |word: &Argument| word.is_known() && !(word.text.starts_with('[') && word.text.contains("]="));
+                if elements.iter().all(is_plain) { Value::List(texts) } else { Value::Unknown }
             }
             _ => match (words.as_slice(), word.pieces.as_slice()) {
                 // `PY=$p` in a loop over the values of `p`.
@@ -486,6 +518,22 @@ pub(super) fn assignment(word: &Word, variables: &Variables) -> Option<Assignmen
         _ => return None,
     };
     Some(Assignment { name: name.to_owned(), value, form: joined(&whole) })
+}
+
+/// Returns true if a text has a substitution within an index, which the shell runs if it reads the text as arithmetic or as
+/// the name of a variable: `a[$(rm b)]`.
+pub(super) fn has_code(text: &str) -> bool {
+    let mut parts = text.split('[');
+    let mut before = parts.next().unwrap_or_default();
+    for part in parts {
+        let index = part.split([']', '\n']).next().unwrap_or_default();
+        let is_behind_name = before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        if is_behind_name && (index.contains("$(") || index.contains('`')) {
+            return true;
+        }
+        before = part;
+    }
+    false
 }
 
 /// Returns the value in `NAME=VALUE`.

@@ -5,10 +5,10 @@ use std::mem;
 
 use super::CommandLine;
 use super::code;
-use super::expanded::{Argument, Program, Variables, assignment, expand, joined};
+use super::expanded::{Argument, Program, Variables, assignment, expand, has_code, joined};
 use super::powershell::{is_cmdlet, is_comparison};
 use super::runners::{self, Inner};
-use super::tokens::{Operator, Piece, Redirection, Token, Way, Word, split};
+use super::tokens::{Operator, Piece, Redirection, Token, Way, Word, is_name, split};
 
 /// The maximum depth of commands that run others.
 const DEEPEST: usize = 12;
@@ -21,6 +21,9 @@ const LONGEST_SOURCES: usize = 1 << 20;
 pub(super) fn read(line: &str) -> CommandLine {
     let mut reader = Reader::default();
     reader.script(line, Source::default(), false);
+    if reader.evaluates && (reader.has_code || reader.variables.has_code) {
+        reader.cut();
+    }
     // In PowerShell, a variable at the place of a command is a value.
     let is_powershell = reader.found.commands.iter().any(|command| is_cmdlet(command));
     reader.found.has_unknown &= !is_powershell || reader.is_cut;
@@ -48,6 +51,17 @@ impl Source {
 struct Open<'a> {
     words: Vec<&'a Word>,
     redirections: Vec<&'a Redirection>,
+    /// True if it has a redirection between streams.
+    has_stream: bool,
+    /// True if it reads from another stream, as in `sh <&3`.
+    reads_stream: bool,
+}
+
+impl Open<'_> {
+    /// Returns true if nothing of the command was read. Only then, a word such as `case` is one of the shell's grammar.
+    fn is_new(&self) -> bool {
+        self.words.is_empty() && self.redirections.is_empty() && !self.has_stream
+    }
 }
 
 /// A group of commands: `{ …; }`, `(…)`, a loop, or `if`.
@@ -72,8 +86,14 @@ struct Reader {
     /// True if a function runs the words that it is called with.
     runs_arguments: bool,
     depth: usize,
-    /// The size of the kept sources.
+    /// The size of the kept sources, and of the texts of used aliases.
     sources: usize,
+    /// The texts of the aliases that the line defines.
+    aliases: HashMap<String, String>,
+    /// True if the shell evaluates arithmetic or names of variables, which can contain substitutions.
+    evaluates: bool,
+    /// True if a text of the line has a substitution within an index.
+    has_code: bool,
     /// True if a part of the line was not read.
     is_cut: bool,
 }
@@ -124,6 +144,7 @@ impl Reader {
             };
             match token {
                 Token::Word(word) if is_pattern => {
+                    self.outputs(&word.pieces);
                     if word.plain() == Some("esac") {
                         cases.pop();
                     }
@@ -135,8 +156,15 @@ impl Reader {
                 }
                 _ if is_pattern => {}
                 Token::Redirection(redirection) => open.redirections.push(redirection),
-                Token::Arithmetic(pieces) => self.outputs(pieces),
-                Token::Word(word) if open.words.is_empty() => match word.plain() {
+                Token::Stream { is_input } => {
+                    open.has_stream = true;
+                    open.reads_stream |= is_input;
+                }
+                Token::Arithmetic(pieces) => {
+                    self.arithmetic(pieces);
+                    self.possible_in_arithmetic(pieces);
+                }
+                Token::Word(word) if open.is_new() => match word.plain() {
                     Some("then" | "else" | "elif" | "do" | "!") => {}
                     Some("if" | "while" | "until" | "{") => begin(&mut groups, &mut source),
                     Some("}" | "fi" | "done") => closed = end_of(&mut groups).or(closed),
@@ -148,16 +176,7 @@ impl Reader {
                     Some("coproc") if is_named_group(tokens.clone()) => {
                         tokens.next();
                     }
-                    Some("[[") => {
-                        for inner in tokens.by_ref() {
-                            if let Token::Word(word) = inner {
-                                self.outputs(&word.pieces);
-                                if word.plain() == Some("]]") {
-                                    break;
-                                }
-                            }
-                        }
-                    }
+                    Some("[[") => self.condition(&mut tokens),
                     Some("function") => {
                         if let Some(Token::Word(name)) = tokens.next() {
                             self.functions.extend(name.plain().map(str::to_owned));
@@ -169,6 +188,10 @@ impl Reader {
                         while let Some(Token::Word(word)) = tokens.peek() {
                             self.outputs(&word.pieces);
                             words.push(word);
+                            tokens.next();
+                        }
+                        if let Some(Token::Arithmetic(pieces)) = tokens.peek() {
+                            self.arithmetic(pieces);
                             tokens.next();
                         }
                         let values = words.get(2..).unwrap_or_default();
@@ -236,14 +259,83 @@ impl Reader {
                             source = Source::default();
                         }
                         // A line may end behind the sign of a pipe.
-                        Operator::End if is_empty => {}
-                        Operator::End | Operator::Open => source = Source::default(),
+                        Operator::End | Operator::Or if is_empty => {}
+                        Operator::End | Operator::Or | Operator::Open => source = Source::default(),
                     }
                 }
             }
         }
         let around = groups.last().map(|group| group.source.clone()).unwrap_or_default();
         self.finish(open, source.or(&around));
+    }
+
+    /// Reads `[[ … ]]` from behind its begin.
+    fn condition<'a>(&mut self, tokens: &mut impl Iterator<Item = &'a Token>) {
+        self.evaluates = true;
+        // The words behind `||`, which a shell without `[[` runs as a command.
+        let mut alternative: Option<Vec<Argument>> = None;
+        for token in tokens {
+            match token {
+                Token::Word(word) if word.plain() == Some("]]") => break,
+                Token::Word(word) => {
+                    self.outputs(&word.pieces);
+                    if let Some(words) = alternative.as_mut().filter(|_| word.plain() != Some("!")) {
+                        words.extend(expand(word, &self.variables));
+                    }
+                }
+                Token::Redirection(redirection) => self.outputs(&redirection.target.pieces),
+                Token::Arithmetic(pieces) => self.arithmetic(pieces),
+                Token::Operator(operator) => {
+                    let is_next = *operator == Operator::Or || *operator == Operator::Open && alternative.is_some();
+                    let before = mem::replace(&mut alternative, is_next.then(Vec::new));
+                    self.possible(&before.unwrap_or_default());
+                }
+                Token::Stream { .. } => {}
+            }
+        }
+        self.possible(&alternative.unwrap_or_default());
+    }
+
+    /// Adds a command that a shell without `[[` runs. No program has a name that begins with `-`, as in `-f a`.
+    fn possible(&mut self, words: &[Argument]) {
+        let Some((first, rest)) = words.split_first().filter(|(first, _)| !first.text.starts_with('-')) else { return };
+        if self.found.possible.len() >= MOST {
+            return self.cut();
+        }
+        let name = match first.program() {
+            Program::Named(name) => joined(name),
+            Program::Output | Program::Unknown => first.form(),
+        };
+        let forms: Vec<String> = [name].into_iter().chain(rest.iter().map(Argument::form)).collect();
+        self.found.possible.push(forms.join(" "));
+    }
+
+    /// Reads the substitutions in an arithmetic expression.
+    fn arithmetic(&mut self, pieces: &[Piece]) {
+        let has_name = |piece: &Piece| match piece {
+            Piece::Text { text, .. } => text.contains(|c: char| c.is_ascii_alphabetic()),
+            _ => true,
+        };
+        self.evaluates |= pieces.iter().any(has_name);
+        self.outputs(pieces);
+    }
+
+    /// Adds the commands that a shell without `((…))` runs for it.
+    fn possible_in_arithmetic(&mut self, pieces: &[Piece]) {
+        let texts = pieces.iter().map(|piece| match piece {
+            Piece::Text { text, .. } => text.as_str(),
+            _ => "$",
+        });
+        let is_in_name = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+        for part in texts.collect::<String>().split([';', '\n', '|', '&', '(', ')']) {
+            let words: Vec<Argument> = part.split_whitespace().map(Argument::known).collect();
+            let name = words.first().map_or("", |first| first.text.as_str());
+            let is_number = name.starts_with(|c: char| c.is_ascii_digit());
+            // Names of one letter are those of variables.
+            if name.len() > 1 && !is_number && name.chars().all(is_in_name) {
+                self.possible(&words);
+            }
+        }
     }
 
     /// Returns the source of a pipe whose commands are listed from an index on.
@@ -260,6 +352,11 @@ impl Reader {
 
     /// Reads the commands in substitutions.
     fn outputs(&mut self, pieces: &[Piece]) {
+        self.outputs_of(pieces, None);
+    }
+
+    /// Reads the commands in substitutions of a command. `printed` is what the command prints, which those in `>(…)` read.
+    fn outputs_of(&mut self, pieces: &[Piece], printed: Option<&str>) {
         for piece in pieces {
             match piece {
                 Piece::Output { tokens, .. } => self.tokens(tokens, &Source::default()),
@@ -271,7 +368,11 @@ impl Reader {
                         }
                     }
                 }
-                Piece::Group { tokens, .. } => self.tokens(tokens, &Source::default()),
+                Piece::Group { sign, tokens, .. } => {
+                    let text = printed.filter(|_| *sign == '>').map(str::to_owned);
+                    self.tokens(tokens, &Source { form: None, text });
+                }
+                Piece::Variable { name, inner, .. } if name.starts_with(['(', '[']) => self.arithmetic(inner),
                 Piece::Variable { inner, .. } => self.outputs(inner),
                 Piece::Text { .. } => {}
             }
@@ -280,13 +381,20 @@ impl Reader {
 
     /// Reads a command with its words, and returns what it prints, if its words show it.
     fn finish(&mut self, open: Open<'_>, source: &Source) -> Option<String> {
-        let Open { words, redirections } = open;
+        let Open { words, redirections, reads_stream, .. } = open;
         if words.is_empty() && redirections.is_empty() {
             return None;
         }
         let mut streams = Streams { source: source.clone(), ..Streams::default() };
-        for redirection in redirections {
-            self.outputs(&redirection.target.pieces);
+        if reads_stream {
+            streams.source = Source { form: None, text: Some(runners::NOT_SHOWN.to_owned()) };
+        }
+        let targets = || redirections.iter().map(|redirection| &redirection.target);
+        self.has_code |= words.iter().copied().chain(targets()).any(has_code_as_text);
+        for redirection in &redirections {
+            if !is_fed(&redirection.target) {
+                self.outputs(&redirection.target.pieces);
+            }
             let target = expand(&redirection.target, &self.variables);
             let text = target.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
             let sign = match redirection.way {
@@ -306,7 +414,15 @@ impl Reader {
             }
         }
         streams.forms.extend(streams.source.form.iter().map(|form| format!("<|{form}")));
-        words.iter().for_each(|word| self.outputs(&word.pieces));
+        let printed = if words.iter().copied().chain(targets()).any(is_fed) {
+            let words: Vec<Argument> = words.iter().flat_map(|word| expand(word, &self.variables)).collect();
+            runners::printed(&words, streams.source.text.as_deref())
+        } else {
+            None
+        };
+        for word in words.iter().copied().chain(targets().filter(|target| is_fed(target))) {
+            self.outputs_of(&word.pieces, printed.as_deref());
+        }
         let assigned: Vec<_> = words.iter().map_while(|word| assignment(word, &self.variables)).collect();
         let named = words.get(assigned.len()..).unwrap_or_default();
         self.found.others.extend(assigned.iter().map(|assignment| assignment.form.clone()));
@@ -318,10 +434,18 @@ impl Reader {
             return None;
         }
         if named.first().and_then(|word| word.plain()).is_some_and(is_declaration) {
+            let is_hidden = named.iter().filter_map(|word| word.plain()).any(hides_value);
             for word in named {
-                if let Some(assignment) = assignment(word, &self.variables) {
-                    self.found.others.push(assignment.form.clone());
-                    self.variables.assign(assignment);
+                match (assignment(word, &self.variables), word.plain()) {
+                    (Some(assignment), _) => {
+                        self.found.others.push(assignment.form.clone());
+                        if is_hidden {
+                            self.variables.hide(&assignment.name);
+                        }
+                        self.variables.assign(assignment);
+                    }
+                    (None, Some(name)) if is_hidden && is_name(name) => self.variables.hide(name),
+                    _ => {}
                 }
             }
         }
@@ -368,7 +492,8 @@ impl Reader {
         if self.depth >= DEEPEST || self.found.commands.len() >= MOST {
             return self.cut();
         }
-        let program = first.program();
+        // `xargs` and `find` replace `{}` by a word that the line does not show.
+        let program = if first.text == "{}" { Program::Unknown } else { first.program() };
         let name = match program {
             Program::Named(name) => joined(name),
             Program::Output | Program::Unknown => first.form(),
@@ -382,9 +507,11 @@ impl Reader {
         if has_own_folder(&first.text) {
             self.found.others.push(format!("{}{behind}", first.form()));
         }
-        // The code that an interpreter gets by a pipe.
-        let piped =
-            streams.source.text.as_deref().filter(|_| streams.source.form.is_some() && code::is_interpreter(&name));
+        // The code that an interpreter gets by a pipe, or in a file that the line writes.
+        let piped = streams.source.text.as_deref().filter(|_| streams.source.form.is_some());
+        let program_file = rest.iter().find(|word| !word.text.starts_with('-'));
+        let written = || program_file.and_then(|word| word.content.as_deref());
+        let piped = piped.or_else(written).filter(|_| code::is_interpreter(&name));
         let piped = piped.map(|text| format!(" <<<{}", joined(text))).unwrap_or_default();
         self.found.commands.push(format!("{name}{behind}{piped}"));
         if let Some(text) = &first.content {
@@ -399,6 +526,7 @@ impl Reader {
         };
         self.depth += 1;
         self.remember(name, rest);
+        self.alias(name, rest, &streams.source);
         if self.runs_arguments && self.functions.contains(name) {
             self.command(rest, streams);
         }
@@ -418,16 +546,46 @@ impl Reader {
             }
         }
         // Words in a program of another language may be no commands, so what is unknown about them counts for nothing.
-        let has_unknown = self.found.has_unknown;
-        for line in code::command_lines(name, rest, streams.source.text.as_deref()) {
+        let code = code::command_lines(name, rest, streams.source.text.as_deref());
+        let has_unknown = self.found.has_unknown || code.has_unknown;
+        for line in code.lines {
             self.script(&line, Source::default(), false);
         }
         self.found.has_unknown = has_unknown || self.is_cut;
         self.depth -= 1;
     }
 
+    /// Records the aliases that a command defines, and reads the commands of the alias that it may be.
+    fn alias(&mut self, program: &str, arguments: &[Argument], source: &Source) {
+        if program == "alias" {
+            // Those of zsh that replace words at any place.
+            if arguments.iter().any(|word| matches!(word.text.as_str(), "-g" | "-s")) {
+                self.cut();
+            }
+            let defined = arguments.iter().filter_map(|word| word.text.split_once('='));
+            return self.aliases.extend(defined.map(|(name, text)| (name.to_owned(), text.to_owned())));
+        }
+        let Some(text) = self.aliases.remove(program) else { return };
+        let words = arguments.iter().map(|word| word.text.as_str());
+        let line = [text.as_str()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
+        self.sources += line.len();
+        if self.found.possible.len() >= MOST || self.sources > LONGEST_SOURCES {
+            return self.cut();
+        }
+        let before = self.found.commands.len();
+        self.script(&line, source.clone(), false);
+        let run = self.found.commands.split_off(before);
+        self.found.possible.extend(run);
+        self.aliases.insert(program.to_owned(), text);
+    }
+
     /// Records what a command does to the variables.
     fn remember(&mut self, program: &str, arguments: &[Argument]) {
+        self.evaluates |= match program {
+            "read" | "mapfile" | "readarray" | "unset" | "getopts" | "let" | "wait" | "test" | "[" => true,
+            "printf" => arguments.first().is_some_and(|word| word.text.starts_with("-v") || word.text.contains("%d")),
+            program => is_declaration(program),
+        };
         let names = || arguments.iter().filter(|word| !word.text.starts_with('-'));
         match program {
             "read" | "mapfile" | "readarray" | "unset" | "getopts" | "let" => {
@@ -482,6 +640,26 @@ fn file_name(path: &str) -> &str {
 
 fn is_declaration(word: &str) -> bool {
     matches!(word, "export" | "local" | "declare" | "typeset" | "readonly")
+}
+
+/// Returns true if an option of a declaration makes the variable another name of a variable (`-n`), or changes what is assigned
+/// to it (`-i`, `-l`, `-u`, `-c`).
+fn hides_value(option: &str) -> bool {
+    option.strip_prefix('-').is_some_and(|letters| letters.contains(['n', 'i', 'l', 'u', 'c']))
+}
+
+/// Returns true if a word has `>(…)`, whose commands read what the command prints.
+fn is_fed(word: &Word) -> bool {
+    word.pieces.iter().any(|piece| matches!(piece, Piece::Group { sign: '>', .. }))
+}
+
+/// Returns true if the written text of a word has a substitution within an index.
+fn has_code_as_text(word: &Word) -> bool {
+    let texts = word.pieces.iter().filter_map(|piece| match piece {
+        Piece::Text { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    has_code(&texts.collect::<String>())
 }
 
 /// Returns true if a program is named with a folder that is not one of the system's.

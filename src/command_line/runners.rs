@@ -2,6 +2,13 @@
 
 use super::expanded::Argument;
 
+/// The text of a script that is not shown: a variable that no line sets.
+pub(super) const NOT_SHOWN: &str = "$_";
+/// The maximum size in bytes of the input of `xargs` that is put in the place of words.
+const LONGEST_INPUT: usize = 4096;
+/// The maximum size in bytes of what `printf` prints, and of the commands that `xargs` makes of its input.
+const LONGEST_OUTPUT: usize = 1 << 20;
+
 /// The command or the text that a command runs.
 #[derive(Debug)]
 pub(super) enum Inner<'a> {
@@ -81,12 +88,6 @@ const RUNNERS: &[Runner] = &[
     Runner { names: &["stdbuf"], letters: "ioe", long: &["input", "output", "error"], operands: 0 },
     Runner { names: &["timeout", "gtimeout"], letters: "sk", long: &["signal", "kill-after"], operands: 1 },
     Runner {
-        names: &["xargs", "gxargs"],
-        letters: "adEILnPs",
-        long: &["arg-file", "delimiter", "max-args", "max-procs", "max-lines", "max-chars", "process-slot-var"],
-        operands: 0,
-    },
-    Runner {
         names: &["strace", "ltrace"],
         letters: "eopPsuaEOSbIX",
         long: &["output", "trace", "attach"],
@@ -116,7 +117,7 @@ const RUNNERS: &[Runner] = &[
         long: &[],
         operands: 0,
     },
-    Runner { names: &["chroot"], letters: "", long: &[], operands: 1 },
+    Runner { names: &["chroot", "repeat"], letters: "", long: &[], operands: 1 },
     Runner { names: &["gosu", "su-exec", "setarch"], letters: "", long: &[], operands: 1 },
     Runner {
         names: &["npx", "bunx", "uvx", "pnpx"],
@@ -276,6 +277,12 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
             }
         }
         "git" => in_git(arguments),
+        "xargs" | "gxargs" => behind_xargs(arguments, input),
+        "sed" | "gsed" => in_sed(arguments),
+        "mapfile" | "readarray" | "compgen" | "complete" => {
+            let at = arguments.iter().position(|word| word.text == "-C");
+            text(at.and_then(|at| arguments.get(at + 1)).map(|word| word.text.clone()))
+        }
         "nodemon" | "doppler" if option_text(arguments).is_some() => text(option_text(arguments)),
         "npm" | "npx" | "pnpm" | "pnpx" if option_text(arguments).is_some() => text(option_text(arguments)),
         _ => {
@@ -365,9 +372,9 @@ pub(super) fn printed(words: &[Argument], input: Option<&str>) -> Option<String>
         "echo" => {
             let is_option = |word: &&Argument| matches!(word.text.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en");
             let options = rest.iter().take_while(is_option).count();
-            Some(with_line_feeds(&text_of(rest.get(options..).unwrap_or_default())))
+            Some(unescaped(&text_of(rest.get(options..).unwrap_or_default())))
         }
-        "printf" => Some(with_line_feeds(&formatted(without_end_of_options(rest)))),
+        "printf" => Some(formatted(without_end_of_options(rest))),
         "sudo" => match behind_options(rest, 0, "CDghpRrTtUu", &[]) {
             [inner, ..] if inner.text == "sudo" => None,
             inner => printed(inner, input),
@@ -378,20 +385,31 @@ pub(super) fn printed(words: &[Argument], input: Option<&str>) -> Option<String>
     }
 }
 
-/// Returns what `printf` prints with these arguments, if the format has no other sign than `%s`.
+/// Returns what `printf` prints with these arguments. The output of a sign other than `%s` and `%b` is not shown.
 fn formatted(arguments: &[Argument]) -> String {
     let Some((format, mut rest)) = arguments.split_first() else { return String::new() };
     let mut text = String::new();
     loop {
         let before = rest.len();
-        for (index, part) in format.text.split("%s").enumerate() {
-            if index > 0
-                && let Some((first, others)) = rest.split_first()
-            {
-                text.push_str(&first.text);
+        let mut parts = format.text.as_str();
+        while let Some((plain, behind)) = parts.split_once('%') {
+            text.push_str(&unescaped(plain));
+            let sign = behind.chars().next().unwrap_or('%');
+            if sign == '%' {
+                text.push('%');
+            } else if let Some((first, others)) = rest.split_first() {
+                match sign {
+                    's' => text.push_str(&first.text),
+                    'b' => text.push_str(&unescaped(&first.text)),
+                    _ => text.push_str(NOT_SHOWN),
+                }
                 rest = others;
             }
-            text.push_str(part);
+            parts = behind.get(sign.len_utf8()..).unwrap_or_default();
+        }
+        text.push_str(&unescaped(parts));
+        if text.len() > LONGEST_OUTPUT {
+            return NOT_SHOWN.to_owned();
         }
         if rest.is_empty() || rest.len() == before {
             return text;
@@ -399,8 +417,149 @@ fn formatted(arguments: &[Argument]) -> String {
     }
 }
 
-fn with_line_feeds(text: &str) -> String {
-    text.replace("\\n", "\n")
+/// Returns a text after the replacement of its escapes by characters: `\n`, `\x41`, `\101`.
+fn unescaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(next) = rest.next() {
+        if next != '\\' {
+            shown.push(next);
+            continue;
+        }
+        let behind = rest.as_str();
+        match behind.chars().next() {
+            Some('0') => shown.extend(character(&mut rest, 8, 4)),
+            Some('1'..='7') => shown.extend(character(&mut rest, 8, 3)),
+            Some(escaped) => {
+                rest.next();
+                match escaped {
+                    'n' => shown.push('\n'),
+                    't' => shown.push('\t'),
+                    'r' => shown.push('\r'),
+                    '\\' => shown.push('\\'),
+                    'x' => shown.extend(character(&mut rest, 16, 2)),
+                    'u' => shown.extend(character(&mut rest, 16, 4)),
+                    'U' => shown.extend(character(&mut rest, 16, 8)),
+                    other => shown.extend(['\\', other]),
+                }
+            }
+            None => shown.push('\\'),
+        }
+    }
+    shown
+}
+
+/// Reads the number of a character.
+fn character(rest: &mut std::str::Chars<'_>, base: u32, most: usize) -> Option<char> {
+    let digits: String = rest.clone().take(most).take_while(|c| c.is_digit(base)).collect();
+    *rest = rest.as_str().get(digits.len()..).unwrap_or_default().chars();
+    char::from_u32(u32::from_str_radix(&digits, base).ok()?)
+}
+
+/// Returns the command that `xargs` runs, with the words of its input in their places if they are known.
+fn behind_xargs<'a>(arguments: &'a [Argument], input: Option<&str>) -> Vec<Inner<'a>> {
+    const LONG: [&str; 7] =
+        ["arg-file", "delimiter", "max-args", "max-procs", "max-lines", "max-chars", "process-slot-var"];
+    let found = words_behind(arguments, "adEILnPs", &LONG, 0);
+    let command = match found.as_slice() {
+        [Inner::Words(command)] => *command,
+        _ => return found,
+    };
+    let options = arguments.get(..arguments.len() - command.len()).unwrap_or_default();
+    let marker = options.iter().enumerate().find_map(|(at, word)| match word.text.as_str() {
+        "-I" => options.get(at + 1).map(|word| word.text.as_str()),
+        "-i" | "--replace" => Some("{}"),
+        own => own.strip_prefix("-I").or_else(|| own.strip_prefix("--replace=")),
+    });
+    let size: usize = command.iter().map(|word| word.text.len()).sum();
+    let input = input.filter(|text| {
+        text.len() <= LONGEST_INPUT && text.len().saturating_mul(size) <= LONGEST_OUTPUT && !text.contains(NOT_SHOWN)
+    });
+    let with = |marker: &str, text: &str| -> Inner<'a> {
+        let replaced = command.iter().map(|word| {
+            let mut word = word.clone();
+            word.text = word.text.replace(marker, text);
+            word
+        });
+        Inner::Split(replaced.collect())
+    };
+    match (marker.filter(|marker| !marker.is_empty()), input) {
+        (Some(marker), Some(input)) => {
+            input.lines().filter(|line| !line.trim().is_empty()).map(|line| with(marker, line.trim_start())).collect()
+        }
+        // An unknown word is shown as `{}`.
+        (Some(marker), None) => vec![with(marker, "{}")],
+        (None, Some(input)) => {
+            let words = input.split_whitespace().map(Argument::known);
+            vec![Inner::Split(command.iter().cloned().chain(words).collect())]
+        }
+        (None, None) => match command {
+            // The text of the shell is a word of the input.
+            [shell, .., option] if SHELLS.contains(&shell.text.as_str()) && is_option_of_text(&option.text) => {
+                vec![Inner::text(NOT_SHOWN.to_owned())]
+            }
+            _ => found,
+        },
+    }
+}
+
+/// Returns true if a word is `-c`, or letters of options with `c` as the last.
+fn is_option_of_text(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.ends_with('c'))
+}
+
+/// Returns the commands that `sed` runs: `e COMMAND`, and what the flag `e` of a substitution runs, which is not shown.
+fn in_sed(arguments: &[Argument]) -> Vec<Inner<'_>> {
+    let mut found = Vec::new();
+    for word in arguments {
+        if has_flag_to_run(&word.text) {
+            found.push(Inner::text(NOT_SHOWN.to_owned()));
+        }
+        for part in word.text.split([';', '\n', '{']) {
+            let command = part.trim_start_matches(|c: char| c.is_ascii_digit() || " ,$!~+'".contains(c));
+            match command.strip_prefix('e') {
+                Some("" | "}") if part.len() > command.len() => found.push(Inner::text(NOT_SHOWN.to_owned())),
+                Some(rest) if rest.starts_with(' ') => found.push(Inner::text(rest.trim().to_owned())),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Returns true if a program for `sed` has a substitution with the flag `e`.
+fn has_flag_to_run(program: &str) -> bool {
+    let mut rest = program;
+    let mut before = ' ';
+    while let Some(next) = rest.chars().next() {
+        rest = rest.get(next.len_utf8()..).unwrap_or_default();
+        let is_command = next == 's' && !before.is_alphabetic() && !matches!(before, '\\' | '_' | '-');
+        if is_command && let Some(flags) = behind_substitution(rest) {
+            let size = flags.find(|c: char| !"gpiImMe0123456789".contains(c)).unwrap_or(flags.len());
+            let (own, behind) = flags.split_at_checked(size).unwrap_or_default();
+            if own.contains('e') {
+                return true;
+            }
+            (rest, before) = (behind, ';');
+            continue;
+        }
+        before = next;
+    }
+    false
+}
+
+/// Returns the text behind the third sign of `/a/b/`.
+fn behind_substitution(text: &str) -> Option<&str> {
+    let sign = text.chars().next().filter(|c| c.is_ascii_punctuation() && *c != '\\')?;
+    let (mut count, mut is_escaped) = (0, false);
+    for (at, c) in text.char_indices() {
+        count += usize::from(c == sign && !is_escaped);
+        is_escaped = c == '\\' && !is_escaped;
+        if count == 3 {
+            return text.get(at + sign.len_utf8()..);
+        }
+    }
+    None
 }
 
 fn text_of(words: &[Argument]) -> String {
@@ -485,6 +644,10 @@ fn shell<'a>(arguments: &'a [Argument], input: Option<&str>) -> Option<Inner<'a>
         });
     }
     let reads = options.iter().any(|word| is_flag(word, 's'));
+    let stream = rest.first().filter(|word| is_stream(&word.text));
+    if let Some(text) = stream.and_then(|file| file_of_source(std::slice::from_ref(file), input)) {
+        return Some(Inner::text(text));
+    }
     let is_input = rest.first().is_none_or(|word| word.text == "-" || word.text == "/dev/stdin");
     let of_file = rest.first().and_then(|word| word.content.clone());
     of_file.or_else(|| input.filter(|_| reads || is_input).map(str::to_owned)).map(Inner::text)
@@ -493,8 +656,16 @@ fn shell<'a>(arguments: &'a [Argument], input: Option<&str>) -> Option<Inner<'a>
 /// Returns the text of the file that `source` reads, if the line shows it.
 fn file_of_source(arguments: &[Argument], input: Option<&str>) -> Option<String> {
     let file = arguments.first()?;
-    let is_input = matches!(file.text.as_str(), "/dev/stdin" | "-" | "/dev/fd/0" | "/proc/self/fd/0");
+    let is_input = matches!(file.text.as_str(), "/dev/stdin" | "-") || is_stream(&file.text);
+    // Another stream than the input may be one that the line opened before.
+    let not_shown = is_stream(&file.text) && !file.text.ends_with("/0");
+    let input = input.or(not_shown.then_some(NOT_SHOWN));
     file.content.clone().or_else(|| input.filter(|_| is_input).map(str::to_owned))
+}
+
+/// Returns true if a path is that of a stream of the process: `/dev/fd/3`.
+fn is_stream(path: &str) -> bool {
+    path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/")
 }
 
 /// Returns the text of an option such as `-c TEXT` or `--command=TEXT`.
@@ -583,10 +754,37 @@ fn entry_point(options: &[Argument]) -> Option<String> {
     }
 }
 
-/// Returns the commands that git runs: `git rebase --exec`, `git bisect run`.
+/// Returns the commands that git runs: `git rebase --exec`, `git bisect run`, `git -c alias.x='!rm a' x`.
 fn in_git(arguments: &[Argument]) -> Vec<Inner<'_>> {
     let rest = behind_options(arguments, 0, "cC", &["git-dir", "work-tree", "namespace", "config-env"]);
-    let Some((verb, rest)) = rest.split_first() else { return Vec::new() };
+    let options = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
+    let mut found: Vec<Inner<'_>> = options
+        .windows(2)
+        .filter_map(|two| match two {
+            [option, setting] if option.text == "-c" => command_of_setting(&setting.text),
+            _ => None,
+        })
+        .map(|text| Inner::text(text.to_owned()))
+        .collect();
+    found.extend(behind_verb_of_git(rest));
+    found
+}
+
+/// Returns the command in a setting of git such as `alias.x=!rm a` or `core.pager=less`.
+fn command_of_setting(setting: &str) -> Option<&str> {
+    let (name, value) = setting.split_once('=')?;
+    let name = name.to_ascii_lowercase();
+    let is_command = name.starts_with("pager.")
+        || [".pager", ".editor", ".sshcommand", ".fsmonitor", ".external", ".textconv", ".driver", ".clean", ".smudge"]
+            .iter()
+            .any(|end| name.ends_with(end));
+    let own = Some(value).filter(|value| is_command && !matches!(*value, "" | "true" | "false"));
+    value.strip_prefix('!').or(own)
+}
+
+/// Returns the commands that a command of git runs.
+fn behind_verb_of_git(arguments: &[Argument]) -> Vec<Inner<'_>> {
+    let Some((verb, rest)) = arguments.split_first() else { return Vec::new() };
     let behind = |words: &[&str]| {
         let at = rest.iter().position(|word| words.contains(&word.text.as_str()));
         at.and_then(|at| rest.get(at + 1..)).unwrap_or_default()

@@ -118,6 +118,13 @@ fn the_commands_of_a_line_are_in_the_normal_form() {
         ("python3 -c \"import os; os.system('rm a')\"", &["python3 -c import␣os;␣os.system('rm␣a')", "rm a"]),
         ("node -e 'spawn(\"rm\", [\"-rf\", \"a\"])'", &["node -e spawn(\"rm\",␣[\"-rf\",␣\"a\"])", "rm -rf a"]),
         ("command -v rm", &["command -v rm"]),
+        ("echo a b | xargs -n1 rm", &["echo a b", "xargs -n1 rm <|echo␣a␣b", "rm a b <|echo␣a␣b"]),
+        ("ls | xargs -I% rm %", &["ls", "xargs -I% rm % <|ls", "rm {} <|ls"]),
+        ("echo 'rm a' > >(sh)", &["sh", "rm a", "echo rm␣a >>(sh)"]),
+        ("git -c core.pager='less -R' log", &["git -c core.pager=less␣-R log", "less -R"]),
+        ("done 2>&1; >&2 if a; fi", &["if a"]),
+        ("[[ -f a || -f $(b) ]] && c", &["b", "c"]),
+        ("cat <<E\r\nx\r\nE\r\na\r\n", &["cat <<<x␤", "a"]),
         ("git rebase -x 'rm a' main", &["git rebase -x rm␣a main", "rm a"]),
     ] {
         let read = CommandLine::read(line);
@@ -178,6 +185,27 @@ fn a_program_without_a_shown_name_is_unknown() {
         ("$", false),
         ("", false),
         (") } ;; esac | | & ( {", false),
+        // Shells read these lines in different ways.
+        ("cat <<E\\\nF\nx\nEF\nb", true),
+        ("cat <<\"E\\F\"\nb", true),
+        ("cat <<E\nE\r\nb", true),
+        ("a \\\r\nb", true),
+        ("a \r#; b", true),
+        ("echo $'\\'; b; echo ''", true),
+        ("echo $'It\\'s'; b", false),
+        ("echo $'a\\'; b", true),
+        ("[[ x; b", true),
+        ("[[ a == b &&\n c == d ]]", false),
+        ("ls *(e{'b'})", true),
+        ("ls @(name|time).c *(.)", false),
+        ("echo ${(e)x}", true),
+        ("echo ${x@P} ${x@Q}", true),
+        ("echo ${x@Q}", false),
+        ("a &>b c", true),
+        ("a &>b 2>&1; c", false),
+        ("a[$(b)]=1; echo $((a[0]))", false),
+        ("x='a[$(b)]'; echo $((x))", true),
+        ("x='a[$(b)]'; echo $((1 + 2))", false),
     ] {
         assert_eq!(CommandLine::read(line).has_unknown, has_unknown, "{line}");
     }
@@ -194,6 +222,8 @@ fn nested_commands_have_a_bound() {
         "\"$(\"".repeat(50_000),
         format!("X=a;{}$X", "X=$X$X;".repeat(60)),
         format!("{}{{", "${a".repeat(50_000)),
+        format!("alias a={};{}", "b".repeat(50_000), "a;".repeat(10_000)),
+        format!("[[ {}", "a || b ".repeat(50_000)),
     ] {
         assert!(CommandLine::read(&line).has_unknown);
     }

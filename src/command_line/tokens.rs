@@ -12,6 +12,10 @@ pub(super) enum Token {
     Word(Word),
     Operator(Operator),
     Redirection(Redirection),
+    /// A redirection between streams: `2>&1`, `<&3`. `is_input` is true if the input comes from another stream.
+    Stream {
+        is_input: bool,
+    },
     /// `((…))`, with its substitutions.
     Arithmetic(Vec<Piece>),
 }
@@ -19,8 +23,10 @@ pub(super) enum Token {
 /// An operator between commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
-    /// `;`, `&`, `&&`, `||`, or the end of a line.
+    /// `;`, `&`, `&&`, or the end of a line.
     End,
+    /// `||`
+    Or,
     /// `;;`, `;&` or `;;&`, the end of an item of `case`.
     EndOfItem,
     /// `|` or `|&`.
@@ -100,7 +106,7 @@ impl Word {
 /// The tokens of a text.
 pub(super) struct Tokens {
     pub tokens: Vec<Token>,
-    /// True if a part was nested too deeply to be read.
+    /// True if a part was not read, because it is nested too deeply, or because shells read it in different ways.
     pub is_cut: bool,
 }
 
@@ -125,6 +131,8 @@ struct Pending {
     delimiter: String,
     strips_tabs: bool,
     is_quoted: bool,
+    /// True if a carriage return follows the delimiter.
+    has_return: bool,
 }
 
 impl Lexer<'_> {
@@ -150,6 +158,38 @@ impl Lexer<'_> {
         found
     }
 
+    /// Reads no further.
+    fn stop(&mut self) {
+        (self.is_cut, self.at) = (true, self.text.len());
+    }
+
+    /// Reads over the carriage return at the end of a line.
+    fn line_return(&mut self) -> bool {
+        let is_found = matches!(self.rest().as_bytes(), [b'\r'] | [b'\r', b'\n', ..]);
+        if is_found {
+            self.at += 1;
+        }
+        is_found
+    }
+
+    /// Returns true if a word follows that is not the number of a stream.
+    fn is_before_word(&self) -> bool {
+        let rest = self.rest().trim_start_matches([' ', '\t']);
+        let behind_number = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        !rest.is_empty()
+            && !rest.starts_with(['\n', '\r', ';', '|', '&', ')', '(', '#', '<', '>'])
+            && !behind_number.starts_with(['<', '>'])
+    }
+
+    /// Returns true if a bracket directly behind a word begins qualifiers with code of zsh: `a(e:'rm b':)`.
+    fn is_at_code_of_qualifiers(&self) -> bool {
+        let before = self.text.get(..self.at).unwrap_or_default();
+        let is_behind_word =
+            !before.is_empty() && !before.ends_with([' ', '\t', '\n', ';', '|', '&', '(', ')', '<', '>']);
+        let inner: String = self.rest().chars().skip(1).take(200).take_while(|c| *c != ')').collect();
+        is_behind_word && has_code_of_qualifiers(&inner)
+    }
+
     /// Reads tokens up to the end of the text, or up to the bracket that closes what was opened before.
     fn tokens(&mut self, is_inner: bool) -> Vec<Token> {
         let mut tokens = Vec::new();
@@ -158,10 +198,19 @@ impl Lexer<'_> {
         // For each open `case`, whether the pattern of an item comes next: its bracket ends no substitution.
         let mut cases: Vec<bool> = Vec::new();
         let mut is_subject = false;
+        // Within `[[ … ]]`, whether it has a regular expression.
+        let mut condition: Option<bool> = None;
         loop {
-            while self.eat(" ") || self.eat("\t") || self.eat("\r") || self.eat("\\\n") || self.eat("\\\r\n") {}
+            while self.eat(" ") || self.eat("\t") || self.eat("\\\n") || self.line_return() {}
             let Some(next) = self.peek() else { break };
             match next {
+                // Some shells take it for a part of the word, others for a blank.
+                '\r' => self.stop(),
+                // A shell without `[[` ends the command here, and runs what follows.
+                ';' if condition.is_some() => self.stop(),
+                '&' if condition.is_some() && !self.rest().starts_with("&&") => self.stop(),
+                '|' if condition == Some(false) && !self.rest().starts_with("||") => self.stop(),
+                '\n' if condition.is_some() && !matches!(tokens.last(), Some(Token::Operator(_))) => self.stop(),
                 '\n' => {
                     self.next();
                     tokens.push(Token::Operator(Operator::End));
@@ -188,12 +237,13 @@ impl Lexer<'_> {
                     if !is_or && !self.eat("|&") {
                         self.next();
                     }
-                    tokens.push(Token::Operator(if is_or { Operator::End } else { Operator::Pipe }));
+                    tokens.push(Token::Operator(if is_or { Operator::Or } else { Operator::Pipe }));
                 }
                 '(' if cases.last() == Some(&true) => {
                     self.next();
                     tokens.push(Token::Operator(Operator::Open));
                 }
+                '(' if condition.is_none() && self.is_at_code_of_qualifiers() => self.stop(),
                 '(' => match self.arithmetic("((") {
                     Some(pieces) => tokens.push(Token::Arithmetic(pieces)),
                     None => {
@@ -221,7 +271,14 @@ impl Lexer<'_> {
                     tokens.push(Token::Operator(Operator::End));
                 }
                 '<' | '>' if self.rest().get(1..2) == Some("(") => tokens.push(Token::Word(self.word())),
-                '<' | '>' | '&' => self.redirection(&mut tokens, &mut pending),
+                '<' | '>' | '&' => {
+                    // In a shell without `&>`, the sign `&` ends the command, and the words behind the file are another one.
+                    let is_end = next == '&' && matches!(tokens.last(), Some(Token::Word(_)));
+                    self.redirection(&mut tokens, &mut pending);
+                    if is_end && self.is_before_word() {
+                        self.stop();
+                    }
+                }
                 _ => {
                     let word = self.word();
                     // The number of a stream before its redirection.
@@ -241,12 +298,16 @@ impl Lexer<'_> {
                         Some("esac") if cases.last() == Some(&true) || begins_command(tokens.last()) => {
                             cases.pop();
                         }
+                        Some("[[") if begins_command(tokens.last()) => condition = Some(false),
+                        Some("]]") => condition = None,
+                        Some("=~") => condition = condition.map(|_| true),
                         _ => {}
                     }
                     tokens.push(Token::Word(word));
                 }
             }
         }
+        self.is_cut |= condition.is_some();
         tokens
     }
 
@@ -261,9 +322,9 @@ impl Lexer<'_> {
             let start = self.at;
             self.word();
             let written = self.text.get(start..self.at).unwrap_or_default();
-            let is_quoted = written.contains(['\'', '"', '\\']);
-            let delimiter = written.trim_start_matches("$'").replace(['\'', '"', '\\'], "");
-            pending.push(Pending { place: tokens.len(), delimiter, strips_tabs, is_quoted });
+            let Some((delimiter, is_quoted)) = delimiter(written) else { return self.stop() };
+            let has_return = self.peek() == Some('\r');
+            pending.push(Pending { place: tokens.len(), delimiter, strips_tabs, is_quoted, has_return });
             return tokens.push(Token::Redirection(Redirection { way: Way::Text, target: Word::default() }));
         }
         let is_of_streams = self.rest().starts_with(">&") || self.rest().starts_with("<&");
@@ -277,8 +338,9 @@ impl Lexer<'_> {
         };
         let target = self.operand();
         let is_stream = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-        if !(is_of_streams && target.plain().is_some_and(is_stream)) {
-            tokens.push(Token::Redirection(Redirection { way, target }));
+        match target.plain().filter(|&text| is_of_streams && is_stream(text)) {
+            Some(stream) => tokens.push(Token::Stream { is_input: way == Way::From && !matches!(stream, "0" | "-") }),
+            None => tokens.push(Token::Redirection(Redirection { way, target })),
         }
     }
 
@@ -290,15 +352,24 @@ impl Lexer<'_> {
 
     fn here_document(&mut self, document: &Pending) -> Word {
         let mut body = String::new();
+        let mut is_continued = false;
         while self.at < self.text.len() {
             let rest = self.rest();
             let line = rest.split_inclusive('\n').next().unwrap_or_default();
             let size = line.len();
-            let plain = line.strip_suffix('\n').unwrap_or(line);
-            let plain = plain.strip_suffix('\r').unwrap_or(plain);
-            let plain = if document.strips_tabs { plain.trim_start_matches('\t') } else { plain };
+            let whole = line.strip_suffix('\n').unwrap_or(line);
+            let whole = if document.strips_tabs { whole.trim_start_matches('\t') } else { whole };
+            let plain = whole.strip_suffix('\r').unwrap_or(whole);
             // Within `$(…)`, the closing bracket may follow on the same line.
             let ends = plain == document.delimiter;
+            // Some shells compare the carriage returns, others leave them out.
+            let compared = if document.has_return { whole.strip_suffix('\r') } else { Some(whole) };
+            if ends != (compared == Some(document.delimiter.as_str())) || ends && is_continued {
+                self.stop();
+                break;
+            }
+            let backslashes = whole.len() - whole.trim_end_matches('\\').len();
+            is_continued = !document.is_quoted && backslashes % 2 == 1;
             if !ends {
                 body.push_str(plain);
                 body.push('\n');
@@ -334,18 +405,28 @@ impl Lexer<'_> {
                 '(' => {
                     let is_array = pieces.is_empty() && text.ends_with('=');
                     let is_glob = text.ends_with(['?', '*', '+', '@', '!']);
+                    // `=(…)` of zsh runs commands.
+                    if is_array && text == "=" {
+                        self.stop();
+                        break;
+                    }
                     if !is_array && !is_glob {
                         break;
                     }
                     end_text(&mut text, &mut pieces);
                     self.next();
                     let (tokens, text) = self.inner();
+                    if is_glob && has_code_of_qualifiers(&text) {
+                        self.stop();
+                    }
                     pieces.push(Piece::Group { sign: if is_array { '=' } else { '?' }, tokens, text });
                 }
                 '\\' => {
                     self.next();
                     match self.next() {
                         Some('\n') => {}
+                        // Some shells take it for the end of the line.
+                        Some('\r') => self.stop(),
                         Some(escaped) => {
                             end_text(&mut text, &mut pieces);
                             pieces.push(Piece::Text { text: escaped.to_string(), is_quoted: true });
@@ -370,9 +451,14 @@ impl Lexer<'_> {
                 }
                 '$' if self.rest().starts_with("$'") => {
                     end_text(&mut text, &mut pieces);
+                    let start = self.at;
                     self.at += 2;
                     let text = self.with_escapes();
                     pieces.push(Piece::Text { text, is_quoted: true });
+                    let written = self.text.get(start..self.at).unwrap_or_default();
+                    if !is_one_text(written, self.rest()) {
+                        self.stop();
+                    }
                 }
                 '$' if self.rest().starts_with("$\"") => {
                     self.next();
@@ -454,6 +540,10 @@ impl Lexer<'_> {
             let end = self.rest().find(']').map_or(self.text.len(), |at| start + at);
             let inner = self.within(start, end);
             self.at = (end + 1).min(self.text.len());
+            // Other shells take the brackets for a part of a word.
+            if !is_quoted && self.text.get(start..end).unwrap_or_default().contains([';', '&', '|', '\n']) {
+                self.stop();
+            }
             return Some(Piece::Variable { name: "[…]".into(), is_changed: true, is_quoted, inner });
         }
         if self.eat("(") {
@@ -464,6 +554,9 @@ impl Lexer<'_> {
             let is_indirect = self.eat("!") || self.eat("#");
             let name = self.name();
             let inner = self.braces(is_quoted);
+            if evaluates(&name, &inner) {
+                self.stop();
+            }
             return Some(Piece::Variable { name, is_changed: is_indirect || !inner.is_empty(), is_quoted, inner });
         }
         let name = self.name();
@@ -488,7 +581,7 @@ impl Lexer<'_> {
     /// Reads the rest of `${NAME…}`.
     fn braces(&mut self, is_quoted: bool) -> Vec<Piece> {
         if self.depth >= DEEPEST {
-            (self.is_cut, self.at) = (true, self.text.len());
+            self.stop();
             return Vec::new();
         }
         self.depth += 1;
@@ -586,7 +679,7 @@ impl Lexer<'_> {
     fn inner(&mut self) -> (Vec<Token>, String) {
         let start = self.at;
         if self.depth >= DEEPEST {
-            (self.is_cut, self.at) = (true, self.text.len());
+            self.stop();
             return (Vec::new(), String::new());
         }
         self.depth += 1;
@@ -645,8 +738,67 @@ fn begins_command(before: Option<&Token>) -> bool {
     match before {
         None | Some(Token::Operator(_) | Token::Arithmetic(_)) => true,
         Some(Token::Word(word)) => word.plain().is_some_and(|word| WORDS.contains(&word)),
-        Some(Token::Redirection(_)) => false,
+        Some(Token::Redirection(_) | Token::Stream { .. }) => false,
     }
+}
+
+/// Returns the delimiter of a here-document and whether it is quoted, or `None` if shells read it in different ways.
+fn delimiter(written: &str) -> Option<(String, bool)> {
+    let (mut text, mut is_quoted) = (String::new(), false);
+    let mut rest = written.chars();
+    while let Some(next) = rest.next() {
+        match next {
+            '\\' => {
+                is_quoted = true;
+                text.push(rest.next().filter(|escaped| !matches!(escaped, '\n' | '\r'))?);
+            }
+            '\'' | '"' => {
+                is_quoted = true;
+                loop {
+                    match rest.next()? {
+                        end if end == next => break,
+                        '\n' | '\r' => return None,
+                        '\\' | '$' | '`' if next == '"' => return None,
+                        inner => text.push(inner),
+                    }
+                }
+            }
+            '$' if rest.as_str().starts_with(['\'', '"', '(', '[']) => return None,
+            '`' | '(' | '\n' | '\r' => return None,
+            other => text.push(other),
+        }
+    }
+    Some((text, is_quoted))
+}
+
+/// Returns false if a shell without `$'…'` ends this text at an escaped quote, and may run a part of it or of the rest.
+fn is_one_text(written: &str, rest: &str) -> bool {
+    let inner = written.strip_suffix('\'').unwrap_or(written);
+    let backslashes = inner.len() - inner.trim_end_matches('\\').len();
+    let is_ended = inner.len() < written.len() && backslashes % 2 == 0;
+    match inner.split_once("\\'") {
+        Some((_, behind)) => is_ended && !behind.contains(['#', '\n', '"', '`']) && !rest.contains('\''),
+        None => true,
+    }
+}
+
+/// Returns true if a shell runs code in the value of a variable: `${x@P}` in Bash, `${(e)x}` in zsh.
+fn evaluates(name: &str, inner: &[Piece]) -> bool {
+    let is_prompt = matches!(inner.last(), Some(Piece::Text { text, .. }) if text.ends_with("@P"));
+    let flags = match inner.first() {
+        Some(Piece::Text { text, .. }) if name.is_empty() => text.strip_prefix('('),
+        _ => None,
+    };
+    is_prompt || flags.and_then(|flags| flags.split(')').next()).is_some_and(|flags| flags.contains('e'))
+}
+
+/// Returns true if zsh runs code for the qualifiers of a glob: `*(e:'rm a':)`, `*(+rm)`.
+fn has_code_of_qualifiers(text: &str) -> bool {
+    let text = text.strip_prefix("#q").unwrap_or(text);
+    let is_simple = |c: char| c.is_ascii_alphanumeric() || ".^/@=*%,-".contains(c);
+    let behind = text.trim_start_matches(is_simple);
+    let before = text.strip_suffix(behind).unwrap_or_default();
+    behind.starts_with('+') || before.ends_with('e') && behind.starts_with([':', '{', '[', '<', '\'', '"'])
 }
 
 /// Returns true if a text can be the name of a variable.

@@ -35,3 +35,47 @@ fn a_command_is_found_wherever_a_line_runs_it() {
     assert_eq!(outcome(&json!({"command": "rm", "args": {"path": "a"}}), rm), Some(false));
     assert_eq!(outcome(&json!({"command": "ls", "args": {"path": "a"}}), rm), None);
 }
+
+#[test]
+fn a_command_that_a_line_hides_is_found_or_unknown() {
+    let rm = "runs: '^rm( |$)'";
+    for (command, passed) in [
+        ("alias x='rm v'\nx", None),
+        ("alias rm='rm -i'; ls", Some(true)),
+        ("shopt -s expand_aliases\nalias ls='rm v'\nls", None),
+        ("echo rm v | xargs -I{} sh -c {}", Some(false)),
+        ("cat l | xargs -I% sh -c %", None),
+        ("cat l | xargs sh -c", None),
+        ("ls | xargs -I{} grep x {}", Some(true)),
+        ("echo 'rm v' > >(bash)", Some(false)),
+        ("echo 'rm v' | tee >(bash) >/dev/null", Some(false)),
+        ("printf '\\162m v\\n' | sh", Some(false)),
+        ("printf '%b' '\\162m v' | sh", Some(false)),
+        ("printf '%c%c v' r m | sh", None),
+        ("echo -e '\\x72m v' | bash", Some(false)),
+        ("declare -n y=x; x=rm; $y v", None),
+        ("a=([0]=rm [1]=v); \"${a[@]}\"", None),
+        ("IFS=,; x=rm,v; $x", None),
+        ("IFS=$'\\n'; x='-l -a'; ls $x", Some(true)),
+        ("source /dev/fd/3 3<<<'rm v'", Some(false)),
+        ("exec 3< <(echo rm v); bash <&3", None),
+        ("exec 3<f; while read -r l <&3; do echo $l; done", Some(true)),
+        ("git -c alias.x='!rm v' x", Some(false)),
+        ("git -c core.pager=cat log", Some(true)),
+        ("sed '1s/.*/rm v/e' f", None),
+        ("sed '1e rm v' f", Some(false)),
+        ("sed -e 's/a/b/g;s|/e/|/f/|' f", Some(true)),
+        ("perl -e 'qx(rm v)'", Some(false)),
+        ("perl -e 'exec q(rm v)'", Some(false)),
+        ("python3 - <<'E'\nimport subprocess\ncmd = ['rm', 'v']\nsubprocess.run(cmd, check=True)\nE", Some(false)),
+        ("python3 - <<'E'\nimport subprocess\ndef run(cmd):\n    subprocess.run(cmd)\nE", None),
+        ("python3 -c 'import subprocess; subprocess.run([\"ls\"])'", Some(true)),
+        ("[[ x || rm == v ]]", None),
+        ("((rm -v))", None),
+        ("((rmdir > 3))", Some(true)),
+        ("repeat 3 rm v", Some(false)),
+        ("time git push", Some(true)),
+    ] {
+        assert_eq!(outcome(&json!({"command": command}), rm), passed, "{command}");
+    }
+}

@@ -295,7 +295,6 @@ const REMOVES: &[&str] = &[
     "bash -c \"bash -c \\\"rm a\\\"\"",
     "parallel rm ::: a",
     "git -C \"my repo\" clean -fd",
-    "git rm --cached a",
     "fd -e pyc -x rm",
     "fd -H .DS_Store -X rm -f",
     "flock /tmp/l rm x",
@@ -323,6 +322,16 @@ const REMOVES: &[&str] = &[
     "cat <<'EOF' | python3 -\nimport shutil\nshutil.rmtree('a')\nEOF",
     "echo 'unlink \"x\"' | perl",
     "npx rimraf a",
+    "find -delete",
+    "npx rimraf@latest src",
+    "pnpm rimraf src",
+    "python3 -c \"from os import remove; remove('a')\"",
+    "node --input-type=module -e 'import {rm} from \"fs/promises\"; await rm(\"a\")'",
+    "node -e 'const {unlink} = require(\"node:fs\"); unlink(\"a\", () => {})'",
+    "node -e 'fs[\"unlink\"](\"a\")'",
+    "perl -e 'unlink glob \"*.o\"'",
+    "git clean -fdx -e .env",
+    "git rm -- -n",
 ];
 
 /// Commands that remove no files, although they contain the words of those that do.
@@ -390,24 +399,95 @@ const REMOVES_NOT: &[&str] = &[
     "fd -e pyc -x cat",
     "poetry run pytest",
     "flock /tmp/l ls rm",
+    "git clean -n",
+    "git clean --dry-run",
+    "git clean -nfd",
+    "git rm --cached a",
+    "git rm --cached -r .idea",
+    "git rm -n a",
+    "python3 -c 'print(\"rmdir\")'",
+    "python3 -c 'from os import path; print(path)'",
+    "perl -ne 'print if /unlink/' a.c",
+    "pnpm add rimraf",
 ];
 
-#[test]
-fn no_deletes_rejects_every_form_of_a_command_that_removes_files() {
+/// Returns how a policy answers the request of each command.
+fn outcomes(commands: &[&str], interaction: &str) -> Vec<String> {
     let project = super::services::project("");
-    let commands: Vec<&str> = REMOVES.iter().chain(REMOVES_NOT).copied().collect();
     let options = "[{'optionId': 'n', 'name': 'No', 'kind': 'reject_once'}, {'optionId': 'y', 'name': 'Yes', 'kind': 'allow_once'}]";
     let program = format!(
         "for n, command in enumerate({}):\n    call(f'c{{n}}', title='run', kind='execute', rawInput={{'command': command}})\n    get('session/request_permission', toolCall={{'toolCallId': f'c{{n}}'}}, options={options})\n    update('tool_call_update', toolCallId=f'c{{n}}', status='failed')",
-        serde_json::to_string(&commands).unwrap()
+        serde_json::to_string(commands).unwrap()
     );
-    super::services::case(&project, &[&program], "interaction: {use: no-deletes}");
+    super::services::case(&project, &[&program], interaction);
     let (trace, _) = super::services::run(&project, &[]);
     let answers = of_type(&trace, "permission_response");
     assert_eq!(answers.len(), commands.len());
-    for (number, (command, answer)) in commands.iter().zip(answers).enumerate() {
+    answers.into_iter().map(|answer| answer["outcome"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn no_deletes_rejects_every_form_of_a_command_that_removes_files() {
+    let commands: Vec<&str> = REMOVES.iter().chain(REMOVES_NOT).copied().collect();
+    for (number, (command, outcome)) in
+        commands.iter().zip(outcomes(&commands, "interaction: {use: no-deletes}")).enumerate()
+    {
         let wanted = if number < REMOVES.len() { "rejected" } else { "allowed" };
-        assert_eq!(answer["outcome"], wanted, "{command}");
+        assert_eq!(outcome, wanted, "{command}");
+    }
+}
+
+#[test]
+fn a_rule_that_allows_allows_no_line_that_a_shell_may_read_in_another_way() {
+    // Each of these lines runs `rm v` in Bash, dash or zsh.
+    const HIDES: &[&str] = &[
+        "cat <<E\\\nF\nx\nEF\nrm v",
+        "cat <<$\"E\"\nE\nrm v",
+        "cat <<$'E\\x46'\nEF\nrm v",
+        "cat <<\"E\\\"F\"\nE\"F\nrm v",
+        "cat <<\"E\\F\"\nE\\F\nrm v",
+        "cat <<E\nx\\\nE\ncat <<F\nE\nrm v\nF",
+        "cat <<E\nE\r\ncat <<F\nE\nrm v\nF",
+        "echo \\\r\nrm v",
+        "echo a \r#; rm v",
+        ">&2 case x in *\nrm v",
+        "case x in $(rm v)) ;; esac; ls",
+        "[[ a < $(rm v) ]]; ls",
+        "printf -v 'a[$(rm v)]' x",
+        "read 'a[$(rm v)]'",
+        "test -v 'a[$(rm v)]'",
+        "read x <<< 'a[$(rm v)]'; echo $((x))",
+        "read -r x <<'E'\n$(rm v)\nE\necho \"${x@P}\"",
+        "echo $'\\'; rm v; echo ''",
+        "echo $'\\'; rm v",
+        "echo a; [[ x; rm v",
+        "[[ x || rm == v ]]; ls",
+        "echo a; ((rm -v))",
+        "echo &>x rm v",
+        "ls *(e{'rm v'})",
+        "echo *(e:'rm v':)",
+        "cat =(rm v)",
+        "echo ${(e)x}",
+    ];
+    const ORDINARY: &[&str] = &[
+        "cat <<'EOF'\nx\nEOF\nls",
+        "cat <<\\E\nx\nE",
+        "cat <<'E'\r\nx\r\nE\r\nls a\r\n",
+        "echo $'It\\'s done\\n' && ls",
+        "[[ -f a && -n b ]] && cat a",
+        "[[ -f a || -f b ]] && cat a",
+        "for ((i = 0; i < 3; i++)); do echo $((i + 1)); done",
+        "x=1; ls *.{a,b} !(c|d).txt &>/dev/null && echo $((x + 1)) >&2",
+        "read -r a 2>/dev/null; test -f a && grep -n 'b[0]' a",
+        "case x in a|b) echo 1 ;; *) echo 2 ;; esac",
+        "if ls a 2>&1 | grep b; then echo c; fi",
+    ];
+    let commands: Vec<&str> = HIDES.iter().chain(ORDINARY).copied().collect();
+    let rule = "{name: ok, when: {kind: execute, runs: ['^(ls|cat|echo|printf|read|test|grep)( |$)', '^x=1$']}, answer: allow-once}";
+    let answers = outcomes(&commands, &format!("interaction: {{scripted: {{rules: [{rule}], default: reject}}}}"));
+    for (number, (command, outcome)) in commands.iter().zip(answers).enumerate() {
+        let wanted = if number < HIDES.len() { "rejected" } else { "allowed" };
+        assert_eq!(outcome, wanted, "{command}");
     }
 }
 
