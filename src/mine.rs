@@ -59,7 +59,7 @@ use write::Place;
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 12;
+const VERSION: u32 = 13;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]

@@ -14,6 +14,19 @@ use crate::case::provenance::{Hunks, Provenance};
 use crate::text::plural;
 use crate::whole_file::FileError;
 
+/// The maximum number of paths in a line of a remark.
+const PATHS_IN_A_LINE: usize = 5;
+
+/// Returns a remark with all of its paths, in further lines if there are many: a reader can protect only what is named.
+fn with_paths<'a>(remark: &str, paths: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    let paths: Vec<String> = paths.into_iter().map(|path| format!("`{path}`")).collect();
+    let lines: Vec<String> = paths.chunks(PATHS_IN_A_LINE).map(|paths| paths.join(", ")).collect();
+    match lines.as_slice() {
+        [line] => vec![format!("{remark}: {line}")],
+        lines => [&[format!("{remark}:")][..], lines].concat(),
+    }
+}
+
 impl Miner<'_> {
     /// Writes the case of a commit. Returns true if its prompt says nothing about the task.
     #[expect(clippy::too_many_arguments)]
@@ -96,17 +109,17 @@ impl Miner<'_> {
         }
         remarks.extend(left_out::remark(judged));
         if !change.unsure.is_empty() {
-            let some = crate::text::some_of(change.unsure.iter().map(|path| format!("`{path}`")), 5);
-            remarks.push(format!(
-                "Only tests load or run these modules, as far as their names show it; if one of them decides what passes, add \
-                 it to `workspace.protect`, because an agent may change it: {some}"
+            remarks.extend(with_paths(
+                "Only tests load or run these modules, as far as their names show it, but they may be code of the product; if \
+                 one of them decides what passes, add it to `workspace.protect`, because an agent may change it",
+                &change.unsure,
             ));
         }
         if !change.computed.is_empty() {
-            let some = crate::text::some_of(change.computed.iter().map(|path| format!("`{path}`")), 5);
-            remarks.push(format!(
+            remarks.extend(with_paths(
                 "These files load modules whose names only a run shows; if such a module decides what passes, add it to \
-                 `workspace.protect`, because an agent may change it: {some}"
+                 `workspace.protect`, because an agent may change it",
+                &change.computed,
             ));
         }
         if change.has_more_modules {
@@ -117,11 +130,11 @@ impl Miner<'_> {
             );
         }
         if !change.open.is_empty() {
-            let some = crate::text::some_of(change.open.iter().map(|path| format!("`{path}`")), 5);
-            remarks.push(format!(
-                "Tests name these files, or have links to them, and code may read them, or they are code or settings: an agent \
-                 may have to write those that the patch adds, and may change all of them; if one of them decides what passes, \
-                 move it from the patch to the hidden files, or add it to `workspace.protect`: {some}"
+            remarks.extend(with_paths(
+                "Tests name or run these files, or have links to them, and code may read them, or they are code or settings: an \
+                 agent may have to write those that the patch adds, and may change all of them; if one of them decides what \
+                 passes, move it from the patch to the hidden files, or add it to `workspace.protect`",
+                &change.open,
             ));
         }
         let patched = hunks::files(&change.patch);
@@ -169,5 +182,18 @@ impl Miner<'_> {
         };
         write::write(&draft, place)?;
         Ok(is_thin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remark_has_all_of_its_paths() {
+        let paths: Vec<String> = (0..7).map(|number| format!("{number}.js")).collect();
+        assert_eq!(with_paths("Look", paths.iter().take(2)), ["Look: `0.js`, `1.js`"]);
+        let expected = ["Look:", "`0.js`, `1.js`, `2.js`, `3.js`, `4.js`", "`5.js`, `6.js`"];
+        assert_eq!(with_paths("Look", &paths), expected);
     }
 }

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::change::Change;
 use super::judgement::Judged;
 use super::left_out::{self, Guard};
@@ -100,9 +102,8 @@ const LANGUAGES: [Language; 6] = [
         endings: &[".rs"],
         runners: &[Runner::Cargo],
         tests: &["tests/**", "crates/*/tests/**"],
-        // Cargo.toml can name another file for a test, the toolchain's file another cargo, and build.rs runs before the tests
-        // are compiled.
-        settings: &[".cargo/**", "**/Cargo.toml", "**/rust-toolchain{,.toml}", "**/build.rs"],
+        // Cargo.toml can name another file for a test, and the toolchain's file another cargo.
+        settings: &[".cargo/**", "**/Cargo.toml", "**/rust-toolchain{,.toml}"],
     },
     Language {
         endings: &[".go"],
@@ -144,8 +145,8 @@ impl Language {
 
 /// Returns the globs for a case. A glob for tests that also matches code is restricted to the top folder or dropped. A glob
 /// for settings is dropped if the patch changes a file that it matches, because an agent may have to change that file. For
-/// Node, the files that its settings load before the tests are added, unless the patch changes them. For Python, so are the
-/// files that would be imported in place of hidden tests.
+/// Node, the files that its settings load before the tests are added, unless the patch changes them, and for Rust the build
+/// scripts. For Python, so are the files that would be imported in place of hidden tests.
 pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String> {
     let is_changed =
         |endings: &[&str]| change.changed_tests.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));
@@ -164,6 +165,10 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
     if is_used(&NODE, &OF_NODE) {
         let loaded = setup_files::loaded(&change.before).into_iter().filter(|path| !patched.contains(path));
         found.extend(loaded.filter(|path| is_plain(path)));
+    }
+    if is_used(&[".rs"], &[Runner::Cargo]) {
+        let scripts = [&change.before, &change.after].into_iter().flat_map(build_scripts).collect::<BTreeSet<String>>();
+        found.extend(scripts.into_iter().filter(|path| is_plain(path) && !patched.contains(path)));
     }
     if is_used(&[".py"], &OF_PYTHON) {
         let more = shadows(
@@ -192,6 +197,27 @@ pub fn guarded(change: &Change) -> Vec<String> {
     let more: Vec<String> = hidden.take_while(is_short).cloned().collect();
     found.extend(more);
     found
+}
+
+/// Returns the build scripts of the packages of Rust, which cargo runs before it compiles the tests: `build.rs` beside a
+/// `Cargo.toml`, whether it exists or not, or the files that the manifest names. A module of the sources may be called `build`,
+/// too.
+fn build_scripts(tree: &Tree) -> BTreeSet<String> {
+    let of_manifest = |path: &String| -> Vec<String> {
+        let Some(folder) = path.strip_suffix("Cargo.toml").filter(|it| it.is_empty() || it.ends_with('/')) else {
+            return Vec::new();
+        };
+        let manifest: Option<Value> = tree.text(path).and_then(|text| toml::from_str(text).ok());
+        let names: Vec<&str> = match manifest.as_ref().and_then(|manifest| manifest.pointer("/package/build")) {
+            Some(Value::Bool(false)) => Vec::new(),
+            Some(Value::String(name)) => vec![name.as_str()],
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+            _ => vec!["build.rs"],
+        };
+        let around = folder.trim_end_matches('/');
+        names.into_iter().filter_map(|name| setup_files::place(around, name)).collect()
+    };
+    tree.files.iter().flat_map(of_manifest).collect()
 }
 
 /// Returns the files of code before and after a commit.
@@ -276,7 +302,7 @@ fn is_plain(path: &str) -> bool {
 }
 
 /// Programs, and the files that decide what they do.
-const PROGRAMS: [(&[&str], &[&str]); 4] = [
+pub(super) const PROGRAMS: [(&[&str], &[&str]); 4] = [
     (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
     (&["npm", "yarn", "pnpm"], &["package.json"]),
     (&["just"], &["justfile", "Justfile"]),
@@ -470,11 +496,12 @@ mod tests {
     #[test]
     fn code_is_not_protected() {
         // An agent may add a module of tests to a crate.
-        let rust = tree(&["src/lib.rs", "tests/all.rs"]);
+        let rust = tree(&["Cargo.toml", "crates/a/Cargo.toml", "src/lib.rs", "tests/all.rs"]);
         let found = globs(&change(&rust, "tests/all.rs"), &[], Runner::Given);
         let is_protected = |path: &str| found.iter().any(|glob| glob.parse::<PathGlob>().unwrap().is_match(path));
         assert!(is_protected("tests/more.rs") && is_protected(".cargo/config.toml"));
-        for path in ["Cargo.toml", "crates/a/Cargo.toml", "rust-toolchain", "rust-toolchain.toml", "build.rs"] {
+        let settings = ["Cargo.toml", "crates/a/Cargo.toml", "rust-toolchain", "rust-toolchain.toml"];
+        for path in settings.iter().chain(&["build.rs", "crates/a/build.rs"]) {
             assert!(is_protected(path), "{path}");
         }
         assert!(!is_protected("src/tests.rs") && !is_protected("src/tests/mod.rs"));
@@ -485,6 +512,24 @@ mod tests {
         // Below the sources, a folder `test` may hold code. The one at the top is protected.
         let found = of(&["src/test/tool.js"]);
         assert!(!has(&found, "src/test/tool.js") && has(&found, "test/more.js"), "{found:?}");
+    }
+
+    #[test]
+    fn the_build_scripts_of_cargo_are_protected_and_a_module_called_build_is_not() {
+        for (manifest, patched, expected) in [
+            ("[package]\nname = 'a'\n", "src/lib.rs", &["build.rs"][..]),
+            ("[package]\nname = 'a'\n", "build.rs", &[]),
+            ("[package]\nbuild = 'tools/gen.rs'\n", "src/lib.rs", &["tools/gen.rs"]),
+            ("[package]\nbuild = './gen.rs'\n", "src/lib.rs", &["gen.rs"]),
+            ("[package]\nbuild = false\n", "src/lib.rs", &[]),
+        ] {
+            let mut tree = tree(&["Cargo.toml", "src/lib.rs", "tests/all.rs"]);
+            tree.texts.insert("Cargo.toml".to_owned(), manifest.to_owned());
+            let found = globs(&change(&tree, "tests/all.rs"), &[patched.to_owned()], Runner::Cargo);
+            let paths = ["build.rs", "gen.rs", "src/build.rs", "src/commands/build.rs", "tools/gen.rs"];
+            let is_protected = |path: &&str| parsed(&found).iter().any(|glob| glob.is_match(path));
+            assert_eq!(paths.into_iter().filter(is_protected).collect::<Vec<_>>(), expected, "{manifest}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod jvm;
 mod node;
 mod python;
 
-pub(super) use python::{is_settings_of_pytest, python_paths, python_plugins, without_pytest};
+pub(super) use python::{example_folders, is_settings_of_pytest, python_paths, python_plugins, without_pytest};
 
 /// The report that runners write in the workspace if their output cannot hold all names.
 pub(super) const REPORT: &str = ".evals-tests.xml";
@@ -76,7 +76,7 @@ impl Tree {
     }
 }
 
-/// The maximum number of folders around settings of Node that are read.
+/// The maximum number of folders around settings of cargo and Node that are read.
 const MOST_FOLDERS: usize = 3;
 
 /// Returns true if a file has settings of mocha, jest, vitest, ava or TypeScript, by its name.
@@ -121,8 +121,8 @@ pub fn describes_the_project(path: &str) -> bool {
         "build.gradle.kts",
     ];
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let is_of_node = ["package.json", "mocha.opts"].contains(&name) || has_settings_of_node(name);
-    if is_of_node && path.matches('/').count() <= MOST_FOLDERS && !path.contains("node_modules/") {
+    let has_settings = ["Cargo.toml", "package.json", "mocha.opts"].contains(&name) || has_settings_of_node(name);
+    if has_settings && path.matches('/').count() <= MOST_FOLDERS && !path.contains("node_modules/") {
         return true;
     }
     let is_requirements = name.contains("requirements") && name.ends_with(".txt");

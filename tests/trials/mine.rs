@@ -817,6 +817,71 @@ fn modules_of_tests_are_protected_however_python_loads_them() {
 }
 
 #[test]
+fn modules_of_tests_are_protected_however_python_imports_them() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let same = "def same(one, other):\n    assert one == other\n";
+    let script = "if PYTHONPATH=. python3 -B tests/test_add.py; then echo 'ok 1 - adds'; else echo 'not ok 1 - adds'; fi; \
+                  echo 1..1\n";
+    let modules = [
+        "qa/behind_colon.py",
+        "qa/continued.py",
+        "qa/first_line.py",
+        "qa/function.py",
+        "qa/other_name.py",
+        "qa/tabbed.py",
+        "qa_path/formatted.py",
+    ];
+    let of_tests = modules.map(|path| (path, Some(same)));
+    history.commit("Begin", &[&[("calc.py", Some(BASE)), ("run.sh", Some(script))][..], &of_tests].concat());
+    let test = "\u{feff}from qa.first_line import same as first\nimport importlib\nimport sys\n\
+                from importlib import import_module as im\nfrom sys import path as where\nfrom calc import add\n\
+                from qa.continued \\\n    import same as second\nfrom\tqa.tabbed import\tsame as third\n\
+                if sys.version_info > (3,): from qa.behind_colon import same as fourth\nTOP = '.'\n\
+                where.insert(0, f'{TOP}/qa_path')\nfrom formatted import same as fifth\n\n\
+                load = importlib.import_module\nsixth = im('qa.other_name').same\nseventh = load('qa.function').same\n\
+                pytest_plugins = ['qa_' + it for it in ()]\n\
+                for same in [first, second, third, fourth, fifth, sixth, seventh]:\n    same(add(1, 2), 3)\n";
+    history.commit("Fix the sum of two numbers", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(test))]);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    for path in modules {
+        assert!(text.contains(&format!("  - {path}\n")), "{path}: {text}");
+    }
+    assert!(text.contains("names only a run shows") && text.contains("may change it: `tests/test_add.py`\n"), "{text}");
+    let emptied: String = modules.iter().map(|path| put(path, "def same(one, other):\n    pass\n")).collect();
+    decides(&project, &case, &[(put("calc.py", FIXED), 0), (emptied, 1)]);
+}
+
+#[test]
+fn examples_that_tests_of_plugins_copy_are_protected() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let script = "if PYTHONPATH=. python3 -B tests/test_add.py; then echo 'ok 1 - adds'; else echo 'not ok 1 - adds'; fi; \
+                  echo 1..1\n";
+    let example = "from calc import add\n\nassert add(1, 2) == 3\n";
+    let begin = [
+        ("calc.py", Some(BASE)),
+        ("ex/sum_ex.py", Some(example)),
+        ("pytest.ini", Some("[pytest]\npytester_example_dir = ex\n")),
+        ("run.sh", Some(script)),
+    ];
+    history.commit("Begin", &begin);
+    // The fixture of pytest is not needed to show what the text names.
+    let test = "import runpy\n\n\nclass Pytester:\n    def copy_example(self, name):\n        \
+                return runpy.run_path(str.join('/', ('ex', name)))\n\n\npytester = Pytester()\n\
+                pytester.copy_example('sum_ex.py')\n";
+    history.commit("Fix the sum of two numbers", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(test))]);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
+    assert!(project.read(&case).contains("  - ex/sum_ex.py\n"), "{}", project.read(&case));
+    decides(&project, &case, &[(put("calc.py", FIXED), 0), (put("ex/sum_ex.py", "pass\n"), 1)]);
+}
+
+#[test]
 fn modules_of_tests_are_protected_however_node_finds_them() {
     if Command::new("node").arg("--version").output().is_err() {
         let mut out = std::io::stderr();
@@ -832,9 +897,11 @@ fn modules_of_tests_are_protected_however_node_finds_them() {
         "entry/checks.js",
         "joined/checks.js",
         "listed/index.js",
+        "made/checks.js",
         "named/checks.js",
         "own/checks.js",
         "plus/checks.js",
+        "queried/checks.js",
         "resolved/checks.js",
     ];
     let code = "require('#shared');\nexports.add = (a, b) => a - b;\n";
@@ -854,7 +921,10 @@ fn modules_of_tests_are_protected_however_node_finds_them() {
                 require(path.join(__dirname, '..', 'joined', 'checks.js')),\n  \
                 require(__dirname + '/../plus/checks'),\n  require(path.resolve('resolved/checks.js')),\n  \
                 require('#named/checks.js'),\n  require('calc/own/checks'),\n  require('../entry'),\n  \
-                require('../listed'),\n];\nfor (const { same } of checks) same(add(1, 2), 3);\n";
+                require('../listed'),\n  \
+                require('module').createRequire(path.join(__dirname, '..', 'made/'))('./checks'),\n];\n\
+                for (const { same } of checks) same(add(1, 2), 3);\n\
+                import('../queried/checks.js?fresh=1').then(it => it.default.same(add(1, 2), 3));\n";
     let fixed = code.replace("a - b", "a + b");
     history.commit("Fix the sum of two numbers", &[("lib/calc.js", Some(&fixed)), ("test/add.js", Some(test))]);
     let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
@@ -955,6 +1025,105 @@ fn a_solution_may_change_packages_of_node_that_the_product_ships() {
 }
 
 #[test]
+fn a_solution_may_change_programs_of_python_that_tests_import() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let collect = "def collect(text):\n    return text.split(',')\n";
+    let report = "def report(names):\n    return '|'.join(names)\n";
+    let send = "def send(names):\n    return '|'.join(names)\n\n\nif __name__ == '__main__':\n    \
+                print(send(input()))\n";
+    let script = "if PYTHONPATH=. python3 -B tests/test_all.py; then echo 'ok 1 - all'; else echo 'not ok 1 - all'; fi; \
+                  echo 1..1\n";
+    let begin = [
+        ("Makefile", Some("run:\n\tpython3 collect/collect.py | python3 report/report.py\n")),
+        ("collect/collect.py", Some(collect)),
+        ("report/report.py", Some(report)),
+        ("run.sh", Some(script)),
+        ("send/send.py", Some(send)),
+    ];
+    history.commit("Begin", &begin);
+    let test = "from collect.collect import collect\nfrom report.report import report\nfrom send.send import send\n\n\
+                assert report(collect('a, b')) == send(collect('a, b')) == 'a|b'\n";
+    let fixed = collect.replace("text.split(',')", "[name.strip() for name in text.split(',')]");
+    let fix = [("collect/collect.py", Some(fixed.as_str())), ("tests/test_all.py", Some(test))];
+    history.commit("Leave out blanks around names", &fix);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let case = of(&mined, "Leave out blanks around names")["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    assert!(text.contains("may change it: `report/report.py`, `send/send.py`\n"), "{text}");
+    let stripped = |text: &str| text.replace("join(names)", "join(name.strip() for name in names)");
+    let other = format!("{}{}", put("report/report.py", &stripped(report)), put("send/send.py", &stripped(send)));
+    decides(&project, &case, &[(put("collect/collect.py", &fixed), 0), (other, 0)]);
+}
+
+#[test]
+fn a_solution_may_change_files_of_node_that_a_page_a_service_or_a_container_uses() {
+    if Command::new("node").arg("--version").output().is_err() {
+        let mut out = std::io::stderr();
+        writeln!(out, "not run: `node` is not there").unwrap();
+        return;
+    }
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let split = "exports.split = text => text.split(',');\n";
+    let page = "exports.list = all => all.map(it => '<li>' + it + '</li>').join('');\n";
+    let service = "exports.answer = all => ({ all });\n";
+    let worker = "exports.line = all => all.join('|');\n";
+    let script = "if node test/all.js; then echo 'ok 1 - all'; else echo 'not ok 1 - all'; fi; echo 1..1\n";
+    let begin = [
+        ("Dockerfile", Some("FROM node:20\nCOPY . /app\nWORKDIR /app\nCMD node worker/worker.js\n")),
+        ("api/names.js", Some(service)),
+        ("client/names.js", Some(page)),
+        ("index.html", Some("<!doctype html>\n<script src=\"client/names.js\"></script>\n")),
+        ("package.json", Some("{\"name\": \"shop\", \"private\": true}\n")),
+        ("run.sh", Some(script)),
+        ("store/split.js", Some(split)),
+        ("worker/worker.js", Some(worker)),
+    ];
+    history.commit("Begin", &begin);
+    let test = "const { split } = require('../store/split');\nconst { list } = require('../client/names');\n\
+                const { answer } = require('../api/names');\nconst { line } = require('../worker/worker');\n\
+                const all = split('a, b');\nif (list(all) !== '<li>a</li><li>b</li>') process.exit(1);\n\
+                if (answer(all).all.join('+') !== 'a+b') process.exit(1);\nif (line(all) !== 'a|b') process.exit(1);\n";
+    let fixed = split.replace("split(',')", "split(',').map(it => it.trim())");
+    let fix = [("store/split.js", Some(fixed.as_str())), ("test/all.js", Some(test))];
+    history.commit("Leave out blanks around names", &fix);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let case = of(&mined, "Leave out blanks around names")["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    assert!(text.contains("may change it: `api/names.js`, `client/names.js`, `worker/worker.js`\n"), "{text}");
+    let other = [
+        put("client/names.js", &page.replace("+ it +", "+ it.trim() +")),
+        put("api/names.js", &service.replace("({ all })", "({ all: all.map(it => it.trim()) })")),
+        put("worker/worker.js", &worker.replace("all.join", "all.map(it => it.trim()).join")),
+    ];
+    decides(&project, &case, &[(put("store/split.js", &fixed), 0), (other.concat(), 0)]);
+}
+
+#[test]
+fn a_module_of_rust_called_build_is_kept_and_a_build_script_is_removed() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let code = "pub fn add(a: i32, b: i32) -> i32 { a - b }\n";
+    let script = "if grep -q 'a + b' src/*.rs build.rs 2>/dev/null; then echo 'ok 1 - adds'; else echo 'not ok 1 - adds'; fi; \
+                  echo 1..1\n";
+    let manifest = "[package]\nname = \"calc\"\nversion = \"0.1.0\"\n";
+    let begin = [("Cargo.toml", Some(manifest)), ("run.sh", Some(script)), ("src/lib.rs", Some(code))];
+    history.commit("Begin", &begin);
+    let fixed = code.replace("a - b", "a + b");
+    let test = "#[test]\nfn adds() { assert_eq!(calc::add(1, 2), 3); }\n";
+    let fix = [("src/lib.rs", Some(fixed.as_str())), ("tests/ops.rs", Some(test))];
+    history.commit("Fix the sum of two numbers", &fix);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
+    let module = format!("{}{}", put("src/lib.rs", "mod build;\npub use build::add;\n"), put("src/build.rs", &fixed));
+    decides(&project, &case, &[(put("src/lib.rs", &fixed), 0), (module, 0), (put("build.rs", &fixed), 1)]);
+}
+
+#[test]
 fn files_that_tests_run_or_list_are_protected_or_named() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -964,6 +1133,9 @@ fn files_that_tests_run_or_list_are_protected_or_named() {
         (".env", Some("SUM=3\n")),
         ("calc.py", Some(BASE)),
         ("golden/sum.json", Some("{\"sum\": 3}\n")),
+        ("Makefile", Some("verify:\n\ttrue\n")),
+        ("package.json", Some("{\"scripts\": {\"verify\": \"node qa/verify.js\"}}\n")),
+        ("qa/verify.js", Some("process.exit(0);\n")),
         ("scripts/verify.sh", Some("true\n")),
         ("tests/test_double.py", Some(TEST_DOUBLE)),
     ];
@@ -974,13 +1146,16 @@ fn files_that_tests_run_or_list_are_protected_or_named() {
                 all.update(json.load(file))\n        self.assertEqual(add(1, 2), all['sum'])\n        \
                 with open('.env') as file:\n            self.assertTrue(file.read())\n        \
                 subprocess.run(['sh', 'scripts/verify.sh'], check=True)\n        \
-                subprocess.run(['scripts/run'], check=True)\n";
+                subprocess.run(['scripts/run'], check=True)\n        \
+                if os.environ.get('ALL'):\n            subprocess.run(['make', '-s', 'verify'], check=True)\n            \
+                subprocess.run('npm run -s verify', shell=True, check=True)\n";
     history.commit("Fix the sum of two numbers", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(test))]);
     let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
     let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
     let text = project.read(&case);
     assert!(text.contains("golden/**"), "{text}");
-    let named = "`workspace.protect`: `.env`, `scripts/run`, `scripts/verify.sh`\n";
+    let named = "`workspace.protect`:\n# `.env`, `Makefile`, `package.json`, `qa/verify.js`, `scripts/run`\n# \
+                 `scripts/verify.sh`\n";
     assert!(text.contains(named), "{text}");
     let runs = [(put("calc.py", FIXED), 0), (put("golden/total.json", "{\"sum\": -1}\n"), 1)];
     decides(&project, &case, &runs);
@@ -1058,7 +1233,7 @@ fn files_that_code_finds_by_a_glob_or_a_name_are_no_data_of_tests() {
     assert!(!project.path(&case.replace(".yaml", ".hidden/app")).exists());
     let text = project.read(&case);
     for part in [
-        "# Tests name these files, or have links to them, and code may read them",
+        "# Tests name or run these files, or have links to them, and code may read them",
         "`workspace.protect`: `app/migrations/001_users.sql`, `app/migrations/002_email.sql`\n",
         "may change it: `app/db.py`, `plugins/slug.py`\n",
     ] {

@@ -7,6 +7,7 @@ use super::loaded::may_be_loaded;
 use super::node_names::{ENDINGS, Names};
 use super::node_text;
 use super::product::{is_for_tests, may_be_product};
+use super::python_imports;
 use super::python_text::{self, Load, Shown};
 use super::test_data::holders;
 use super::usage::{Usage, only_of_tests};
@@ -60,10 +61,10 @@ pub(super) async fn find(
         imports_modules(path) && is_test(path) && is_read
     };
     let files: BTreeSet<String> = entries.keys().cloned().collect();
-    let is_module = |path: &String| {
-        let kept = entries.get(path).zip(before.get(path)).is_some_and(|(new, old)| new.object == old.object);
-        kept && roles.of(path) == Role::Code && !own.contains(path) && imports_modules(path)
-    };
+    let is_kept =
+        |path: &String| entries.get(path).zip(before.get(path)).is_some_and(|(new, old)| new.object == old.object);
+    let is_module =
+        |path: &String| is_kept(path) && roles.of(path) == Role::Code && !own.contains(path) && imports_modules(path);
     let settings = [
         tree(repository, entries, runner::is_settings_of_pytest).await?,
         tree(repository, before, runner::is_settings_of_pytest).await?,
@@ -71,6 +72,7 @@ pub(super) async fn find(
     let is_folder = |folder: &str| settings.iter().any(|tree| tree.has_folder(folder));
     let named = settings.iter().flat_map(runner::python_paths).filter(|folder| is_folder(folder));
     let mut roots: Vec<String> = named.map(|folder| format!("{folder}/")).collect();
+    let examples: Vec<String> = settings.iter().flat_map(runner::example_folders).collect();
     let plugins = settings.iter().flat_map(runner::python_plugins);
     let plugins: Vec<String> = plugins.filter_map(|name| python_text::module(&name)).collect();
     let names = Names::of(&tree(repository, entries, runner::has_names_of_node).await?);
@@ -87,6 +89,8 @@ pub(super) async fn find(
         roots.dedup();
         let imported = texts.iter().flat_map(|(path, text)| imports(path, text, &names, &roots));
         let imported = imported.chain(located("", &plugins, &files, &roots)).chain(targets.iter().copied().cloned());
+        let copied = texts.iter().filter(|(path, _)| is_python(path) && is_test(path));
+        let imported = imported.chain(copied.flat_map(|(_, text)| python_text::examples(text, &examples, &files)));
         // An unchanged test may be the base of a changed one.
         let is_read = |path: &String| is_module(path) || (is_test(path) && imports_modules(path));
         let new: BTreeSet<String> = imported.filter(|path| is_read(path) && !read.contains_key(path)).collect();
@@ -141,6 +145,12 @@ pub(super) async fn find(
     let mut of_pytest = located("", &plugins, &files, &roots);
     let named = loads.iter().filter(|(_, load)| load.is_plugin);
     of_pytest.extend(named.flat_map(|(path, load)| located(path, &load.modules, &files, &roots)));
+    let copies = |folders: &[String]| -> BTreeSet<String> {
+        let tests = read.iter().filter(|(path, _)| is_python(path) && is_test(path));
+        tests.flat_map(|(_, text)| python_text::examples(text, folders, &files)).collect()
+    };
+    let named: Vec<String> = examples.iter().filter(|folder| !folder.is_empty()).cloned().collect();
+    of_pytest.extend(copies(&named));
     let is_computed = |path: &str, load: &Load| match load.shown {
         Shown::All => false,
         Shown::Perhaps => of_load(path, load, &files, &roots).is_empty(),
@@ -149,7 +159,11 @@ pub(super) async fn find(
     let mut computed: BTreeSet<String> = BTreeSet::new();
     computed.extend(loads.iter().filter(|(path, load)| is_computed(path, load)).map(|(path, _)| (*path).clone()));
     let is_computed = |(path, text): &(&String, &String)| {
-        is_node(path) && (is_test(path) || alone.contains(*path)) && node_text::loads(path, text, &names).is_computed
+        let is_hidden = match is_node(path) {
+            true => node_text::loads(path, text, &names).is_computed,
+            false => is_python(path) && python_text::has_computed_path(path, text, is_folder),
+        };
+        is_hidden && (is_test(path) || alone.contains(*path))
     };
     computed.extend(read.iter().filter(is_computed).map(|(path, _)| path.clone()));
     let mut helpers = Helpers { computed: computed.into_iter().collect(), has_more, ..Helpers::default() };
@@ -172,6 +186,9 @@ pub(super) async fn find(
     // The entry of a package imports its code, or lies beside it.
     let is_apart = |path: &&String| !patched.iter().any(|other| is_near(path, other)) && !imports_code(path);
     helpers.unsure.extend(listed.iter().filter(is_apart).cloned());
+    // An example may also be a part of the documentation, or data.
+    let is_other = |path: &String| is_kept(path) && !is_test(path) && !all.contains(path);
+    helpers.unsure.extend(copies(&examples).into_iter().filter(is_other));
     Ok(helpers)
 }
 
@@ -259,8 +276,7 @@ fn is_python(path: &str) -> bool {
 }
 
 fn of_python(path: &str, text: &str, files: &BTreeSet<String>, roots: &[String]) -> BTreeSet<String> {
-    let imported: Vec<String> = import_lines(text).iter().flat_map(|line| modules(line)).collect();
-    let mut found = located(path, &imported, files, roots);
+    let mut found = located(path, &python_imports::imported(text), files, roots);
     for load in python_text::loads(path, text) {
         found.extend(of_load(path, &load, files, roots));
     }
@@ -311,53 +327,6 @@ fn located(path: &str, modules: &[String], files: &BTreeSet<String>, roots: &[St
         }
     }
     found
-}
-
-/// Returns the lines of Python that import something, each with the names in its parentheses.
-fn import_lines(text: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    let mut is_open = false;
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
-    for line in lines.flat_map(|line| line.split(';')).map(str::trim) {
-        if is_open {
-            if let Some(last) = found.last_mut() {
-                last.push_str(line);
-            }
-        } else if line.starts_with("import ") || line.starts_with("from ") {
-            found.push(line.to_owned());
-        } else {
-            continue;
-        }
-        is_open = found.last().is_some_and(|last| last.contains('(') && !last.contains(')'));
-    }
-    found
-}
-
-/// Returns the packages that a file of Python imports by lines.
-pub(super) fn imported_packages(text: &str) -> BTreeSet<String> {
-    let all = import_lines(text).into_iter().flat_map(|line| modules(&line));
-    all.filter_map(|module| module.split('/').next().map(str::to_owned)).collect()
-}
-
-/// Returns the modules that a line of Python may import, as paths. Each dot before a relative one is a `/`.
-fn modules(line: &str) -> Vec<String> {
-    let names = |list: &str| -> Vec<String> {
-        let plain = list.replace(['(', ')'], " ");
-        plain.split(',').filter_map(|name| name.split_whitespace().next().map(|name| name.replace('.', "/"))).collect()
-    };
-    if let Some(list) = line.strip_prefix("import ") {
-        return names(list);
-    }
-    let Some((module, list)) = line.strip_prefix("from ").and_then(|rest| rest.split_once(" import")) else {
-        return Vec::new();
-    };
-    let module = module.trim().replace('.', "/");
-    let within = names(list).into_iter().map(|name| match module.ends_with('/') {
-        true => format!("{module}{name}"),
-        false => format!("{module}/{name}"),
-    });
-    let within: Vec<String> = within.collect();
-    [vec![module], within].concat()
 }
 
 #[cfg(test)]
@@ -411,6 +380,7 @@ mod tests {
             ),
             ("support/checks.py", "from . import more\n", &["support/more.py"]),
             ("tests/test_a.py", "import os; from support.more import x\n", &["support/__init__.py", "support/more.py"]),
+            ("tests/test_a.py", "try: from support \\\n    import more\n", &["support/__init__.py", "support/more.py"]),
             ("tests/test_a.py", "pytest_plugins = ['support.more']\n", &["support/__init__.py", "support/more.py"]),
             (
                 "tests/test_a.py",

@@ -9,6 +9,8 @@ use crate::mine::role::split;
 
 /// Calls that load a module.
 const LOADS: [&str; 2] = ["require(", "import("];
+/// The call that makes a `require` for another folder than that of the file.
+const MAKES_REQUIRE: &str = "createRequire";
 /// Programs that run a module.
 const RUNS: [&str; 4] = ["bun", "node", "ts-node", "tsx"];
 /// Calls that put a path together.
@@ -56,15 +58,15 @@ pub(super) struct Loads {
 
 /// Returns the modules that a file of Node loads or runs.
 pub(super) fn loads(path: &str, text: &str, names: &Names) -> Loads {
-    let mut loads = Loads::default();
+    let mut loads = Loads { is_computed: hides_names(text), ..Loads::default() };
     for line in text.lines() {
         let is_import = ["import", "require", "from"].iter().any(|word| line.contains(word));
-        for word in line.split(['"', '\'', '`']) {
+        for word in line.split(['"', '\'', '`']).map(without_query) {
             if is_import {
                 loads.modules.extend(names.imported(path, word));
             }
         }
-        for word in line.split(['"', '\'', '`']).flat_map(words) {
+        for word in line.split(['"', '\'', '`']).flat_map(words).map(without_query) {
             let is_path = word.contains('/') && word.contains(char::is_alphanumeric) && !word.starts_with('/');
             if is_path && !word.contains(char::is_whitespace) {
                 let is_relative = word.starts_with("./") || word.starts_with("../");
@@ -88,7 +90,61 @@ pub(super) fn loads(path: &str, text: &str, names: &Names) -> Loads {
             loads.modules.extend(fitting(&parts, names).into_iter().filter(|file| is_of_node(file)));
         }
     }
+    for folder in required_from(text) {
+        for word in relative(text) {
+            let mut parts = folder.clone();
+            add_literal(word, &mut parts);
+            loads.modules.extend(fitting(&parts, names).into_iter().filter(|file| is_of_node(file)));
+        }
+    }
     loads
+}
+
+/// Returns true if a text names modules in a way that is not read here: by a path with escapes, or in folders that a variable
+/// of the environment names.
+fn hides_names(text: &str) -> bool {
+    let is_path = |word: &str| (word.contains("\\u") || word.contains("\\x")) && word.contains('/');
+    let has_escape = |line: &str| line.split(['"', '\'', '`']).skip(1).step_by(2).any(is_path);
+    let loads = |line: &&str| LOADS.iter().any(|sign| line.contains(sign)) || line.contains(" from ");
+    (text.contains("NODE_PATH") && text.contains("_initPaths")) || text.lines().filter(loads).any(has_escape)
+}
+
+/// Returns a path without its query: `./checks.js?fresh=1` is `./checks.js`.
+fn without_query(word: &str) -> &str {
+    word.split('?').next().unwrap_or_default()
+}
+
+/// Returns the texts in quotes that are relative paths.
+fn relative(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.lines().flat_map(|line| line.split(['"', '\'', '`']));
+    words.filter(|word| word.starts_with("./") || word.starts_with("../"))
+}
+
+/// Returns the folders, as parts of their paths, for which a text makes a `require` of its own.
+fn required_from(text: &str) -> Vec<Vec<Part>> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    // `import { createRequire as make }` and `const { createRequire: make }`
+    let other = |rest: &str| {
+        let rest = rest.trim_start();
+        let rest = rest.strip_prefix("as ").or_else(|| rest.strip_prefix(':'))?.trim_start();
+        rest.split(|c: char| !is_name(c)).next().filter(|name| !name.is_empty()).map(str::to_owned)
+    };
+    let mut signs = vec![MAKES_REQUIRE.to_owned()];
+    signs.extend(text.split(MAKES_REQUIRE).skip(1).filter_map(other));
+    let mut found = Vec::new();
+    for sign in signs {
+        let sign = format!("{sign}(");
+        for arguments in calls(text, &[sign.as_str()]) {
+            let mut parts = known_parts(arguments, text);
+            let is_file = |part: &mut Part| part.as_deref().is_some_and(|name| name.contains('.'));
+            // The folder of a file.
+            let _ = parts.pop_if(is_file);
+            if !parts.is_empty() {
+                found.push(parts);
+            }
+        }
+    }
+    found
 }
 
 /// Returns the words of a command line of Node (`node support/checks.js 1`), or the text itself.
@@ -103,8 +159,8 @@ fn is_of_node(path: &str) -> bool {
 }
 
 /// Returns the arguments of the calls in a text, outside of lines that are comments.
-fn calls<'a>(text: &'a str, signs: &'a [&'static str]) -> impl Iterator<Item = &'a str> {
-    let of_sign = move |sign: &&'static str| {
+fn calls<'a>(text: &'a str, signs: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    let of_sign = move |sign: &&'a str| {
         text.match_indices(*sign).filter_map(move |(at, sign)| {
             let before = text.get(..at)?;
             let line = before.rsplit('\n').next().unwrap_or_default().trim_start();
@@ -223,7 +279,7 @@ fn add_literal(literal: &str, parts: &mut Vec<Part>) {
             _ => plain.push_str(piece),
         }
     }
-    for part in plain.split('/').filter(|part| !["", ".", ".."].contains(part)) {
+    for part in without_query(&plain).split('/').filter(|part| !["", ".", ".."].contains(part)) {
         parts.push(Some(part.to_owned()).filter(|part| !part.contains('\0')));
     }
 }
@@ -288,6 +344,10 @@ mod tests {
             "require(`../support/${name}.js`);",
             "require('../support/' + name + '.js');",
             "require(join(root, 'support', name + '.js'));",
+            "await import('../support/checks.js?fresh=1');",
+            "await import(`../support/checks.js?${Date.now()}`);",
+            "const require = createRequire(new URL('../support/', import.meta.url));\nrequire('./checks.js');",
+            "import { createRequire as make } from 'module';\nmake(new URL('../support/a.js', import.meta.url))('./checks');",
         ] {
             let found = loads("test/a.js", text, &names);
             assert_eq!(found.modules, BTreeSet::from(["support/checks.js".to_owned()]), "{text}");
@@ -312,6 +372,8 @@ mod tests {
             ("const name = find();\nrequire(name);", true),
             ("require('./' + name);", true),
             ("import(`${root}/other/${name}.js`);", true),
+            ("import('../sup\\u0070ort/checks.js');", true),
+            ("process.env.NODE_PATH = here;\nModule._initPaths();\nrequire('checks');", true),
             ("require('chai');", false),
             ("import(/* chunk */ './x');", false),
             ("require(path.join(root, 'golden', 'a.json'));", false),

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::helpers::imported_packages;
+use super::mentions::{may_copy, may_name, names_module};
+use super::python_imports::packages;
 use super::settings_text::{is_settings, plain, values};
 use super::test_data::{holders, name};
 use super::{Entry, MOST_WORDS, tree};
-use crate::mine::language::{Language, PYTHON};
+use crate::mine::language::{Language, NODE, PYTHON};
 use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{Role, Roles, split};
 use crate::mine::runner::{Tree, without_pytest};
@@ -74,6 +75,12 @@ const CHECKS: [&str; 8] = [
     "const assert",
     "const expect",
 ];
+/// Packages of Python for the arguments of a program.
+const OF_PROGRAMS: [&str; 6] = ["argparse", "click", "docopt", "fire", "optparse", "typer"];
+/// Signs of a program of Node, which does something if it is not loaded by another module.
+const RUNS_ITSELF: [&str; 3] = ["require.main", "import.meta.main", "process.argv[1]"];
+/// Folders of Node whose files a server or a service finds by their places.
+const SERVED: [&str; 8] = ["api", "functions", "netlify", "pages", "public", "routes", "static", "vercel"];
 /// Files that describe a distribution of Python.
 const OF_DISTRIBUTIONS: [&str; 3] = ["pyproject.toml", "setup.cfg", "setup.py"];
 /// Signs of a distribution of Python.
@@ -96,19 +103,52 @@ pub(super) async fn may_be_product(
     roles: &Roles,
     modules: &BTreeMap<&String, &str>,
 ) -> Result<BTreeSet<String>, RepositoryError> {
-    let doubtful: Vec<&str> =
-        modules.iter().filter(|(path, text)| !is_for_tests(path, text)).map(|(path, _)| path.as_str()).collect();
+    let doubtful: Vec<(&str, &str)> = modules.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+    let doubtful: Vec<(&str, &str)> = doubtful.into_iter().filter(|(path, text)| !is_for_tests(path, text)).collect();
     if doubtful.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let words: BTreeSet<&str> = doubtful.iter().flat_map(|path| path.split('/').map(|part| split(part).0)).collect();
-    let holders = holders(repository, commit, &words.into_iter().take(MOST_WORDS).collect()).await?;
+    let paths = || doubtful.iter().map(|(path, _)| *path);
+    let words: BTreeSet<&str> = paths().flat_map(|path| path.split('/').map(|part| split(part).0)).collect();
+    let with_words = holders(repository, commit, &words.into_iter().take(MOST_WORDS).collect()).await?;
+    let names: BTreeSet<String> = paths().flat_map(|path| [name(path).to_owned(), dotted(path)]).collect();
+    let with_names = holders(repository, commit, &names.iter().map(String::as_str).take(MOST_WORDS).collect()).await?;
     let is_read = |path: &str| {
         let is_manifest = name(path) == "package.json" || OF_DISTRIBUTIONS.contains(&name(path));
-        is_settings(path) && roles.of(path) != Role::Test && (is_manifest || holders.contains(path))
+        let has_words = (is_settings(path) || may_copy(path)) && with_words.contains(path);
+        let is_named = may_name(path) && with_names.contains(path);
+        roles.of(path) != Role::Test && (is_manifest || has_words || is_named)
     };
     let tree = tree(repository, entries, is_read).await?;
-    Ok(doubtful.into_iter().filter(|path| is_product(path, &tree)).map(str::to_owned).collect())
+    let is_named = |path: &str| tree.texts.iter().any(|(file, text)| may_name(file) && names_module(file, text, path));
+    let may_be = |(path, text): &(&str, &str)| {
+        is_program(path, text) || is_served(path) || is_product(path, &tree) || is_named(path)
+    };
+    Ok(doubtful.iter().filter(|module| may_be(module)).map(|(path, _)| (*path).to_owned()).collect())
+}
+
+/// Returns the end of the name of a module in Python: that of its folder, and its own.
+fn dotted(path: &str) -> String {
+    let mut parts = path.rsplit('/');
+    let own = parts.next().map(|part| split(part).0).unwrap_or_default();
+    parts.next().map_or(own.to_owned(), |folder| format!("{folder}.{own}"))
+}
+
+/// Returns true if a module is also a program that can be started: it reads arguments, or acts if it is started itself.
+fn is_program(path: &str, text: &str) -> bool {
+    let is_main = |line: &str| line.contains("__name__") && line.contains("__main__");
+    let acts = || match Language::of(path) == Some(&PYTHON) {
+        true => {
+            text.lines().any(is_main) || packages(text).iter().any(|package| OF_PROGRAMS.contains(&package.as_str()))
+        }
+        false => RUNS_ITSELF.iter().any(|sign| text.contains(sign)),
+    };
+    text.starts_with("#!") || acts()
+}
+
+/// Returns true if a server or a service may find a module of Node by its place.
+fn is_served(path: &str) -> bool {
+    Language::of(path) == Some(&NODE) && path.split('/').rev().skip(1).any(|part| SERVED.contains(&part))
 }
 
 /// Returns true if a module is a helper of tests without doubt: its path or its packages show it, or it defines checks.
@@ -119,7 +159,7 @@ pub(super) fn is_for_tests(path: &str, text: &str) -> bool {
     let defines_checks =
         || text.lines().any(|line| CHECKS.iter().any(|sign| line.trim_start().starts_with(sign) && !loads(line)));
     if Language::of(path) == Some(&PYTHON) {
-        return imported_packages(text).iter().any(|it| OF_PYTHON.contains(&it.as_str())) || defines_checks();
+        return packages(text).iter().any(|it| OF_PYTHON.contains(&it.as_str())) || defines_checks();
     }
     let imports = |line: &str| loads(line) && line.split(['"', '\'']).any(|word| OF_NODE.contains(&word));
     text.lines().any(imports) || (text.contains("expect(") && text.contains(").to")) || defines_checks()
@@ -136,7 +176,7 @@ fn is_product(path: &str, tree: &Tree) -> bool {
     let mut folders = path.match_indices('/').filter_map(|(at, _)| path.get(..=at));
     folders.any(|folder| is_package(folder, tree))
         || is_found(path, tree)
-        || tree.texts.iter().any(|(file, text)| is_named(path, file, text))
+        || tree.texts.iter().any(|(file, text)| is_settings(file) && is_named(path, file, text))
 }
 
 /// Returns true if a folder is a program of Python, or a package of Node that others may use.
@@ -267,6 +307,31 @@ mod tests {
             let tree = Tree { files, texts: [(file.to_owned(), text.to_owned())].into() };
             assert_eq!(is_product(path, &tree), expected, "{file} {text} {path}");
         }
+    }
+
+    #[test]
+    fn programs_and_files_that_a_service_finds_may_be_product() {
+        for (path, text, expected) in [
+            ("svc/main.py", "if __name__ == \"__main__\":\n    run()\n", true),
+            ("svc/main.py", "#!/usr/bin/env python3\n", true),
+            ("svc/main.py", "import argparse\n", true),
+            ("svc/main.py", "def same(a, b):\n    return a == b\n", false),
+            ("svc/main.js", "#!/usr/bin/env node\n", true),
+            ("svc/main.js", "if (require.main === module) run();\n", true),
+            ("svc/main.js", "exports.same = (a, b) => a === b;\n", false),
+        ] {
+            assert_eq!(is_program(path, text), expected, "{path} {text}");
+        }
+        for (path, expected) in [
+            ("api/names.js", true),
+            ("netlify/functions/names.mjs", true),
+            ("app/routes/a.ts", true),
+            ("api/names.py", false),
+            ("qa/api.js", false),
+        ] {
+            assert_eq!(is_served(path), expected, "{path}");
+        }
+        assert_eq!(["svc/deep/main.py", "main.py"].map(dotted), ["deep.main", "main"]);
     }
 
     #[test]

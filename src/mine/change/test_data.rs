@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::globs::{Globs, signs};
+use super::programs::of_tools;
 use super::settings_text::{is_settings, names_place};
 use super::{Entry, LARGEST_HIDDEN, MOST_HIDDEN, MOST_WORDS, tree};
 use crate::mine::history::Commit;
@@ -77,7 +78,9 @@ pub(super) async fn find(
         let kind = kinds.of(path, entries.keys());
         matches!(kind, Kind::Code | Kind::Compiled | Kind::Aside) && Language::of(path) != Some(&NODE)
     };
+    let with_package = tree(repository, entries, |path| path == "package.json").await?;
     let starts = read.texts.iter().filter(|(path, _)| is_changed(path) || !has_test_name(path));
+    let tools = of_tools(starts.clone(), &with_package);
     let named_now: BTreeSet<&str> = starts.flat_map(|(_, text)| words(text)).collect();
     let words: BTreeSet<&str> = read.texts.values().flat_map(|text| words(text)).collect();
     let is_named = |path: &str| words.contains(name(path)) || place(path).is_some_and(|place| words.contains(place));
@@ -103,7 +106,7 @@ pub(super) async fn find(
         .take(MOST_WORDS)
         .collect();
     if changed.is_empty() && kept.is_empty() && run.is_empty() {
-        return Ok(TestData::default());
+        return Ok(TestData { open: tools, ..TestData::default() });
     }
     let searched = changed.iter().chain(&kept).chain(&run);
     let endings: BTreeSet<String> = searched.clone().flat_map(|path| signs(name(path))).collect();
@@ -114,6 +117,7 @@ pub(super) async fn find(
     let holders = holders(repository, &commit.id, &searched).await?;
     let all = tree(repository, entries, |path| holders.contains(path)).await?;
     let mut found = kinds.of_tests(&changed, &kept, &all);
+    found.open.extend(tools);
     found.open.extend(run.iter().filter(|path| kinds.is_named(path, &all).0).map(|path| (*path).to_owned()));
     Ok(found)
 }

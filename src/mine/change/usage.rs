@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::globs::{Globs, signs};
+use super::python_imports;
 use super::settings_text::values;
 use super::test_data::{holders, name, names, names_folder, place};
 use super::{Entry, MOST_WORDS, tree};
-use crate::mine::language::Language;
+use crate::mine::language::{Language, PYTHON};
 use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{self, Role, Roles};
 use crate::mine::runner::{has_settings_of_node, without_pytest};
@@ -135,7 +136,7 @@ fn of_setup(text: &str) -> String {
 fn unused(paths: &BTreeSet<String>, texts: &BTreeMap<String, String>) -> BTreeSet<String> {
     let mut left = paths.clone();
     loop {
-        let is_used = |path: &String| texts.iter().any(|(file, text)| !left.contains(file) && uses(text, path));
+        let is_used = |path: &String| texts.iter().any(|(file, text)| !left.contains(file) && uses(file, text, path));
         let used: Vec<String> = left.iter().filter(|path| is_used(path)).cloned().collect();
         if used.is_empty() {
             return left;
@@ -157,14 +158,17 @@ pub(super) fn word(path: &str) -> &str {
     }
 }
 
-/// Returns true if a text names a file: data within quotes, and a module in a line that imports something or has quotes.
-fn uses(text: &str, path: &str) -> bool {
+/// Returns true if the text of a file names another file: data within quotes, and a module in a line that imports something or
+/// has quotes, or in an import statement of several lines.
+fn uses(file: &str, text: &str, path: &str) -> bool {
     const IMPORTS: [&str; 9] = ["import", "require", "from", "include", "use ", "mod ", "\"", "'", "`"];
     let word = word(path);
     if Language::of(path).is_none() {
         return names(text, word);
     }
-    text.lines().any(|line| has_word(line, word) && IMPORTS.iter().any(|sign| line.contains(sign)))
+    let is_import = |line: &str| has_word(line, word) && IMPORTS.iter().any(|sign| line.contains(sign));
+    let imports = || python_imports::statements(text).iter().any(|statement| has_word(statement, word));
+    text.lines().any(is_import) || (Language::of(file) == Some(&PYTHON) && imports())
 }
 
 /// Returns true if a text has a word that is not within a longer name.
@@ -188,6 +192,7 @@ mod tests {
         for (file, text, used) in [
             ("calc.py", "# same checks as before, support it\nsums = 1\n", &[][..]),
             ("calc.py", "from support.checks import same\n", &["support/__init__.py", "support/checks.py"]),
+            ("calc.py", "from support import (\n    checks,\n)\n", &["support/__init__.py", "support/checks.py"]),
             ("setup.py", "scripts=['x=support.checks:main']\n", &["support/__init__.py", "support/checks.py"]),
             ("calc.py", "open('support/sums.csv')\n", &["pkg/sums.py", "support/__init__.py", "support/sums.csv"]),
             // A file that only tests use may name another one.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::mine::change::{Change, python_text};
+use crate::mine::change::{Change, python_imports, python_text};
 use crate::mine::runner;
 
 /// The endings of files that Python imports.
@@ -20,8 +20,7 @@ pub(super) fn installed(change: &Change) -> Vec<String> {
     let modules = before.files.iter().chain(&after.files).filter(is_module);
     let parts = modules.flat_map(|path| path.split('/'));
     let own: BTreeSet<&str> = parts.map(|part| part.split_once('.').map_or(part, |(stem, _)| stem)).collect();
-    let parts = python_texts.iter().flat_map(|(_, text)| text.lines()).flat_map(|line| line.split(';'));
-    let mut names: BTreeSet<String> = parts.flat_map(imported).collect();
+    let mut names: BTreeSet<String> = python_texts.iter().flat_map(|(_, text)| imported(text)).collect();
     let loads = python_texts.iter().flat_map(|(path, text)| python_text::loads(path, text));
     let plugins = loads.filter(|load| load.is_plugin).flat_map(|load| load.modules);
     let tops = plugins.filter_map(|name| name.split('/').next().map(str::to_owned));
@@ -32,20 +31,20 @@ pub(super) fn installed(change: &Change) -> Vec<String> {
     places.filter(|place| !is_package(place)).map(|place| format!("{place}.py")).collect()
 }
 
-/// Returns the names of the packages and modules at the top of Python's path that a line imports.
-fn imported(line: &str) -> Vec<String> {
-    let line = line.trim();
-    let names = match (line.strip_prefix("import "), line.strip_prefix("from ")) {
-        (Some(names), _) => names,
-        (None, Some(rest)) => rest.split_once(" import").map_or("", |(module, _)| module),
-        (None, None) => "",
+/// Returns the names of the packages and modules at the top of Python's path that a text imports.
+fn imported(text: &str) -> BTreeSet<String> {
+    let by_name = |call: &str, part: &str| {
+        let rest = part.split_once(call)?.1.trim_start().strip_prefix(['"', '\''])?;
+        let name = rest.split(['"', '\'']).next().unwrap_or_default();
+        Some(name.split('.').next().unwrap_or_default().to_owned())
     };
-    let by_name = ["importorskip(", "import_module("].into_iter().filter_map(|call| {
-        let rest = line.split_once(call)?.1.trim_start().strip_prefix(['"', '\''])?;
-        rest.split(['"', '\'']).next()
-    });
-    let top = |name: &str| name.trim().split(['.', ' ']).next().unwrap_or_default().to_owned();
-    names.split(',').chain(by_name).map(top).filter(|name| !name.is_empty() && is_name(name)).collect()
+    let parts = || text.lines().flat_map(|line| line.split(';'));
+    let mut found = python_imports::packages(text);
+    for call in ["importorskip(", "import_module("] {
+        found.extend(parts().filter_map(|part| by_name(call, part)));
+    }
+    found.retain(|name| !name.is_empty() && is_name(name));
+    found
 }
 
 fn is_name(text: &str) -> bool {
@@ -151,16 +150,18 @@ mod tests {
     }
 
     #[test]
-    fn the_packages_that_a_line_imports_are_found() {
-        for (line, names) in [
-            ("import os.path as p, json", &["os", "json"][..]),
+    fn the_packages_that_a_text_imports_are_found() {
+        for (text, names) in [
+            ("import os.path as p, json", &["json", "os"][..]),
             ("    from hamcrest.core import (", &["hamcrest"]),
+            ("try: from hamcrest \\\n    import core", &["hamcrest"]),
             ("from .x import y", &[]),
             ("np = pytest.importorskip(\"numpy.linalg\")", &["numpy"]),
             ("m = importlib.import_module('deal')", &["deal"]),
             ("important = 1", &[]),
         ] {
-            assert_eq!(imported(line), names, "{line}");
+            let found: Vec<String> = imported(text).into_iter().collect();
+            assert_eq!(found, names, "{text}");
         }
     }
 }

@@ -82,7 +82,7 @@ pub(super) fn loaded(tree: &Tree) -> BTreeSet<String> {
         };
         if name == "package.json" {
             let Ok(package) = serde_json::from_str::<Value>(text) else { continue };
-            add(of_scripts(&package));
+            add(of_scripts(&package, &["test", "pretest"]));
             for section in SECTIONS.iter().filter_map(|section| package.get(section)) {
                 add(of_settings(&section.to_string()));
             }
@@ -97,6 +97,12 @@ pub(super) fn loaded(tree: &Tree) -> BTreeSet<String> {
 
 /// Returns the file that a name means from a folder.
 fn file(tree: &Tree, folder: &str, name: &str) -> Option<String> {
+    let path = place(folder, name)?;
+    ENDINGS.iter().map(|end| format!("{path}{end}")).find(|path| tree.has(path))
+}
+
+/// Returns the path that a name means from a folder, unless it is outside of the repository.
+pub(super) fn place(folder: &str, name: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in name.split('/') {
         match part {
@@ -105,14 +111,18 @@ fn file(tree: &Tree, folder: &str, name: &str) -> Option<String> {
             part => parts.push(part),
         }
     }
-    let path = parts.join("/");
-    ENDINGS.iter().map(|end| format!("{path}{end}")).find(|path| tree.has(path))
+    Some(parts.join("/"))
 }
 
-/// Returns the names in the script `test` of a package and in the scripts that it runs.
-fn of_scripts(package: &Value) -> Vec<String> {
+/// Returns the files that the scripts of a package, and the scripts that these run, name as programs or load.
+pub(in crate::mine) fn of_package(tree: &Tree, package: &Value, scripts: &[&str]) -> BTreeSet<String> {
+    of_scripts(package, scripts).iter().filter_map(|name| file(tree, "", name)).collect()
+}
+
+/// Returns the names in scripts of a package and in the scripts that they run.
+fn of_scripts(package: &Value, scripts: &[&str]) -> Vec<String> {
     let script = |name: &str| package.get("scripts")?.get(name)?.as_str();
-    let mut open = vec!["test", "pretest"];
+    let mut open = scripts.to_vec();
     let mut done: Vec<&str> = Vec::new();
     let mut names = Vec::new();
     while let Some(name) = open.pop() {

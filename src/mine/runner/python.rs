@@ -161,11 +161,24 @@ pub(in crate::mine) fn without_pytest(path: &str, text: &str) -> String {
 /// Returns the folders that settings of pytest put on Python's path (`pythonpath`), as far as their lines show them. Words that
 /// are no folders may be among them.
 pub(in crate::mine) fn python_paths(tree: &Tree) -> Vec<String> {
+    folders(tree, "pythonpath")
+}
+
+/// Returns the folders from which `pytester` copies examples, each with a slash at its end: that of pytest's settings, or the
+/// top, which is empty.
+pub(in crate::mine) fn example_folders(tree: &Tree) -> Vec<String> {
+    let named = folders(tree, "pytester_example_dir").into_iter().filter(|folder| tree.has_folder(folder));
+    let found: Vec<String> = named.map(|folder| format!("{folder}/")).collect();
+    if found.is_empty() { vec![String::new()] } else { found }
+}
+
+/// Returns the words in the value of a key in settings of pytest.
+fn folders(tree: &Tree, key: &str) -> Vec<String> {
     let mut found = Vec::new();
     for text in SETTINGS.iter().filter_map(|file| tree.text(file)) {
         let mut is_open = false;
         for line in text.lines() {
-            let value = line.trim_start().strip_prefix("pythonpath").map(str::trim_start);
+            let value = line.trim_start().strip_prefix(key).map(str::trim_start);
             let value = value.and_then(|rest| rest.strip_prefix(['=', ':']));
             // A list may go on in the next lines, up to another key or section.
             is_open = value.is_some() || (is_open && !line.contains('=') && !line.starts_with('['));
