@@ -225,6 +225,8 @@ struct Ending {
     unattended: Option<String>,
     limit: Option<String>,
     refused: Option<Refused>,
+    /// True if the gateway saw that the model's output limit ended its last answer.
+    output_limit: bool,
     interrupted: bool,
     exit: Option<Exit>,
     stderr_tail: String,
@@ -360,6 +362,7 @@ impl Translation {
             EngineLine::Refused { category, message, closed } => {
                 self.ending.refused = Some(Refused { category: *category, message: message.clone(), closed: *closed });
             }
+            EngineLine::OutputLimit => self.ending.output_limit = true,
             EngineLine::Interrupted => self.ending.interrupted = true,
             EngineLine::Cancel => self.recorder.cancel_open(),
             EngineLine::Prompt { text } => self.recorder.say(Voice::User, None, text, Continuation::Block),
@@ -511,6 +514,9 @@ impl Ending {
             }
             (EndReport::Failed { category, detail }, _) => {
                 (stop(StopReason::Error, Some(category), Some(detail)), false)
+            }
+            (EndReport::Ended { reason: StopReason::EndTurn, detail }, _) if self.output_limit => {
+                (stop(StopReason::MaxTokens, None, detail), false)
             }
             (EndReport::Ended { reason, detail }, _) => (stop(reason, None, detail), false),
             (EndReport::None, Some(meaning)) => {

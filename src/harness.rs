@@ -131,6 +131,11 @@ pub struct Manifest {
     /// lists it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name_title: Option<Pattern>,
+    /// For `acp`: a regular expression whose first group is the id of the model's message in the `messageId` of a text or a
+    /// thought. If the next text or thought belongs to another message and no call is between them, the agent does not show
+    /// a call of the first message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<Pattern>,
     /// The conventions of the agent's usage reports.
     #[serde(default)]
     pub usage: UsageConvention,
@@ -295,6 +300,7 @@ impl Manifest {
             edits_may_move: false,
             command_title: None,
             name_title: None,
+            message_id: None,
             usage: UsageConvention::default(),
             capabilities: Capabilities::default(),
             session_mode: None,

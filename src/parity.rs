@@ -1,16 +1,18 @@
 //! Parity: whether an agent does the same under the engine's protocol as with its own one-shot command. Each
 //! case is run both ways, and the resulting workspaces and tool calls are compared.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
+use crate::gateway::route::Route;
 use crate::grade::GradeRecord;
 use crate::grader::Kind;
 use crate::harness::Adapter;
 use crate::harness::{Capabilities, Manifest, ModelRoute, ModelVia, Parity, PromptVia, UsageConvention};
+use crate::harness::{SystemPromptRoute, SystemPromptVia};
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::regular;
@@ -104,6 +106,13 @@ pub fn outside(manifest: &Manifest, parity: &Parity) -> Manifest {
         agent_info: None,
         ..manifest.clone()
     };
+    if let Some(gateway) = &mut outside.gateway {
+        // The gateway's command starts the form that runs inside.
+        gateway.command.clear();
+    }
+    if outside.system_prompt.via == SystemPromptVia::SessionMeta {
+        outside.system_prompt = SystemPromptRoute::default();
+    }
     // Outside, the model cannot be set over the protocol, nor by a placeholder in the command that runs inside.
     let has_place = |word: &String| word.contains("{model}");
     let route = |via| ModelRoute { via, flag: None, env: None, default: manifest.model.default.clone() };
@@ -184,7 +193,8 @@ async fn run(
         interaction: Interaction::AutoApprove,
         attempt: 1,
         folder: folder.to_owned(),
-        route: None,
+        // Both sides get the case's own model, if it has one.
+        route: Route::of(case.model.as_ref(), None, PathBuf::new),
         foreign: None,
         arms: None,
         seal: None,

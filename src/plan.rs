@@ -339,6 +339,20 @@ fn skip_reason(
         .or_else(|| no_gateway(case, manifest, catalog, gateway))
 }
 
+/// Returns why a harness cannot run a case as it is written, if so: the harness does not take a part of the case, or
+/// cannot be pointed at the case's model. What the case `requires` is not considered.
+pub fn unserved(case: &Case, manifest: &Manifest, catalog: &Catalog) -> Option<String> {
+    not_offered(case, manifest)
+        .or_else(|| too_many_turns(case, manifest))
+        .or_else(|| no_gateway(case, manifest, catalog, None))
+}
+
+fn too_many_turns(case: &Case, manifest: &Manifest) -> Option<String> {
+    let turns = case.turns.len();
+    (turns > 1 && !manifest.multi_turn())
+        .then(|| format!("the case has {turns} turns, and harness `{}` takes one", manifest.name))
+}
+
 fn harnesses_of<'a>(case: &'a Case, asked: &'a PlanRequest) -> Vec<&'a str> {
     let named = if asked.harnesses.is_empty() { &case.harnesses } else { &asked.harnesses };
     let mut names: Vec<&str> = Vec::new();
@@ -437,6 +451,11 @@ fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
     if !case.mcp_servers.is_empty() && manifest.servers_via() == ServersVia::None {
         return Some(format!("the case offers MCP servers, and harness `{}` takes none", manifest.name));
     }
+    if let Some((name, by)) = manifest.server_not_taken(&case.mcp_servers) {
+        let harness = &manifest.name;
+        let what = format!("the MCP server `{name}` over {by}");
+        return Some(format!("the case offers {what}, which harness `{harness}` does not take"));
+    }
     let adapter = manifest.adapter;
     if matches!(adapter, Adapter::Acp | Adapter::Replay) {
         return None;
@@ -511,11 +530,7 @@ fn skip(case: &Case, manifest: &Manifest, interaction: &Interaction) -> Option<S
         .or_else(|| lacks(needs.multi_turn, manifest.multi_turn(), "several turns"))
         .or_else(|| lacks(needs.model_selection, manifest.model_selection(), "model selection"))
         .or_else(|| not_offered(case, manifest))
-        .or_else(|| {
-            let turns = case.turns.len();
-            (turns > 1 && !manifest.multi_turn())
-                .then(|| format!("the case has {turns} turns, and harness `{}` takes one", manifest.name))
-        })
+        .or_else(|| too_many_turns(case, manifest))
         .or_else(|| {
             (!seen.interaction && *interaction != Interaction::AutoApprove).then(|| {
                 format!(

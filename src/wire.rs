@@ -230,6 +230,8 @@ pub enum EngineLine {
         /// The text of the answer.
         text: String,
     },
+    /// The output limit of the agent's model ended its last answer, as the gateway saw.
+    OutputLimit,
     /// A path of a call leads to another file by a link in the workspace, as the engine saw when the agent had ended.
     Followed {
         /// The path, and the file.

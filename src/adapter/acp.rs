@@ -24,6 +24,7 @@ pub(crate) mod models;
 pub(crate) mod modes;
 pub(crate) mod permissions;
 mod actions;
+mod held;
 mod history;
 mod late;
 mod prompts;
@@ -39,6 +40,7 @@ use actions::Action;
 use answers::SentRequest;
 use calls::Calls;
 use conventions::Conventions;
+use held::HeldChunk;
 use models::ModelSeen;
 use modes::ModeSeen;
 use permissions::{Pending, Requests};
@@ -80,6 +82,8 @@ pub struct Translator {
     marked: Option<Value>,
     /// The last chunk that ended with half of a character.
     cut: Option<CutChunk>,
+    /// The last chunk, if the next line decides whether the model or the program wrote it.
+    held: Option<HeldChunk>,
     /// The number of usage reports so far. Some agents send one after each message of the model.
     usage_reports: u64,
     messages: Messages,
@@ -107,6 +111,7 @@ impl Translator {
             told: HashSet::new(),
             marked: None,
             cut: None,
+            held: None,
             usage_reports: 0,
             messages: Messages::default(),
         }
@@ -120,6 +125,7 @@ impl Translator {
     }
 
     fn hear(&mut self, message: Message, recorder: &mut Recorder) {
+        self.release_before(&message, recorder);
         match message {
             Message::Request { id, method, params } => self.request(&method, params, Some(&id), recorder),
             Message::Notification { method, params } => self.request(&method, params, None, recorder),
@@ -179,6 +185,7 @@ impl Translate for Translator {
 
     fn send(&mut self, line: &WireLine, recorder: &mut Recorder) {
         self.heard_us = true;
+        self.release(recorder);
         for message in rpc::parse(&line.line) {
             match message {
                 Message::Request { id, method, params } => self.ask_agent(&id, &method, params, recorder),
@@ -221,6 +228,10 @@ impl Translate for Translator {
 
     fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {
         self.take_early(recorder);
+        self.release(recorder);
+        if self.turn.open > 0 {
+            self.messages_ended(recorder);
+        }
         self.calls.flush(recorder);
         self.settle(recorder);
         self.sub_agents.settle(true, recorder);

@@ -42,6 +42,11 @@ pub fn ended_in(text: &str) -> Option<StopReason> {
     CONTENT_FILTER.is_match(text).then_some(StopReason::Refusal)
 }
 
+/// Returns true if the text names an MCP server.
+pub fn names_server(text: &str) -> bool {
+    SERVER.is_match(text)
+}
+
 /// Returns `auth` if the text states that a login or a key is missing or was refused.
 pub fn auth_in(text: &str) -> Option<ErrorCategory> {
     AUTH.is_match(text).then_some(ErrorCategory::Auth)
@@ -52,6 +57,9 @@ fn status_in(text: &str) -> Option<u64> {
     let found = STATUS.captures(text)?;
     (1..found.len()).find_map(|n| found.get(n)).and_then(|group| group.as_str().parse().ok())
 }
+
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static SERVER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?i)\bMCP[\s_-]?(?:server|client|error)").unwrap());
 
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static AUTH: LazyLock<Regex> = LazyLock::new(|| {

@@ -108,8 +108,17 @@ impl Arm {
             }
             manifest.command.clone_from(command);
             manifest.downloads = false;
+            if let Some(gateway) = &mut manifest.gateway {
+                // The gateway's command starts the manifest's own program.
+                gateway.command.clear();
+            }
         }
-        manifest.command.extend(self.layer.args.iter().flatten().cloned());
+        let args = self.layer.args.as_deref().unwrap_or_default();
+        add_arguments(&mut manifest.command, args);
+        // Behind the gateway, an agent may have a command of its own.
+        if let Some(gateway) = manifest.gateway.as_mut().filter(|gateway| !gateway.command.is_empty()) {
+            add_arguments(&mut gateway.command, args);
+        }
         manifest
     }
 
@@ -161,5 +170,31 @@ impl Arm {
             Some(place) => place.error(StepPart::Value, message, help),
             None => self.place.error(StepPart::Key, message, help),
         }
+    }
+}
+
+/// Adds arguments to a command: before the `--` that precedes the prompt, or else at the end.
+fn add_arguments(command: &mut Vec<String>, args: &[String]) {
+    let end = match command.as_slice() {
+        [before @ .., mark, prompt] if mark == "--" && prompt.contains("{prompt}") => before.len(),
+        all => all.len(),
+    };
+    command.splice(end..end, args.iter().cloned());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_added_before_the_end_of_the_options() {
+        let added = |command: &[&str]| {
+            let mut command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+            add_arguments(&mut command, &["-v".to_owned()]);
+            command
+        };
+        assert_eq!(added(&["agent", "-p", "--", "{prompt}"]), ["agent", "-p", "-v", "--", "{prompt}"]);
+        assert_eq!(added(&["npx", "--", "agent", "{prompt}"]), ["npx", "--", "agent", "{prompt}", "-v"]);
+        assert_eq!(added(&["agent"]), ["agent", "-v"]);
     }
 }

@@ -53,6 +53,8 @@ struct MainConversation {
     ids: HashSet<String>,
     /// The text of the last answer, if the agent received it whole and it calls no tools.
     text: Option<String>,
+    /// True if the last answer calls no tools, and the output limit of the model ended it.
+    at_limit: bool,
     /// The longest line of the last answer without calls. A request that contains it belongs to the conversation:
     /// a conversation that was summarised begins with the summary, which is such an answer.
     quote: Option<String>,
@@ -137,6 +139,12 @@ impl Refusals {
         self.main.text.as_deref().filter(|_| is_over)
     }
 
+    /// Returns true if the output limit of the model ended the last answer of the case's conversation. Without tools, requests
+    /// for titles look like the conversation.
+    pub fn ended_at_limit(&self) -> bool {
+        self.offers && self.main.at_limit && self.last_answer().is_some()
+    }
+
     fn is_decisive(&self, open: &Open) -> bool {
         // An agent that ends closes its connections, and so does one that makes two requests at once for speed.
         let is_refused = !open.refused.is_closed() || open.times > 1;
@@ -169,7 +177,7 @@ impl MainConversation {
 
     /// Adds an answer to a request that offered tools or not. `goes_on` is true if the agent works with it.
     fn add(&mut self, answered: Answered, goes_on: bool, offers: bool) {
-        let Answered { answer: ModelAnswer { id, text, calls, finished }, is_whole } = answered;
+        let Answered { answer: ModelAnswer { id, text, calls, finished, at_limit }, is_whole } = answered;
         self.answered = true;
         if !id.is_empty() {
             self.ids.insert(id);
@@ -177,6 +185,7 @@ impl MainConversation {
         if goes_on {
             (self.rests, self.offered) = (!calls && (finished || is_whole), offers);
             self.text = (!calls && finished && is_whole).then(|| text.clone());
+            self.at_limit = !calls && at_limit;
         }
         let longest = text.lines().map(str::trim).max_by_key(|line| line.len());
         if let Some(line) = longest.filter(|line| !calls && line.chars().count() >= SHORTEST_QUOTE) {
@@ -214,6 +223,7 @@ mod tests {
                 end => {
                     let (message, reason) = match end {
                         "calls" => (json!({"content": null, "tool_calls": [{"id": "c1"}]}), "tool_calls"),
+                        "cut" => (json!({"content": "It goes on and"}), "length"),
                         text => (json!({"content": text}), "stop"),
                     };
                     line["status"] = json!(200);
@@ -253,6 +263,24 @@ mod tests {
             (vec![(&title, "A name"), (&first, "429")], None),
         ] {
             assert_eq!(refusals_of(&lines).last_answer(), answer, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn the_output_limit_ended_the_conversation_if_it_ended_the_last_answer() {
+        let first = with_tools(&[message("user", "Do it.")]);
+        let second = with_tools(&results_after(message("user", "Do it.")));
+        let bare = json!({"messages": [message("user", "Do it.")]});
+        for (lines, is_at_limit) in [
+            (vec![(&first, "cut")], true),
+            (vec![(&first, "calls"), (&second, "cut"), (&bare, "A name")], true),
+            (vec![(&first, "cut"), (&second, "Done.")], false),
+            (vec![(&first, "Done."), (&bare, "cut")], false),
+            (vec![(&first, "cut"), (&second, "429")], false),
+            // It may be a request for a title.
+            (vec![(&bare, "cut")], false),
+        ] {
+            assert_eq!(refusals_of(&lines).ended_at_limit(), is_at_limit, "{lines:?}");
         }
     }
 

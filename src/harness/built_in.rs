@@ -77,4 +77,17 @@ mod tests {
         assert_eq!(files().len(), embedded::harnesses().len());
         assert!(named("nobody").is_none());
     }
+
+    #[test]
+    fn a_prompt_that_begins_with_a_dash_is_not_read_as_an_option() {
+        // `sh` and the demo agent take any word, and so does the option of Kimi. Droid was not tested.
+        const OTHERS: [&str; 5] = ["command", "demo-stream", "demo-text", "droid-stream", "kimi-stream"];
+        for manifest in built_in().filter(|manifest| !OTHERS.contains(&&*manifest.name)) {
+            for command in [Some(&manifest.command), manifest.gateway.as_ref().map(|it| &it.command)] {
+                let words = command.into_iter().flatten();
+                let before = words.clone().zip(words.skip(1)).find(|(_, word)| word.starts_with("{prompt}"));
+                assert!(before.is_none_or(|(before, _)| before == "--"), "{}", manifest.name);
+            }
+        }
+    }
 }

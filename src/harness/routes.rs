@@ -1,11 +1,13 @@
 //! The routes by which a case's system prompt and its MCP servers reach an agent, in the agent's own form.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Manifest;
 use super::skills::Listing;
 use crate::harness::Adapter;
 use crate::values::NameGlob;
+use crate::word::word;
 
 /// The route by which a system prompt reaches the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +45,9 @@ pub struct ServersRoute {
     /// The flag that takes the path of a file `{"mcpServers": {…}}`, for `flag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flag: Option<String>,
+    /// The transports of the MCP servers that the agent takes. Empty: all of them, or over ACP those that it announces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transports: Vec<Transport>,
     /// The line in which the agent lists its MCP servers. Claude Code's own protocols need none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<Listing>,
@@ -64,6 +69,36 @@ pub enum ServersVia {
     None,
 }
 
+/// The transport of an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Transport {
+    /// Standard input and output of a program that the agent starts.
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+    /// HTTP with server-sent events.
+    Sse,
+}
+
+word!(Transport);
+
+impl Transport {
+    /// Returns the transport of a server of a case. Without `type`, a server with a `command` is started by the agent.
+    /// Returns `None` if the transport is unknown.
+    fn of(server: &Value) -> Option<Self> {
+        match server.get("type").and_then(Value::as_str) {
+            Some("stdio") => Some(Transport::Stdio),
+            Some("http") => Some(Transport::Http),
+            Some("sse") => Some(Transport::Sse),
+            Some(_) => None,
+            None => server.get("command").map(|_| Transport::Stdio),
+        }
+    }
+}
+
 impl SystemPromptRoute {
     /// Returns true if nothing differs from the default.
     pub fn is_default(&self) -> bool {
@@ -80,6 +115,15 @@ impl Manifest {
             _ => ServersVia::None,
         };
         self.mcp_servers.as_ref().map_or(by_protocol, |route| route.via)
+    }
+
+    /// Returns the name and the transport of the first of these MCP servers whose transport the manifest excludes.
+    pub fn server_not_taken<'a>(&self, servers: &'a [Value]) -> Option<(&'a str, &'static str)> {
+        let transports = &self.mcp_servers.as_ref().filter(|route| !route.transports.is_empty())?.transports;
+        servers.iter().find_map(|server| {
+            let by = Transport::of(server).filter(|by| !transports.contains(by))?;
+            Some((server.get("name").and_then(Value::as_str).unwrap_or_default(), by.word()))
+        })
     }
 
     /// Returns the errors in the manifest's routes: the key, the error, and how to fix it.

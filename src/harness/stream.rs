@@ -292,6 +292,9 @@ events! {
         attachments "attachments",
         /// The id of the message or block.
         id "id",
+        /// `true` if the text begins another answer: texts before it are then not part of the final answer. Default: `false`,
+        /// so that all texts after the last call are.
+        begins_answer "begins-answer",
         /// The call that started the sub-agent which sends the message.
         parent "parent",
     }

@@ -30,13 +30,14 @@ pub(super) struct Loaded {
 }
 
 /// Compares the agent's lists in the wire log with what the trial lays. `own` is the workspace before the agent, whose
-/// skills belong to the case. Skills are not compared if the trial lays none and belongs to no experiment; MCP servers and
-/// plugins are compared in experiments alone. What the agent does not list is not compared.
+/// skills belong to the case. Outside an experiment, the skills and MCP servers are compared that the trial has, and no
+/// plugins. What the agent does not list is not compared.
 ///
 /// # Errors
 /// Returns an error if the wire log cannot be read.
 pub(super) fn check(attempt: &Attempt, wire: &Path, own: &Path) -> io::Result<Loaded> {
-    if attempt.case.overlay.skills.is_empty() && attempt.arms.is_none() {
+    let case = &attempt.case;
+    if attempt.arms.is_none() && case.overlay.skills.is_empty() && case.mcp_servers.is_empty() {
         // Nothing is compared, and the wire log may be long.
         return Ok(Loaded::default());
     }
@@ -72,11 +73,10 @@ fn skills(attempt: &Attempt, listed: Option<&BTreeSet<String>>, own: &Path) -> L
 }
 
 fn servers(attempt: &Attempt, listed: Option<&[Server]>) -> Loaded {
-    let Some(arms) = &attempt.arms else { return Loaded::default() };
     let laid: BTreeSet<&str> =
         attempt.case.mcp_servers.iter().filter_map(|server| server.get("name")?.as_str()).collect();
     let Some(listed) = listed else {
-        let has_servers = !laid.is_empty() || !arms.servers.is_empty();
+        let has_servers = attempt.arms.as_ref().is_some_and(|arms| !laid.is_empty() || !arms.servers.is_empty());
         let servers_not_shown = has_servers && adapter::lists_servers(&attempt.manifest);
         return Loaded { servers_not_shown, ..Loaded::default() };
     };
@@ -85,13 +85,15 @@ fn servers(attempt: &Attempt, listed: Option<&[Server]>) -> Loaded {
         return Loaded { wrong, ..Loaded::default() };
     }
     let names: BTreeSet<String> = listed.iter().map(|server| server.name.clone()).collect();
-    let others: BTreeSet<&str> = arms.servers.iter().map(String::as_str).filter(|name| !laid.contains(name)).collect();
+    let of_arms = attempt.arms.iter().flat_map(|arms| &arms.servers).map(String::as_str);
+    let others: BTreeSet<&str> = of_arms.filter(|name| !laid.contains(name)).collect();
     let is_built_in = |name: &str| {
         let route = attempt.manifest.mcp_servers.iter();
         route.flat_map(|route| &route.built_in).any(|glob| glob.is_match(name))
     };
     let wrong = compare("MCP servers", &names, &laid, &others);
     let foreign = || {
+        attempt.arms.as_ref()?;
         let foreign = names.iter().map(String::as_str).filter(|name| !laid.contains(name) && !is_built_in(name));
         unless_empty("the agent lists MCP servers that its trial should not have", foreign)
     };

@@ -82,6 +82,7 @@ mod tests {
         manifest.mcp_servers = Some(ServersRoute {
             via: ServersVia::Flag,
             flag: Some("--mcp".into()),
+            transports: Vec::new(),
             listed: None,
             built_in: Vec::new(),
         });

@@ -230,7 +230,7 @@ impl Gateway {
         self.totals()
     }
 
-    /// Returns the reason if the requests show that the trial does not have the settings of its arm.
+    /// Returns the reason if the requests show that the trial does not have its files, or has those of another arm.
     pub(super) fn wrong_arm(&self) -> Option<String> {
         let totals = self.totals();
         check_requests::wrong(&self.sought, &totals.found, totals.answers > 0)

@@ -267,6 +267,9 @@ async fn run_session(
     if let Some(line) = totals.as_ref().and_then(refusal::line_for) {
         ended.engine(&line);
     }
+    if let Some(line) = totals.as_ref().and_then(refusal::limit_line) {
+        ended.engine(&line);
+    }
     let prompts = attempt.case.turns.len();
     if let Some(line) = totals.as_ref().and_then(|totals| refusal::answer_line(totals, &attempt.manifest, prompts)) {
         ended.engine(&line);

@@ -1,5 +1,5 @@
-//! The engine's lines about the model of an agent, as the gateway saw: the model did not answer, or gave an answer that looks
-//! like an error.
+//! The engine's lines about the model of an agent, as the gateway saw: the model did not answer, gave an answer that looks
+//! like an error, or reached its output limit.
 
 use crate::adapter::errors;
 use crate::gateway::exchange::FailureKind;
@@ -21,6 +21,12 @@ pub(super) fn answer_line(totals: &Totals, manifest: &Manifest, prompts: usize) 
     let text = totals.refusals.last_answer().filter(|_| prompts == 1)?;
     let looks_like_error = manifest.error_text.iter().any(|pattern| pattern.is_match(text));
     looks_like_error.then(|| EngineLine::Answered { text: text.to_owned() })
+}
+
+/// Returns the line for a session whose last answer the output limit of the model ended. Some agents report such an answer
+/// as complete.
+pub(super) fn limit_line(totals: &Totals) -> Option<EngineLine> {
+    totals.refusals.ended_at_limit().then_some(EngineLine::OutputLimit)
 }
 
 /// Returns the category of the error that ended the session.

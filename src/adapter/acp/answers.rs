@@ -174,6 +174,8 @@ impl Translator {
         if needed && self.turn.number == 0 {
             let login = what == "authenticate" || error.code == Some(AUTH_REQUIRED);
             let category = match errors::by_text(&error.text()) {
+                // A failure of an MCP server is not one of the model's service.
+                _ if !login && errors::names_server(&error.text()) => ErrorCategory::Handshake,
                 ErrorCategory::Protocol if login => ErrorCategory::Auth,
                 ErrorCategory::Protocol => ErrorCategory::Handshake,
                 category => category,

@@ -32,6 +32,8 @@ pub(super) struct Calls {
     pub(super) actions: Actions,
     /// The calls that continue by a later update, although they have ended.
     reopened: BTreeSet<String>,
+    /// True if calls of the last answer were discarded, and no call was announced since.
+    is_discarded: bool,
 }
 
 /// The state of a call between two updates.
@@ -57,6 +59,8 @@ struct OpenCall {
     terminals: Vec<String>,
     /// The agent's reason why the call was not carried out.
     not_run: Option<String>,
+    /// True if OpenCode shows that its model called a tool that does not exist, or a tool with wrong arguments.
+    is_invalid: bool,
     truncated: bool,
 }
 
@@ -163,6 +167,10 @@ impl Translator {
         };
         let status = update.remove("status").unwrap_or(Value::Null);
         self.look_for_sub_agent(&id, meta, recorder);
+        let was_discarded = std::mem::replace(&mut self.calls.is_discarded, !announces && is_discarded(meta));
+        if self.calls.is_discarded && !was_discarded {
+            recorder.notice("discarded_message", "the answer before is discarded and requested again");
+        }
         if announces && is_another(&id, &update, recorder) {
             self.calls.actions.ended(&id, recorder);
             self.calls.tell_unclear(|unclear| unclear == id, recorder);
@@ -369,6 +377,10 @@ impl Translator {
         if let Some(why) = meta.get("claudeCode").and_then(|claude| text_at(claude, "nonExecutionKind")) {
             call.not_run = Some(why);
         }
+        if is_discarded(meta) {
+            call.not_run = Some("cancelled".to_owned());
+        }
+        call.is_invalid |= happens && is_invalid(title.as_deref(), input.as_ref());
         call.truncated |= content::truncated(&raw);
         self.calls.open.insert(id.to_owned(), call);
 
@@ -442,6 +454,9 @@ impl Translator {
             Some(why) if is_cancellation(why) => ReportedStatus::Cancelled,
             _ => said,
         };
+        if call.is_invalid && outcome == ReportedStatus::Ok {
+            outcome = ReportedStatus::Failed;
+        }
         if said == ReportedStatus::Failed && last.raw.get("code").and_then(Value::as_str).is_some_and(is_denial) {
             outcome = ReportedStatus::Denied;
         }
@@ -524,6 +539,18 @@ impl OpenCall {
         let piece = first_bytes(piece, MAX_TEXT.saturating_sub(self.streamed.len()));
         self.cut.push(&mut self.streamed, piece, marked);
     }
+}
+
+/// Returns true if Qwen Code marks a call as one of an answer that it discarded and requested again.
+fn is_discarded(meta: &Value) -> bool {
+    meta.get("preparationDiscarded").and_then(Value::as_bool) == Some(true)
+}
+
+/// Returns true if OpenCode shows a call that its model made wrongly. The call becomes one of the tool `invalid`, which always
+/// succeeds.
+fn is_invalid(title: Option<&str>, input: Option<&Value>) -> bool {
+    let has = |key: &str| input.and_then(|input| input.get(key)).is_some_and(Value::is_string);
+    title == Some("invalid") && has("tool") && has("error")
 }
 
 /// Returns true if a call of this id is open and the update announces another call: another title and another input.

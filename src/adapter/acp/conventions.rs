@@ -11,6 +11,7 @@ use crate::values::{NameGlob, Pattern};
 pub struct Conventions {
     tool_kinds: ToolKinds,
     name_title: Option<Pattern>,
+    message_id: Option<Pattern>,
     /// The meaning of the agent's usage reports.
     pub usage: UsageConvention,
     error_text: Vec<Pattern>,
@@ -28,6 +29,7 @@ impl Conventions {
         Self {
             tool_kinds: manifest.tool_kinds.clone(),
             name_title: manifest.name_title.clone(),
+            message_id: manifest.message_id.clone(),
             usage: manifest.usage.clone(),
             error_text: manifest.error_text.clone(),
             program_text: manifest.program_text.clone(),
@@ -62,6 +64,20 @@ impl Conventions {
     pub fn name_in_title<'a>(&self, title: &'a str) -> Option<&'a str> {
         let by_form = self.name_title.as_ref().and_then(|form| form.first_group(title));
         by_form.or_else(|| Some(title).filter(|title| self.tool_kinds.lists(title)))
+    }
+
+    /// Returns the ID of the model's message to which a text or a thought belongs, from its `messageId`. Without a form in
+    /// the manifest, only a text names its message.
+    pub fn message_of<'a>(&self, word: &str, id: &'a str) -> Option<&'a str> {
+        match &self.message_id {
+            Some(form) => form.first_group(id),
+            None => Some(id).filter(|_| word == "agent_message_chunk"),
+        }
+    }
+
+    /// Returns true if the manifest has the form of the IDs of the model's messages.
+    pub fn names_messages(&self) -> bool {
+        self.message_id.is_some()
     }
 
     /// Returns true if the agent does not ask for every permission in this mode.

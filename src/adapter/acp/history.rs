@@ -41,7 +41,10 @@ impl Translator {
             recorder.did_unseen("history_call", format!("the history has another input or kind of the call {id}"));
         }
         let status = update.get("status").and_then(Value::as_str).and_then(reported);
-        if status.is_some_and(|status| recorder.ended_otherwise(&id, status)) && self.is_first("history_outcome", &id) {
+        // OpenCode reports a call that its model made wrongly as completed.
+        let is_invalid = matches!(update.get("title").and_then(Value::as_str), Some("invalid" | "Invalid Tool"));
+        let is_other = |status| !is_invalid && recorder.ended_otherwise(&id, status);
+        if status.is_some_and(is_other) && self.is_first("history_outcome", &id) {
             recorder.contradicted("history_outcome", format!("the history has another outcome of the call {id}"));
         }
     }

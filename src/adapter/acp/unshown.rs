@@ -18,6 +18,10 @@ pub(super) struct Messages {
     text: Option<String>,
     /// True if a text directly follows a text with another ID.
     has_next_text: bool,
+    /// True if a report has counted a message since the last text.
+    is_text_counted: bool,
+    /// True if a notice reports a call of this turn that is not shown.
+    is_told: bool,
 }
 
 impl Messages {
@@ -32,16 +36,19 @@ impl Messages {
         self.text = None;
     }
 
-    /// Takes an update of the session, by its kind and the ID of its message.
-    pub(super) fn updated(&mut self, word: &str, message: Option<&str>) {
+    /// Takes an update of the session, by its kind and the ID of its message. Returns true if a text directly follows a text
+    /// with another ID.
+    fn updated(&mut self, word: &str, message: Option<&str>) -> bool {
         match word {
-            "agent_message_chunk" => {
-                let Some(message) = message else { return };
+            "agent_message_chunk" | "agent_thought_chunk" => {
+                let Some(message) = message else { return false };
+                self.is_text_counted = false;
                 let before = self.text.replace(message.to_owned());
-                self.has_next_text |= before.is_some_and(|before| before != message);
+                let is_next = before.is_some_and(|before| before != message);
+                self.has_next_text |= is_next;
+                return is_next;
             }
-            "agent_thought_chunk"
-            | "usage_update"
+            "usage_update"
             | "session_info_update"
             | "available_commands_update"
             | "config_option_update"
@@ -49,6 +56,13 @@ impl Messages {
             | "current_model_update" => {}
             _ => self.acted(),
         }
+        false
+    }
+
+    /// Returns true if a text with another ID than the last one is of another message. One message may have several texts:
+    /// then no report is between them.
+    fn ends_with_text(&self) -> bool {
+        !self.is_counted || self.is_text_counted
     }
 
     /// Takes a report of the tokens in the context. Returns true if the message before lacks a call.
@@ -60,6 +74,7 @@ impl Messages {
         if before == Some(used) {
             return false;
         }
+        self.is_text_counted = true;
         // The conversation was compressed. That takes a message of the model, too.
         let is_compressed = before.is_some_and(|before| used < before);
         let lacks_call = self.is_last && !is_compressed;
@@ -71,6 +86,24 @@ impl Messages {
 }
 
 impl Translator {
+    /// Takes an update of the session, by its kind and the `messageId` of the main agent. A text after a call that is not
+    /// shown begins another answer.
+    pub(super) fn message_updated(&mut self, word: &str, id: Option<&str>, recorder: &mut Recorder) {
+        let ends_with_text = self.messages.ends_with_text();
+        let message = id.and_then(|id| self.conventions.message_of(word, id));
+        if !self.messages.updated(word, message) || self.is_over() {
+            return;
+        }
+        if self.conventions.names_messages() {
+            recorder.complete_answer();
+            if !std::mem::replace(&mut self.messages.is_told, true) {
+                unshown_call(recorder);
+            }
+        } else if self.counts_messages() && ends_with_text {
+            recorder.complete_answer();
+        }
+    }
+
     /// Takes a report of the tokens in the context.
     pub(super) fn message_counted(&mut self, used: Option<u64>, recorder: &mut Recorder) {
         let is_calling = recorder.calls_in_progress().next().is_some();

@@ -31,7 +31,11 @@ impl Translator {
         };
         let meta = update.remove("_meta").unwrap_or(Value::Null);
         self.thread_status(&meta);
-        self.messages.updated(&word, update.get("messageId").and_then(Value::as_str));
+        if let Some(report) = startup_report(&word, &update) {
+            return recorder.notice("program_message", report);
+        }
+        let message = update.get("messageId").and_then(Value::as_str).filter(|_| parent_of(&meta).is_none());
+        self.message_updated(&word, message, recorder);
         if parent_of(&meta).is_none() {
             self.model_named(&meta, recorder);
             self.model_named(meta.get("usage").unwrap_or(&Value::Null), recorder);
@@ -45,6 +49,7 @@ impl Translator {
         }
         match word.as_str() {
             "user_message_chunk" => self.speak(None, update, &meta, recorder),
+            "agent_message_chunk" if self.may_be_error(&update, &meta) => self.hold(update, meta, recorder),
             "agent_message_chunk" => self.speak(Some(Voice::Agent), update, &meta, recorder),
             "agent_thought_chunk" => self.speak(Some(Voice::Thought), update, &meta, recorder),
             "plan" => self.plan(&word, Value::Object(update), &meta, recorder),
@@ -113,7 +118,13 @@ impl Translator {
     }
 
     /// Takes a chunk of a message; without a voice it is the user's.
-    fn speak(&mut self, voice: Option<Voice>, mut update: Map<String, Value>, meta: &Value, recorder: &mut Recorder) {
+    pub(super) fn speak(
+        &mut self,
+        voice: Option<Voice>,
+        mut update: Map<String, Value>,
+        meta: &Value,
+        recorder: &mut Recorder,
+    ) {
         if let Some(usage) = meta.get("usage") {
             tell_invalid(usage, recorder);
         }
@@ -286,15 +297,27 @@ fn unknown_content(block: String, recorder: &mut Recorder) {
     }
 }
 
-/// Returns true if a chunk is marked as the program's: a notification by an extension of Pi, or a whole message of Qwen Code
-/// that is not its model's.
+/// Returns the text by which the bridge to Codex reports that an MCP server did not start. The report has the form of a call.
+fn startup_report(word: &str, update: &Map<String, Value>) -> Option<String> {
+    let id = update.get("toolCallId")?.as_str()?;
+    if word != "tool_call" || !id.starts_with("mcp_startup.") {
+        return None;
+    }
+    let text = content::shown(update.get("content")?.clone()).text?;
+    text.starts_with("[codex-acp").then_some(text)
+}
+
+/// Returns true if a chunk is marked as the program's: a notification by an extension of Pi, a notice of the bridge to Claude
+/// Code, or a whole message of Qwen Code that is not its model's.
 fn is_by_program(meta: &Value) -> bool {
     let is_by_model = || {
         let source = meta.get("source").and_then(Value::as_str);
         matches!(source, Some("background_notification_response" | "realtime_voice"))
     };
     let notifies = meta.get("piAcp").is_some_and(|bridge| bridge.get("notify").is_some());
-    notifies || (is_discrete(meta) && !is_by_model())
+    let claude = meta.get("claudeCode").and_then(|claude| claude.get("kind")).and_then(Value::as_str);
+    let informs = matches!(claude, Some("mcpServerStatus" | "informational"));
+    notifies || informs || (is_discrete(meta) && !is_by_model())
 }
 
 /// Returns true if Qwen Code marks a chunk as a whole message.

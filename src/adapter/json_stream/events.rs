@@ -185,6 +185,9 @@ impl Session {
             other => return values.refuse("role", format!("`{other}` is not a role; expected `agent` or `user`")),
         };
         let attachments = values.attachments("attachments");
+        if values.flag("begins-answer") && role == Role::Agent && parent.is_none() {
+            recorder.complete_answer();
+        }
         let key = TextKey { thought, parent: parent.clone(), id };
         match ["text", "delta", "snapshot"].into_iter().find(|field| values.has(field)) {
             None => values.lacks_text(),

@@ -12,9 +12,12 @@ use crate::cli::output::{self, Content};
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
 use crate::cli::{CliError, engine, inputs, list, terminal};
 use crate::conformance::probes::Probe;
+use crate::gateway::cassette;
+use crate::gateway::route::CaseModel;
 use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 use crate::parity::{ParityError, ParityReport, compare, exit_code, outside};
+use crate::plan;
 use crate::project;
 use crate::report::page::terminal::write;
 use crate::report::parity as report;
@@ -52,7 +55,7 @@ pub fn run(args: &ParityArgs) -> Result<u8, CliError> {
     let (beside, told) = counterpart(&catalog, inside)?;
     let temporary = engine::temporary()?;
     let cases = cases(args, &temporary)?;
-    refuse_unserved(&cases, [inside, &beside])?;
+    refuse_unserved(&cases, [inside, &beside], &catalog)?;
     if let Some(model) = &args.model {
         refuse_unasked(model, [(inside, format!("harness `{}`", inside.name)), (&beside, told.clone())])?;
     }
@@ -102,8 +105,13 @@ fn cases(args: &ParityArgs, temporary: &Temporary) -> Result<Vec<Arc<Case>>, Cli
     Ok(cases.into_iter().map(Arc::new).collect())
 }
 
-/// Refuses cases that one of the sides cannot run unchanged.
-fn refuse_unserved(cases: &[Arc<Case>], manifests: [&Manifest; 2]) -> Result<(), CliError> {
+/// Refuses cases that one of the sides cannot run unchanged, and cassettes that cannot be read.
+fn refuse_unserved(cases: &[Arc<Case>], manifests: [&Manifest; 2], catalog: &Catalog) -> Result<(), CliError> {
+    for case in cases {
+        if let Some(CaseModel::Cassette { file, .. }) = &case.model {
+            cassette::load(file).map_err(CliError::unreadable)?;
+        }
+    }
     for manifest in manifests {
         if manifest.command.is_empty() {
             let message = format!("harness `{}` cannot be launched: its manifest has no command", manifest.name);
@@ -116,14 +124,9 @@ fn refuse_unserved(cases: &[Arc<Case>], manifests: [&Manifest; 2]) -> Result<(),
                     format!("{shown}: case `{}` has no script for `{}` (`{script}` beside it)", case.id, manifest.name);
                 return Err(CliError::unreadable(message));
             }
-            if case.turns.len() > 1 && !manifest.multi_turn() {
-                let message = format!(
-                    "{}: case `{}` has {} turns, and `{}` takes one",
-                    case.shown().display(),
-                    case.id,
-                    case.turns.len(),
-                    manifest.name
-                );
+            if let Some(why) = plan::unserved(case, manifest, catalog) {
+                let (shown, name) = (case.shown().display(), &manifest.name);
+                let message = format!("{shown}: case `{}` cannot be run with `{name}` unchanged: {why}", case.id);
                 return Err(CliError::unreadable(message));
             }
         }
@@ -150,9 +153,7 @@ async fn compare_all(
     inside: &Manifest,
     beside: &Manifest,
 ) -> Result<Option<Vec<crate::parity::CaseParity>>, CliError> {
-    let mut hides = vec![project::root().join(".evals")];
-    hides.extend(cases.iter().map(|case| case.cases_root.clone()));
-    hides.dedup();
+    let hides = engine::hides(&project::root().join(".evals"), cases.iter().map(|case| &**case))?;
     let engine = engine::engine(temporary, on_interrupt(), hides)?;
     let folder = evidence_folder(PARITY, &inside.name)?;
     let (inside, beside) = (Arc::new(inside.clone()), Arc::new(beside.clone()));

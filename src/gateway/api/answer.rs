@@ -16,6 +16,8 @@ pub struct ModelAnswer {
     pub calls: bool,
     /// True if the service reports the reason why the model stopped.
     pub finished: bool,
+    /// True if the output limit of the model ended the answer.
+    pub at_limit: bool,
 }
 
 impl Api {
@@ -40,6 +42,7 @@ fn anthropic(response: &Value) -> Option<ModelAnswer> {
         text: text_of(&response["content"]),
         calls: blocks.iter().any(|block| text(block, "type") == "tool_use"),
         finished: response["stop_reason"].is_string(),
+        at_limit: text(response, "stop_reason") == "max_tokens",
     })
 }
 
@@ -56,6 +59,7 @@ fn openai_responses(response: &Value) -> Option<ModelAnswer> {
         // The service itself carries out calls that have no such id.
         calls: items.iter().any(|item| text(item, "type").ends_with("_call") && item.get("call_id").is_some()),
         finished: matches!(status, "completed" | "incomplete"),
+        at_limit: status == "incomplete" && text(&response["incomplete_details"], "reason") == "max_output_tokens",
     })
 }
 
@@ -72,6 +76,7 @@ fn openai_chat(response: &Value) -> Option<ModelAnswer> {
         text: texts.collect::<Vec<_>>().join("\n"),
         calls: choices.iter().any(calls),
         finished: choices.iter().all(|choice| !text(choice, "finish_reason").is_empty()),
+        at_limit: choices.iter().any(|choice| text(choice, "finish_reason") == "length"),
     })
 }
 
@@ -88,6 +93,7 @@ fn gemini(response: &Value) -> Option<ModelAnswer> {
         text: texts.collect::<Vec<_>>().join("\n"),
         calls: parts().any(|part| part.get("functionCall").is_some()),
         finished: candidates.iter().all(|candidate| candidate["finishReason"].is_string()),
+        at_limit: candidates.iter().any(|candidate| text(candidate, "finishReason") == "MAX_TOKENS"),
     })
 }
 
@@ -104,6 +110,9 @@ mod tests {
             let read = api.model_answer(&api.whole(&reply)).unwrap();
             assert_eq!((&*read.text, read.calls, read.finished), ("Done.", false, true), "{api:?}");
             assert!(read.id.ends_with('1'), "{api:?}: {}", read.id);
+            assert!(!read.at_limit, "{api:?}");
+            let cut = Reply { stop: Stop::MaxTokens, ..reply.clone() };
+            assert!(api.model_answer(&api.whole(&cut)).unwrap().at_limit, "{api:?}");
             let input = serde_json::json!({});
             reply.calls = vec![Call {
                 call: "c1".to_owned(),

@@ -503,6 +503,75 @@ fn what_codex_types_into_a_shell_is_not_shown() {
     }
 }
 
+#[test]
+fn a_message_of_vibe_after_a_call_that_is_not_shown_begins_the_answer() {
+    let id = |kind: &str, message: u8| format!("{kind}-{message:08}-0000-0000-0000-000000000000");
+    let says = |message: u8, text: &str, outcome: &str| {
+        json!({"type": "message", "role": "assistant", "id": id("assistant", message), "generationStatus": "completed",
+            "content": [{"type": "text", "text": text}], "outcome": {"type": outcome}})
+    };
+    let thinks =
+        |message: u8| json!({"type": "reasoning", "id": format!("{}-0", id("reasoning", message)), "text": "hm"});
+    let calls = json!({"type": "effect", "id": "a", "detail": {"toolName": "file_system.bash", "display": {"summary": "ls"},
+        "input": {"command": "ls"}}, "state": {"status": "completed", "outputText": "a", "display": {"success": true}}});
+    let done = || says(2, "Done.", "committed");
+    for (lines, unshown) in [
+        (vec![says(1, "First.", "committed"), done()], 1),
+        (vec![thinks(1), thinks(2), done()], 1),
+        (vec![thinks(1), says(1, "First.", "committed"), calls, thinks(2), done()], 0),
+        (vec![says(1, "Fir", "discarded"), done()], 0),
+    ] {
+        let events = events_of("vibe-stream", &lines);
+        let is_unshown = |event: &&Value| event["code"] == "unshown_action" && event["lost"] == "call";
+        assert_eq!(events.iter().filter(is_unshown).count(), unshown, "{events:?}");
+        assert_eq!(events.last().unwrap()["output"], "Done.", "{events:?}");
+    }
+}
+
+#[test]
+fn the_answer_of_codex_is_its_last_message() {
+    let says = |when: &str, id: &str, text: &str| json!({"type": format!("item.{when}"), "item": {"id": id, "type": "agent_message", "text": text}});
+    let lines = [
+        json!({"type": "thread.started", "thread_id": "t"}),
+        json!({"type": "turn.started"}),
+        says("completed", "item_0", "Let me look at the picture."),
+        // Its text may grow.
+        says("started", "item_1", "r"),
+        says("completed", "item_1", "red"),
+        json!({"type": "turn.completed", "usage": {"input_tokens": 3, "output_tokens": 2}}),
+    ];
+    let events = events_of("codex", &lines);
+    assert_eq!(only(&events, "message")[0]["text"], "Let me look at the picture.\n\nred");
+    assert_eq!(events.last().unwrap()["output"], "red");
+}
+
+#[test]
+fn a_text_of_opencode_after_a_step_with_calls_begins_the_answer() {
+    let line = |kind: &str, part: Value| json!({"type": kind, "sessionID": "s", "part": part});
+    let tokens = json!({"total": 3, "input": 2, "output": 1, "reasoning": 0, "cache": {"read": 0, "write": 0}});
+    let begins = |message: &str| line("step_start", json!({"messageID": message}));
+    let says = |message: &str, text: &str| line("text", json!({"id": text, "messageID": message, "text": text}));
+    let ends = |message: &str, reason: &str| {
+        line("step_finish", json!({"messageID": message, "reason": reason, "cost": 0.0, "tokens": tokens}))
+    };
+    let state = json!({"status": "completed", "input": {"tool": "NoSuchTool", "error": "no such tool"},
+        "output": "The arguments are invalid.", "title": "Invalid Tool", "metadata": {"truncated": false}});
+    let lines = [
+        begins("a"),
+        // The call comes before the text of its message.
+        line("tool_use", json!({"callID": "c", "tool": "invalid", "messageID": "a", "state": state})),
+        says("a", "First."),
+        ends("a", "tool-calls"),
+        begins("b"),
+        says("b", "Finished."),
+        says("b", "Really."),
+        ends("b", "stop"),
+    ];
+    let events = events_of("opencode-stream", &lines);
+    assert_eq!(only(&events, "tool_result")[0]["status"], "error");
+    assert_eq!(events.last().unwrap()["output"], "Finished.\n\nReally.");
+}
+
 /// The events of these lines, in a trace that keeps its laws.
 fn events_of(harness: &str, lines: &[Value]) -> Vec<Value> {
     let text: Vec<String> = lines.iter().map(Value::to_string).collect();

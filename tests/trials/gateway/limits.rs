@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::client::{APIS, Answer, Gateway, USUAL, request};
+use super::stand::Stand;
 
 fn ask(gateway: &Gateway, api: &str, stream: bool) -> Answer {
     let (path, body) = request(api, stream, &USUAL, &[]);
@@ -128,5 +129,19 @@ fn an_output_limit_ends_a_stream_as_the_service_ends_it() {
             assert_eq!(log[0]["usage"]["output_tokens"], 5, "{api} {turn}");
             assert!(log[0]["error"].is_null(), "{api} {turn}: {}", log[0]);
         }
+    }
+}
+
+#[test]
+fn an_answer_that_the_output_limit_cut_is_not_complete_whatever_the_agent_reports() {
+    for (ends, reason) in [("stop: max-tokens", "max_tokens"), ("usage: {input: 3, output: 5}", "end_turn")] {
+        let stand = Stand::with(&format!("turns: [{{text: It goes on and, {ends}}}]"), "");
+        let agent = stand.project.read("agent.py");
+        let silent = agent.replace("content=[block])", "content=[block], stop_reason=None)");
+        assert_ne!(agent, silent);
+        stand.project.write("agent.py", &silent);
+        stand.run("observe", &[]);
+        let stop = stand.trace("observe").pop().unwrap();
+        assert_eq!((&stop["reason"], &stop["output"]), (&json!(reason), &json!("It goes on and")), "{stop}");
     }
 }

@@ -459,3 +459,28 @@ fn the_requests_of_an_arm_hold_its_instruction_file_and_no_other() {
     let foreign = "a request of the agent to its model contains the instruction file of another arm";
     assert_eq!([error("leaks", "none"), error("leaks", "a"), error("leaks", "b")], [foreign, "", foreign]);
 }
+
+/// Outside an experiment, too.
+#[test]
+fn an_instruction_file_that_reaches_no_request_is_noticed_whatever_its_lines_look_like() {
+    let stand = Stand::with(ANSWERS, "instructions: ../rules.md");
+    let manifest = stand.project.read("harnesses/small.yaml");
+    stand.project.write("harnesses/small.yaml", &format!("{manifest}instructions: {{user: .agent/AGENTS.md}}\n"));
+    let agent = stand.project.read("agent.py");
+    let reads = "body[\"system\"] = open(os.environ[\"HOME\"] + \"/.agent/AGENTS.md\").read() + \"";
+    let files = [
+        ("colon", "Note: always answer in Latin, when the moon is full.\n"),
+        ("colons", "Language: always answer in Latin.\nStyle: use no tabs, please, in the files.\n"),
+        ("short", "Always answer in Latin.\n"),
+    ];
+    for (label, text) in files {
+        stand.project.write("rules.md", text);
+        stand.project.write("agent.py", &agent);
+        stand.run("observe", &["--label", label]).exits(3);
+        let error = &stand.result(label)["error"];
+        let absent = "no request of the agent to its model contains the instruction file that was laid for the trial";
+        assert_eq!((&error["category"], &error["message"]), (&json!("setup"), &json!(absent)));
+        stand.project.write("agent.py", &agent.replace("body[\"system\"] = \"", reads));
+        stand.run("observe", &["--label", &format!("{label}-read")]).exits(0);
+    }
+}

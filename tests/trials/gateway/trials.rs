@@ -376,3 +376,42 @@ fn a_script_that_is_changed_under_the_run_ends_the_trials_that_follow() {
         assert!(error["category"] == "setup" && message.contains("a.model.yaml") && message.contains(when), "{error}");
     }
 }
+
+/// Nothing is sent to the user's service, and the user's key is not used.
+#[test]
+fn parity_plays_the_script_to_both_sides() {
+    let mut project = project(SCRIPT, "graders: [{files: {contains: {a.txt: forty-two}}}]");
+    project.env("AGENT_API_KEY", "the-user's-own-key");
+    let agent = project.path("agent.py").canonicalize().unwrap();
+    let parity = format!("parity: {{command: [python3, {}, \"{{prompt}}\"]}}\n", agent.display());
+    let manifest = project.read("harnesses/small.yaml");
+    project.write("harnesses/small.yaml", &format!("{manifest}{parity}"));
+    let report = project.evals(&["harness", "parity", "small", "cases/a.yaml", "--format", "json"]).exits(0).json();
+    let case = &report["cases"][0];
+    assert_eq!(case["outcome"]["text"], "`files` passed");
+    for which in ["inside", "outside"] {
+        let log = lines(&project.read(&format!("{}/{which}/llm.jsonl", case["folder"].as_str().unwrap())));
+        let sources: Vec<&Value> = log.iter().map(|line| &line["source"]).collect();
+        assert_eq!(sources, ["script"; 3], "{which}");
+    }
+    let without_gateway = manifest.split("gateway:").next().unwrap();
+    project.write("harnesses/small.yaml", &format!("{without_gateway}{parity}"));
+    project.evals(&["harness", "parity", "small", "cases/a.yaml"]).exits(2).says("has no `gateway`");
+}
+
+#[test]
+fn arguments_of_a_variant_reach_a_command_for_the_gateway() {
+    let project = project(SCRIPT, "");
+    let agent = project.path("agent.py").canonicalize().unwrap();
+    let own = format!("  command: [python3, {}, \"{{prompt}}\"]\n", agent.display());
+    let manifest = project.read("harnesses/small.yaml");
+    project.write("harnesses/small.yaml", &format!("{manifest}{own}"));
+    project.evals(&["run", "cases", "--variant", "a=", "--variant", "b={args: [--deep]}"]).exits(0);
+    let argv = |arm: &str| -> Value {
+        let wire = lines(&project.of_trial(&format!("a/small/{arm}/1"), "wire.jsonl"));
+        let said = wire.iter().rfind(|line| line["dir"] == "recv").unwrap()["line"].as_str().unwrap();
+        serde_json::from_str::<Value>(said).unwrap()["argv"].clone()
+    };
+    assert_eq!(argv("a"), json!(["--offline", "usual"]));
+    assert_eq!(argv("b"), json!(["--deep", "--offline", "usual"]));
+}

@@ -822,3 +822,45 @@ fn an_arm_has_its_mcp_servers_and_no_others() {
     project.evals(&["report"]).says("not verified: which MCP servers were loaded in 2 trials");
     project.evals(&["compare"]).says("listed no MCP servers, so which they loaded was not verified");
 }
+
+#[test]
+fn a_plain_run_notices_a_server_that_the_agent_reports_as_broken() {
+    let outcome = |servers: &str| {
+        let project = Project::new();
+        let lines = format!(
+            r#"{{"type":"system","subtype":"init","session_id":"s","model":"m"{servers}}}
+{{"type":"result","subtype":"success","is_error":false,"result":"done","num_turns":1}}
+"#
+        );
+        project.write("lines", &lines);
+        let program = format!("cat {} #", project.path("lines").display());
+        project.harness("listing", &format!("adapter: claude-code-stream\ncommand: [sh, -c, '{program}']\nprompt-via: stdin\nmcp-servers: {{via: flag, flag: --mcp-config}}\n"));
+        project.case("a", "harnesses: [listing]\nmcp-servers: {files: {command: files-server}}\ngraders: [{output: {not-contains: heron}}]", "");
+        project.evals(&["run"]);
+        let result = project.result("a/listing/default/1");
+        (result["verdict"].clone(), result["error"]["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let (verdict, error) = outcome(r#","mcp_servers":[{"name":"files","status":"failed"}]"#);
+    assert_eq!((verdict, &*error), ("errored".into(), "the agent reports that the MCP server `files` does not work"));
+    let (verdict, error) = outcome(r#","mcp_servers":[]"#);
+    let missing = "the agent does not list MCP servers that were laid for it: `files`";
+    assert_eq!((verdict, &*error), ("errored".into(), missing));
+    // A server that is still starting may work later, and other servers may belong to the agent.
+    for fine in [
+        r#","mcp_servers":[{"name":"files","status":"pending"}]"#,
+        r#","mcp_servers":[{"name":"files","status":"connected"},{"name":"other","status":"failed"}]"#,
+        "",
+    ] {
+        assert_eq!(outcome(fine), ("pass".into(), String::new()), "{fine}");
+    }
+}
+
+#[test]
+fn arguments_of_an_arm_stand_before_the_end_of_the_options() {
+    let text = "cases: [../cases]\nharness: dashes\nvary: [args]\nvariants: {a: {}, b: {args: [--deep]}}\n";
+    let project = project(text);
+    project.harness("dashes", "adapter: output-only\ncommand: [sh, -c, 'echo \"prompt $*\"', sh, --, '{prompt}']");
+    run(&project, &[]).exits(0);
+    assert_eq!(answer(&project, "a/dashes/a/1"), "prompt -- Do it.");
+    assert_eq!(answer(&project, "a/dashes/b/1"), "prompt --deep -- Do it.");
+}

@@ -157,3 +157,19 @@ fn a_server_s_command_counts_from_the_file_it_is_written_in() {
         "{of_deep:?}"
     );
 }
+
+#[test]
+fn a_case_with_a_server_over_a_transport_that_the_agent_does_not_take_is_skipped() {
+    let project = Project::new();
+    project.demo("remote", "mcp-servers: {via: session, transports: [http, sse]}");
+    let keys = |servers: &str| format!("harnesses: [remote]\nmcp-servers: {servers}");
+    project.case("local", &keys("{files: {command: /bin/true}}"), "steps: [{say: done}]");
+    project.case("web", &keys("{web: {type: http, url: 'http://localhost'}}"), "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0).says("the MCP server `files` over stdio");
+    assert_eq!(project.result("local/remote/default/1")["verdict"], "skipped");
+    assert_eq!(project.result("web/remote/default/1")["verdict"], "pass");
+    let variant = "with={mcp-servers: {files: {command: /bin/true}}}";
+    let variants = ["run", "cases/web.yaml", "--variant", "without=", "--variant", variant];
+    project.evals(&variants).exits(2).says("cannot take the variant `with`");
+    project.evals(&["run", "cases/local.yaml", "--harness", "copilot"]).exits(3).says("`files` over stdio");
+}

@@ -578,3 +578,111 @@ fn a_message_without_a_call_before_another_message_has_a_call_that_is_not_shown(
         assert_eq!(told.events.iter().filter(is_unshown).count(), unshown, "{updates:?}");
     }
 }
+
+#[test]
+fn a_text_after_a_call_that_is_not_shown_begins_the_answer() {
+    let named = |agent: &str| crate::harness::built_in::named(agent).unwrap();
+    let says = |id: &str, text: &str| json!({"sessionUpdate": "agent_message_chunk", "messageId": id, "content": {"type": "text", "text": text}});
+    let thinks = |id: &str| json!({"sessionUpdate": "agent_thought_chunk", "messageId": id, "content": {"type": "text", "text": "hm"}});
+    let counts = |used: u64| json!({"sessionUpdate": "usage_update", "used": used, "size": 9000});
+    let calls = || json!({"sessionUpdate": "tool_call", "toolCallId": "c", "kind": "read", "title": "x", "status": "completed"});
+    let vibe = |kind: &str, message: u8| format!("{kind}-{message:08}-0000-0000-0000-000000000000");
+    let said = |message: u8, text: &str| says(&vibe("assistant", message), text);
+    let thought = |message: u8| thinks(&format!("{}-0", vibe("reasoning", message)));
+    for (agent, updates, unshown, answer) in [
+        ("vibe", vec![said(1, "Fir"), said(1, "st."), counts(0), said(2, "Done.")], 1, "Done."),
+        ("vibe", vec![thought(1), counts(0), thought(2), said(2, "Done.")], 1, "Done."),
+        // One notice for each turn.
+        ("vibe", vec![said(1, "a"), said(2, "b"), said(3, "Done.")], 1, "Done."),
+        ("vibe", vec![thought(1), said(1, "First."), calls(), thought(2), said(2, "Done.")], 0, "Done."),
+        ("codex-acp", vec![says("a", "Look."), counts(10), says("b", "red"), counts(20)], 1, "red"),
+        ("codex-acp", vec![says("a", "Look."), says("b", "red")], 1, "red"),
+        // Two texts of one message.
+        ("codex-acp", vec![calls(), counts(10), says("a", "One."), says("b", "Two."), counts(20)], 0, "One.\n\nTwo."),
+    ] {
+        let mut script = Script::of(named(agent));
+        script.open();
+        script.prompt(3, "do it");
+        updates.iter().for_each(|update| script.update(update.clone()));
+        let told = script.done();
+        assert_eq!(told.notices().iter().filter(|code| **code == "unshown_action").count(), unshown, "{updates:?}");
+        assert_eq!(told.stop().output.as_deref(), Some(answer), "{updates:?}");
+    }
+}
+
+#[test]
+fn a_turn_that_never_ends_tells_of_its_call_that_is_not_shown() {
+    let mut script = Script::of(crate::harness::built_in::named("codex-acp").unwrap());
+    script.open();
+    script.prompt(3, "do it");
+    for id in ["a", "b"] {
+        script.update(
+            json!({"sessionUpdate": "agent_message_chunk", "messageId": id, "content": {"type": "text", "text": id}}),
+        );
+    }
+    assert!(script.end().notices().contains(&"unshown_action"));
+}
+
+#[test]
+fn a_call_that_opencode_refused_has_failed() {
+    let mut script = Script::of(crate::harness::built_in::named("opencode").unwrap());
+    script.open();
+    script.prompt(3, "do it");
+    script.call("c", json!({"title": "NoSuchTool", "kind": "other", "status": "pending", "rawInput": {}}));
+    let input = json!({"tool": "NoSuchTool", "error": "Model tried to call unavailable tool 'NoSuchTool'."});
+    script.change("c", json!({"title": "invalid", "kind": "other", "status": "in_progress", "rawInput": input}));
+    script.change(
+        "c",
+        json!({"title": "Invalid Tool", "status": "completed", "rawOutput": {"output": "The arguments are invalid."}}),
+    );
+    let call = script.done().call();
+    assert_eq!((call.call.name.as_deref(), call.status), (Some("NoSuchTool"), CallStatus::Error));
+
+    // A call of another tool with this input has not failed.
+    let input = json!({"tool": "ls", "error": "it printed nothing"});
+    let mut script = Script::prompted();
+    script.call("c", json!({"title": "report", "kind": "other", "status": "completed", "rawInput": input}));
+    assert_eq!(script.done().call().status, CallStatus::Ok);
+}
+
+#[test]
+fn calls_of_an_answer_that_qwen_discarded_are_cancelled() {
+    let preparing = |more: Value| {
+        let mut update = json!({"_meta": {"toolName": "run_shell_command", "phase": "preparing"}});
+        update.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        update
+    };
+    let begins = || preparing(json!({"title": "Shell", "kind": "execute", "status": "pending", "rawInput": {}}));
+    let meta = json!({"toolName": "run_shell_command", "phase": "preparing", "preparationDiscarded": true});
+    let mut script = Script::of(crate::harness::built_in::named("qwen").unwrap());
+    script.open();
+    script.prompt(3, "do it");
+    script.call("a", begins());
+    script.call("b", begins());
+    for id in ["a", "b"] {
+        script.change(id, json!({"status": "failed", "content": [], "_meta": meta}));
+    }
+    script.call("a", begins());
+    script.change("a", json!({"status": "completed", "rawOutput": {"output": "hi", "exitCode": 0}}));
+    let told = script.done();
+    let statuses: Vec<CallStatus> = told.calls().iter().map(|call| call.status).collect();
+    assert_eq!(statuses, [CallStatus::Cancelled, CallStatus::Cancelled, CallStatus::Ok]);
+    assert_eq!(told.notices(), ["discarded_message"]);
+}
+
+#[test]
+fn a_server_that_did_not_start_is_no_call() {
+    let text = "[codex-acp forwarded startup error] MCP server `srv` failed to start: connection closed";
+    let report = |id: &str| {
+        json!({"title": "mcp__srv__startup", "kind": "other", "status": "failed", "toolCallId": id,
+        "content": [{"type": "content", "content": {"type": "text", "text": text}}]})
+    };
+    for (id, calls) in [("mcp_startup.srv.1", 0), ("call_1", 1)] {
+        let mut script = Script::prompted();
+        script.call(id, report(id));
+        script.say("Done.");
+        let told = script.done();
+        assert_eq!(told.calls().len(), calls, "{id}");
+        assert_eq!(told.notices().contains(&"program_message"), calls == 0, "{id}");
+    }
+}

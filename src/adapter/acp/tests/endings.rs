@@ -60,6 +60,12 @@ fn a_session_that_never_was_is_a_handshake_or_a_login() {
         assert_eq!(refused(method, login.clone()), auth, "{method}");
         assert_eq!(refused(method, json!({"message": "Please run /login"})), auth, "{method}");
     }
+    // A failure of an MCP server is not one of the model's service.
+    let server = "MCP Server: 'srv': Failed to initialize - see details.\n\nMCPError: Connection closed";
+    let details = json!({"code": -32603, "message": "Internal error", "data": {"details": server}});
+    assert_eq!(refused("session/new", details), handshake);
+    let service = json!({"code": -32603, "message": "Connection closed"});
+    assert_eq!(refused("session/new", service), (StopReason::Error, Some(ErrorCategory::Provider)));
     assert_eq!(refused("authenticate", broken.clone()), auth);
     // A mode that cannot be set does not end the session; here, nothing followed.
     assert_eq!(refused("session/set_mode", broken).0, StopReason::Crashed);
@@ -156,6 +162,48 @@ fn a_notification_of_an_extension_of_pi_is_a_notice() {
     script.say("42");
     let done = script.done();
     assert_eq!((done.notices(), done.stop().output.as_deref()), (vec!["program_message"], Some("42")));
+}
+
+#[test]
+fn a_notice_of_the_bridge_to_claude_code_is_no_answer() {
+    let failed = "**MCP server \"srv\" failed to start:** Its tools are unavailable in this session.";
+    let kind = |kind: &str| json!({"claudeCode": {"kind": kind}});
+    for (text, meta, is_notice) in [
+        (failed, kind("mcpServerStatus"), true),
+        (failed, Value::Null, true),
+        ("A hook said so.", kind("informational"), true),
+        ("A hook said so.", Value::Null, false),
+    ] {
+        let mut script = Script::of(crate::harness::built_in::named("claude-agent-acp").unwrap());
+        script.open();
+        script.prompt(3, "do it");
+        let content = json!({"type": "text", "text": text});
+        script.update(json!({"sessionUpdate": "agent_message_chunk", "content": content, "_meta": meta}));
+        script.update(json!({"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": {"type": "text", "text": "zebra"}}));
+        let done = script.done();
+        assert_eq!(done.notices().contains(&"program_message"), is_notice, "{text}");
+        assert_eq!(done.stop().output.as_deref() == Some("zebra"), is_notice, "{text}");
+    }
+}
+
+#[test]
+fn a_text_that_the_error_of_the_prompt_repeats_is_the_programs() {
+    let text = "API Error: Claude's response exceeded the 128000 output token maximum.";
+    let chunk = |id: &str, text: &str| json!({"sessionUpdate": "agent_message_chunk", "messageId": id, "content": {"type": "text", "text": text}});
+    let told = |answer: Value| {
+        let mut script = Script::prompted();
+        script.update(chunk("a", "partial"));
+        script.update(chunk("b", text));
+        script.update(json!({"sessionUpdate": "usage_update", "used": 10, "size": 100}));
+        script.recv(answer);
+        script.end()
+    };
+    let failed = told(json!({"id": 3, "error": {"code": -32603, "message": format!("Internal error: {text}")}}));
+    assert_eq!((failed.ended().0, failed.stop().output.as_deref()), (StopReason::MaxTokens, Some("partial")));
+    assert!(failed.notices().contains(&"program_message"));
+    let answered = told(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
+    assert_eq!(answered.stop().output, Some(format!("partial\n\n{text}")));
+    assert!(!answered.notices().contains(&"program_message"));
 }
 
 #[test]
@@ -295,5 +343,16 @@ fn an_answer_that_looks_like_an_error_is_none_if_the_gateway_saw_that_the_model_
             script.line(Dir::Engine, &json!({"event": "answered", "text": text}).to_string());
         }
         assert_eq!(script.end().stop().reason, reason, "{answered:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_the_gateway_saw_cut_at_the_output_limit_is_not_complete() {
+    for (word, reason) in [("end_turn", StopReason::MaxTokens), ("refusal", StopReason::Refusal)] {
+        let mut script = Script::prompted();
+        script.say("partial");
+        script.recv(json!({"id": 3, "result": {"stopReason": word}}));
+        script.line(Dir::Engine, r#"{"event":"output_limit"}"#);
+        assert_eq!(script.end().ended(), (reason, None), "{word}");
     }
 }
