@@ -59,8 +59,22 @@ const WHOLE: &str = "[redacted]";
 
 /// Returns the first mark of a masked secret in a text. What the secret was cannot be known from the text.
 pub fn mark_in(text: &str) -> Option<&str> {
+    marks_in(text).next()
+}
+
+/// Returns the first mark of a text that was masked because of its form, in an import. Such a text may be no secret.
+pub fn mark_of_form_in(text: &str) -> Option<&str> {
+    let is_of_form = |mark: &&str| {
+        let name = mark.strip_prefix("[redacted:");
+        name.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
+    };
+    marks_in(text).find(is_of_form)
+}
+
+/// Returns the marks of masked secrets in a text.
+fn marks_in(text: &str) -> impl Iterator<Item = &str> {
     let begins = text.match_indices("[redacted").map(|(at, _)| &text[at..]);
-    begins.filter(|rest| rest.starts_with(WHOLE) || rest.starts_with("[redacted:")).find_map(|rest| {
+    begins.filter(|rest| rest.starts_with(WHOLE) || rest.starts_with("[redacted:")).filter_map(|rest| {
         let end = rest.find([']', '\n'])?;
         rest.get(..=end)
     })

@@ -171,12 +171,21 @@ impl Observer for OutputJudge {
 /// Adds a check that something does not occur. A masked secret may have contained it.
 fn absent(checks: &mut Checks, holds: bool, reason: String, output: &str, said_at: Option<u64>) {
     match secrets::mark_in(output).filter(|_| holds) {
-        Some(mark) => checks.unknown(format!(
-            "{reason}, but a secret in it is masked as `{}`, and may have contained it",
-            text::short(mark, 60)
-        )),
+        Some(mark) => checks.unknown(may_be_masked(&reason, mark)),
         None => checks.either(holds, reason, said_at),
     }
+}
+
+/// Adds a check that something occurs. A text that was masked because of its form may have contained it.
+fn present(checks: &mut Checks, holds: bool, reason: String, output: &str, said_at: Option<u64>) {
+    match secrets::mark_of_form_in(output).filter(|_| !holds) {
+        Some(mark) => checks.unknown(may_be_masked(&reason, mark)),
+        None => checks.found(holds, reason, said_at),
+    }
+}
+
+fn may_be_masked(reason: &str, mark: &str) -> String {
+    format!("{reason}, but a secret in it is masked as `{}`, and may have contained it", text::short(mark, 60))
 }
 
 impl Output {
@@ -194,7 +203,7 @@ impl Output {
             } else {
                 format!("the output is not {wanted}; it is {shown}")
             };
-            checks.found(is, reason, said_at);
+            present(&mut checks, is, reason, output, said_at);
         }
         for text in self.contains.iter().flat_map(OneOrList::iter) {
             let holds = compared.contains(&folded(text.trim_end()));
@@ -204,7 +213,7 @@ impl Output {
             } else {
                 format!("the output does not contain `{text}`; it is {shown}")
             };
-            checks.found(holds, reason, said_at);
+            present(&mut checks, holds, reason, output, said_at);
         }
         for text in self.not_contains.iter().flat_map(OneOrList::iter) {
             let holds = !compared.contains(&folded(text.trim_end()));
@@ -223,7 +232,7 @@ impl Output {
             } else {
                 format!("the output does not match /{pattern}/; it is {shown}")
             };
-            checks.found(holds, reason, said_at);
+            present(&mut checks, holds, reason, output, said_at);
         }
         for pattern in self.not_regex.iter().flat_map(OneOrList::iter) {
             let found = pattern.0.find(output).map(|found| text::short(found.as_str(), 100));

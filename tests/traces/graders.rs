@@ -313,6 +313,17 @@ fn output() {
             ("output: {contains: abc}", Fail(0.0, &[0], "does not contain `abc`")),
         ],
     );
+    // What was masked because of its form may be code.
+    let code = r#"{"seq":0,"type":"stop","reason":"end_turn","output":"secretKey: [redacted:secret-field]!"}"#;
+    check(
+        &Trial::of(code),
+        &[
+            ("output: {contains: 'secretKey: Uint8Array'}", Ungraded("masked as `[redacted:secret-field]`")),
+            ("output: {regex: 'Uint\\d+'}", Ungraded("masked as `[redacted:secret-field]`")),
+            ("output: {equals: 'secretKey: Uint8Array!'}", Ungraded("masked as `[redacted:secret-field]`")),
+            ("output: {contains: secretKey}", Pass(&[0])),
+        ],
+    );
     let said = "{\"seq\":0,\"type\":\"message\",\"role\":\"agent\",\"text\":\"key [redacted:API_KEY]!\"}\n\
                 {\"seq\":1,\"type\":\"stop\",\"reason\":\"end_turn\"}";
     check(
