@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::adapter::claude_stream::background::CUT;
-use crate::adapter::parsed::{Lines, Parsed, Parser, ReadLine};
 use crate::big_numbers;
 use crate::harness::{Adapter, ExitCode, ExitMeaning, Manifest, Plugin, Server};
 use crate::models;
@@ -16,7 +15,7 @@ use crate::text::first_bytes;
 use crate::trace::recorder::{Continuation, Finished, Recorder, Voice};
 use crate::trace::usage::{GATEWAY, Measure, PRICED};
 use crate::trace::{Agent, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
-use crate::wire::{Dir, EngineLine, MALFORMED_LINE, Reader, WireLine, repeated_key};
+use crate::wire::{Dir, EngineLine, Lines, MALFORMED_LINE, Reader, WireLine, repeated_key};
 
 pub mod acp;
 pub mod claude_stream;
@@ -26,7 +25,6 @@ mod exit_text;
 pub mod explain;
 pub mod json_stream;
 pub mod output_only;
-pub mod parsed;
 pub mod replay;
 pub mod session_file;
 mod sub_agents;
@@ -89,11 +87,6 @@ fn is_claude(manifest: &Manifest) -> bool {
 pub trait Translate: Send {
     /// Translates a line from the agent.
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder);
-
-    /// Translates a line from the agent that was parsed before.
-    fn recv_parsed(&mut self, line: &WireLine, _parsed: &mut Parsed<'_>, recorder: &mut Recorder) {
-        self.recv(line, recorder);
-    }
 
     /// Returns true if the lines of the agent are JSON.
     fn reads_json(&self) -> bool {
@@ -261,12 +254,11 @@ impl Translation {
     /// Takes the next line of the wire log. Returns true if it ended a turn.
     pub fn line(&mut self, line: &WireLine) -> bool {
         let repeated = if self.translator.reads_json() { repeated_key(&mut self.keys, line) } else { None };
-        self.checked(line, repeated, None)
+        self.checked(line, repeated)
     }
 
-    /// Takes the next line, as [`Translation::line`] does, a key that an object of it has twice, and the line as a
-    /// [`Parser`] parsed it.
-    fn checked(&mut self, line: &WireLine, repeated: Option<String>, parsed: Option<&mut Parsed<'_>>) -> bool {
+    /// Takes the next line, as [`Translation::line`] does, and a key that an object of it has twice.
+    fn checked(&mut self, line: &WireLine, repeated: Option<String>) -> bool {
         let line = &*line.without_return();
         let turns = self.recorder.turns_ended();
         self.lines += 1;
@@ -286,7 +278,7 @@ impl Translation {
                 _ => self.recorder.notice("line_cut", text),
             }
         }
-        let read = parsed.is_none() && self.translator.reads_json() && matches!(line.dir, Dir::Recv | Dir::Send);
+        let read = self.translator.reads_json() && matches!(line.dir, Dir::Recv | Dir::Send);
         let line = &*if read { with_digits(line) } else { Cow::Borrowed(line) };
         match line.dir {
             Dir::Recv => {
@@ -300,10 +292,7 @@ impl Translation {
                     let text = format!("an object of the line has the key `{key}` twice, so what it says is unknown");
                     self.recorder.lost("repeated_key", text);
                 }
-                match parsed {
-                    Some(parsed) => self.translator.recv_parsed(line, parsed, &mut self.recorder),
-                    None => self.translator.recv(line, &mut self.recorder),
-                }
+                self.translator.recv(line, &mut self.recorder);
             }
             Dir::Send => self.translator.send(line, &mut self.recorder),
             Dir::Stderr => {
@@ -641,7 +630,7 @@ fn translated(
     adapter: Adapter,
     manifest: &Manifest,
     named: bool,
-    lines: impl Lines,
+    mut reader: impl Lines,
     mut watch: impl FnMut(&WireLine, u64, &mut Translation) -> std::io::Result<()>,
 ) -> std::io::Result<Translation> {
     let mut header = Header::new(adapter.word(), manifest.seen());
@@ -652,18 +641,19 @@ fn translated(
         header.harness = Some(manifest.name.clone());
     }
     let mut translation: Option<Translation> = None;
-    lines.each(Parser::of(adapter), |line| {
-        let ReadLine { wire, number, is_timed, repeated, parsed } = line;
+    let mut line = WireLine::text(0, Dir::Recv, "");
+    while reader.read_line(&mut line)? {
         let translation = translation.get_or_insert_with(|| {
             let mut header = header.clone();
-            header.timed = (!is_timed).then_some(false);
+            header.timed = (!reader.is_timed()).then_some(false);
             Translation::new(adapter, manifest, header)
         });
         // Lines that the reader skipped count, too: a notice names its line in the file.
-        translation.lines = number.saturating_sub(1);
-        translation.checked(wire, repeated, parsed);
-        watch(wire, number, translation)
-    })?;
+        translation.lines = reader.line_number().saturating_sub(1);
+        let repeated = reader.repeated_key(&line);
+        translation.checked(&line, repeated);
+        watch(&line, reader.line_number(), translation)?;
+    }
     let translation = translation.unwrap_or_else(|| {
         header.timed = Some(false);
         Translation::new(adapter, manifest, header)

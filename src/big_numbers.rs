@@ -41,7 +41,7 @@ pub fn as_texts(line: &str) -> Cow<'_, str> {
 
 /// Returns true if a text may have a whole number that no 64-bit integer holds: so many digits in a row. Every such row
 /// includes a byte at a multiple of [`MANY`].
-pub fn may_be_in(text: &str) -> bool {
+fn may_be_in(text: &str) -> bool {
     let bytes = text.as_bytes();
     (MANY - 1..bytes.len()).step_by(MANY).any(|at| {
         let digits = |bytes: &mut dyn Iterator<Item = &u8>| bytes.take_while(|byte| byte.is_ascii_digit()).count();

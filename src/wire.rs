@@ -252,6 +252,24 @@ pub enum EngineLine {
 /// The code of the notice about a line of a wire log that could not be read, and which may have been any line.
 pub const MALFORMED_LINE: &str = "malformed_wire_line";
 
+/// The lines of a recorded session, in order.
+pub trait Lines {
+    /// Reads the next line into `line`, whose memory is used again. Returns false at the end.
+    ///
+    /// # Errors
+    /// Returns the error of reading.
+    fn read_line(&mut self, line: &mut WireLine) -> io::Result<bool>;
+
+    /// Returns true if the lines have times: a wire log has, an agent's output has none. Known after the first line.
+    fn is_timed(&self) -> bool;
+
+    /// Returns the number of the last line read, from 1.
+    fn line_number(&self) -> u64;
+
+    /// Returns a key that an object of the last line from the agent has twice.
+    fn repeated_key(&mut self, line: &WireLine) -> Option<String>;
+}
+
 /// Returns a key that an object of a line from the agent has twice.
 pub fn repeated_key(keys: &mut KeyFinder, line: &WireLine) -> Option<String> {
     if line.dir != Dir::Recv {
@@ -266,12 +284,13 @@ pub struct Reader<R> {
     raw: Option<bool>,
     buffer: Vec<u8>,
     line: u64,
+    keys: KeyFinder,
 }
 
 impl<R: BufRead> Reader<R> {
     /// Makes a reader of a recorded session. Nothing is read yet.
     pub fn new(input: R) -> Self {
-        Self { input, raw: None, buffer: Vec::new(), line: 0 }
+        Self { input, raw: None, buffer: Vec::new(), line: 0, keys: KeyFinder::default() }
     }
 
     /// Returns true if the lines have times: a wire log has, an agent's output has none. Known after the first line.
@@ -335,6 +354,24 @@ impl<R: BufRead> Reader<R> {
                 }
             }
         }
+    }
+}
+
+impl<R: BufRead> Lines for Reader<R> {
+    fn read_line(&mut self, line: &mut WireLine) -> io::Result<bool> {
+        Self::read_line(self, line)
+    }
+
+    fn is_timed(&self) -> bool {
+        Self::is_timed(self)
+    }
+
+    fn line_number(&self) -> u64 {
+        Self::line_number(self)
+    }
+
+    fn repeated_key(&mut self, line: &WireLine) -> Option<String> {
+        repeated_key(&mut self.keys, line)
     }
 }
 

@@ -9,7 +9,6 @@ use std::hash::{Hash, Hasher};
 
 use serde_json::Value;
 
-use super::parsed::Parsed;
 use super::{EndReport, Translate};
 use crate::adapter::sub_agents::SubAgents;
 use crate::adapter::surrogates;
@@ -40,7 +39,7 @@ mod withdrawn;
 use background::{Background, Tasks};
 use control::Requests;
 use lenient::Stated;
-pub use lines::Line;
+pub(crate) use lines::Line;
 use lines::{Block, Message};
 use partial::{Streamed, Whole};
 use repeated::Repeated;
@@ -579,14 +578,15 @@ impl Translate for Translator {
     }
 
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
-        let text = text_of(&line.line);
+        let text = line.line.trim_start_matches('\u{feff}').trim();
         if text.is_empty() {
             return;
         }
-        match parsed(&line.line) {
-            Some(mut parsed) => self.line(&mut parsed, text, recorder),
+        let parsed = if text.starts_with('{') { serde_json::from_str::<Line<'_>>(text) } else { Ok(Line::default()) };
+        match parsed {
+            Ok(mut parsed) if text.starts_with('{') => self.line(&mut parsed, text, recorder),
             // A line with a repeated key is still read: the last value counts, as usual in JSON.
-            None => match surrogates::parse(text) {
+            _ => match surrogates::parse(text) {
                 Ok(value @ Value::Object(_)) => {
                     self.marked = surrogates::marked(text);
                     let text = value.to_string();
@@ -598,13 +598,6 @@ impl Translate for Translator {
                 }
                 read => malformed(read.ok().as_ref(), text, recorder),
             },
-        }
-    }
-
-    fn recv_parsed(&mut self, line: &WireLine, parsed: &mut Parsed<'_>, recorder: &mut Recorder) {
-        match parsed {
-            Parsed::Claude(parsed) => self.line(parsed, text_of(&line.line), recorder),
-            Parsed::Json(_) => self.recv(line, recorder),
         }
     }
 
@@ -684,17 +677,6 @@ impl Translate for Translator {
             _ => answer,
         }
     }
-}
-
-/// Parses a line from the agent. Returns `None` if it is no object, or not valid.
-pub(super) fn parsed(line: &str) -> Option<Box<Line<'_>>> {
-    let text = text_of(line);
-    if text.starts_with('{') { serde_json::from_str(text).ok() } else { None }
-}
-
-/// Returns the text of a line without the blanks around it.
-fn text_of(line: &str) -> &str {
-    line.trim_start_matches('\u{feff}').trim()
 }
 
 /// Returns all texts of a message.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::parsed::Parsed;
 use super::session_file::facts::EndShown;
 use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
@@ -350,25 +349,6 @@ impl Translator {
         }
     }
 
-    /// Takes a line that is an object.
-    fn object(&mut self, value: &Value, text: &str, recorder: &mut Recorder) {
-        let (mapping, work) = (self.mapping.clone(), Work::default());
-        if let Some(started) = &mapping.started
-            && started.holds(&Scope::new(&work).with("line", value)) == Ok(true)
-        {
-            recorder.started();
-            // A recording may go on with that of a resumed session, which has an end of its own.
-            self.session.begins_again();
-        }
-        if self.run(&mapping.lines, &LineValues::new("line", value, &work), recorder).is_none() {
-            match () {
-                () if may_be_of_call(value) => recorder.did_unseen("unmapped_line", text),
-                () if may_be_answer(value) => recorder.lost_text("unmapped_line", text),
-                () => recorder.notice("unmapped_line", text),
-            }
-        }
-    }
-
     /// Takes a line that is not a JSON object, with its value if it is other JSON.
     fn text(&mut self, text: &str, parsed: Option<&Value>, recorder: &mut Recorder) {
         let mapping = self.mapping.clone();
@@ -397,17 +377,6 @@ impl Translator {
             None => {}
         }
     }
-}
-
-/// Parses a line from the agent. Returns `None` if it is no object, list or text, or not valid.
-pub(super) fn parsed(line: &str) -> Option<Value> {
-    let text = text_of(line);
-    if text.starts_with(['{', '[', '"']) { surrogates::parse(text).ok() } else { None }
-}
-
-/// Returns the text of a line without the blanks around it.
-fn text_of(line: &str) -> &str {
-    line.trim_start_matches('\u{feff}').trim()
 }
 
 /// Returns the approximate size of a value in bytes.
@@ -494,22 +463,29 @@ impl Translate for Translator {
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
         self.take_printed(recorder);
         self.begin();
-        let text = text_of(&line.line);
-        match parsed(&line.line) {
-            _ if text.is_empty() => {}
-            Some(value @ Value::Object(_)) => self.object(&value, text, recorder),
-            other => self.text(text, other.as_ref(), recorder),
+        let text = line.line.trim_start_matches('\u{feff}').trim();
+        if text.is_empty() {
+            return;
         }
-    }
-
-    fn recv_parsed(&mut self, line: &WireLine, parsed: &mut Parsed<'_>, recorder: &mut Recorder) {
-        match parsed {
-            Parsed::Json(value @ Value::Object(_)) => {
-                self.take_printed(recorder);
-                self.begin();
-                self.object(value, text_of(&line.line), recorder);
+        let parsed = if text.starts_with(['{', '[', '"']) { surrogates::parse(text).ok() } else { None };
+        let value = match parsed {
+            Some(value @ Value::Object(_)) => value,
+            other => return self.text(text, other.as_ref(), recorder),
+        };
+        let (mapping, work) = (self.mapping.clone(), Work::default());
+        if let Some(started) = &mapping.started
+            && started.holds(&Scope::new(&work).with("line", &value)) == Ok(true)
+        {
+            recorder.started();
+            // A recording may go on with that of a resumed session, which has an end of its own.
+            self.session.begins_again();
+        }
+        if self.run(&mapping.lines, &LineValues::new("line", &value, &work), recorder).is_none() {
+            match () {
+                () if may_be_of_call(&value) => recorder.did_unseen("unmapped_line", text),
+                () if may_be_answer(&value) => recorder.lost_text("unmapped_line", text),
+                () => recorder.notice("unmapped_line", text),
             }
-            Parsed::Json(_) | Parsed::Claude(_) => self.recv(line, recorder),
         }
     }
 

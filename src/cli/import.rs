@@ -289,9 +289,9 @@ fn recording(
             Ok(adapter::import_watched(adapter, &manifest, named, input.lines()?, watch)?)
         });
     }
-    // Three threads: the first reads and parses, this one translates, the third writes.
+    // Three threads: the first reads, this one translates, the third writes.
     let mut events = Behind::new(events_of(args))?;
-    let lines = Ahead::new(input.lines()?);
+    let lines = Ahead::new(input.lines()?)?;
     let imported = adapter::import_lines(adapter, &manifest, named, lines, |event| events.event(event));
     let events = events.finish()?;
     write_trace(args, &imported?.header, events)

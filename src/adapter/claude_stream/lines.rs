@@ -13,7 +13,7 @@ use super::lenient::{Count, ExitCode, Flag, Lenient, List, Number, Object, Prese
 /// A line of any type, in either direction. What few lines have is boxed, because a line is moved when it is read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Line<'a> {
+pub(crate) struct Line<'a> {
     #[serde(rename = "type", borrow)]
     pub(crate) kind: Text<'a>,
     #[serde(borrow)]
