@@ -29,6 +29,17 @@ const MOST_HIDDEN: usize = 200;
 const MOVED: &str = r#"if [ -d .evals-task ]; then rm -rf "$HOME/.evals-task" && mv .evals-task "$HOME/" || exit 125; fi
 TASK_DIR="$HOME/.evals-task"; export TASK_DIR"#;
 
+/// The conditions, in CEL, that hold unless a limit other than `max_turns` ended the session.
+const OTHER_LIMITS: [&str; 4] = [
+    "stop.reason != 'timed_out'",
+    "stop.reason != 'idle'",
+    "stop.reason != 'max_budget'",
+    "(!has(stop.detail) || stop.detail != 'tool-calls')",
+];
+/// The note on a task with `max_turns`.
+const AFTER_TURNS: &str = "the criteria decide when the turns are used up (`on-limit: grade`); a limit of tokens or cost that \
+    a suite or `--limit` adds fails a trial only if it ends the session";
+
 /// Reads a task, or all tasks below a folder.
 pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     let found = std::fs::metadata(path);
@@ -366,12 +377,12 @@ impl Reader<'_> {
                     let included = typed::texts(item.get("include_patterns"), "include_patterns")
                         .and_then(|patterns| ignored::included(&patterns))
                         .map_err(|(key, why)| refused(&format!("{place}.{key}"), why))?;
-                    let files = copied::all(&folder, Path::new(""));
+                    let is_left_out = |file: &Path| {
+                        ignored::is_ignored(file, &ignored) && !included.is_match(&file.to_string_lossy())
+                    };
+                    let files = copied::all_but(&folder, Path::new(""), &is_left_out);
                     let mut files =
                         files.map_err(|why| refused(&place, format!("`{path}` cannot be copied: {why}")))?;
-                    files.retain(|file| {
-                        !ignored::is_ignored(&file.to, &ignored) || included.is_match(&file.to.to_string_lossy())
-                    });
                     files.iter_mut().for_each(|file| file.to = Path::new(to).join(&file.to));
                     // A later template replaces files of an earlier one.
                     self.case.files.retain(|known| !files.iter().any(|file| file.to == known.to));
@@ -407,7 +418,7 @@ impl Reader<'_> {
         if counts("count_cache_creation")? {
             input.push_str(" + usage.cache_write_tokens");
         }
-        let (mut limits, mut held) = (Map::new(), Vec::new());
+        let (mut limits, mut held, mut times) = (Map::new(), Vec::new(), Vec::new());
         for (key, value) in &written {
             let place = format!("run_limits.{key}");
             let positive = value.as_f64().filter(|it| *it > 0.0);
@@ -415,11 +426,7 @@ impl Reader<'_> {
             match key.as_str() {
                 _ if value.is_null() => {}
                 "max_turns" => drop(limits.insert("steps".to_owned(), number(need()?))),
-                "task_timeout" => drop(limits.insert("time".to_owned(), json!(format!("{}s", need()?)))),
-                "turn_timeout" if !written.contains_key("task_timeout") => {
-                    limits.insert("time".to_owned(), json!(format!("{}s", need()?)));
-                }
-                "turn_timeout" => {}
+                "task_timeout" | "turn_timeout" => times.push(need()?),
                 "max_usd" => drop(limits.insert("cost-usd".to_owned(), number(need()?))),
                 "max_input_tokens" => held.push(format!("{input} <= {}", number(need()?))),
                 "max_output_tokens" => held.push(format!("usage.output_tokens <= {}", number(need()?))),
@@ -432,9 +439,14 @@ impl Reader<'_> {
                 _ => self.note(&place, UNKNOWN),
             }
         }
+        // A task has one turn, so the smaller limit applies first.
+        if let Some(time) = times.into_iter().reduce(f64::min) {
+            limits.insert("time".to_owned(), json!(format!("{time}s")));
+        }
         if limits.contains_key("steps") {
-            // After `max_turns` the criteria decide. Other limits, also the default one of the time, fail a trial.
-            held.push("stop.reason != 'timed_out'".to_owned());
+            // After `max_turns` the criteria decide. Other limits, also those of a suite or of a run, fail a trial.
+            held.extend(OTHER_LIMITS.map(str::to_owned));
+            self.note("run_limits.max_turns", AFTER_TURNS);
             held.extend(limits.iter().filter_map(|(key, limit)| match key.as_str() {
                 "cost-usd" => Some(format!("(!has(metrics.cost_usd) || metrics.cost_usd <= {limit})")),
                 "tool-calls" => Some(format!("metrics.tool_calls <= {limit}")),

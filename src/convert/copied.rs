@@ -39,7 +39,7 @@ pub fn below(folder: &Path, path: &str, to: &Path) -> Result<Vec<Copied>, String
         return Err("a link leads out of the folder".to_owned());
     }
     let mut found = Vec::new();
-    collect(&real, to, 0, &mut found)?;
+    collect(&real, to, 0, &|_| false, &mut found)?;
     Ok(found)
 }
 
@@ -48,15 +48,32 @@ pub fn below(folder: &Path, path: &str, to: &Path) -> Result<Vec<Copied>, String
 /// # Errors
 /// Returns an error if the folder contains anything but files and folders.
 pub fn all(folder: &Path, to: &Path) -> Result<Vec<Copied>, String> {
+    all_but(folder, to, &|_| false)
+}
+
+/// Returns the files of a folder, without those whose path in the workspace is left out.
+///
+/// # Errors
+/// Returns an error if the folder contains anything but files and folders that is not left out.
+pub fn all_but(folder: &Path, to: &Path, is_left_out: &dyn Fn(&Path) -> bool) -> Result<Vec<Copied>, String> {
     let real = folder.canonicalize().map_err(|error| format!("the folder could not be read: {error}"))?;
     let mut found = Vec::new();
-    collect(&real, to, 0, &mut found)?;
+    collect(&real, to, 0, is_left_out, &mut found)?;
     Ok(found)
 }
 
-fn collect(from: &Path, to: &Path, depth: usize, found: &mut Vec<Copied>) -> Result<(), String> {
+fn collect(
+    from: &Path,
+    to: &Path,
+    depth: usize,
+    is_left_out: &dyn Fn(&Path) -> bool,
+    found: &mut Vec<Copied>,
+) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("`{}` could not be read: {error}", to.display());
     let kind = from.symlink_metadata().map_err(failed)?.file_type();
+    if !kind.is_dir() && is_left_out(to) {
+        return Ok(());
+    }
     if kind.is_file() {
         if found.len() >= MOST {
             return Err(format!("there are more than {MOST} files"));
@@ -72,5 +89,5 @@ fn collect(from: &Path, to: &Path, depth: usize, found: &mut Vec<Copied>) -> Res
     }
     let mut names: Vec<_> = std::fs::read_dir(from).map_err(failed)?.flatten().map(|entry| entry.file_name()).collect();
     names.sort();
-    names.iter().try_for_each(|name| collect(&from.join(name), &to.join(name), depth + 1, found))
+    names.iter().try_for_each(|name| collect(&from.join(name), &to.join(name), depth + 1, is_left_out, found))
 }

@@ -13,6 +13,9 @@ use super::{Choices, Content, Converted, NewCase, Note, chat, slug, source, uniq
 use crate::paths;
 use crate::yaml::YamlError;
 
+/// Reads the letter of an answer, as the source does, and compares it with the target.
+const CHOICE: &str = include_str!("inspect/choice.py");
+
 /// The comparison of a target with the final answer. Of several targets, one is enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Target {
@@ -213,7 +216,7 @@ fn grader(target: Target, targets: &[String], choices: usize) -> Result<Value, R
             if !letters(choices).any(|known| known == letter) {
                 return Err(("target", "the target is not the letter of a choice".to_owned()));
             }
-            json!({"output": {"regex": choice(&letter)}})
+            json!({"script": {"run": ["python3", "-I", "-c", CHOICE.trim_end(), letter, choices.to_string()]}})
         }
         Target::Rubric => {
             let list: Vec<String> = targets.iter().map(|text| format!("- {text}")).collect();
@@ -222,21 +225,6 @@ fn grader(target: Target, targets: &[String], choices: usize) -> Result<Value, R
             json!({"rubric": {"show": ["closing"], "criteria": [{"id": "target", "ask": ask}]}})
         }
     })
-}
-
-/// A line at whose beginning the source finds no answer, whatever it removes from the line before.
-const OTHER_LINE: &str = r"[*$ \t]*(?:[^a*$ \t\n][^\n]*|a(?:[^n\n][^\n]*|n(?:[^s\n][^\n]*|s(?:[^w\n][^\n]*)?)?)?)?";
-
-/// Returns a regular expression of the answers in which the source reads the letter. The source takes the last line that begins
-/// with `ANSWER: LETTER`, or else the last such text within a line.
-fn choice(letter: &str) -> String {
-    let marked = format!(r"(?:{letter}|\$\s*{letter}\s*\$|\*\*\s*{letter}\s*\*\*)");
-    let last_line =
-        format!(r"(?:\A|\n)ANSWER\s*:\s*(?:{marked}|\({letter}\)),*[^\S\n]*(?:\.[^\n]*)?(?:\n{OTHER_LINE})*\z");
-    let bold_at_the_end = format!(r"\A(?:{OTHER_LINE}\n)*[* \t]*\*ANSWER\s*:\s*{marked},*[.*\s]*\z");
-    // Without another colon there is no other answer.
-    let only = format!(r"\A[^:]*ANSWER\s*:\s*{marked}(?:,*\s*\z| *[^\w ,*$:][^:*$]*\z)");
-    format!("(?i)(?:{last_line})|(?:{bold_at_the_end})|(?:{only})")
 }
 
 /// White space and punctuation of ASCII, as members of a class: the source ignores them around a text.

@@ -94,7 +94,12 @@ fn translated(source: &str, flags: &str, language: Language, reader: Reader) -> 
         return Err(format!("`{part}` means something else here than in the source, or is wrong in the source"));
     }
     // Then `.` matches no carriage return, and `$` matches before one.
-    if reader == Reader::AnyLineEnds && source.contains(['.', '^', '$']) {
+    let has_line_ends = match reader {
+        Reader::AnyLineEnds => source.contains(['.', '^', '$']),
+        Reader::Grader => language != Language::Python && kept.contains('m') && source.contains(['^', '$']),
+        Reader::PythonProgram => false,
+    };
+    if has_line_ends {
         kept.push('R');
     }
     let written = |reader: Reader| -> Result<String, String> {
@@ -110,6 +115,9 @@ fn translated(source: &str, flags: &str, language: Language, reader: Reader) -> 
 
 /// White space in JavaScript, as members of a class.
 pub const SPACE: &str = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff";
+
+/// Characters that end a line in JavaScript, as members of a class.
+const LINE_ENDS: &str = r"\n\r\u2028\u2029";
 
 /// Digits in JavaScript, as members of a class.
 const DIGIT: &str = "0-9";
@@ -177,6 +185,9 @@ fn with_meaning(source: &str, language: Language, flags: &str, reader: Reader) -
                 out.push_str(&format!(r"(?:{end}?\z)"));
             }
             '$' if is_for_python && !is_multiline => out.push_str(r"\Z"),
+            '$' if is_for_python => out.push_str(&format!(r"(?=[{LINE_ENDS}]|\Z)")),
+            '^' if is_for_python && is_multiline => out.push_str(&format!("(?<![^{LINE_ENDS}])")),
+            '.' if is_for_python && !is_dotall => out.push_str(&format!("[^{LINE_ENDS}]")),
             // A group with a name.
             '(' if is_for_python && chars.clone().take(2).eq(['?', '<']) => {
                 chars.next();
@@ -488,10 +499,19 @@ mod tests {
 
     #[test]
     fn a_program_in_python_reads_a_translated_pattern_as_javascript_does() {
+        let with_flags = [
+            (r"^[a\D]+X", "im", "0\nA٤x", "0"),
+            ("^done$", "m", "ok\r\ndone\r\n", "done it"),
+            ("a.b$", "", "a b", "a\rb"),
+            ("a.b$", "s", "a\rb", "ab"),
+        ];
+        let with_flags = with_flags.map(|(source, flags, matches, others)| {
+            (from_javascript_to_python(source, flags).unwrap(), matches, others)
+        });
         let rows: Vec<(String, &str, &str)> = OF_JAVASCRIPT
             .iter()
             .map(|(source, matches, others)| (from_javascript_to_python(source, "").unwrap(), *matches, *others))
-            .chain([(from_javascript_to_python(r"^[a\D]+X", "im").unwrap(), "0\nA٤x", "0")])
+            .chain(with_flags)
             .collect();
         let program = "import json, re, sys\n\
             for pattern, matches, others in json.load(sys.stdin):\n    \
@@ -520,6 +540,7 @@ mod tests {
             assert!(is_match(from_javascript(source, ""), matches), "{source}: {matches:?}");
             assert!(!is_match(from_javascript(source, ""), others), "{source}: {others:?}");
         }
+        assert!(is_match(from_javascript("^done$", "im"), "ok\r\nDone\r\n"));
         assert!(from_javascript(r"a\Bb", "").is_err());
         for (source, flags, matches, others) in [
             ("foo$", "", "foo\n", "foo\n\n"),

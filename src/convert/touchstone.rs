@@ -13,6 +13,8 @@ mod graders;
 
 /// Replaces the body of a Python function, as the source does.
 const STUB: &str = include_str!("touchstone/stub.py");
+/// The folder of the hidden files in the workspace while no command of a grader runs.
+const HIDDEN: &str = ".evals-hidden";
 
 /// Reads the case of a folder, or the cases below it.
 pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlError>> {
@@ -33,7 +35,8 @@ pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlErro
         };
         let id = keys.get("id").and_then(Value::as_str).and_then(slug);
         let own = unique(id.or_else(|| slug(&folders::name(folder))).unwrap_or_else(|| "case".to_owned()), &cases);
-        let mut reader = Reader { folder, file: &file, keys: &keys, choices, case: NewCase::new(own, &file) };
+        let case = NewCase::new(own, &file);
+        let mut reader = Reader { folder, file: &file, keys: &keys, choices, case, injected: Vec::new() };
         match reader.translate() {
             Ok(()) => cases.push(reader.case),
             Err((key, why)) => {
@@ -52,6 +55,16 @@ struct Reader<'a> {
     keys: &'a Map<String, Value>,
     choices: &'a Choices,
     case: NewCase,
+    /// The hidden files, in the order in which the source injects them.
+    injected: Vec<Injected>,
+}
+
+/// A hidden file of a grader.
+struct Injected {
+    /// Its path in the folder of the hidden files.
+    from: String,
+    /// The path to which the grader copies it.
+    to: String,
 }
 
 impl Reader<'_> {
@@ -331,12 +344,6 @@ impl Reader<'_> {
         source::named(&root.join(subdir), path)
     }
 
-    /// Returns the paths of the hidden files, in the order in which the source injects them.
-    fn injected(&self) -> Vec<String> {
-        let suffixes = self.case.beside.iter().filter_map(|beside| beside.suffix.strip_prefix("hidden/"));
-        suffixes.map(str::to_owned).collect()
-    }
-
     /// Copies the hidden files of a grader, and returns their names.
     fn inject(&mut self, key: &str, grader: &Map<String, Value>) -> Result<Vec<String>, Refused> {
         let mut names = Vec::new();
@@ -346,20 +353,17 @@ impl Reader<'_> {
             let src = src.ok_or_else(|| refused(&place, "it is neither a path nor a map with `src`"))?;
             let file = self.asset(src).map_err(|why| refused(&place, why))?;
             let own = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let to = typed::text(item.get("dest"), &format!("{place}.dest"))?.map(str::to_owned).unwrap_or(own);
-            let to = to.trim_start_matches("./").to_owned();
+            let to = typed::text(item.get("dest"), &format!("{place}.dest"))?.unwrap_or(&own);
+            let to = to.trim_start_matches("./").trim_end_matches('/').to_owned();
             if let Some(why) = crate::paths::leaves(Path::new(&to)) {
                 return Err(refused(&place, format!("the path `{to}` {why}")));
             }
-            let suffix = format!("hidden/{to}");
-            let known = self.case.beside.iter().find(|beside| beside.suffix == suffix);
-            let hidden = match known.map(|beside| &beside.content) {
-                None => self.case.add(&suffix, Content::Copy(file)),
-                Some(Content::Copy(other)) if *other == file => format!("{}.{suffix}", self.case.name),
-                Some(_) => return Err(refused(&place, format!("an earlier grader injects another file as `{to}`"))),
-            };
-            self.case.keys.insert("hidden".to_owned(), json!(hidden.split('/').next().unwrap_or_default()));
             names.push(Path::new(&to).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default());
+            // Two graders may inject different files at one path.
+            let from = format!("{}/{own}", self.injected.len());
+            let hidden = self.case.add(&format!("hidden/{HIDDEN}/{from}"), Content::Copy(file));
+            self.case.keys.insert("hidden".to_owned(), json!(hidden.split('/').next().unwrap_or_default()));
+            self.injected.push(Injected { from, to });
         }
         Ok(names)
     }

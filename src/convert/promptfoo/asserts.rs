@@ -130,6 +130,8 @@ enum TranslatedAssertion {
     Check(Check),
     /// A grader: its kind and its body.
     Grader(&'static str, Value),
+    /// Graders of one kind, each of which has to pass: their kind and the body of each.
+    Graders(&'static str, Vec<Value>),
     /// A question for the judge, and the score from which the answer passes.
     Question(String, Option<f64>),
     /// Code of the source.
@@ -260,6 +262,9 @@ impl Making<'_> {
                 self.graders.push(json!({kind: with(common, body)}));
             }
             TranslatedAssertion::Grader(kind, body) => self.graders.push(json!({kind: with(common, body)})),
+            TranslatedAssertion::Graders(kind, bodies) => {
+                self.graders.extend(bodies.into_iter().map(|body| json!({kind: with(common.clone(), body)})));
+            }
             TranslatedAssertion::Script(code) => {
                 self.scripts += 1;
                 let run = script::write(&code, self.scripts, self.context, case);

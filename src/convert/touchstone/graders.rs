@@ -1,16 +1,18 @@
 //! Translates the graders of touchstone.
 
+use std::ops::Range;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use super::super::parts::{common, escaped_glob, is_one, number, quoted, with};
 use super::super::{Content, Note, UNKNOWN, copied, source, typed};
-use super::{Reader, Refused, refused, with_environment};
+use super::{Injected, Reader, Refused, refused, with_environment};
 use crate::yaml;
 
-/// Runs a command while files that a later grader injects are out of the workspace.
-const WITHOUT: &str = include_str!("without.sh");
+/// Moves the hidden files to the home of the graders. `put` copies one of them into the workspace, `keep` copies it back, and
+/// `back` moves them to where the engine laid them.
+const WITH_HIDDEN: &str = include_str!("with_hidden.sh");
 /// Looks for patterns in all files, as the source does.
 const PATTERNS: &str = include_str!("patterns.py");
 /// The command of a grader `swebench` that names none.
@@ -22,14 +24,17 @@ impl Reader<'_> {
         let list = typed::list(self.keys.get("graders"), "graders")?.to_vec();
         let mut graders = Vec::new();
         let mut left = Vec::new();
-        // For each translated grader, its place and the number of files that are injected until it has run.
-        let mut injected = Vec::new();
+        // For each translated grader, the range of the hidden files that it injects.
+        let mut injects: Vec<Range<usize>> = Vec::new();
         for (at, item) in list.iter().enumerate() {
             let key = format!("graders[{at}]");
             let grader = item.as_object().ok_or_else(|| refused(&key, "it is not a map"))?;
+            let before = self.injected.len();
             match self.grader(&key, grader) {
                 Ok(made) => {
-                    injected.resize(injected.len() + made.len(), (key, self.injected().len()));
+                    // If a grader becomes several, the first one injects the files.
+                    let after = self.injected.len();
+                    injects.extend((0..made.len()).map(|at| if at == 0 { before..after } else { after..after }));
                     graders.extend(made);
                 }
                 Err((key, why)) => {
@@ -51,10 +56,10 @@ impl Reader<'_> {
                 "none counts: with gates and weights of 0 alone, the source passes no agent",
             ));
         }
-        let hidden = self.injected();
-        for (grader, (key, until)) in graders.iter_mut().zip(&injected) {
-            let later = hidden.get(*until..).unwrap_or_default();
-            without(grader, later).map_err(|why| refused(key, why))?;
+        if !self.injected.is_empty() {
+            for (grader, own) in graders.iter_mut().zip(injects) {
+                with_hidden(grader, self.injected.get(own).unwrap_or_default());
+            }
         }
         for (key, why, _) in left {
             self.note(&key, format!("the grader has no equivalent: {why}"));
@@ -204,31 +209,28 @@ fn counts(grader: &Value) -> bool {
     body.is_some_and(|body| body.get("gate") != Some(&json!(true)) && weight(body).is_none_or(|weight| weight > 0.0))
 }
 
-/// Changes a grader so that it does not see the files that later graders inject. Hidden files are in the workspace before the
-/// first grader runs, and the source copies them when the grader that names them runs.
-///
-/// # Errors
-/// Returns the reason if the grader compares one of these files.
-fn without(grader: &mut Value, later: &[String]) -> Result<(), String> {
-    if later.is_empty() {
-        return Ok(());
-    }
-    for body in grader.as_object_mut().into_iter().flat_map(Map::values_mut) {
-        let compared = body.get("equals").and_then(Value::as_object);
-        if let Some(path) = later.iter().find(|path| compared.is_some_and(|files| files.contains_key(path.as_str()))) {
-            return Err(format!("a grader has no equivalent: it compares `{path}`, which a later grader injects"));
-        }
-        let Some(run) = body.get_mut("run") else { continue };
+/// Changes the command of a grader so that it finds no hidden files but those that it injects and those of earlier graders.
+/// The source copies hidden files when the grader that names them runs. If the command changes one that it injects, the file is
+/// changed in the folder of the hidden files, too, which the engine compares.
+fn with_hidden(grader: &mut Value, injected: &[Injected]) {
+    for run in grader.as_object_mut().into_iter().flat_map(Map::values_mut).filter_map(|body| body.get_mut("run")) {
         let command = match &*run {
             Value::Array(words) => {
                 words.iter().filter_map(Value::as_str).map(quoted).collect::<Vec<String>>().join(" ")
             }
             line => line.as_str().unwrap_or_default().to_owned(),
         };
-        let words: Vec<String> = std::iter::once(&command).chain(later).map(|word| quoted(word)).collect();
-        *run = json!(format!("set -- {}\n{}", words.join(" "), WITHOUT.trim_end()));
+        let files: Vec<String> = injected
+            .iter()
+            .map(|file| format!("{} {}", quoted(&file.from), quoted(&format!("./{}", file.to))))
+            .collect();
+        let puts: String = files.iter().map(|file| format!("put {file} || exit 125\n")).collect();
+        let keeps: String = files.iter().map(|file| format!("keep {file}\n")).collect();
+        *run = json!(format!(
+            "set -- {}\n{WITH_HIDDEN}{puts}sh -c \"$command\"\ncode=$?\n{keeps}back || exit 125\nexit \"$code\"",
+            quoted(&command)
+        ));
     }
-    Ok(())
 }
 
 /// A grader of the source, and the keys that each grader has.

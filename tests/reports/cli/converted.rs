@@ -213,6 +213,10 @@ fn names_of_tools_of_promptfoo_are_globs_in_any_case() {
         ("trajectory:tool-used", "'Re*'", 0),
         ("trajectory:tool-used", "[read, 'w?bfetch']", 0),
         ("trajectory:tool-used", "[read, write]", 1),
+        // One call may satisfy several names.
+        ("trajectory:tool-used", "['mcp__db__*', 'mcp__*__drop']", 0),
+        ("trajectory:tool-used", "[Bash, bash, '*']", 0),
+        ("trajectory:tool-used", "['*', write]", 1),
         ("trajectory:tool-used", "{name: '*', min: 5}", 0),
         ("trajectory:tool-used", "{name: '*', min: 6}", 1),
         ("trajectory:tool-used", "{name: bash, min: 0, max: 0}", 1),
@@ -931,6 +935,13 @@ fn a_choice_of_inspect_is_read_from_an_answer_as_in_the_source() {
         ("ANSWER: **B**", "pass"),
         ("ANSWER: B) two", "pass"),
         ("Thinking... ANSWER: B", "pass"),
+        ("Let me think: it is two.\n\nANSWER: B)", "pass"),
+        ("Let me think: two is right.\n\nANSWER: B - two", "pass"),
+        ("**ANSWER: B**\n\nI checked again.\n\n**ANSWER: B**", "pass"),
+        ("ANSWER: B**", "pass"),
+        ("- a: b\n\nFinal `ANSWER: B`", "pass"),
+        ("Reasoning: x.\n\nANSWER: `B`", "fail"),
+        ("ANSWER: \nB)(A)", "fail"),
         ("Note: it is 2.\nANSWER : B\n\nBecause two.\nA is wrong: see above.", "pass"),
         ("**Options:** two.\nA is wrong.\n\n**ANSWER: B**\n", "pass"),
         ("ANSWER: A\nANSWER: B", "pass"),
@@ -1099,7 +1110,10 @@ fn touchstone(graders: &str) -> Project {
         ("evals/client/case.yaml", &case),
         ("evals/client/source/a.py", "x = 1\n"),
         ("evals/client/hidden/test_h.py", test),
-        ("evals/client/other/test_h.py", test),
+        (
+            "evals/client/other/test_h.py",
+            &test.replace("unittest\n\n", "unittest, a\n\n").replace("pass", "assert a.x == 2"),
+        ),
         ("evals/client/expected/test_h.py", test),
     ])
 }
@@ -1122,18 +1136,50 @@ fn graders_of_touchstone_do_not_see_files_that_a_later_grader_injects() {
         convert(&project, "touchstone", "evals", &[]).exits(0);
         decides(&project, "evals/client", good, "write: {path: a.py, text: none}");
     }
-    for (graders, said) in [
+}
+
+#[test]
+fn graders_of_touchstone_find_what_is_at_the_path_of_a_later_injected_file() {
+    let tests = |folder: &str, run: &str| {
+        format!("{{type: tests, weight: 3, cmd: '{run}python3 -m unittest -v test_h', inject: [./{folder}/test_h.py]}}")
+    };
+    let (hidden, other) = (tests("hidden", ""), tests("other", ""));
+    let project = touchstone("");
+    let expected = project.read("evals/client/expected/test_h.py");
+    let write = |path: &str, text: &str| format!("write: {{path: {path}, text: {}}}", serde_json::json!(text));
+    let (own, two, nothing) = (write("test_h.py", &expected), write("a.py", "x = 2"), "say: x".to_owned());
+    for (graders, good, bad) in [
+        (format!("{{type: files, expect_dir: ./expected}}, {hidden}"), own, write("test_h.py", "x")),
         (
-            format!("{{type: files, expect_dir: ./expected}}, {tests}"),
-            "case.yaml:5: `graders[0]`: no case was written: a grader has no equivalent: it compares `test_h.py`, which",
+            format!("{{type: command, cmd: grep -q mine test_h.py}}, {hidden}"),
+            write("test_h.py", "mine"),
+            nothing.clone(),
         ),
+        // The folder of an injected file is not there before.
         (
-            format!("{tests}, {{type: pytest, inject: [./other/test_h.py]}}"),
-            "`graders[1].inject`: no case was written: a grader has no equivalent: an earlier grader injects another file",
+            "{type: command, cmd: test -d new}, {type: tests, cmd: python3 -m unittest -v new.test_h, \
+             inject: [{src: ./hidden/test_h.py, dest: new/test_h.py}]}"
+                .to_owned(),
+            write("new/a.txt", "x"),
+            nothing.clone(),
         ),
+        // The second file replaces the first one.
+        (format!("{hidden}, {other}"), two.clone(), nothing.clone()),
+        // What a grader injects is there also if an earlier command took too long.
+        (format!("{{type: command, cmd: sleep 60, timeout_s: 1}}, {other}"), two, nothing.clone()),
     ] {
-        convert(&touchstone(&graders), "touchstone", "evals", &[]).exits(2).says(said);
+        let project = touchstone(&graders);
+        if graders.contains("timeout_s") {
+            let case = project.read("evals/client/case.yaml");
+            project.write("evals/client/case.yaml", &format!("{case}expect: {{pass_threshold: 0.6}}\n"));
+        }
+        convert(&project, "touchstone", "evals", &[]).exits(0);
+        decides(&project, "evals/client", &good, &bad);
     }
+    // Tests that change the injected file while they run do not count.
+    let project = touchstone(&tests("hidden", "echo >> test_h.py; "));
+    convert(&project, "touchstone", "evals", &[]).exits(0);
+    assert_eq!(plays(&project, "evals/client", &nothing), 3);
 }
 
 #[test]

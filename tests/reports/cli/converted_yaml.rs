@@ -236,6 +236,10 @@ fn flags_at_the_beginning_of_a_pattern_of_vally_are_kept() {
         ),
         ("output-matches, config: {pattern: '(?s)a.b'}", r#"{say: "a\nb"}"#.to_owned(), "{say: ab}".to_owned()),
         ("file-matches, config: {path: '**/*.tsp', pattern: '(?im)^done$'}", tsp(r"so\nDONE"), tsp("so DONE")),
+        // A line may end with a carriage return and a line feed.
+        ("file-matches, config: {path: a/x.tsp, pattern: '(?im)^done$'}", tsp(r"so\r\nDONE\r\n"), tsp("so DONE")),
+        ("file-matches, config: {path: '**/*.tsp', pattern: '(?im)^done$'}", tsp(r"so\r\nDONE\r\n"), tsp("so DONE")),
+        (r"file-not-matches, config: {path: '**/*.tsp', pattern: '\r\n'}", tsp(r"so\ndone"), tsp(r"so\r\ndone")),
     ] {
         let project = vally(&format!("[{{type: {grader}}}]"), "");
         convert(&project, "vally", "evals", &[]).exits(0);
@@ -337,7 +341,10 @@ fn files_that_coder_eval_ignores_are_neither_copied_nor_found() {
         ("tasks/tpl/dist/bundle.js", "a"),
         ("tasks/tpl/dist/keep.js", "a"),
         ("tasks/tpl/solution/a.js", "a"),
+        ("tasks/tpl/node_modules/.bin/a", "a"),
     ]);
+    // A link in an ignored folder is ignored, too.
+    std::os::unix::fs::symlink("a", project.path("tasks/tpl/node_modules/.bin/b")).unwrap();
     convert(&project, "coder-eval", "tasks", &[]).exits(0);
     let files = project.files("out/cases/tasks/build.workspace");
     let files: Vec<&str> = files.keys().map(String::as_str).collect();
@@ -347,6 +354,9 @@ fn files_that_coder_eval_ignores_are_neither_copied_nor_found() {
     project.write("tasks/build.yaml", &task.replace("dist/keep.*", "'dist/[k]eep.js'"));
     let said = "`sandbox.template_sources[0].include_patterns`: no case was written";
     convert(&project, "coder-eval", "tasks", &[]).exits(2).says(said);
+    project.write("tasks/build.yaml", task);
+    std::os::unix::fs::symlink("a.js", project.path("tasks/tpl/src/b.js")).unwrap();
+    convert(&project, "coder-eval", "tasks", &[]).exits(2).says("`src/b.js` is neither a regular file nor a folder");
 }
 
 #[test]
@@ -380,8 +390,41 @@ fn criteria_of_coder_eval_decide_after_max_turns_and_other_limits_fail() {
         let task = project.read("tasks/sum.yaml").replace("max_turns: 8, task_timeout: 60", limits);
         project.write("tasks/sum.yaml", &task);
         let ran = convert(&project, "coder-eval", "tasks", &[]).exits(0);
-        assert!(!ran.err.contains("run_limits"), "{limits}: {}", ran.err);
+        assert!(!ran.err.replace("`run_limits.max_turns`", "").contains("run_limits"), "{limits}: {}", ran.err);
         assert_eq!(plays(&project, "tasks/sum-up", &steps), code, "{limits}: {steps}");
+    }
+}
+
+#[test]
+fn a_limit_of_the_user_fails_a_case_of_coder_eval_with_max_turns() {
+    let project = coder_eval("[{type: file_exists, path: a.txt}]", "");
+    let ran = convert(&project, "coder-eval", "tasks", &[]).exits(0);
+    ran.says("sum.yaml:9: `run_limits.max_turns`: the criteria decide when the turns are used up");
+    let (write, run) = ("{write: {path: a.txt, text: x}}", "{run: {command: 'true'}}");
+    for (limit, steps, code) in [
+        ("steps=1", format!("{write}, {run}, {{sleep: 10m}}"), 0),
+        ("tool-calls=1", format!("{write}, {run}, {{sleep: 10m}}"), 1),
+        ("idle=2s", format!("{write}, {{sleep: 10m}}"), 1),
+    ] {
+        project.write("out/cases/tasks/sum-up.demo.yaml", &format!("steps: [{steps}]\n"));
+        let ran = project.evals(&["run", "out/cases/tasks/sum-up.yaml", "--trials", "1", "--limit", limit]);
+        assert_eq!(ran.code, code, "{limit}\n{}\n{}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn the_smaller_time_limit_of_coder_eval_counts() {
+    for limits in [
+        "task_timeout: 300, turn_timeout: 10",
+        "turn_timeout: 300, task_timeout: 10",
+        "turn_timeout: 10, task_timeout: null",
+    ] {
+        let project = coder_eval("[{type: file_exists, path: a.txt}]", "");
+        let task = project.read("tasks/sum.yaml").replace("task_timeout: 60", limits);
+        project.write("tasks/sum.yaml", &task);
+        convert(&project, "coder-eval", "tasks", &[]).exits(0);
+        let case = project.read("out/cases/tasks/sum-up.yaml");
+        assert!(case.contains("time: 10s\n"), "{limits}: {case}");
     }
 }
 

@@ -35,7 +35,12 @@ pub fn tool_used(
         Named::Each(names) => {
             let calls = names.iter().map(|name| glob(name).map(|name| json!({"name": name})));
             let calls: Vec<Value> = calls.collect::<Result<_, _>>()?;
-            (if is_not { "forbid" } else { "require" }, calls)
+            if !is_not {
+                // One call may satisfy several names, and the entries of one grader need different calls.
+                let bodies = calls.iter().map(|call| json!({"require": [call]})).collect();
+                return Ok(TranslatedAssertion::Graders("tool-calls", bodies));
+            }
+            ("forbid", calls)
         }
         Named::Counted { name, min, max } => {
             let name = glob(&name)?;
