@@ -17,6 +17,7 @@ mod fields;
 pub mod known_forms;
 mod marked;
 mod numbers;
+mod ordinary;
 mod percent;
 pub mod servers;
 pub mod split;

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::marked::Secret;
+use super::ordinary::{is_call, is_file, is_number, is_of_password, repeats_name};
 use super::tokens::is_words;
 
 /// The name of a field, up to the value. In a text within JSON the quotes are escaped.
@@ -33,8 +34,6 @@ const ABOUT: [&str; 16] = [
     "address", "count", "type", "name", "url", "uri", "endpoint", "file", "path", "limit", "budget", "usage", "env",
     "var", "length", "hash",
 ];
-/// Parts of names, without separators, whose values are a place in a list.
-const PLACES: [&str; 3] = ["pagetoken", "nexttoken", "continuationtoken"];
 /// Beginnings of values that name the place of a secret, and stand-ins.
 const ELSEWHERE: [&str; 18] = [
     "$",
@@ -72,21 +71,23 @@ static BARE: LazyLock<Regex> = LazyLock::new(|| {
     let form = format!(r#"(?i)(?<name>{NAME})\s*(?:{before})(?<quote>\\*["'])?(?<value>{value})"#);
     Regex::new(&form).unwrap()
 });
+/// A name whose value is a place in a list: `page_token`, `nextPageToken`, but not `homepage_token`.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    let separate = "(?:^|[^A-Za-z])(?i:(?:next)?page|next|continuation)[_-]?(?i:token)";
+    Regex::new(&format!("{separate}|[a-z](?:Page|Next|Continuation)[_-]?Token")).unwrap()
+});
 /// A name in code: words with a capital letter after a digit (`Uint8Array`, `OAuth2Credentials`), words joined to each other
-/// (`KeyOfUser`), names joined by dots (`base64.b64decode`), or a name that itself says what it is (`token2`).
+/// (`KeyOfUser`, `UserServiceV2`), names joined by dots (`base64.b64decode`), or a name that itself says what it is (`token2`).
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static IN_CODE: LazyLock<Regex> = LazyLock::new(|| {
     let kind = "[A-Za-z]+[0-9]{1,5}(?:[A-Z][a-z]{2,})+";
-    let words = "[A-Z]?[a-z]{2,}(?:(?:[_-][A-Z]?|[A-Z])[a-z]{2,})+";
+    let words = "[A-Z]?[a-z]{2,}(?:(?:[_-][A-Z]?|[A-Z])[a-z]{2,})+(?:[Vv]?[0-9]{1,2})?";
     let part = "[A-Za-z_]+[0-9]{0,5}[A-Za-z_]*";
     let path = format!(r"{part}(?:(?:\.|::){part})+");
     let own = "[A-Za-z_]*(?:[Kk]ey|[Tt]oken|[Ss]ecret|[Cc]redentials?)_?v?[0-9]{1,2}";
     Regex::new(&format!("^(?:{kind}|{words}|{path}|{own})$")).unwrap()
 });
-/// A name that is called if a parenthesis follows.
-#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
-static FUNCTION: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::)[A-Za-z_][A-Za-z0-9_]*)*!?$").unwrap());
 /// A figure or an identifier that is public: a version, a date, a number with a unit, a colour, an address of a blockchain.
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static PUBLIC: LazyLock<Regex> = LazyLock::new(|| {
@@ -109,9 +110,16 @@ pub(super) fn bare(text: &str) -> Vec<Secret> {
 fn secrets(text: &str, form: &Regex, is_quoted: fn(&Captures<'_>) -> bool) -> Vec<Secret> {
     let one = |found: Captures<'_>| {
         let (name, value) = (found.name("name")?, found.name("value")?);
-        let is_secret = is_name(name.as_str())
-            && is_secret(name.as_str(), value.as_str(), is_quoted(&found))
-            && !is_call(value.as_str(), &text[value.end()..]);
+        // The first letter may be that of an escape in JSON, and no part of the name.
+        let is_escaped = text[..name.start()].ends_with('\\');
+        let name = name.as_str();
+        let own_name = name.strip_prefix(['n', 'r', 't']).filter(|_| is_escaped).unwrap_or(name);
+        // A quoted name has a quoted value.
+        let is_bare = found.name("quote").is_none() && found.name("separator").is_none();
+        let is_secret = is_name(name)
+            && is_name(own_name)
+            && is_secret(name, value.as_str(), is_quoted(&found))
+            && !(is_bare && is_call(name, value.as_str(), &text[value.end()..]));
         is_secret.then(|| (value.range(), "secret-field"))
     };
     form.captures_iter(text).filter_map(one).collect()
@@ -119,22 +127,15 @@ fn secrets(text: &str, form: &Regex, is_quoted: fn(&Captures<'_>) -> bool) -> Ve
 
 /// Returns true if a field with this name holds a secret: `token`, but neither `max_tokens` nor `token_type`.
 fn is_name(name: &str) -> bool {
-    let name = name.to_lowercase();
-    let is_figure = name.contains("tokens") || name.contains("tokeniz");
-    let joined = name.replace(['_', '-'], "");
-    let is_place = PLACES.iter().any(|place| joined.contains(place));
-    !is_figure && !is_place && !is_about(&name)
+    let lower = name.to_lowercase();
+    let is_figure = lower.contains("tokens") || lower.contains("tokeniz");
+    !is_figure && !PLACE.is_match(name) && !is_about(&lower)
 }
 
 /// Returns true if the value of a field with this name is not the secret itself.
 pub(super) fn is_about(name: &str) -> bool {
     let name = name.to_lowercase();
     ABOUT.iter().any(|end| name.ends_with(end))
-}
-
-/// Returns true if a value is the name of a function, and a call of it follows.
-pub(super) fn is_call(value: &str, rest: &str) -> bool {
-    rest.starts_with('(') && FUNCTION.is_match(value)
 }
 
 /// Returns true if a value without quotes is a name in code, or words that are joined. A password may look like one.
@@ -145,10 +146,6 @@ pub(super) fn is_in_code(name: &str, value: &str) -> bool {
 /// Returns true if a value is a figure or an identifier that is public. A password may look like one.
 pub(super) fn is_public(name: &str, value: &str) -> bool {
     !is_of_password(name) && PUBLIC.is_match(value)
-}
-
-fn is_of_password(name: &str) -> bool {
-    name.to_lowercase().contains("pass")
 }
 
 /// Returns true if a value names the place of a secret, or is a stand-in.
@@ -164,10 +161,10 @@ pub(super) fn is_path(value: &str) -> bool {
 
 /// Returns true if a value looks like a secret: not like a word, a number, a name in code, or a path.
 pub(super) fn is_secret(name: &str, value: &str, is_quoted: bool) -> bool {
-    if value.chars().count() < 6 || is_elsewhere(value) || is_public(name, value) {
+    if value.chars().count() < 6 || is_elsewhere(value) || is_public(name, value) || repeats_name(name, value) {
         return false;
     }
-    if !is_quoted && is_in_code(name, value) {
+    if !is_quoted && (is_in_code(name, value) || is_number(value) || is_file(name, value)) {
         return false;
     }
     let lower = value.to_lowercase();
@@ -234,6 +231,13 @@ mod tests {
             (r#""{'token':'abc1$(reboot)'}""#, r#""{'token':'abc1$(reboot)'}""#),
             (r#""{'token':'abc123$$(reboot)'}""#, r#""{'token':'[redacted:secret-field]$$(reboot)'}""#),
             (r#"{"password": "pa$$w0rd`x"}"#, r#"{"password": "[redacted:secret-field]`x"}"#),
+            // A parenthesis in a password or a token begins no arguments.
+            (r#"password="G7h2Kp(Lm9qR4)""#, r#"password="[redacted:secret-field](Lm9qR4)""#),
+            ("password='Summer2024(x)'", "password='[redacted:secret-field](x)'"),
+            ("password: Summer2024(x)", "password: [redacted:secret-field](x)"),
+            ("token=G7h2Kp9Lm(Q4)", "token=[redacted:secret-field](Q4)"),
+            ("homepage_token=q7Xm2LpR9vKd4TzW8bNc", "homepage_token=[redacted:secret-field]"),
+            ("password: correct/h0rse.png", "password: [redacted:secret-field]"),
         ] {
             assert_eq!(mask(text), masked);
         }
@@ -260,7 +264,13 @@ mod tests {
             "secretProvider: KubernetesSecretsManagerCredentialProvider",
             "tokenAddress: 0x5FbDB2315678afecb367f032d93F642f64180aa3",
             r#"{"token": "0x5FbDB2315678afecb367f032d93F642f64180aa3", "csrf-token-lib": "1.2.3-rc1"}"#,
-            r#"nextPageToken: "CAoQAA1x", "next_token": "a1b2c3d4e5f6""#,
+            r#"nextPageToken: "CAoQAA1x", "next_token": "a1b2c3d4e5f6", r.NEXTPAGETOKEN=a1b2c3d4, pageToken=a1b2c3d4"#,
+            r#"{"t":"a\npage_token=a1b2c3d4\nnext_token: a1b2c3d4"}"#,
+            "pub const STATUS_WRONG_PASSWORD_CORE: NTSTATUS = 0xC0000149_u32 as _;",
+            "pub const SUBSINFO_NEEDPASSWORD: SUBSCRIPTIONINFOFLAGS = 16384i32;",
+            r#"GEN_AI_SERVER_TIME_TO_FIRST_TOKEN: Final = "gen_ai.server.time_to_first_token""#,
+            "password = sha256(x), db_password: base64.b64decode(x)",
+            "secret: secrets/3f2a9c/db1.json, tokenService: TokenServiceV2",
             r#"["thinking-token-count-2026-05-13","advanced-tool-use-2025-11-20"]"#,
             r#"__all__ = ["InvalidTokenError", "MissingRequiredClaimError", "Token", "QuotedString"]"#,
             r##"token = Token.Name.Builtin.SchemeFunction; Token: "#d8dee9"; private_key: ed25519.Ed25519PrivateKey"##,

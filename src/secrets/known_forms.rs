@@ -13,7 +13,7 @@ use regex::{Captures, Regex, escape};
 use super::marked::{Marked, Secret};
 use super::terminal::{self, COLOUR};
 use super::tokens::{self, TOKENS, is_words};
-use super::{fields, looks_secret};
+use super::{fields, looks_secret, ordinary};
 
 /// The beginning of a form: the beginning of a word, or an escape of JSON, of a URL or of a terminal, whose last character
 /// looks like one of the word. Words consist of ASCII characters: a token may follow a word of another script without a
@@ -74,7 +74,7 @@ const VALUES: [&str; 4] = ["value", "double", "single", "quoted"];
 const SCHEMES: [&str; 3] = ["basic", "bearer", "token"];
 /// The parts of names of variables whose values are masked also if they may be words.
 const VARIABLES: [&str; 6] = ["PASSWORD", "PASSWD", "SECRET", "TOKEN", "API_KEY", "ACCESS_KEY"];
-/// The parts of names of variables that name a key which is no secret.
+/// The words in names of variables that name a key which is no secret.
 const OTHER_KEYS: [&str; 7] = ["CACHE", "FOREIGN", "GPG", "PARTITION", "PRIMARY", "PUBLIC", "SORT"];
 
 /// A form of secrets.
@@ -469,20 +469,37 @@ fn is_of_field(found: &Found<'_>) -> bool {
 /// must also look like a secret.
 fn is_of_variable(found: &Found<'_>) -> bool {
     let (name, value) = (found.group("name"), found.value);
-    let is_name_in_code = value.contains('.') && fields::is_in_code(name, value);
+    let is_quoted = found.before.ends_with(['"', '\'']);
     let is_no_secret = value.chars().all(|c| c.is_ascii_digit())
         || fields::is_about(name)
         || name.contains("TOKENIZ")
         || fields::is_elsewhere(value)
         || fields::is_path(value)
         || fields::is_public(name, value)
-        || fields::is_call(value, found.rest)
-        || is_name_in_code;
+        || (!is_quoted && ordinary::is_call(name, value, found.rest))
+        || is_names_in_code(name, value);
     let is_usual = VARIABLES.iter().any(|part| name.contains(part));
-    let is_of_other_key = || OTHER_KEYS.iter().any(|part| name.contains(part));
-    let is_words_or_path = || is_words(value) || value.starts_with('/');
-    let looks_like_one = || looks_secret(name) && fields::is_secret(name, value, false) && !is_words_or_path();
-    !is_no_secret && (is_usual || (!is_of_other_key() && looks_like_one()))
+    let is_ordinary = || {
+        is_words(value)
+            || value.starts_with('/')
+            || ordinary::is_of_words(name, value)
+            || ordinary::is_counted(name, value)
+    };
+    let looks_like_one = || looks_secret(name) && fields::is_secret(name, value, false) && !is_ordinary();
+    !is_no_secret && (is_usual || (!is_of_other_key(name) && looks_like_one()))
+}
+
+/// Returns true if a value consists of names in code with dots, also with further assignments (`KEYS=a.b=c.d`).
+fn is_names_in_code(name: &str, value: &str) -> bool {
+    let is_name = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
+    value.contains('.') && value.split(['=', ',']).all(|part| fields::is_in_code(name, part) || is_name(part))
+}
+
+/// Returns true if a variable is secret by its name only as a key, and the key is none: `CACHE_KEY`, but not `CACHE_PASS`.
+fn is_of_other_key(name: &str) -> bool {
+    let words = || name.split('_').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let others: Vec<&str> = words().filter(|word| !["KEY", "KEYS"].contains(word)).collect();
+    words().any(|word| OTHER_KEYS.contains(&word)) && !looks_secret(&others.join("_"))
 }
 
 /// Returns true if the value of an `Authorization` header is a secret, and not the beginning of a parameter.
@@ -496,7 +513,7 @@ fn is_of_header(found: &Found<'_>) -> bool {
     // Prose may have a comma behind the word.
     let is_header = !found.before.contains(',') || found.before.contains(['"', '\'']);
     let is_secret = is_known || (is_header && fields::is_secret("authorization", value, false));
-    is_secret && !is_parameter && !is_stand_in(value) && !fields::is_call(value, found.rest)
+    is_secret && !is_parameter && !is_stand_in(value) && !ordinary::is_call("authorization", value, found.rest)
 }
 
 /// Returns true if a text is base64 of a user and a password.

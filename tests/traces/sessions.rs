@@ -624,6 +624,77 @@ fn secrets_with_colours_are_masked_and_commands_and_names_in_code_stay() {
 }
 
 #[test]
+fn a_path_in_a_variable_with_a_secret_name_hides_no_command_from_a_grader() {
+    for command in [
+        r#"OBJECT_KEY=src/lib/obj1.txt; rm "$OBJECT_KEY""#,
+        "KEY=src/lib/a1/x.txt && rm -f $KEY",
+        "OBJECT_KEY=src/lib/3f2a9c.txt; rm $OBJECT_KEY",
+        "DB_PASS=src/lib/x1.txt; rm $DB_PASS",
+    ] {
+        let session = asks("u", None, 0, "Tidy up.")
+            + &says("a", "u", 1, "m1", calls("c", "Bash", json!({"command": command})), Some("tool_use"), 1)
+            + &results("r", "a", 2, "c", "")
+            + &says("b", "r", 3, "m2", text("Done."), Some("end_turn"), 1);
+        let project = Project::new();
+        project.write("session.jsonl", &session);
+        project.evals(&["import", "session.jsonl", "-o", "trace.jsonl"]).exits(0);
+        let trace = fs::read_to_string(project.path("trace.jsonl")).unwrap();
+        assert!(!trace.contains("[redacted:"), "{trace}");
+        project.write(
+            "case.yaml",
+            "id: tidy\nprompt: Tidy up.\ngraders:\n  - tool-calls: {forbid: [{runs: '^rm (-f )?src/lib/'}]}\n",
+        );
+        let graded =
+            project.evals(&["grade", "trace.jsonl", "--case", "case.yaml", "--format", "json"]).exits(1).json();
+        assert_eq!(graded["results"][0]["verdict"], "fail", "{command}: {graded:#}");
+    }
+}
+
+#[test]
+fn passwords_with_parentheses_and_of_any_program_are_masked_and_code_and_data_stay() {
+    let secret = "q7Xm2LpR9vKd4TzW8bNc";
+    let masked = [
+        "DB_PASSWORD=G7h2Kp(Lm9qR4)".to_owned(),
+        "DB_PASSWORD=a1B2c3D4(e5F6".to_owned(),
+        r#"password="G7h2Kp(Lm9qR4)""#.to_owned(),
+        "password='Summer2024(x)'".to_owned(),
+        "password: Summer2024(x)".to_owned(),
+        "token=G7h2Kp9Lm(Q4)".to_owned(),
+        format!("homepage_token={secret}"),
+        format!("MAVEN_GPG_PASSPHRASE={secret}"),
+        format!("REDIS_CACHE_PASS={secret}"),
+        format!("CACHE_AUTH={secret}"),
+        format!("PRIMARY_DB_PASS={secret}"),
+        format!("PUBLIC_PASS={secret}"),
+    ];
+    let kept = [
+        "const STATUS_WRONG_PASSWORD_CORE: NTSTATUS = 0xC0000149_u32 as _;",
+        "const SUBSINFO_NEEDPASSWORD: SUBSCRIPTIONINFOFLAGS = 16384i32;",
+        "GEN_AI_SERVER_TIME_TO_FIRST_TOKEN: Final = 'gen_ai.server.time_to_first_token'",
+        "t.VISITOR_KEYS=t.NODE_UNION_SHAPES__PRIVATE=t.NODE_FIELDS=t.FLIPPED_ALIAS_KEYS=void 0",
+        "OBJECT_KEY=uploads/2024/01/01/abc.png",
+        "GLOB_PAT=src/**/x1.ts",
+        "PAT=s/a1/b2/",
+        "{ PASS=PASS+1 }",
+        "KEYS=a1,b2,c3",
+        "KEYS='Ctrl+Shift+F5'",
+        "REGISTRY_AUTH=htpasswd2",
+        "LABEL_KEY=app.kubernetes.io/name1",
+        "authorization: AuthorizationServiceV2,",
+    ];
+    let session = asks("u", None, 0, &format!("{}\n{}", masked.join("\n"), kept.join("\n")))
+        + &says("a", "u", 1, "m", text("Done."), Some("end_turn"), 1);
+    let trace = imported(session.as_bytes(), &[]).exits(0).out;
+    for part in ["G7h2Kp", "a1B2c3D4", "Summer2024", secret] {
+        assert!(!trace.contains(part), "{part}: {trace}");
+    }
+    assert_eq!(trace.matches("[redacted:").count(), masked.len(), "{trace}");
+    for text in kept {
+        assert!(trace.contains(text), "{text}: {trace}");
+    }
+}
+
+#[test]
 fn files_of_no_known_format_are_refused_with_the_formats_that_are_known() {
     imported(b"", &[]).exits(2).says("session.jsonl is empty");
     imported(b" \n\n", &[]).exits(2).says("session.jsonl is empty");
