@@ -7,6 +7,7 @@ use crate::yaml::lists::OneOrList;
 mod code;
 mod expanded;
 mod powershell;
+mod python;
 mod reader;
 mod runners;
 mod tokens;

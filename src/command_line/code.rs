@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::expanded::Argument;
+use super::python;
 
 /// The maximum number of variables whose values are searched in code.
 const MOST_NAMES: usize = 32;
@@ -14,6 +15,8 @@ const MOST_NAMES: usize = 32;
 #[derive(Debug, Default)]
 pub(super) struct Code {
     pub lines: Vec<String>,
+    /// The command lines of calls that are known as such, with unknown variables in the place of values that are not shown.
+    pub calls: Vec<String>,
     /// True if the code runs a command that is the value of a variable, and does not show this value.
     pub has_unknown: bool,
 }
@@ -37,6 +40,11 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
     if program.ends_with("awk") {
         lines.extend(texts.iter().flat_map(|text| at_pipes(text)));
     }
+    if python::is_python(program) {
+        let calls: Vec<String> = texts.iter().flat_map(|text| python::calls(text)).collect();
+        lines.retain(|line| !calls.iter().any(|call| call.replace('\'', "") == *line));
+        return Code { lines, calls, has_unknown: false };
+    }
     let mut has_unknown = false;
     for text in texts {
         let names = variables_of_calls(text);
@@ -47,7 +55,7 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
             lines.extend(values);
         }
     }
-    Code { lines, has_unknown }
+    Code { lines, calls: Vec::new(), has_unknown }
 }
 
 /// Returns the texts of `qx(…)`, `exec q(…)` and `%x(…)` in Perl and Ruby.
@@ -64,10 +72,10 @@ fn in_quotes_of_perl(code: &str) -> Vec<String> {
     texts.map(|text| text.as_str().to_owned()).collect()
 }
 
-/// Returns the names of the variables that code passes to functions that run commands: `subprocess.run(cmd)`.
+/// Returns the names of the variables that code passes to functions that run commands: `execSync(cmd)`.
 fn variables_of_calls(code: &str) -> BTreeSet<&str> {
     static CALLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let functions = r"subprocess\.(?:run|call|check_call|check_output|Popen|getoutput|getstatusoutput)|os\.(?:system|popen)|execSync|execFileSync|spawnSync";
+        let functions = r"execSync|execFileSync|spawnSync";
         Regex::new(&format!(r"\b(?:{functions})\s*\(\s*([A-Za-z_]\w*)\s*[,)]")).ok()
     });
     let Some(calls) = CALLS.as_ref() else { return BTreeSet::new() };

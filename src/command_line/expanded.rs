@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
-use super::tokens::{Operator, Piece, Token, Way, Word};
+use super::tokens::{Operator, Piece, Redirection, Token, Way, Word};
 
 /// The maximum size in bytes of a variable's value that is kept.
 const LONGEST: usize = 4096;
@@ -40,12 +40,23 @@ pub(super) struct Variables {
     hidden: HashSet<String>,
     /// True if a value has a substitution within an index, which arithmetic runs: `a[$(rm b)]`.
     pub has_code: bool,
+    /// The texts of the files that the line writes.
+    files: HashMap<String, String>,
+    /// The files that the line changes in a way that it does not show.
+    changed: HashSet<String>,
     left: Cell<usize>,
 }
 
 impl Default for Variables {
     fn default() -> Self {
-        Self { values: HashMap::new(), hidden: HashSet::new(), has_code: false, left: Cell::new(BUDGET) }
+        Self {
+            values: HashMap::new(),
+            hidden: HashSet::new(),
+            has_code: false,
+            files: HashMap::new(),
+            changed: HashSet::new(),
+            left: Cell::new(BUDGET),
+        }
     }
 }
 
@@ -166,6 +177,32 @@ impl Variables {
             Some(Value::One(signs)) => value.contains(|c: char| c.is_whitespace() || signs.contains(c)),
             Some(_) => true,
         }
+    }
+
+    /// Returns the text of a file that the line writes.
+    pub fn file(&self, path: &str) -> Option<&str> {
+        self.files.get(file_name(path)).map(String::as_str)
+    }
+
+    /// Adds a line to a file.
+    pub fn write(&mut self, path: &str, text: &str) {
+        self.files.entry(file_name(path).to_owned()).or_default().push_str(&format!("{text}\n"));
+    }
+
+    /// Records that the text of a file may have changed.
+    pub fn change(&mut self, path: &str) {
+        self.changed.insert(file_name(path).to_owned());
+    }
+
+    /// Returns what `cat` prints for these files, without the line feeds at its end, if the line shows all of it.
+    fn text_of_files(&self, paths: &[Argument]) -> Option<String> {
+        let is_same = |path: &Argument| !self.changed.contains(file_name(&path.text));
+        let texts = paths.iter().filter(|path| is_same(path)).map(|path| self.file(&path.text));
+        let texts: Vec<&str> = texts.collect::<Option<_>>()?;
+        let size: usize = texts.iter().map(|text| text.len()).sum();
+        let is_whole = texts.len() == paths.len() && !texts.is_empty() && size <= self.left.get();
+        let text = is_whole.then(|| texts.concat().trim_end_matches('\n').to_owned());
+        text.filter(|text| !text.contains(super::runners::NOT_SHOWN))
     }
 
     /// Takes room for a value, or returns false if the values are too long.
@@ -418,15 +455,24 @@ fn first_text(pieces: &[Piece]) -> Option<&str> {
     }
 }
 
+/// Returns the name of a file without the current folder.
+fn file_name(path: &str) -> &str {
+    ["./", "$PWD/", "$(pwd)/"].iter().find_map(|folder| path.strip_prefix(folder)).unwrap_or(path)
+}
+
 /// Returns what commands print, if their own words show it: `echo rm`, `which rm`, `cat <<E`.
 fn printed(tokens: &[Token], variables: &Variables) -> Option<String> {
-    let (mut words, mut text) = (Vec::new(), None);
+    let (mut words, mut text, mut file) = (Vec::new(), None, None);
     for token in tokens {
         match token {
             Token::Word(word) => words.extend(expand(word, variables)),
             Token::Redirection(redirection) if redirection.way == Way::Text => {
                 let target = expand(&redirection.target, variables);
                 text = Some(target.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "));
+            }
+            Token::Redirection(Redirection { way: Way::From, target }) if target.plain() != Some("/dev/null") => {
+                let target = expand(target, variables);
+                file = Some(variables.text_of_files(&target)?);
             }
             // What `which` reports besides the path is not printed.
             Token::Redirection(redirection) if redirection.target.plain() == Some("/dev/null") => {}
@@ -436,6 +482,18 @@ fn printed(tokens: &[Token], variables: &Variables) -> Option<String> {
             Token::Operator(Operator::End | Operator::Or) => {}
             _ => return None,
         }
+    }
+    // `$(< FILE)`, `$(cat < FILE)`, `$(cat FILE)`
+    match words.as_slice() {
+        [] => return file,
+        [only] if only.text == "cat" && file.is_some() => return file,
+        _ if file.is_some() => return None,
+        [first, files @ ..] if first.text == "cat" && !files.is_empty() => {
+            if let Some(text) = variables.text_of_files(files) {
+                return Some(text);
+            }
+        }
+        _ => {}
     }
     if !words.iter().all(Argument::is_known) {
         return None;

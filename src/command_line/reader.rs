@@ -1,6 +1,6 @@
 //! Reads the commands of a line from its tokens: groups, loops, pipes, variables, and the programs that run others.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::mem;
 
 use super::CommandLine;
@@ -14,6 +14,10 @@ use super::tokens::{Operator, Piece, Redirection, Token, Way, Word, is_name, spl
 const DEEPEST: usize = 12;
 /// The maximum number of commands of a line.
 pub(super) const MOST: usize = 16 << 10;
+/// The maximum size in bytes of the texts of files that commands read or write.
+const LONGEST_CONTENTS: usize = 16 << 20;
+/// The maximum number of arguments that a function is expected to drop.
+const MOST_SHIFTED: usize = 8;
 /// The maximum size in bytes of what is kept of the commands that pipes read from.
 const LONGEST_SOURCES: usize = 1 << 20;
 
@@ -81,13 +85,17 @@ struct Reader {
     variables: Variables,
     /// The functions that the line defines.
     functions: HashSet<String>,
-    /// The texts of the files that the line writes.
-    files: HashMap<String, String>,
     /// True if a function runs the words that it is called with.
     runs_arguments: bool,
+    /// The numbers of the words that a function evaluates as a text, as in `eval "$1"`; 0 for all of them.
+    evaluated: BTreeSet<usize>,
+    /// The number of arguments that functions may drop by `shift`.
+    shifted: usize,
     depth: usize,
     /// The size of the kept sources, and of the texts of used aliases.
     sources: usize,
+    /// The size of the texts of files that commands read or write.
+    contents: usize,
     /// The texts of the aliases that the line defines.
     aliases: HashMap<String, String>,
     /// True if the shell evaluates arithmetic or names of variables, which can contain substitutions.
@@ -279,6 +287,7 @@ impl Reader {
                 Token::Word(word) if word.plain() == Some("]]") => break,
                 Token::Word(word) => {
                     self.outputs(&word.pieces);
+                    self.has_code |= has_code_as_text(word);
                     if let Some(words) = alternative.as_mut().filter(|_| word.plain() != Some("!")) {
                         words.extend(expand(word, &self.variables));
                     }
@@ -373,7 +382,10 @@ impl Reader {
                     self.tokens(tokens, &Source { form: None, text });
                 }
                 Piece::Variable { name, inner, .. } if name.starts_with(['(', '[']) => self.arithmetic(inner),
-                Piece::Variable { inner, .. } => self.outputs(inner),
+                Piece::Variable { inner, is_changed, .. } => {
+                    self.evaluates |= *is_changed && is_evaluated(inner);
+                    self.outputs(inner);
+                }
                 Piece::Text { .. } => {}
             }
         }
@@ -390,7 +402,9 @@ impl Reader {
             streams.source = Source { form: None, text: Some(runners::NOT_SHOWN.to_owned()) };
         }
         let targets = || redirections.iter().map(|redirection| &redirection.target);
-        self.has_code |= words.iter().copied().chain(targets()).any(has_code_as_text);
+        if !program_of_texts(&words).is_some_and(|program| !self.functions.contains(program)) {
+            self.has_code |= words.iter().copied().chain(targets()).any(has_code_as_text);
+        }
         for redirection in &redirections {
             if !is_fed(&redirection.target) {
                 self.outputs(&redirection.target.pieces);
@@ -407,7 +421,9 @@ impl Reader {
             match redirection.way {
                 Way::Text => streams.source = Source { form: None, text: Some(text) },
                 Way::From => {
-                    let text = target.into_iter().next().and_then(|word| word.content);
+                    let file = self.text_of_file(&text);
+                    streams.reads_file = file.is_some();
+                    let text = target.into_iter().next().and_then(|word| word.content).or(file);
                     streams.source = Source { form: None, text };
                 }
                 Way::To | Way::Append => streams.written = Some(text),
@@ -424,6 +440,7 @@ impl Reader {
             self.outputs_of(&word.pieces, printed.as_deref());
         }
         let assigned: Vec<_> = words.iter().map_while(|word| assignment(word, &self.variables)).collect();
+        self.evaluates |= assigned.iter().any(|assignment| assignment.form.split('=').next().is_some_and(has_index));
         let named = words.get(assigned.len()..).unwrap_or_default();
         self.found.others.extend(assigned.iter().map(|assignment| assignment.form.clone()));
         if named.is_empty() {
@@ -452,6 +469,17 @@ impl Reader {
         self.each(named, &streams)
     }
 
+    /// Returns the text of a file that the line writes.
+    fn text_of_file(&mut self, path: &str) -> Option<String> {
+        let text = self.variables.file(path)?;
+        if self.contents.saturating_add(text.len()) > LONGEST_CONTENTS {
+            self.cut();
+            return None;
+        }
+        self.contents += text.len();
+        Some(text.to_owned())
+    }
+
     /// Reads a command once for each value of the loops around it.
     fn each(&mut self, words: &[&Word], streams: &Streams) -> Option<String> {
         if let Some((name, values)) = self.variables.loop_of(words).filter(|_| self.found.commands.len() < MOST) {
@@ -465,7 +493,7 @@ impl Reader {
         }
         let mut arguments: Vec<Argument> = words.iter().flat_map(|word| expand(word, &self.variables)).collect();
         for argument in arguments.iter_mut().filter(|argument| argument.content.is_none()) {
-            argument.content = self.files.get(file_name(&argument.text)).cloned();
+            argument.content = self.text_of_file(&argument.text);
         }
         words.iter().for_each(|word| self.variables.set_defaults(word));
         // `$x = Get-Content a` and `$x -eq 1` in PowerShell.
@@ -480,8 +508,20 @@ impl Reader {
         let texts =
             printed.iter().flat_map(|text| runners::files_of_tee(arguments).into_iter().map(move |file| (file, text)));
         let written = streams.written.iter().cloned().zip(printed.iter());
-        for (file, text) in texts.chain(written) {
-            self.files.entry(file_name(&file).to_owned()).or_default().push_str(&format!("{text}\n"));
+        let texts = texts.chain(written).map(|(file, text)| (file, text.as_str()));
+        for (file, text) in texts.chain(runners::copied(arguments)) {
+            self.contents += text.len();
+            if self.contents > LONGEST_CONTENTS {
+                self.cut();
+                break;
+            }
+            self.variables.write(&file, text);
+        }
+        if !runners::keeps_files(arguments) {
+            arguments.iter().filter(|word| word.content.is_some()).for_each(|word| self.variables.change(&word.text));
+        }
+        if let Some(file) = streams.written.as_ref().filter(|_| printed.is_none()) {
+            self.variables.change(file);
         }
         printed
     }
@@ -508,7 +548,8 @@ impl Reader {
             self.found.others.push(format!("{}{behind}", first.form()));
         }
         // The code that an interpreter gets by a pipe, or in a file that the line writes.
-        let piped = streams.source.text.as_deref().filter(|_| streams.source.form.is_some());
+        let is_hidden = streams.source.form.is_some() || streams.reads_file;
+        let piped = streams.source.text.as_deref().filter(|_| is_hidden);
         let program_file = rest.iter().find(|word| !word.text.starts_with('-'));
         let written = || program_file.and_then(|word| word.content.as_deref());
         let piped = piped.or_else(written).filter(|_| code::is_interpreter(&name));
@@ -521,6 +562,9 @@ impl Reader {
             // Within a function, these are the words that it is called with.
             let is_known_later = first.is_argument_of_function() && !self.functions.is_empty();
             self.runs_arguments |= is_known_later;
+            if is_known_later && !first.is_quoted {
+                self.evaluated.insert(first.text.trim_start_matches('$').parse().unwrap_or_default());
+            }
             self.found.has_unknown |= !is_known_later;
             return;
         };
@@ -529,6 +573,7 @@ impl Reader {
         self.alias(name, rest, &streams.source);
         if self.runs_arguments && self.functions.contains(name) {
             self.command(rest, streams);
+            self.possible_in_function(rest, streams);
         }
         for inner in runners::inner(name, rest, streams.source.text.as_deref()) {
             match inner {
@@ -552,7 +597,47 @@ impl Reader {
             self.script(&line, Source::default(), false);
         }
         self.found.has_unknown = has_unknown || self.is_cut;
+        for line in code.calls {
+            self.script(&line, Source::default(), false);
+        }
         self.depth -= 1;
+    }
+
+    /// Adds the commands that a function may run if it evaluates its arguments as texts, or drops some of them.
+    fn possible_in_function(&mut self, arguments: &[Argument], streams: &Streams) {
+        // The arguments of calls within these commands are not read again.
+        self.runs_arguments = false;
+        let before = self.found.commands.len();
+        let mut texts: Vec<String> = Vec::new();
+        for number in &self.evaluated {
+            match number.checked_sub(1) {
+                None => texts.push(runners::text_of(arguments)),
+                Some(first) => {
+                    let possible = arguments.iter().skip(first).take(self.shifted.saturating_add(1));
+                    texts.extend(possible.map(|word| word.text.clone()));
+                }
+            }
+        }
+        for text in texts {
+            self.sources += text.len();
+            self.script(&text, streams.source.clone(), true);
+        }
+        if self.shifted > 0 {
+            for dropped in 1..arguments.len().min(MOST_SHIFTED + 1) {
+                let has_unknown = self.found.has_unknown;
+                self.command(arguments.get(dropped..).unwrap_or_default(), streams);
+                if dropped > self.shifted {
+                    self.found.has_unknown = has_unknown || self.is_cut;
+                }
+            }
+        }
+        self.runs_arguments = true;
+        let run = self.found.commands.split_off(before);
+        self.sources += run.iter().map(String::len).sum::<usize>();
+        if self.found.possible.len() >= MOST || self.sources > LONGEST_SOURCES {
+            return self.cut();
+        }
+        self.found.possible.extend(run);
     }
 
     /// Records the aliases that a command defines, and reads the commands of the alias that it may be.
@@ -602,6 +687,10 @@ impl Reader {
                 self.variables.set_list("@", arguments.get(1..).unwrap_or_default());
             }
             "source" | "." => self.variables.forget_all(),
+            "shift" => {
+                let count = arguments.first().map_or(Some(1), |word| word.text.parse::<usize>().ok());
+                self.shifted = self.shifted.saturating_add(count.unwrap_or(MOST_SHIFTED));
+            }
             _ => {}
         }
     }
@@ -613,6 +702,8 @@ struct Streams {
     /// The redirections and the source in the normal form.
     forms: Vec<String>,
     source: Source,
+    /// True if the source is a file that the line wrote before.
+    reads_file: bool,
     /// The file that gets the output.
     written: Option<String>,
 }
@@ -633,13 +724,26 @@ fn end_of(groups: &mut Vec<Group>) -> Option<(usize, String)> {
     if groups.len() > 1 { groups.pop().map(|group| (group.before, group.printed)) } else { None }
 }
 
-/// Returns the name of a file without `./`.
-fn file_name(path: &str) -> &str {
-    path.strip_prefix("./").unwrap_or(path)
-}
-
 fn is_declaration(word: &str) -> bool {
     matches!(word, "export" | "local" | "declare" | "typeset" | "readonly")
+}
+
+/// Returns true if the name in an assignment has an index.
+fn has_index(name: &str) -> bool {
+    name.contains('[')
+}
+
+/// Returns true if the shell evaluates what follows the name in `${NAME…}` as arithmetic (an index, or the place of a part), or
+/// the value as the name of a variable (`${!NAME}`).
+fn is_evaluated(inner: &[Piece]) -> bool {
+    match inner.first() {
+        None => true,
+        Some(Piece::Text { text, .. }) => match text.strip_prefix(':') {
+            Some(part) => !part.starts_with(['-', '=', '?', '+']),
+            None => text.starts_with('[') && !text.starts_with("[@]") && !text.starts_with("[*]"),
+        },
+        Some(_) => false,
+    }
 }
 
 /// Returns true if an option of a declaration makes the variable another name of a variable (`-n`), or changes what is assigned
@@ -651,6 +755,20 @@ fn hides_value(option: &str) -> bool {
 /// Returns true if a word has `>(…)`, whose commands read what the command prints.
 fn is_fed(word: &Word) -> bool {
     word.pieces.iter().any(|piece| matches!(piece, Piece::Group { sign: '>', .. }))
+}
+
+/// Returns the program of a command that takes its texts for patterns, messages or programs of another language, such as
+/// `awk '{n[$(NF)]++}'`.
+fn program_of_texts<'a>(words: &[&'a Word]) -> Option<&'a str> {
+    const OTHERS: [&str; 14] =
+        ["sed", "gsed", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "jq", "yq", "git", "gh", "nawk"];
+    const RUNNERS: [&str; 9] = ["sudo", "env", "time", "timeout", "nice", "nohup", "command", "xargs", "stdbuf"];
+    let mut names = words.iter().map_while(|word| word.plain()).map(|name| name.rsplit('/').next().unwrap_or_default());
+    let program = names.find(|name| {
+        let is_option = name.contains('=') || name.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+        !is_option && !RUNNERS.contains(name)
+    });
+    program.filter(|program| OTHERS.contains(program) || code::is_interpreter(program))
 }
 
 /// Returns true if the written text of a word has a substitution within an index.

@@ -342,6 +342,28 @@ pub(super) fn files_of_tee(words: &[Argument]) -> Vec<String> {
     }
 }
 
+/// Returns true if a command leaves the files that it names as they are.
+pub(super) fn keeps_files(words: &[Argument]) -> bool {
+    const READERS: [&str; 12] = ["cat", "chmod", "ls", "head", "tail", "wc", "test", "[", "source", ".", "cp", "echo"];
+    let program = words.first().map_or("", |word| word.text.as_str());
+    READERS.contains(&program) || SHELLS.contains(&program)
+}
+
+/// Returns the files that `cp`, `mv` or `ln` makes of files whose texts are known, with these texts.
+pub(super) fn copied(words: &[Argument]) -> Vec<(String, &str)> {
+    let Some((program, rest)) = words.split_first() else { return Vec::new() };
+    if !matches!(program.text.as_str(), "cp" | "mv" | "ln" | "install") {
+        return Vec::new();
+    }
+    let Some((target, files)) = rest.split_last() else { return Vec::new() };
+    let known = files.iter().filter_map(|file| Some((file.text.rsplit('/').next()?, file.content.as_deref()?)));
+    let copies = known.flat_map(|(name, text)| {
+        let within = format!("{}/{name}", target.text.trim_end_matches('/'));
+        [(target.text.clone(), text), (within, text)]
+    });
+    copies.collect()
+}
+
 /// Returns the command behind a word such as `run` or `exec` of a program that has one.
 fn behind_verb<'a>(program: &str, arguments: &'a [Argument]) -> Option<&'a [Argument]> {
     const LONG: [&str; 11] =
@@ -380,6 +402,12 @@ pub(super) fn printed(words: &[Argument], input: Option<&str>) -> Option<String>
             inner => printed(inner, input),
         },
         "cat" if rest.is_empty() || matches!(rest, [only] if only.text == "-") => input.map(str::to_owned),
+        // Of the files, those that the line wrote before.
+        "cat" => {
+            let text: String = rest.iter().filter_map(|file| file.content.as_deref()).collect();
+            let is_shown = !text.is_empty();
+            is_shown.then(|| if text.len() > LONGEST_OUTPUT { NOT_SHOWN.to_owned() } else { text })
+        }
         "tee" => input.map(str::to_owned),
         _ => None,
     }
@@ -562,7 +590,8 @@ fn behind_substitution(text: &str) -> Option<&str> {
     None
 }
 
-fn text_of(words: &[Argument]) -> String {
+/// Returns the texts of words, separated by blanks.
+pub(super) fn text_of(words: &[Argument]) -> String {
     words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
@@ -598,6 +627,11 @@ fn words_behind<'a>(arguments: &'a [Argument], letters: &str, long: &[&str], ope
     let rest = rest.get(operands..).unwrap_or_default();
     // `flock -w 5 FILE -- rm`, `setarch x86_64 -R rm`
     let rest = if operands > 0 { behind_options(rest, 0, "", &[]) } else { rest };
+    // `env - rm` is `env -i rm`.
+    let rest = match rest {
+        [first, more @ ..] if first.text == "-" => more,
+        all => all,
+    };
     let is_assignment = |word: &&Argument| {
         word.text.split_once('=').is_some_and(|(name, _)| {
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

@@ -1,6 +1,8 @@
 //! Command lines and the commands that they run.
 
 use super::CommandLine;
+use crate::judgement::Judgement;
+use crate::yaml::lists::OneOrList;
 
 #[test]
 fn the_commands_of_a_line_are_in_the_normal_form() {
@@ -126,6 +128,15 @@ fn the_commands_of_a_line_are_in_the_normal_form() {
         ("[[ -f a || -f $(b) ]] && c", &["b", "c"]),
         ("cat <<E\r\nx\r\nE\r\na\r\n", &["cat <<<x␤", "a"]),
         ("git rebase -x 'rm a' main", &["git rebase -x rm␣a main", "rm a"]),
+        ("env - X=1 rm a", &["env - X=1 rm a", "rm a"]),
+        // A script that the line writes, and runs in another way than by its name.
+        ("echo 'rm a' > f; sh < f", &["echo rm␣a >f", "sh <f", "rm a"]),
+        ("echo 'rm a' > f; cat ./f | sh", &["echo rm␣a >f", "cat ./f", "sh <|cat␣./f", "rm a"]),
+        ("echo 'rm a' > f; sh \"$PWD/f\"", &["echo rm␣a >f", "sh $PWD/f", "rm a"]),
+        ("echo 'rm a' > f; eval \"$(cat f)\"", &["echo rm␣a >f", "cat f", "eval rm␣a", "rm a"]),
+        ("echo 'rm a' > f; sh -c \"$(< f)\"", &["echo rm␣a >f", ": <f", "sh -c rm␣a", "rm a"]),
+        ("echo 'rm a' > f; mv f g; sh g", &["echo rm␣a >f", "mv f g", "sh g", "rm a"]),
+        ("echo 'rm a' > f; python3 < f", &["echo rm␣a >f", "python3 <f <<<rm␣a␤"]),
     ] {
         let read = CommandLine::read(line);
         if read.commands != commands || read.has_unknown {
@@ -206,8 +217,72 @@ fn a_program_without_a_shown_name_is_unknown() {
         ("a[$(b)]=1; echo $((a[0]))", false),
         ("x='a[$(b)]'; echo $((x))", true),
         ("x='a[$(b)]'; echo $((1 + 2))", false),
+        ("x='a[$(b)]'; echo \"${y[x]}\"", true),
+        ("x='a[$(b)]'; echo ${PATH:$x}", true),
+        ("x='a[$(b)]'; echo ${!x}", true),
+        ("x='a[$(b)]'; y[$x]=1", true),
+        ("[[ a -eq 'x[$(b)]' ]]", true),
+        // The text of another language, beside a test.
+        ("[ -f l ] && awk '{c[$(NF)]++}' l", false),
+        ("[ -d a ] && rg -n 'exec[(`]' a", false),
+        ("test -f a && sed -n 's/foo[`]/x/p' a", false),
+        ("test -f a && LC_ALL=C timeout 5 awk '{c[$(NF)]++}' a", false),
+        ("test -f a && echo 'c[$(b)]'", true),
+        // A file that the line changes in a way that it does not show.
+        ("echo ls > f; $(cat f) a", false),
+        ("echo ls > f; sed -i s/ls/rm/ f; $(cat f) a", true),
+        ("echo ls > f; b > f; $(cat f) a", true),
     ] {
         assert_eq!(CommandLine::read(line).has_unknown, has_unknown, "{line}");
+    }
+}
+
+#[test]
+fn calls_of_a_program_in_python_are_read() {
+    let pattern = OneOrList(vec!["^rm( |$)".parse().unwrap()]);
+    for (code, expected) in [
+        ("import os; c = 'rm'; os.system(c + ' v')", Judgement::True),
+        ("import os; os.system('echo;' + 'rm v')", Judgement::True),
+        ("import os; os.system(' '.join(['rm', 'v']))", Judgement::True),
+        ("import subprocess; c = 'rm'; subprocess.run([c, 'v'])", Judgement::True),
+        ("import subprocess; c = 'rm v'; subprocess.run(['sh', '-c', c])", Judgement::True),
+        ("import subprocess; c = ['rm']; c.append('v'); subprocess.call(c)", Judgement::True),
+        ("from os import system as q; q('rm v')", Judgement::True),
+        ("import subprocess as s\nc = 'rm v'\ns.run(c, shell=True)", Judgement::True),
+        ("import os; c = 'rm'; os.system(f'{c} v')", Judgement::Unknown),
+        ("import os; c = 'rm'; os.system('%s v' % c)", Judgement::Unknown),
+        ("import os; os.system('cd a && ' + c)", Judgement::Unknown),
+        ("import os; c = ''; c += 'rm v'; os.system(c)", Judgement::Unknown),
+        ("import subprocess; c = ['rm']; subprocess.run(c + ['v'])", Judgement::Unknown),
+        ("import subprocess; subprocess.run(cmd)", Judgement::Unknown),
+        ("import subprocess; subprocess.run([sys.executable, a])", Judgement::False),
+        ("import subprocess; subprocess.run(['git', 'show', *a])", Judgement::False),
+        ("import subprocess; subprocess.run(f'pytest {a}', shell=True)", Judgement::False),
+        ("s = s.replace('subprocess.run(cmd)', 'subprocess.run(cmd, check=True)')", Judgement::False),
+        ("s = '''\nsubprocess.run(cmd)\n'''", Judgement::False),
+        ("# see subprocess.run(cmd)\nprint(1)", Judgement::False),
+        ("exec('import os; os.system(cmd)')", Judgement::Unknown),
+    ] {
+        let line = format!("python3 - <<'E'\n{code}\nE");
+        assert_eq!(CommandLine::read(&line).runs(&pattern), expected, "{code}");
+    }
+}
+
+#[test]
+fn the_arguments_of_functions_that_evaluate_them_are_possible_commands() {
+    let pattern = OneOrList(vec!["^rm( |$)".parse().unwrap()]);
+    for (line, expected) in [
+        ("f() { eval \"$1\"; }; f 'rm v'", Judgement::Unknown),
+        ("f() { echo \"+ $1\"; sh -c \"$1\"; }\nf ls\nf 'rm v'", Judgement::Unknown),
+        ("f() { local c=\"$1\"; eval \"$c\"; }; f 'rm v'", Judgement::Unknown),
+        ("f() { shift; eval \"$1\"; }; f a 'rm v'", Judgement::Unknown),
+        ("f() { d=$1; shift; \"$@\"; }; f x rm v", Judgement::Unknown),
+        ("f() { \"$@\"; }; f rm v", Judgement::True),
+        ("f() { \"$@\"; }; f git commit -m 'rm v'", Judgement::False),
+        ("f() { eval \"$1\"; }; f 'make test' 'rm v'", Judgement::False),
+        ("f() { d=$1; shift; \"$@\"; }; f a make test", Judgement::False),
+    ] {
+        assert_eq!(CommandLine::read(line).runs(&pattern), expected, "{line}");
     }
 }
 
@@ -224,6 +299,8 @@ fn nested_commands_have_a_bound() {
         format!("{}{{", "${a".repeat(50_000)),
         format!("alias a={};{}", "b".repeat(50_000), "a;".repeat(10_000)),
         format!("[[ {}", "a || b ".repeat(50_000)),
+        format!("echo {} > a;{}", "b".repeat(1000), "cat a a a > a;".repeat(50)),
+        format!("echo {} > a;{}", "b".repeat(1000), "tee a a a < a;".repeat(50)),
     ] {
         assert!(CommandLine::read(&line).has_unknown);
     }

@@ -212,6 +212,16 @@ fn a_policy_is_taken_by_its_name_from_the_folder_or_the_program() {
 /// Commands that remove files.
 const REMOVES: &[&str] = &[
     "rm a",
+    "env - rm a",
+    "env - PATH=/bin rm a",
+    "cat > f.sh <<'E'\nrm a\nE\nbash < f.sh",
+    "cat > f.sh <<'E'\nrm a\nE\ncat f.sh | bash",
+    "cat > f.sh <<'E'\nrm a\nE\neval \"$(cat f.sh)\"",
+    "cat > f.sh <<'E'\nrm a\nE\nmv f.sh g.sh; sh g.sh",
+    "run() { eval \"$1\"; }; run 'rm a'",
+    "run() { d=$1; shift; \"$@\"; }; run x rm a",
+    "python3 -c 'import os; c=\"rm\"; os.system(f\"{c} a\")'",
+    "python3 -c 'from subprocess import run as r; r([\"rm\", \"a\"])'",
     "rm -rf a",
     "rm",
     "bash -c 'rm -rf a.txt'",
@@ -336,6 +346,10 @@ const REMOVES: &[&str] = &[
 
 /// Commands that remove no files, although they contain the words of those that do.
 const REMOVES_NOT: &[&str] = &[
+    "[ -f log ] && awk '{c[$(NF)]++} END{for(k in c) print k, c[k]}' log",
+    "[ -d src ] && rg -n 'exec[(`]' src",
+    "python3 - <<'E'\ns = s.replace(\"subprocess.run(cmd)\", \"subprocess.run(cmd, check=True)\")\nE",
+    "python3 - <<'E'\n# see subprocess.run(cmd)\nprint(1)\nE",
     "echo rm",
     "echo \"rm a\"",
     "npm run rm-cache",
