@@ -1073,11 +1073,14 @@ fn a_solution_may_change_files_of_node_that_a_page_a_service_or_a_container_uses
     let script = "if node test/all.js; then echo 'ok 1 - all'; else echo 'not ok 1 - all'; fi; echo 1..1\n";
     let begin = [
         ("Dockerfile", Some("FROM node:20\nCOPY . /app\nWORKDIR /app\nCMD node worker/worker.js\n")),
+        ("Procfile", Some("mail: node mailer/names\nsms: cd sender && node names.js\n")),
         ("api/names.js", Some(service)),
         ("client/names.js", Some(page)),
         ("index.html", Some("<!doctype html>\n<script src=\"client/names.js\"></script>\n")),
+        ("mailer/names.js", Some(worker)),
         ("package.json", Some("{\"name\": \"shop\", \"private\": true}\n")),
         ("run.sh", Some(script)),
+        ("sender/names.js", Some(worker)),
         ("store/split.js", Some(split)),
         ("worker/worker.js", Some(worker)),
     ];
@@ -1085,7 +1088,9 @@ fn a_solution_may_change_files_of_node_that_a_page_a_service_or_a_container_uses
     let test = "const { split } = require('../store/split');\nconst { list } = require('../client/names');\n\
                 const { answer } = require('../api/names');\nconst { line } = require('../worker/worker');\n\
                 const all = split('a, b');\nif (list(all) !== '<li>a</li><li>b</li>') process.exit(1);\n\
-                if (answer(all).all.join('+') !== 'a+b') process.exit(1);\nif (line(all) !== 'a|b') process.exit(1);\n";
+                if (answer(all).all.join('+') !== 'a+b') process.exit(1);\nif (line(all) !== 'a|b') process.exit(1);\n\
+                if (require('../mailer/names').line(all) !== 'a|b') process.exit(1);\n\
+                if (require('../sender/names').line(all) !== 'a|b') process.exit(1);\n";
     let fixed = split.replace("split(',')", "split(',').map(it => it.trim())");
     let fix = [("store/split.js", Some(fixed.as_str())), ("test/all.js", Some(test))];
     history.commit("Leave out blanks around names", &fix);
@@ -1093,13 +1098,121 @@ fn a_solution_may_change_files_of_node_that_a_page_a_service_or_a_container_uses
     let mined = mine(&project, &given).exits(0).json();
     let case = of(&mined, "Leave out blanks around names")["case"].as_str().unwrap().to_owned();
     let text = project.read(&case);
-    assert!(text.contains("may change it: `api/names.js`, `client/names.js`, `worker/worker.js`\n"), "{text}");
+    let named = "`api/names.js`, `client/names.js`, `mailer/names.js`, `sender/names.js`, `worker/worker.js`\n";
+    assert!(text.contains(named), "{text}");
     let other = [
         put("client/names.js", &page.replace("+ it +", "+ it.trim() +")),
         put("api/names.js", &service.replace("({ all })", "({ all: all.map(it => it.trim()) })")),
         put("worker/worker.js", &worker.replace("all.join", "all.map(it => it.trim()).join")),
+        put("mailer/names.js", &worker.replace("all.join", "all.map(it => it.trim()).join")),
+        put("sender/names.js", &worker.replace("all.join", "all.map(it => it.trim()).join")),
     ];
     decides(&project, &case, &[(put("store/split.js", &fixed), 0), (other.concat(), 0)]);
+}
+
+#[test]
+fn a_module_of_tests_that_texts_and_settings_of_checkers_name_is_protected() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let names = ["check", "config", "container", "cover", "guide", "own", "reads"];
+    let same = "def same(a, b):\n    if a != b:\n        raise ValueError(a)\n";
+    let own = format!("{same}\n\nif __name__ == '__main__':\n    import doctest\n    doctest.testmod()\n");
+    let reads = format!("import argparse\n\n\n{same}");
+    let helpers = names.map(|name| format!("qa_{name}/compare.py"));
+    let text = |path: &str| match path {
+        "qa_own/compare.py" => own.as_str(),
+        "qa_reads/compare.py" => reads.as_str(),
+        _ => same,
+    };
+    let script = "if PYTHONPATH=. python3 -B tests/test_all.py; then echo 'ok 1 - all'; else echo 'not ok 1 - all'; fi; \
+                  echo 1..1\n";
+    let guide = "The tests compare numbers with `qa_guide/compare.py`. Do not ship it.\n";
+    let begin = [
+        (".coveragerc", Some("[run]\nomit =\n    qa_cover/compare.py\n")),
+        (".flake8", Some("[flake8]\nper-file-ignores =\n    qa_config/compare.py: E501\n")),
+        ("CONTRIBUTING.md", Some(guide)),
+        ("Dockerfile.test", Some("FROM python\nCOPY qa_container /app/qa_container\nCMD pytest tests\n")),
+        ("Makefile", Some("lint:\n\truff check calc qa_check/compare.py\n")),
+        ("calc.py", Some(BASE)),
+        ("run.sh", Some(script)),
+    ];
+    let of_tests = helpers.each_ref().map(|path| (path.as_str(), Some(text(path))));
+    history.commit("Begin", &[&begin[..], &of_tests].concat());
+    let import = |name: &str| format!("from qa_{name}.compare import same\nsame(add(1, 2), 3)\n");
+    let test = format!("from calc import add\n{}", names.map(import).concat());
+    history.commit("Fix the sum of two numbers", &[("calc.py", Some(FIXED)), ("tests/test_all.py", Some(&test))]);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    for path in &helpers {
+        assert!(text.contains(&format!("  - {path}\n")), "{path}: {text}");
+    }
+    let emptied: String = helpers.iter().map(|path| put(path, "def same(a, b):\n    pass\n")).collect();
+    decides(&project, &case, &[(put("calc.py", FIXED), 0), (emptied, 1)]);
+}
+
+#[test]
+fn modules_of_node_that_tools_check_are_protected_and_those_that_tests_load_fresh_are_named() {
+    if Command::new("node").arg("--version").output().is_err() {
+        let mut out = std::io::stderr();
+        writeln!(out, "not run: `node` is not there").unwrap();
+        return;
+    }
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let same = "exports.same = (a, b) => { if (a !== b) process.exit(1); };\n";
+    let own =
+        format!("{same}if (require.main === module) {{ exports.same(1, 1); console.log('self test passed'); }}\n");
+    let line = "exports.line = all => all.join('|');\n";
+    let split = "exports.split = text => text.split(',');\nexports.first = text => text.split(',')[0];\n";
+    let script = "if node test/all.js; then echo 'ok 1 - all'; else echo 'not ok 1 - all'; fi; echo 1..1\n";
+    let begin = [
+        (".github/workflows/lint.yml", Some("jobs:\n  a:\n    steps:\n    - run: npx eslint qa_flow/same.js\n")),
+        (".nycrc", Some("{\"exclude\": [\"qa_cover/same.js\"]}\n")),
+        ("eslint.config.js", Some("module.exports = [{ files: ['qa_lint/same.js'] }];\n")),
+        ("package.json", Some("{\"name\": \"shop\", \"private\": true}\n")),
+        ("qa/static/same.js", Some(same)),
+        ("qa_cover/same.js", Some(same)),
+        ("qa_flow/same.js", Some(same)),
+        ("qa_lint/same.js", Some(same)),
+        ("qa_own/same.js", Some(own.as_str())),
+        ("qa_types/same.js", Some(same)),
+        ("run.sh", Some(script)),
+        ("store/split.js", Some(split)),
+        ("tsconfig.json", Some("{\"include\": [\"store\", \"qa_types\", \"test\"]}\n")),
+        ("userscript/names.user.cjs", Some(line)),
+        ("worker/names.cjs", Some(line)),
+    ];
+    history.commit("Begin", &begin);
+    let helpers =
+        ["qa/static", "qa_cover", "qa_flow", "qa_lint", "qa_own", "qa_types"].map(|it| format!("{it}/same.js"));
+    let imports: String =
+        helpers.iter().map(|path| format!("require('../{path}').same(first(' a,b'), 'a');\n")).collect();
+    let test = format!(
+        "const {{ createRequire }} = require('module');\nconst path = require('path');\n\
+         const {{ first, split }} = require('../store/split');\nconst all = split('a, b');\n{imports}\
+         const user = createRequire(path.join(__dirname, '..', 'userscript/'))('./names.user.cjs');\n\
+         if (user.line(all) !== 'a|b') process.exit(1);\nimport('../worker/names.cjs?t=' + Date.now())\
+         .then(it => it.default.line(all) === 'a|b' || process.exit(1));\n"
+    );
+    let fixed = split.replace("split(',')", "split(',').map(it => it.trim())");
+    let fix = [("store/split.js", Some(fixed.as_str())), ("test/all.js", Some(test.as_str()))];
+    history.commit("Leave out blanks around names", &fix);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let case = of(&mined, "Leave out blanks around names")["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    for path in &helpers {
+        assert!(text.contains(&format!("  - {path}\n")), "{path}: {text}");
+    }
+    assert!(text.contains("may change it: `userscript/names.user.cjs`, `worker/names.cjs`\n"), "{text}");
+    let emptied: String = helpers.iter().map(|path| put(path, "exports.same = () => {};\n")).collect();
+    let stripped = line.replace("all.join", "all.map(it => it.trim()).join");
+    let other = ["userscript/names.user.cjs", "worker/names.cjs"].map(|path| put(path, &stripped)).concat();
+    let first = put("store/split.js", &split.replace("split(',')[0]", "split(',')[0].trim()"));
+    let runs = [(put("store/split.js", &fixed), 0), (format!("{first}{other}"), 0), (format!("{other}{emptied}"), 1)];
+    decides(&project, &case, &runs);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::loaded::may_be_loaded;
 use super::node_names::{ENDINGS, Names};
-use super::node_text;
+use super::node_text::{self, Loads};
 use super::product::{is_for_tests, may_be_product};
 use super::python_imports;
 use super::python_text::{self, Load, Shown};
@@ -116,8 +116,15 @@ pub(super) async fn find(
     let with_texts: BTreeMap<&String, &str> =
         alone.iter().map(|path| (path, read.get(path).map(String::as_str).unwrap_or_default())).collect();
     let mut product = may_be_product(repository, &commit.id, entries, roles, &with_texts).await?;
-    // A program may be one of the product, and so may be what a module of the product imports.
     let text_of = |path: &String| with_texts.get(path).copied().unwrap_or_default();
+    // Tests also load a module of the product fresh.
+    let of_node =
+        read.iter().filter(|(path, _)| is_node(path)).map(|(path, text)| node_text::loads(path, text, &names));
+    let (special, plain): (Vec<_>, Vec<_>) = of_node.map(|loads| (loads.special, loads.modules)).unzip();
+    let plain: BTreeSet<String> = plain.into_iter().flatten().chain(targets.iter().copied().cloned()).collect();
+    let special = special.into_iter().flatten().filter(|path| alone.contains(path) && !plain.contains(path));
+    product.extend(special.filter(|path| !is_for_tests(path, text_of(path))));
+    // A program may be one of the product, and so may be what a module of the product imports.
     let of_python = read.iter().filter(|(path, _)| is_python(path));
     let mut next: BTreeSet<String> = of_python.flat_map(|(path, text)| run(path, text, &names.files, &roots)).collect();
     next.extend(product.iter().flat_map(|path| imports(path, text_of(path), &names, &roots)));
@@ -213,8 +220,10 @@ async fn used_by_name(
     };
     let texts = tree(repository, entries, is_code).await?.texts;
     let imported = |path: &str, text: &str| {
-        let all = node_text::loads(path, text, names).modules;
-        all.into_iter().filter(|other| modules.contains_key(other)).collect::<BTreeSet<String>>()
+        imports(path, text, names, &[])
+            .into_iter()
+            .filter(|other| modules.contains_key(other))
+            .collect::<BTreeSet<String>>()
     };
     let mut used: BTreeSet<String> = texts.iter().flat_map(|(path, text)| imported(path, text)).collect();
     loop {
@@ -262,7 +271,11 @@ fn places(path: &str, files: &BTreeSet<String>) -> Vec<String> {
 fn imports(path: &str, text: &str, names: &Names, roots: &[String]) -> BTreeSet<String> {
     match Language::of(path) {
         Some(language) if *language == PYTHON => of_python(path, text, &names.files, roots),
-        Some(language) if *language == NODE => node_text::loads(path, text, names).modules,
+        Some(language) if *language == NODE => {
+            let Loads { mut modules, special, .. } = node_text::loads(path, text, names);
+            modules.extend(special);
+            modules
+        }
         _ => BTreeSet::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::settings_text::ENDINGS;
+use super::settings_text::{ENDINGS, is_of_checkers};
 use super::test_data::{holders, name, place};
 use super::usage::{has_word, word};
 use super::{Entry, tree};
@@ -51,9 +51,11 @@ pub(super) async fn may_be_loaded(
     let mut words: BTreeSet<&str> = OF_PYTHON.iter().chain(&OF_NODE).chain(&CALLS).copied().collect();
     words.extend(paths.iter().flat_map(|path| [Some(word(path)), place(path)]).flatten());
     let holders = holders(repository, commit, &words).await?;
-    let is_of_runner = |path: &str| has_settings_of_node(name(path)) || name(path) == "pnpm-workspace.yaml";
+    let is_of_tool = |path: &str| {
+        has_settings_of_node(name(path)) || is_of_checkers(name(path)) || name(path) == "pnpm-workspace.yaml"
+    };
     let is_code = |path: &str| {
-        holders.contains(path) && roles.of(path) == Role::Code && !paths.contains(path) && !is_of_runner(path)
+        holders.contains(path) && roles.of(path) == Role::Code && !paths.contains(path) && !is_of_tool(path)
     };
     let texts = tree(repository, entries, is_code).await?.texts;
     let is_loaded = |path: &&String| texts.iter().any(|(file, text)| loads(file, text, path));

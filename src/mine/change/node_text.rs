@@ -52,6 +52,9 @@ type Part = Option<String>;
 #[derive(Debug, Default)]
 pub(super) struct Loads {
     pub(super) modules: BTreeSet<String>,
+    /// Modules that are loaded fresh (`import("./a.mjs?t=1")`), or by a `require` for another folder: the product may be loaded
+    /// in these ways, too.
+    pub(super) special: BTreeSet<String>,
     /// True if the text loads a module by a path that only a run shows.
     pub(super) is_computed: bool,
 }
@@ -61,12 +64,11 @@ pub(super) fn loads(path: &str, text: &str, names: &Names) -> Loads {
     let mut loads = Loads { is_computed: hides_names(text), ..Loads::default() };
     for line in text.lines() {
         let is_import = ["import", "require", "from"].iter().any(|word| line.contains(word));
-        for word in line.split(['"', '\'', '`']).map(without_query) {
-            if is_import {
-                loads.modules.extend(names.imported(path, word));
-            }
+        for word in line.split(['"', '\'', '`']).filter(|_| is_import) {
+            let imported = names.imported(path, without_query(word));
+            if word.contains('?') { loads.special.extend(imported) } else { loads.modules.extend(imported) }
         }
-        for word in line.split(['"', '\'', '`']).flat_map(words).map(without_query) {
+        for word in line.split(['"', '\'', '`']).flat_map(words).map(value_of_option) {
             let is_path = word.contains('/') && word.contains(char::is_alphanumeric) && !word.starts_with('/');
             if is_path && !word.contains(char::is_whitespace) {
                 let is_relative = word.starts_with("./") || word.starts_with("../");
@@ -81,22 +83,26 @@ pub(super) fn loads(path: &str, text: &str, names: &Names) -> Loads {
         let parts = known_parts(arguments, text);
         let files = fitting(&parts, names);
         loads.is_computed |= files.is_empty();
-        loads.modules.extend(files.into_iter().filter(|file| is_of_node(file)));
+        let files = files.into_iter().filter(|file| is_of_node(file));
+        if has_query(arguments) { loads.special.extend(files) } else { loads.modules.extend(files) }
     }
-    for parts in calls(text, &PATHS).map(parts_of) {
+    for arguments in calls(text, &PATHS) {
+        let parts = parts_of(arguments);
         let is_whole =
             parts.last().is_some_and(|last| last.as_deref().is_some_and(|name| parts.len() > 1 || is_of_node(name)));
         if is_whole {
-            loads.modules.extend(fitting(&parts, names).into_iter().filter(|file| is_of_node(file)));
+            let files = fitting(&parts, names).into_iter().filter(|file| is_of_node(file));
+            if has_query(arguments) { loads.special.extend(files) } else { loads.modules.extend(files) }
         }
     }
     for folder in required_from(text) {
         for word in relative(text) {
             let mut parts = folder.clone();
             add_literal(word, &mut parts);
-            loads.modules.extend(fitting(&parts, names).into_iter().filter(|file| is_of_node(file)));
+            loads.special.extend(fitting(&parts, names).into_iter().filter(|file| is_of_node(file)));
         }
     }
+    loads.special = loads.special.difference(&loads.modules).cloned().collect();
     loads
 }
 
@@ -112,6 +118,16 @@ fn hides_names(text: &str) -> bool {
 /// Returns a path without its query: `./checks.js?fresh=1` is `./checks.js`.
 fn without_query(word: &str) -> &str {
     word.split('?').next().unwrap_or_default()
+}
+
+/// Returns true if a text in quotes is a path with a query.
+fn has_query(arguments: &str) -> bool {
+    arguments.split(['"', '\'', '`']).skip(1).step_by(2).any(|word| word.contains('?'))
+}
+
+/// Returns the value of an option: `--import=./checks.mjs` has `./checks.mjs`.
+fn value_of_option(word: &str) -> &str {
+    word.strip_prefix("--").and_then(|option| option.split_once('=')).map_or(word, |(_, value)| value)
 }
 
 /// Returns the texts in quotes that are relative paths.
@@ -344,14 +360,21 @@ mod tests {
             "require(`../support/${name}.js`);",
             "require('../support/' + name + '.js');",
             "require(join(root, 'support', name + '.js'));",
+            "execFileSync('node', ['--import=./support/checks.js', '-e', code]);",
+        ] {
+            let found = loads("test/a.js", text, &names);
+            assert_eq!(found.modules, BTreeSet::from(["support/checks.js".to_owned()]), "{text}");
+            assert!(!found.is_computed, "{text}");
+        }
+        for text in [
             "await import('../support/checks.js?fresh=1');",
             "await import(`../support/checks.js?${Date.now()}`);",
             "const require = createRequire(new URL('../support/', import.meta.url));\nrequire('./checks.js');",
             "import { createRequire as make } from 'module';\nmake(new URL('../support/a.js', import.meta.url))('./checks');",
         ] {
             let found = loads("test/a.js", text, &names);
-            assert_eq!(found.modules, BTreeSet::from(["support/checks.js".to_owned()]), "{text}");
-            assert!(!found.is_computed, "{text}");
+            assert_eq!(found.special, BTreeSet::from(["support/checks.js".to_owned()]), "{text}");
+            assert!(found.modules.is_empty() && !found.is_computed, "{text}");
         }
         let found = loads("test/a.js", "require(path.join(root, 'shared', 'deep'));", &names);
         assert_eq!(found.modules, BTreeSet::from(["shared/deep/index.ts".to_owned()]));

@@ -75,10 +75,16 @@ const CHECKS: [&str; 8] = [
     "const assert",
     "const expect",
 ];
-/// Packages of Python for the arguments of a program.
-const OF_PROGRAMS: [&str; 6] = ["argparse", "click", "docopt", "fire", "optparse", "typer"];
+/// Packages of Python for programs with arguments.
+const OF_PROGRAMS: [&str; 4] = ["click", "docopt", "fire", "typer"];
+/// Calls of a module of Python that read the arguments of a program.
+const READS: [&str; 2] = ["parse_args(", "parse_known_args("];
+/// Words of code that tests the module that has it.
+const OF_SELF_TESTS: [&str; 7] = ["assert", "doctest", "selftest", "test", "testmod", "tests", "unittest"];
 /// Signs of a program of Node, which does something if it is not loaded by another module.
 const RUNS_ITSELF: [&str; 3] = ["require.main", "import.meta.main", "process.argv[1]"];
+/// Folders that may be around those of [`SERVED`] in a package.
+const AROUND: [&str; 2] = ["app", "src"];
 /// Folders of Node whose files a server or a service finds by their places.
 const SERVED: [&str; 8] = ["api", "functions", "netlify", "pages", "public", "routes", "static", "vercel"];
 /// Files that describe a distribution of Python.
@@ -116,13 +122,15 @@ pub(super) async fn may_be_product(
     let is_read = |path: &str| {
         let is_manifest = name(path) == "package.json" || OF_DISTRIBUTIONS.contains(&name(path));
         let has_words = (is_settings(path) || may_copy(path)) && with_words.contains(path);
-        let is_named = may_name(path) && with_names.contains(path);
+        // A `Makefile` or a `Procfile` may name a module without its folder or its ending.
+        let is_short = split(name(path)).1.is_empty() && with_words.contains(path);
+        let is_named = may_name(path) && (with_names.contains(path) || is_short);
         roles.of(path) != Role::Test && (is_manifest || has_words || is_named)
     };
     let tree = tree(repository, entries, is_read).await?;
     let is_named = |path: &str| tree.texts.iter().any(|(file, text)| may_name(file) && names_module(file, text, path));
     let may_be = |(path, text): &(&str, &str)| {
-        is_program(path, text) || is_served(path) || is_product(path, &tree) || is_named(path)
+        is_program(path, text) || is_served(path, &tree) || is_product(path, &tree) || is_named(path)
     };
     Ok(doubtful.iter().filter(|module| may_be(module)).map(|(path, _)| (*path).to_owned()).collect())
 }
@@ -134,21 +142,67 @@ fn dotted(path: &str) -> String {
     parts.next().map_or(own.to_owned(), |folder| format!("{folder}.{own}"))
 }
 
-/// Returns true if a module is also a program that can be started: it reads arguments, or acts if it is started itself.
+/// Returns true if a module is also a program that can be started: it reads arguments, or acts if it is started itself. A self
+/// test makes no program.
 fn is_program(path: &str, text: &str) -> bool {
-    let is_main = |line: &str| line.contains("__name__") && line.contains("__main__");
-    let acts = || match Language::of(path) == Some(&PYTHON) {
-        true => {
-            text.lines().any(is_main) || packages(text).iter().any(|package| OF_PROGRAMS.contains(&package.as_str()))
-        }
-        false => RUNS_ITSELF.iter().any(|sign| text.contains(sign)),
+    let is_python = Language::of(path) == Some(&PYTHON);
+    let reads_arguments = || {
+        READS.iter().any(|call| text.contains(call))
+            || packages(text).iter().any(|package| OF_PROGRAMS.contains(&package.as_str()))
     };
-    text.starts_with("#!") || acts()
+    let own = if is_python { own_code_of_python(text) } else { own_code_of_node(text) };
+    text.starts_with("#!") || own.iter().any(|code| !is_self_test(code)) || (is_python && reads_arguments())
 }
 
-/// Returns true if a server or a service may find a module of Node by its place.
-fn is_served(path: &str) -> bool {
-    Language::of(path) == Some(&NODE) && path.split('/').rev().skip(1).any(|part| SERVED.contains(&part))
+/// Returns the pieces of a module of Python that run if the module is started itself, without comments.
+fn own_code_of_python(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().map(|line| line.split('#').next().unwrap_or_default()).collect();
+    let is_main = |line: &str| line.contains("__name__") && line.contains("__main__");
+    let is_below = |line: &&&str| line.trim().is_empty() || line.starts_with(char::is_whitespace);
+    let starts = lines.iter().enumerate().filter(|(_, line)| is_main(line)).map(|(at, _)| at);
+    let piece = |at: usize| {
+        let below = lines.iter().skip(at + 1).take_while(is_below);
+        let all: Vec<&str> = lines.iter().skip(at).take(1).chain(below).copied().collect();
+        all.join("\n")
+    };
+    starts.map(piece).collect()
+}
+
+/// Returns the pieces of a module of Node that run if the module is started itself.
+fn own_code_of_node(text: &str) -> Vec<String> {
+    let places = RUNS_ITSELF.iter().flat_map(|sign| text.match_indices(sign));
+    let piece = |(at, _): (usize, &str)| {
+        let rest = text.get(at..).unwrap_or_default();
+        let line = rest.lines().next().unwrap_or_default();
+        // A statement in one line, or a block.
+        let end = if line.contains([';', '}']) { "\n" } else { "\n}" };
+        rest.split(end).next().unwrap_or_default().to_owned()
+    };
+    places.map(piece).collect()
+}
+
+/// Returns true if code has a word of tests: `doctest.testmod()`, `_self_test()`.
+fn is_self_test(code: &str) -> bool {
+    let mut words = code.split(|c: char| !c.is_alphabetic());
+    words.any(|word| OF_SELF_TESTS.contains(&word.to_ascii_lowercase().as_str()))
+}
+
+/// Returns true if a server or a service may find a module of Node by its place: below a folder at the top of the repository
+/// or of a package, or in `src` or `app` there.
+fn is_served(path: &str, tree: &Tree) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    let folders = parts.split_last().map(|(_, folders)| folders).unwrap_or_default();
+    let is_at_top = |at: usize| {
+        let mut around = folders.get(..at).unwrap_or_default();
+        while let Some((_, rest)) =
+            around.split_last().filter(|(last, _)| AROUND.contains(*last) || SERVED.contains(*last))
+        {
+            around = rest;
+        }
+        around.is_empty() || tree.has(&format!("{}/package.json", around.join("/")))
+    };
+    let is_served = |(at, part): (usize, &&str)| SERVED.contains(part) && is_at_top(at);
+    Language::of(path) == Some(&NODE) && folders.iter().enumerate().any(is_served)
 }
 
 /// Returns true if a module is a helper of tests without doubt: its path or its packages show it, or it defines checks.
@@ -314,22 +368,36 @@ mod tests {
         for (path, text, expected) in [
             ("svc/main.py", "if __name__ == \"__main__\":\n    run()\n", true),
             ("svc/main.py", "#!/usr/bin/env python3\n", true),
-            ("svc/main.py", "import argparse\n", true),
+            ("svc/main.py", "import argparse\n\nargparse.ArgumentParser().parse_args()\n", true),
+            ("svc/main.py", "import argparse\n", false),
+            ("svc/main.py", "import click\n", true),
+            ("svc/main.py", "if __name__ == \"__main__\":\n    import doctest\n    doctest.testmod()\n", false),
+            ("svc/main.py", "if __name__ == '__main__':\n    same(1, 1)\n    print('self test passed')\n", false),
+            ("svc/main.py", "if __name__ == '__main__':\n    run()\n\n\ntest = 1\n", true),
+            ("svc/main.py", "if __name__ == '__main__':  # the test runs it\n    send_latest()\n", true),
             ("svc/main.py", "def same(a, b):\n    return a == b\n", false),
             ("svc/main.js", "#!/usr/bin/env node\n", true),
             ("svc/main.js", "if (require.main === module) run();\n", true),
+            ("svc/main.js", "if (require.main === module) {\n  run();\n}\nexports.test = 1;\n", true),
+            ("svc/main.js", "if (require.main === module) { same(1, 1); console.log('self test passed'); }\n", false),
+            ("svc/main.js", "if (require.main === module) {\n  selfTest();\n}\n", false),
             ("svc/main.js", "exports.same = (a, b) => a === b;\n", false),
         ] {
             assert_eq!(is_program(path, text), expected, "{path} {text}");
         }
+        let tree = Tree { files: ["web/package.json".to_owned()].into(), ..Tree::default() };
         for (path, expected) in [
             ("api/names.js", true),
             ("netlify/functions/names.mjs", true),
             ("app/routes/a.ts", true),
+            ("src/app/api/a.ts", true),
+            ("web/src/pages/a.ts", true),
+            ("qa/static/a.js", false),
+            ("qa/src/api/a.js", false),
             ("api/names.py", false),
             ("qa/api.js", false),
         ] {
-            assert_eq!(is_served(path), expected, "{path}");
+            assert_eq!(is_served(path, &tree), expected, "{path}");
         }
         assert_eq!(["svc/deep/main.py", "main.py"].map(dotted), ["deep.main", "main"]);
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::settings_text::plain;
 use super::test_data::name;
 use crate::mine::language::{Language, NODE};
 use crate::mine::protection::{PROGRAMS, setup_files};
@@ -17,6 +18,10 @@ const STARTS: [&str; 10] = ["$`", "Command", "Popen", "call(", "check_", "exec",
 const OF_SHELL: [&str; 4] = ["bash", "bats", "sh", "t"];
 /// Words of a shell after which a command begins.
 const BEFORE: [&str; 8] = ["!", "&&", "(", ";", "do", "run", "then", "||"];
+/// Options with the folder in which a tool works.
+const FOLDERS: [&str; 5] = ["--cwd", "--dir", "--directory", "--prefix", "-C"];
+/// Options with the file that decides what a tool does.
+const FILES: [&str; 6] = ["--conf", "--file", "--justfile", "--makefile", "-c", "-f"];
 /// The maximum number of lines of a command.
 const MOST_LINES: usize = 4;
 
@@ -30,10 +35,15 @@ pub(super) fn of_tools<'a>(tests: impl Iterator<Item = (&'a String, &'a String)>
             let program = words.first().map(|word| name(word)).unwrap_or_default();
             let files = PROGRAMS.iter().find(|(programs, _)| programs.contains(&program)).map(|(_, files)| *files);
             let files = files.unwrap_or_default();
+            let folder = option(&words, &FOLDERS);
+            let named = option(&words, &FILES).filter(|_| !files.is_empty());
+            let place = |file: &str| folder.map_or_else(|| file.to_owned(), |folder| format!("{folder}/{file}"));
             // `package.json` is protected if tests are of Node.
-            let is_open = |file: &&&str| tree.has(file) && (**file != "package.json" || !is_node(path));
-            found.extend(files.iter().filter(is_open).map(|file| (*file).to_owned()));
-            if let Some(manifest) = manifest.as_ref().filter(|_| files.contains(&"package.json")) {
+            let is_open = |file: &String| tree.has(file) && (name(file) != "package.json" || !is_node(path));
+            found.extend(files.iter().copied().chain(named).map(place).filter(is_open));
+            // The scripts of another folder are not read.
+            let is_of_top = files.contains(&"package.json") && folder.is_none();
+            if let Some(manifest) = manifest.as_ref().filter(|_| is_of_top) {
                 // `npm run verify` and `yarn verify`
                 let names = words.iter().skip(1).filter(|word| !word.starts_with('-')).take(2);
                 let scripts: Vec<String> =
@@ -44,6 +54,20 @@ pub(super) fn of_tools<'a>(tests: impl Iterator<Item = (&'a String, &'a String)>
         }
     }
     found
+}
+
+/// Returns the path in the first of some options that a command has: `-C qa`, `-Cqa` or `--directory=qa`.
+fn option<'a>(words: &[&'a str], options: &[&str]) -> Option<&'a str> {
+    words.iter().enumerate().find_map(|(at, word)| {
+        if options.contains(word) {
+            return words.get(at + 1).copied().map(plain);
+        }
+        let value = |option: &&str| match option.starts_with("--") {
+            true => word.strip_prefix(*option)?.strip_prefix('='),
+            false => word.strip_prefix(*option),
+        };
+        options.iter().find_map(value).map(plain)
+    })
 }
 
 fn is_node(path: &str) -> bool {
@@ -80,7 +104,17 @@ mod tests {
 
     #[test]
     fn the_files_of_tools_that_tests_start_are_found() {
-        let files = ["Makefile", "justfile", "package.json", "qa/after.js", "qa/verify.js"].map(str::to_owned).into();
+        let files = [
+            "Makefile",
+            "justfile",
+            "package.json",
+            "qa/Makefile",
+            "qa/after.js",
+            "qa/package.json",
+            "qa/sum.mk",
+            "qa/verify.js",
+        ];
+        let files = files.map(str::to_owned).into();
         let package =
             r#"{"scripts": {"test": "node --test", "verify": "node qa/verify.js", "postverify": "node qa/after.js"}}"#;
         let tree = Tree { files, texts: [("package.json".to_owned(), package.to_owned())].into() };
@@ -95,6 +129,11 @@ mod tests {
             ("tests/a.py", "os.system('cd x && just verify')\n", &["justfile"]),
             ("tests/a.rs", "Command::new(\"make\").arg(\"verify\");\n", &["Makefile"]),
             ("t/a.bats", "  run make -s verify\n", &["Makefile"]),
+            ("tests/a.py", "subprocess.run(['make', '-s', '-C', 'qa', 'verify'])\n", &["qa/Makefile"]),
+            ("tests/a.py", "os.system('make --directory=./qa verify')\n", &["qa/Makefile"]),
+            ("test/a.js", "execSync(`make -s -f qa/sum.mk verify SUM=${a}`);\n", &["Makefile", "qa/sum.mk"]),
+            ("test/a.js", "execSync('make -C qa -f sum.mk verify');\n", &["qa/Makefile", "qa/sum.mk"]),
+            ("tests/a.py", "os.system('npm --prefix qa run verify')\n", &["qa/package.json"]),
             ("t/a.bats", "# make sure\necho make\n", &[]),
             ("test/a.js", "test('make a sum', () => {});\n", &[]),
         ] {

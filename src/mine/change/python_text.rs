@@ -122,6 +122,17 @@ pub(in crate::mine) fn loads(file: &str, text: &str) -> Vec<Load> {
             found.push(Load { modules, paths: Vec::new(), shown, is_plugin: false });
         }
     }
+    // `python -c "from support import checks"`
+    for all in RUNS.iter().flat_map(|sign| statements(text, sign)) {
+        let pieces: Vec<&str> = all.iter().flat_map(|it| it.split(['"', '\''])).map(str::trim).collect();
+        if pieces.iter().any(|piece| piece.split_whitespace().next_back() == Some("-c")) {
+            let code = pieces.iter().map(|piece| piece.replace("\\n", "\n"));
+            let modules: Vec<String> = code.flat_map(|code| python_imports::imported(&code)).collect();
+            if !modules.is_empty() {
+                found.push(Load { modules, paths: Vec::new(), shown: Shown::All, is_plugin: false });
+            }
+        }
+    }
     for sign in BY_PATH.iter().chain([&OF_TEXT]) {
         for all in statements(text, sign) {
             let is_meant = *sign != OF_TEXT || all.iter().any(|it| it.contains("open(") || it.contains("read_"));
@@ -493,11 +504,25 @@ mod tests {
                 false,
             ),
             ("exec('from support import checks')", &["support", "support/checks"], Shown::All, false),
+            (
+                "subprocess.run([sys.executable, '-c', 'from support.checks import same; same(%d, 5)' % add(2, 3)])",
+                &["support/checks", "support/checks/same"],
+                Shown::All,
+                false,
+            ),
+            ("os.system('python3 -c \"import support.checks\"')", &["support/checks"], Shown::All, false),
+            (
+                "CODE = 'import sys\\nimport support.checks'\nPopen(['python3', '-c', CODE])",
+                &["sys", "support/checks"],
+                Shown::All,
+                false,
+            ),
         ] {
             let modules = modules.iter().map(|it| (*it).to_owned()).collect();
             assert_eq!(loads("tests/a.py", text), [Load { modules, paths: Vec::new(), shown, is_plugin }], "{text}");
         }
         assert!(loads("tests/a.py", "my_import_module('a')\nexec(code)\n").is_empty());
+        assert!(loads("tests/a.py", "subprocess.run(['sh', '-c', 'ls support'])\n").is_empty());
         for text in [
             "spec_from_file_location('checks', os.path.join(os.path.dirname(__file__), '..', 'support', 'checks.py'))",
             "FILE = HERE / 'support' / 'checks.py'\nspec = spec_from_file_location('checks', FILE)\n",

@@ -8,14 +8,53 @@ use crate::mine::runner::has_settings_of_node;
 /// The endings of settings.
 pub(super) const ENDINGS: [&str; 9] = ["json", "toml", "yaml", "yml", "ini", "cfg", "conf", "xml", "properties"];
 
+/// The beginnings of the names of settings of tools that check, format or measure code, and load no module of a product.
+const OF_CHECKERS: [&str; 30] = [
+    ".c8rc",
+    ".codecov.",
+    ".coveragerc",
+    ".editorconfig",
+    ".eslintrc",
+    ".flake8",
+    ".jshintrc",
+    ".lintstagedrc",
+    ".mypy.ini",
+    ".nycrc",
+    ".oxlintrc",
+    ".pre-commit-config.",
+    ".prettierrc",
+    ".pylintrc",
+    ".ruff.toml",
+    ".stylelintrc",
+    "biome.json",
+    "codecov.",
+    "eslint.config.",
+    "knip.",
+    "lint-staged.config.",
+    "mypy.ini",
+    "nyc.config.",
+    "oxlint.config.",
+    "prettier.config.",
+    "pylintrc",
+    "pyrightconfig.",
+    "ruff.toml",
+    "sonar-project.",
+    "stylelint.config.",
+];
+
+/// Returns true if a file has settings of a tool that checks, formats or measures code, by its name.
+pub(super) fn is_of_checkers(name: &str) -> bool {
+    OF_CHECKERS.iter().any(|start| name.starts_with(start))
+}
+
 /// Returns true if a file may have settings of the code. Settings of other programs have a dot before their name or that of
-/// their folder, except `.env`. Settings of test runners and lock files have none.
+/// their folder, except `.env`. Settings of test runners and of tools that check code, and lock files, have none.
 pub(super) fn is_settings(path: &str) -> bool {
     let name = name(path);
     let is_env = name == ".env" || name.starts_with(".env.");
     let is_hidden = path.split('/').any(|part| part.starts_with('.'));
     let is_plain = !is_hidden && (ENDINGS.contains(&split(name).1) || name == "setup.py");
-    (is_env || is_plain) && !LOCKS.contains(&name) && !has_settings_of_node(name)
+    (is_env || is_plain) && !LOCKS.contains(&name) && !has_settings_of_node(name) && !is_of_checkers(name)
 }
 
 /// Returns the words in the values of settings. The key before a value, names of sections and comments are left out.
@@ -81,6 +120,8 @@ mod tests {
             (".github/workflows/ci.yml", false),
             ("package-lock.json", false),
             ("jest.config.json", false),
+            ("codecov.yml", false),
+            ("pyrightconfig.json", false),
             ("calc.py", false),
         ] {
             assert_eq!(is_settings(path), expected, "{path}");

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::globs::{Globs, signs};
 use super::python_imports;
-use super::settings_text::values;
+use super::settings_text::{is_of_checkers, values};
 use super::test_data::{holders, name, names, names_folder, place};
 use super::{Entry, MOST_WORDS, tree};
 use crate::mine::language::{Language, PYTHON};
@@ -18,8 +18,8 @@ use crate::mine::runner::{has_settings_of_node, without_pytest};
 pub(super) const LOCKS: [&str; 7] =
     ["Cargo.lock", "npm-shrinkwrap.json", "package-lock.json", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "yarn.lock"];
 /// Keys of `package.json` that say nothing about the modules that code uses: what is published, the names of the package and
-/// of its own modules, other packages, and settings of test runners.
-const NO_USE: [&str; 32] = [
+/// of its own modules, other packages, and settings of test runners and of tools that check code.
+const NO_USE: [&str; 37] = [
     "author",
     "ava",
     "bugs",
@@ -30,6 +30,8 @@ const NO_USE: [&str; 32] = [
     "description",
     "devDependencies",
     "engines",
+    "eslintConfig",
+    "eslintIgnore",
     "files",
     "funding",
     "homepage",
@@ -37,6 +39,7 @@ const NO_USE: [&str; 32] = [
     "jest",
     "keywords",
     "license",
+    "lint-staged",
     "maintainers",
     "mocha",
     "name",
@@ -46,9 +49,11 @@ const NO_USE: [&str; 32] = [
     "packageManager",
     "peerDependencies",
     "peerDependenciesMeta",
+    "prettier",
     "private",
     "repository",
     "resolutions",
+    "stylelint",
     "version",
     "vitest",
     "workspaces",
@@ -91,7 +96,8 @@ pub(super) async fn only_of_tests(
     let is_code = |path: &str| {
         let is_program = roles.of(path) == Role::Code && !role::is_data(path);
         let is_manifest = roles.of(path) == Role::Dependencies && !LOCKS.contains(&name(path));
-        holders.contains(path) && (is_program || is_manifest) && !has_settings_of_node(name(path))
+        let is_of_tool = has_settings_of_node(name(path)) || is_of_checkers(name(path));
+        holders.contains(path) && (is_program || is_manifest) && !is_of_tool
     };
     let mut texts = tree(repository, entries, is_code).await?.texts;
     for (file, text) in &mut texts {
@@ -216,6 +222,7 @@ mod tests {
         for (path, text, expected) in [
             ("package.json", r#"{"name": "checks", "files": ["support"], "main": "lib/a.js"}"#, "\"lib/a.js\"\n"),
             ("packages/checks/package.json", r#"{"main": "index.js", "bin": {"a": "b.js"}}"#, "{\"a\":\"b.js\"}\n"),
+            ("package.json", r#"{"eslintConfig": {"overrides": [{"files": ["support/checks.js"]}]}}"#, ""),
             ("package.json", "{", "{"),
         ] {
             assert_eq!(of_manifest(path, text), expected, "{path} {text}");
