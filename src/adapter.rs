@@ -74,6 +74,11 @@ pub fn lists_servers(manifest: &Manifest) -> bool {
     manifest.mcp_servers.as_ref().is_some_and(|servers| servers.listed.is_some()) || is_claude(manifest)
 }
 
+/// Returns the MCP server that a line of the agent reports as broken, without a list of its servers.
+pub fn broken_server<'a>(manifest: &Manifest, line: &'a Value) -> Option<&'a str> {
+    if manifest.adapter == Adapter::Acp { acp::broken_servers::broken_server(line) } else { None }
+}
+
 /// Returns the plugins that a line of the agent lists, without those that are part of the agent.
 pub fn plugins_listed(manifest: &Manifest, line: &Value) -> Vec<Plugin> {
     if is_claude(manifest) { claude_stream::listed::plugins_listed(line) } else { Vec::new() }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::attachment::Attached;
 use crate::case::SessionSettings;
 use crate::harness::Adapter;
-use crate::harness::{Manifest, PromptVia};
+use crate::harness::Manifest;
 use crate::interaction::Policy;
 use crate::process::{Launch, Stdin};
 use crate::session::{End, Incoming, Session, Turn};
@@ -115,7 +115,7 @@ async fn to_exit(session: &mut Session, task: &Task) -> Duration {
     let prompt = task.turns.first().cloned().unwrap_or_default();
     session.begin_turn(Turn::new(1, prompt.clone()));
     session.engine(&EngineLine::Prompt { text: prompt.clone() });
-    let by_stdin = task.manifest.prompt_via == PromptVia::Stdin;
+    let by_stdin = task.manifest.gives_on_stdin(&prompt);
     let stdin = if by_stdin { Stdin::Piped } else { Stdin::Null };
     if session.spawn(&task.command, &task.folder, &task.env, stdin).await.is_err() {
         return Duration::ZERO;

@@ -216,7 +216,9 @@ pub fn masker_of_what_is_known(
     // A stored trial has no environment of its agent: the manifest names what the agent got.
     let passes = |name: &String| is_allowed(name) || manifest.env.pass.contains(name) || in_settings.contains(name);
     let passed = engine.iter().filter(|(name, _)| passes(name));
-    let gets = passed.chain(&manifest.env.set).chain(agent).map(|(name, value)| (name.as_str(), value.as_str()));
+    // A manifest writes `{key}` for the key of a gateway, so the written value is not a secret.
+    let set = manifest.env.set.iter().filter(|(_, value)| !value.contains("{key}"));
+    let gets = passed.chain(set).chain(agent).map(|(name, value)| (name.as_str(), value.as_str()));
     let gets = gets.chain(given).chain(in_files.clone()).chain(headers.clone());
     let mut named = manifest.env.secret.clone();
     named.extend(in_settings.iter().cloned());

@@ -70,6 +70,10 @@ pub struct Manifest {
     /// The route by which the prompt reaches the program. ACP agents get the prompt over the protocol.
     #[serde(default)]
     pub prompt_via: PromptVia,
+    /// The prompts that the program gets on standard input instead of as the argument `{prompt}`: a regular expression, such as
+    /// `^-` for a program that would read such an argument as an option. The argument is then left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin_prompts: Option<Pattern>,
     /// The method of choosing the model.
     #[serde(default)]
     pub model: ModelRoute,
@@ -283,6 +287,7 @@ impl Manifest {
             adapter,
             command: Vec::new(),
             prompt_via: PromptVia::default(),
+            stdin_prompts: None,
             model: ModelRoute::default(),
             system_prompt: SystemPromptRoute::default(),
             mcp_servers: None,
@@ -360,6 +365,24 @@ impl Manifest {
         variants
     }
 
+    /// Returns true if the program gets this prompt on standard input: a command that contains `{prompt}` gets it there only
+    /// if it is one of `stdin-prompts`.
+    pub fn gives_on_stdin(&self, prompt: &str) -> bool {
+        match self.prompt_via {
+            PromptVia::Stdin => !self.command.iter().any(|word| word.contains("{prompt}")),
+            PromptVia::Argument => {
+                let is_wanted = self.stdin_prompts.as_ref().is_some_and(|pattern| pattern.is_match(prompt));
+                is_wanted && self.has_prompt_argument()
+            }
+            PromptVia::File => false,
+        }
+    }
+
+    /// Returns true if an argument of the command is the prompt and nothing else.
+    pub fn has_prompt_argument(&self) -> bool {
+        self.command.iter().any(|word| word == "{prompt}")
+    }
+
     /// Returns true if the model can be chosen.
     pub fn model_selection(&self) -> bool {
         self.model.via != ModelVia::None
@@ -379,7 +402,7 @@ pub enum PromptVia {
     /// As `{prompt}` in the arguments.
     #[default]
     Argument,
-    /// On standard input, which is then closed.
+    /// On standard input, which is then closed. Standard input is empty if the command contains `{prompt}`.
     Stdin,
     /// In a file whose path replaces `{prompt}`.
     File,

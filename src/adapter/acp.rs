@@ -16,6 +16,7 @@ use crate::wire::{EngineLine, WireLine};
 
 pub(crate) mod answers;
 pub(crate) mod blocks;
+pub(crate) mod broken_servers;
 pub(crate) mod calls;
 pub mod content;
 pub mod exchanges;

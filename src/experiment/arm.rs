@@ -106,6 +106,10 @@ impl Arm {
                 (true, Some(program), Some(first)) => program.clone_into(first),
                 _ => manifest.version.clear(),
             }
+            if !same_arguments {
+                // Another command may be of another program, which reads no prompt from standard input.
+                manifest.stdin_prompts = None;
+            }
             manifest.command.clone_from(command);
             manifest.downloads = false;
             if let Some(gateway) = &mut manifest.gateway {

@@ -454,6 +454,10 @@ fn warnings(manifest: &Manifest, stem: &str) -> Vec<String> {
             "the command has no `{prompt}`, so the agent gets no prompt; add it, or write `prompt-via: stdin`".into(),
         );
     }
+    let has_place = manifest.prompt_via == PromptVia::Argument && manifest.has_prompt_argument();
+    if manifest.stdin_prompts.is_some() && !has_place {
+        warnings.push("`stdin-prompts` has no effect, because no argument of the command is `{prompt}` alone".into());
+    }
     if !manifest.downloads && may_download(&manifest.command) {
         let program = manifest.command.first().map(String::as_str).unwrap_or_default();
         warnings.push(format!(

@@ -43,7 +43,7 @@ pub(super) fn check(attempt: &Attempt, wire: &Path, own: &Path) -> io::Result<Lo
     }
     let lists = Lists::read(attempt, wire)?;
     let of_skills = skills(attempt, lists.skills.as_ref(), own);
-    let of_servers = servers(attempt, lists.servers.as_deref());
+    let of_servers = servers(attempt, lists.servers.as_deref(), &lists.broken);
     let of_plugins = plugins(attempt, &lists.plugins);
     Ok(Loaded {
         wrong: of_skills.wrong.or(of_servers.wrong).or(of_plugins),
@@ -72,18 +72,19 @@ fn skills(attempt: &Attempt, listed: Option<&BTreeSet<String>>, own: &Path) -> L
     Loaded { wrong, unexpected, ..Loaded::default() }
 }
 
-fn servers(attempt: &Attempt, listed: Option<&[Server]>) -> Loaded {
+fn servers(attempt: &Attempt, listed: Option<&[Server]>, reported: &BTreeSet<String>) -> Loaded {
     let laid: BTreeSet<&str> =
         attempt.case.mcp_servers.iter().filter_map(|server| server.get("name")?.as_str()).collect();
+    let not_working = listed.into_iter().flatten().filter(|server| !server.works).map(|server| &server.name);
+    if let Some(broken) = not_working.chain(reported).find(|name| laid.contains(name.as_str())) {
+        let wrong = Some(format!("the agent reports that the MCP server `{broken}` does not work"));
+        return Loaded { wrong, ..Loaded::default() };
+    }
     let Some(listed) = listed else {
         let has_servers = attempt.arms.as_ref().is_some_and(|arms| !laid.is_empty() || !arms.servers.is_empty());
         let servers_not_shown = has_servers && adapter::lists_servers(&attempt.manifest);
         return Loaded { servers_not_shown, ..Loaded::default() };
     };
-    if let Some(broken) = listed.iter().find(|server| laid.contains(server.name.as_str()) && !server.works) {
-        let wrong = Some(format!("the agent reports that the MCP server `{}` does not work", broken.name));
-        return Loaded { wrong, ..Loaded::default() };
-    }
     let names: BTreeSet<String> = listed.iter().map(|server| server.name.clone()).collect();
     let of_arms = attempt.arms.iter().flat_map(|arms| &arms.servers).map(String::as_str);
     let others: BTreeSet<&str> = of_arms.filter(|name| !laid.contains(name)).collect();
@@ -142,6 +143,8 @@ fn is_of_workspace(attempt: &Attempt, own: &Path, name: &str) -> bool {
 struct Lists {
     skills: Option<BTreeSet<String>>,
     servers: Option<Vec<Server>>,
+    /// The MCP servers that the agent reports as broken, without a list.
+    broken: BTreeSet<String>,
     /// The plugins that are not part of the agent.
     plugins: Vec<Plugin>,
 }
@@ -168,6 +171,7 @@ impl Lists {
                 // A later list has the state of the servers that were still starting.
                 lists.servers = Some(servers);
             }
+            lists.broken.extend(adapter::broken_server(&attempt.manifest, &value).map(str::to_owned));
             lists.plugins.extend(adapter::plugins_listed(&attempt.manifest, &value));
         }
         Ok(lists)

@@ -46,11 +46,13 @@ pub(super) fn sought(attempt: &Attempt, workspace: &Path) -> io::Result<Vec<Soug
     let of_workspace = place.and_then(|place| fs::read(workspace.join(place)).ok());
     let of_workspace = of_workspace.as_deref().map(String::from_utf8_lossy);
     let mut known: Vec<&str> = case.turns.iter().map(String::as_str).chain(case.system_prompt.as_deref()).collect();
-    let of_own = own.as_deref().map(|own| telling_or_longest(own, &known)).unwrap_or_default();
+    let of_own = own.as_deref().map(|own| telling_or_longest(&without_comments(own), &known)).unwrap_or_default();
     sought.extend(of_own.into_iter().map(|text| Sought { what: Loadable::OwnInstructions, text }));
     known.extend(own.as_deref().into_iter().chain(of_workspace.as_deref()));
     let of_arms = attempt.arms.iter().flat_map(|arms| &arms.instructions);
-    let others = of_arms.filter_map(|other| telling(other, &known).into_iter().next());
+    // An agent that leaves the comments out shows only the rest.
+    let of_other = |other: &str| [telling(&without_comments(other), &known), telling(other, &known)].concat();
+    let others = of_arms.filter_map(|other| of_other(other).into_iter().next());
     sought.extend(others.map(|text| Sought { what: Loadable::Instructions, text }));
     Ok(sought)
 }
@@ -76,6 +78,34 @@ pub(super) fn wrong(sought: &[Sought], found: &BTreeSet<usize>, complete: bool) 
     (complete && own == Some(false)).then(|| {
         "no request of the agent to its model contains the instruction file that was laid for the trial".to_owned()
     })
+}
+
+/// Returns an instruction file without its front matter and its HTML comments, which Claude Code does not send to its model.
+fn without_comments(text: &str) -> String {
+    let mut rest = without_front_matter(text);
+    let mut kept = String::with_capacity(rest.len());
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        kept.push_str(before);
+        // The texts before and after a comment are not one part.
+        kept.push('\n');
+        rest = comment.split_once("-->").map_or("", |(_, after)| after);
+    }
+    kept.push_str(rest);
+    kept
+}
+
+fn without_front_matter(text: &str) -> &str {
+    let is_mark = |line: &str| line.trim_start_matches('\u{feff}').trim_end() == "---";
+    let mut end = 0;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        end += line.len();
+        match (number, is_mark(line)) {
+            (0, false) => return text,
+            (0, true) | (_, false) => {}
+            (_, true) => return &text[end..],
+        }
+    }
+    text
 }
 
 /// Returns the first long parts of a text that are in none of the known ones. Short parts are left out, because they may
@@ -131,6 +161,16 @@ mod tests {
         assert_eq!(telling_or_longest("Be brief.\nAlways answer in Latin.\n", &[]), ["Always answer in Latin."]);
         assert_eq!(telling_or_longest("Always answer in Latin.\n", &["Hello. Always answer in Latin."]), [""; 0]);
         assert_eq!(telling_or_longest("Hi\n", &[]), [""; 0]);
+    }
+
+    #[test]
+    fn comments_and_front_matter_are_left_out() {
+        let comment = "<!-- Maintained by the platform team,\nsee the wiki -->\n- Use tabs.\n- Be brief.<!-- x";
+        assert_eq!(without_comments(comment), "\n\n- Use tabs.\n- Be brief.\n");
+        assert_eq!(without_comments("---\na: b\n---\nUse tabs.\n---\n"), "Use tabs.\n---\n");
+        for whole in ["Use tabs.\n---\na: b\n---\n", "---\nUse tabs.\n", "Use <b> tabs -->", ""] {
+            assert_eq!(without_comments(whole), whole);
+        }
     }
 
     #[test]

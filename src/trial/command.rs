@@ -20,7 +20,11 @@ pub fn line(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
 fn filled(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut end = None;
+    let on_stdin = manifest.gives_on_stdin(&placeholders.prompt);
     for word in &manifest.command {
+        if on_stdin && word == "{prompt}" {
+            continue;
+        }
         if word == "--" {
             end.get_or_insert(words.len());
         }
@@ -92,6 +96,22 @@ mod tests {
         placeholders.servers_file = Some("/home/servers.json".into());
         let flags = ["--system", "Be brief.", "--mcp", "/home/servers.json"];
         assert_eq!(line(&manifest, &placeholders), [&["claude", "-p", "--"], &flags[..], &["--", "x"]].concat());
+    }
+
+    #[test]
+    fn a_prompt_that_looks_like_an_option_is_none_to_pi_and_qwen() {
+        let of = |harness: &str, prompt: &str| {
+            let manifest = crate::harness::built_in::named(harness).unwrap();
+            let words = line(manifest, &Placeholders { prompt: prompt.into(), ..Default::default() });
+            (words.last().cloned().unwrap(), manifest.gives_on_stdin(prompt))
+        };
+        for prompt in ["do it", "--- a", "a -x", " @a"] {
+            assert_eq!(of("pi", prompt), (prompt.to_owned(), false));
+        }
+        for prompt in ["- a", "-", "--yes", "--", "@a"] {
+            assert_eq!(of("pi", prompt), ("-p".to_owned(), true), "{prompt}");
+        }
+        assert_eq!(of("qwen-stream", "- a"), ("--prompt=\"- a\"".to_owned(), false));
     }
 
     #[test]

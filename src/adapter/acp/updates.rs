@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::broken_servers::startup_report;
 use super::content::{self, Piece};
 use super::usage::{Figures, tell_invalid};
 use super::{Translator, take_text, text_at};
@@ -295,16 +296,6 @@ fn unknown_content(block: String, recorder: &mut Recorder) {
         true => recorder.lost("unknown_content", block),
         false => recorder.notice("unknown_content", block),
     }
-}
-
-/// Returns the text by which the bridge to Codex reports that an MCP server did not start. The report has the form of a call.
-fn startup_report(word: &str, update: &Map<String, Value>) -> Option<String> {
-    let id = update.get("toolCallId")?.as_str()?;
-    if word != "tool_call" || !id.starts_with("mcp_startup.") {
-        return None;
-    }
-    let text = content::shown(update.get("content")?.clone()).text?;
-    text.starts_with("[codex-acp").then_some(text)
 }
 
 /// Returns true if a chunk is marked as the program's: a notification by an extension of Pi, a notice of the bridge to Claude

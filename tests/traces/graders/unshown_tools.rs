@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::streams::stream;
-use super::{Fail, Pass, Trial, Ungraded, check};
+use super::{Fail, Pass, Trial, Ungraded, check, doubts};
 
 /// A stream of Codex with one command and its answer.
 fn codex(harness: &str) -> Trial {
@@ -21,6 +21,27 @@ fn codex(harness: &str) -> Trial {
         json!({"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 1}}),
     ];
     stream(harness, &lines)
+}
+
+#[test]
+fn vibe_does_not_show_the_program_that_calls_its_tools() {
+    let text = json!([{"type": "text", "text": "done"}]);
+    let answer =
+        json!({"type": "message", "role": "assistant", "id": "m", "generationStatus": "completed", "content": text});
+    let acp = doubts::acp_of(evals::internal::harness::built_in::named("vibe").unwrap(), &[]);
+    let unshown = || Ungraded("the agent does not show calls of its tool `run_typescript`");
+    for trial in [stream("vibe-stream", &[answer]), acp] {
+        check(
+            &trial,
+            &[
+                ("tool-calls: {forbid: [{name: run_typescript}]}", unshown()),
+                ("tool-calls: {forbid: [{kind: execute}]}", unshown()),
+                // The calls of tools by the program are shown.
+                ("tool-calls: {forbid: [{command: rm}]}", Pass(&[])),
+                ("tool-calls: {forbid: [{kind: edit}]}", Pass(&[])),
+            ],
+        );
+    }
 }
 
 #[test]

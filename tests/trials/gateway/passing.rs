@@ -460,6 +460,27 @@ fn the_requests_of_an_arm_hold_its_instruction_file_and_no_other() {
     assert_eq!([error("leaks", "none"), error("leaks", "a"), error("leaks", "b")], [foreign, "", foreign]);
 }
 
+/// Claude Code sends a file without its HTML comments and its front matter.
+#[test]
+fn an_instruction_file_reaches_the_model_without_its_comments() {
+    let stand = Stand::with(ANSWERS, "instructions: ../rules.md");
+    let manifest = stand.project.read("harnesses/small.yaml");
+    stand.project.write("harnesses/small.yaml", &format!("{manifest}instructions: {{user: .agent/AGENTS.md}}\n"));
+    let agent = stand.project.read("agent.py");
+    for (label, text, exit) in [
+        ("comment", "<!-- Maintained by the platform team, see the wiki -->\n- Use tabs.\n", 0),
+        ("front", "---\ndescription: A rule file of the platform team.\n---\nUse tabs.\n", 0),
+        ("nothing", "<!-- Maintained by the platform team, see the wiki -->\n", 0),
+        ("other", "<!-- Maintained by the platform team, see the wiki -->\n- Use blanks.\n", 3),
+    ] {
+        stand.project.write("rules.md", text);
+        stand
+            .project
+            .write("agent.py", &agent.replace("body[\"system\"] = \"", "body[\"system\"] = \"Use tabs. \" + \""));
+        stand.run("observe", &["--label", label]).exits(exit);
+    }
+}
+
 /// Outside an experiment, too.
 #[test]
 fn an_instruction_file_that_reaches_no_request_is_noticed_whatever_its_lines_look_like() {

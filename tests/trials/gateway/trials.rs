@@ -83,6 +83,8 @@ fn the_trace_says_what_the_script_said() {
     assert_eq!((&result["metrics"]["input_tokens"], &result["metrics"]["output_tokens"]), (&json!(330), &json!(42)));
     let warnings = result["warnings"].to_string();
     assert!(!warnings.contains("script"), "{warnings}");
+    // The manifest's placeholder of the key is shorter than any secret, and no secret.
+    assert!(!warnings.contains("AGENT_API_KEY"), "{warnings}");
     // The agent reports the same figures as its model, so there is no notice.
     let of_gateway = json!({"scope": "session", "source": "gateway", "input_tokens": 330, "output_tokens": 42});
     let usage = of_type(&trace, "usage");

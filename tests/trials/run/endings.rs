@@ -177,6 +177,43 @@ fn the_prompt_reaches_a_plain_command_by_argument_input_and_file() {
     project.evals(&["run", "--harness", "argument", "--harness", "input", "--harness", "file"]).exits(0);
 }
 
+/// Prints its options and its arguments in one line each, and then its standard input.
+const READER: &str = "adapter: output-only\ncommand: [sh, -c, 'echo \"$*\"; cat', sh, -p, '{prompt}']\n";
+
+#[test]
+fn a_prompt_that_looks_like_an_option_goes_to_standard_input() {
+    let project = Project::new();
+    project.harness("reader", &format!("{READER}stdin-prompts: '^[-@]'"));
+    for (prompt, answer) in
+        [("Do it.", "-p Do it."), ("- Do it.", "-p\\n- Do it."), ("@a", "-p\\n@a"), ("a -x", "-p a -x")]
+    {
+        let case = format!("prompt: \"{prompt}\"\ngraders: [{{output: {{equals: \"{answer}\"}}}}]\n");
+        project.write("cases/a.yaml", &case);
+        project.evals(&["run", "--harness", "reader"]).exits(0);
+    }
+    project.harness("none", "adapter: output-only\ncommand: [cat]\nstdin-prompts: '^-'");
+    project.evals(&["check", "harnesses/none.yaml"]).says("`stdin-prompts` has no effect");
+}
+
+#[test]
+fn a_command_with_the_prompt_gets_it_once() {
+    let project = Project::new();
+    project.write("cases/a.yaml", "prompt: \"- Do it.\"\ngraders: [{output: {equals: \"-p - Do it.\"}}]\n");
+    project.harness("input", &format!("{READER}prompt-via: stdin"));
+    project.evals(&["run", "--harness", "input"]).exits(0);
+    // The command of a variant may be another program.
+    project.harness("own", "adapter: output-only\ncommand: [cat]\nprompt-via: stdin");
+    project.harness("some", "adapter: output-only\ncommand: [cat, '{prompt}']\nstdin-prompts: '^-'");
+    let variant = "new={command: [sh, -c, 'echo \"$*\"; cat', sh, -p, '{prompt}']}";
+    for harness in ["own", "some"] {
+        let args = ["run", "--harness", harness, "--label", harness, "--variant", "base=", "--variant", variant];
+        project.evals(&args);
+        let result = project.read(&format!("{}/trials/a/{harness}/new/1/result.json", project.run_named(harness)));
+        let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+        assert_eq!(result["verdict"], "pass", "{harness}");
+    }
+}
+
 #[test]
 fn a_program_s_path_counts_from_where_the_command_runs() {
     use std::os::unix::fs::PermissionsExt;

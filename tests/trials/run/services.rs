@@ -91,6 +91,39 @@ say(json.dumps(said))
 }
 
 #[test]
+fn a_server_that_the_agent_reports_as_broken_makes_the_trial_errored() {
+    let of_claude = |server: &str, status: &str| {
+        let meta =
+            format!(r#"{{"claudeCode": {{"kind": "mcpServerStatus", "server": "{server}", "status": "{status}"}}}}"#);
+        format!(r#"update("agent_message_chunk", content={{"type": "text", "text": "A notice."}}, _meta={meta})"#)
+    };
+    let of_codex = |id: &str| {
+        let text = "[codex-acp forwarded startup error] MCP server `srv` failed to start: connection closed";
+        let content = format!(r#"[{{"type": "content", "content": {{"type": "text", "text": "{text}"}}}}]"#);
+        format!(r#"call("{id}", title="mcp__srv__startup", kind="other", status="failed", content={content})"#)
+    };
+    let broken = "the agent reports that the MCP server `srv` does not work";
+    for (report, message) in [
+        (of_claude("srv", "failed"), broken),
+        (of_claude("srv", "needs-auth"), broken),
+        (of_codex("mcp_startup.srv.1"), broken),
+        // Another server may belong to the agent, a text is the model's, and a call may be of any tool.
+        (of_claude("other", "failed"), ""),
+        (of_claude("srv", "connected"), ""),
+        (r#"say('**MCP server "srv" failed to start:** so I stop.')"#.to_owned(), ""),
+        (of_codex("call_1"), ""),
+    ] {
+        let project = project("");
+        case(&project, &[format!("{report}\nsay('done')").as_str()], "mcp-servers: {srv: {command: srv-server}}");
+        let (_, result) = run(&project, &[]);
+        let error = &result["error"];
+        assert_eq!(error["message"].as_str().unwrap_or_default(), message, "{report}: {result}");
+        let expected = if message.is_empty() { ("pass", Value::Null) } else { ("errored", json!("setup")) };
+        assert_eq!((result["verdict"].as_str().unwrap(), error["category"].clone()), expected, "{report}");
+    }
+}
+
+#[test]
 fn no_path_leads_out_and_every_try_is_recorded() {
     let project = project("");
     project.write("precious.txt", "mine");
