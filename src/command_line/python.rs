@@ -109,7 +109,7 @@ fn without_texts(code: &str) -> String {
             }
         };
         let (text, behind) = rest.split_at_checked(size).unwrap_or((rest, ""));
-        let before = masked.trim_end_matches(|c: char| matches!(c, 'r' | 'R' | 'b' | 'B'));
+        let before = masked.trim_end_matches(['r', 'R', 'b', 'B']);
         let is_evaluated = before.ends_with(['f', 'F']) || before.ends_with("exec(") || before.ends_with("eval(");
         if is_evaluated && next != '#' {
             masked.push_str(text);

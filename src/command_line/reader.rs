@@ -402,7 +402,7 @@ impl Reader {
             streams.source = Source { form: None, text: Some(runners::NOT_SHOWN.to_owned()) };
         }
         let targets = || redirections.iter().map(|redirection| &redirection.target);
-        if !program_of_texts(&words).is_some_and(|program| !self.functions.contains(program)) {
+        if program_of_texts(&words).is_none_or(|program| self.functions.contains(program)) {
             self.has_code |= words.iter().copied().chain(targets()).any(has_code_as_text);
         }
         for redirection in &redirections {

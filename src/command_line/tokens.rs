@@ -775,7 +775,7 @@ fn delimiter(written: &str) -> Option<(String, bool)> {
 fn is_one_text(written: &str, rest: &str) -> bool {
     let inner = written.strip_suffix('\'').unwrap_or(written);
     let backslashes = inner.len() - inner.trim_end_matches('\\').len();
-    let is_ended = inner.len() < written.len() && backslashes % 2 == 0;
+    let is_ended = inner.len() < written.len() && backslashes.is_multiple_of(2);
     match inner.split_once("\\'") {
         Some((_, behind)) => is_ended && !behind.contains(['#', '\n', '"', '`']) && !rest.contains('\''),
         None => true,
