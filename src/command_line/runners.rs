@@ -2,6 +2,14 @@
 
 use super::expanded::Argument;
 
+mod containers;
+mod git;
+mod printed;
+
+use containers::in_container;
+use git::in_git;
+pub(super) use printed::printed;
+
 /// The text of a script that is not shown: a variable that no line sets.
 pub(super) const NOT_SHOWN: &str = "$_";
 /// The maximum size in bytes of the input of `xargs` that is put in the place of words.
@@ -157,66 +165,6 @@ const WITH_A_WORD: &[(&[&str], &[&str])] = &[
 ];
 
 const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "csh", "tcsh", "fish", "rbash"];
-
-/// The long options of Docker and Podman with an operand of their own, for `run` and `exec`.
-const OF_CONTAINERS: &[&str] = &[
-    "add-host",
-    "annotation",
-    "attach",
-    "cap-add",
-    "cap-drop",
-    "cgroupns",
-    "cidfile",
-    "cpus",
-    "cpu-shares",
-    "detach-keys",
-    "device",
-    "dns",
-    "domainname",
-    "entrypoint",
-    "env",
-    "env-file",
-    "expose",
-    "gpus",
-    "group-add",
-    "health-cmd",
-    "hostname",
-    "index",
-    "ip",
-    "ipc",
-    "isolation",
-    "label",
-    "label-file",
-    "link",
-    "log-driver",
-    "log-opt",
-    "memory",
-    "memory-swap",
-    "mount",
-    "name",
-    "network",
-    "pid",
-    "pids-limit",
-    "platform",
-    "publish",
-    "pull",
-    "restart",
-    "runtime",
-    "security-opt",
-    "shm-size",
-    "stop-signal",
-    "stop-timeout",
-    "storage-opt",
-    "sysctl",
-    "tmpfs",
-    "ulimit",
-    "user",
-    "userns",
-    "uts",
-    "volume",
-    "volumes-from",
-    "workdir",
-];
 
 /// Returns what a program with these arguments runs. `input` is the text that it reads, if it is known.
 pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<&str>) -> Vec<Inner<'a>> {
@@ -385,103 +333,6 @@ fn behind_verb<'a>(program: &str, arguments: &'a [Argument]) -> Option<&'a [Argu
         _ => rest.iter().take_while(|word| word.text.contains('@') && !word.text.starts_with('@')).count(),
     };
     Some(without_end_of_options(rest.get(tools..)?))
-}
-
-/// Returns what a command prints, if its words show it.
-pub(super) fn printed(words: &[Argument], input: Option<&str>) -> Option<String> {
-    let (first, rest) = words.split_first()?;
-    match first.text.as_str() {
-        "echo" => {
-            let is_option = |word: &&Argument| matches!(word.text.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en");
-            let options = rest.iter().take_while(is_option).count();
-            Some(unescaped(&text_of(rest.get(options..).unwrap_or_default())))
-        }
-        "printf" => Some(formatted(without_end_of_options(rest))),
-        "sudo" => match behind_options(rest, 0, "CDghpRrTtUu", &[]) {
-            [inner, ..] if inner.text == "sudo" => None,
-            inner => printed(inner, input),
-        },
-        "cat" if rest.is_empty() || matches!(rest, [only] if only.text == "-") => input.map(str::to_owned),
-        // Of the files, those that the line wrote before.
-        "cat" => {
-            let text: String = rest.iter().filter_map(|file| file.content.as_deref()).collect();
-            let is_shown = !text.is_empty();
-            is_shown.then(|| if text.len() > LONGEST_OUTPUT { NOT_SHOWN.to_owned() } else { text })
-        }
-        "tee" => input.map(str::to_owned),
-        _ => None,
-    }
-}
-
-/// Returns what `printf` prints with these arguments. The output of a sign other than `%s` and `%b` is not shown.
-fn formatted(arguments: &[Argument]) -> String {
-    let Some((format, mut rest)) = arguments.split_first() else { return String::new() };
-    let mut text = String::new();
-    loop {
-        let before = rest.len();
-        let mut parts = format.text.as_str();
-        while let Some((plain, behind)) = parts.split_once('%') {
-            text.push_str(&unescaped(plain));
-            let sign = behind.chars().next().unwrap_or('%');
-            if sign == '%' {
-                text.push('%');
-            } else if let Some((first, others)) = rest.split_first() {
-                match sign {
-                    's' => text.push_str(&first.text),
-                    'b' => text.push_str(&unescaped(&first.text)),
-                    _ => text.push_str(NOT_SHOWN),
-                }
-                rest = others;
-            }
-            parts = behind.get(sign.len_utf8()..).unwrap_or_default();
-        }
-        text.push_str(&unescaped(parts));
-        if text.len() > LONGEST_OUTPUT {
-            return NOT_SHOWN.to_owned();
-        }
-        if rest.is_empty() || rest.len() == before {
-            return text;
-        }
-    }
-}
-
-/// Returns a text after the replacement of its escapes by characters: `\n`, `\x41`, `\101`.
-fn unescaped(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text.chars();
-    while let Some(next) = rest.next() {
-        if next != '\\' {
-            shown.push(next);
-            continue;
-        }
-        let behind = rest.as_str();
-        match behind.chars().next() {
-            Some('0') => shown.extend(character(&mut rest, 8, 4)),
-            Some('1'..='7') => shown.extend(character(&mut rest, 8, 3)),
-            Some(escaped) => {
-                rest.next();
-                match escaped {
-                    'n' => shown.push('\n'),
-                    't' => shown.push('\t'),
-                    'r' => shown.push('\r'),
-                    '\\' => shown.push('\\'),
-                    'x' => shown.extend(character(&mut rest, 16, 2)),
-                    'u' => shown.extend(character(&mut rest, 16, 4)),
-                    'U' => shown.extend(character(&mut rest, 16, 8)),
-                    other => shown.extend(['\\', other]),
-                }
-            }
-            None => shown.push('\\'),
-        }
-    }
-    shown
-}
-
-/// Reads the number of a character.
-fn character(rest: &mut std::str::Chars<'_>, base: u32, most: usize) -> Option<char> {
-    let digits: String = rest.clone().take(most).take_while(|c| c.is_digit(base)).collect();
-    *rest = rest.as_str().get(digits.len()..).unwrap_or_default().chars();
-    char::from_u32(u32::from_str_radix(&digits, base).ok()?)
 }
 
 /// Returns the command that `xargs` runs, with the words of its input in their places if they are known.
@@ -749,89 +600,4 @@ fn actions<'a>(arguments: &'a [Argument], names: &[&str]) -> Vec<Inner<'a>> {
         rest.get(..end).filter(|words| !words.is_empty()).map(Inner::Words)
     });
     commands.collect()
-}
-
-/// Returns the command that `docker exec` or `docker run` runs in a container.
-fn in_container(arguments: &[Argument]) -> Vec<Inner<'_>> {
-    const GLOBAL: [&str; 8] =
-        ["file", "project-name", "host", "context", "profile", "project-directory", "env-file", "log-level"];
-    let mut rest = behind_options(arguments, 0, "fpHcl", &GLOBAL);
-    while let [first, more @ ..] = rest
-        && matches!(first.text.as_str(), "compose" | "container")
-    {
-        rest = behind_options(more, 0, "fpHcl", &GLOBAL);
-    }
-    let Some((verb, rest)) = rest.split_first() else { return Vec::new() };
-    if !matches!(verb.text.as_str(), "exec" | "run") {
-        return Vec::new();
-    }
-    let image = behind_options(rest, 0, "euwvphlmac", OF_CONTAINERS);
-    let options = rest.get(..rest.len() - image.len()).unwrap_or_default();
-    let command = image.get(1..).unwrap_or_default();
-    if let Some(program) = entry_point(options) {
-        return vec![Inner::Split([Argument::known(program)].into_iter().chain(command.iter().cloned()).collect())];
-    }
-    match command {
-        // The program of the image is a shell.
-        [option, script, ..] if option.text == "-c" => vec![Inner::text(script.text.clone())],
-        _ => Inner::of(command).into_iter().collect(),
-    }
-}
-
-/// Returns the value of `--entrypoint`.
-fn entry_point(options: &[Argument]) -> Option<String> {
-    let at = options.iter().position(|word| word.text.starts_with("--entrypoint"))?;
-    let word = &options.get(at)?.text;
-    match word.split_once('=') {
-        Some((_, program)) => Some(program.to_owned()),
-        None => options.get(at + 1).map(|word| word.text.clone()),
-    }
-}
-
-/// Returns the commands that git runs: `git rebase --exec`, `git bisect run`, `git -c alias.x='!rm a' x`.
-fn in_git(arguments: &[Argument]) -> Vec<Inner<'_>> {
-    let rest = behind_options(arguments, 0, "cC", &["git-dir", "work-tree", "namespace", "config-env"]);
-    let options = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
-    let mut found: Vec<Inner<'_>> = options
-        .windows(2)
-        .filter_map(|two| match two {
-            [option, setting] if option.text == "-c" => command_of_setting(&setting.text),
-            _ => None,
-        })
-        .map(|text| Inner::text(text.to_owned()))
-        .collect();
-    found.extend(behind_verb_of_git(rest));
-    found
-}
-
-/// Returns the command in a setting of git such as `alias.x=!rm a` or `core.pager=less`.
-fn command_of_setting(setting: &str) -> Option<&str> {
-    let (name, value) = setting.split_once('=')?;
-    let name = name.to_ascii_lowercase();
-    let is_command = name.starts_with("pager.")
-        || [".pager", ".editor", ".sshcommand", ".fsmonitor", ".external", ".textconv", ".driver", ".clean", ".smudge"]
-            .iter()
-            .any(|end| name.ends_with(end));
-    let own = Some(value).filter(|value| is_command && !matches!(*value, "" | "true" | "false"));
-    value.strip_prefix('!').or(own)
-}
-
-/// Returns the commands that a command of git runs.
-fn behind_verb_of_git(arguments: &[Argument]) -> Vec<Inner<'_>> {
-    let Some((verb, rest)) = arguments.split_first() else { return Vec::new() };
-    let behind = |words: &[&str]| {
-        let at = rest.iter().position(|word| words.contains(&word.text.as_str()));
-        at.and_then(|at| rest.get(at + 1..)).unwrap_or_default()
-    };
-    let first = |words: &[Argument]| words.first().map(|word| Inner::text(word.text.clone())).into_iter().collect();
-    match verb.text.as_str() {
-        "rebase" => first(behind(&["-x", "--exec"])),
-        "filter-branch" => first(behind(&["--tree-filter", "--index-filter"])),
-        "bisect" => Inner::of(behind(&["run"])).into_iter().collect(),
-        "submodule" => {
-            let command = behind_options(behind(&["foreach"]), 0, "", &[]);
-            if command.is_empty() { Vec::new() } else { vec![Inner::text(text_of(command))] }
-        }
-        _ => Vec::new(),
-    }
 }

@@ -3,6 +3,12 @@
 
 use std::mem;
 
+mod here_documents;
+mod quotes;
+
+use here_documents::delimiter;
+use quotes::is_one_text;
+
 /// The maximum depth of commands within words.
 const DEEPEST: usize = 12;
 
@@ -350,44 +356,6 @@ impl Lexer<'_> {
         self.word()
     }
 
-    fn here_document(&mut self, document: &Pending) -> Word {
-        let mut body = String::new();
-        let mut is_continued = false;
-        while self.at < self.text.len() {
-            let rest = self.rest();
-            let line = rest.split_inclusive('\n').next().unwrap_or_default();
-            let size = line.len();
-            let whole = line.strip_suffix('\n').unwrap_or(line);
-            let whole = if document.strips_tabs { whole.trim_start_matches('\t') } else { whole };
-            let plain = whole.strip_suffix('\r').unwrap_or(whole);
-            // Within `$(…)`, the closing bracket may follow on the same line.
-            let ends = plain == document.delimiter;
-            // Some shells compare the carriage returns, others leave them out.
-            let compared = if document.has_return { whole.strip_suffix('\r') } else { Some(whole) };
-            if ends != (compared == Some(document.delimiter.as_str())) || ends && is_continued {
-                self.stop();
-                break;
-            }
-            let backslashes = whole.len() - whole.trim_end_matches('\\').len();
-            is_continued = !document.is_quoted && backslashes % 2 == 1;
-            if !ends {
-                body.push_str(plain);
-                body.push('\n');
-            }
-            self.at += size;
-            if ends {
-                break;
-            }
-        }
-        if document.is_quoted {
-            return Word { pieces: vec![Piece::Text { text: body, is_quoted: true }] };
-        }
-        let mut inner = Lexer { text: &body, at: 0, depth: self.depth, is_cut: false };
-        let pieces = inner.quoted(None);
-        self.is_cut |= inner.is_cut;
-        Word { pieces }
-    }
-
     /// Reads a word up to a blank or an operator outside of quotes.
     fn word(&mut self) -> Word {
         let mut pieces = Vec::new();
@@ -480,50 +448,6 @@ impl Lexer<'_> {
             pieces.push(Piece::Text { text, is_quoted: false });
         }
         Word { pieces }
-    }
-
-    /// Reads a text with substitutions up to its closing quote.
-    fn quoted(&mut self, end: Option<char>) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        let mut text = String::new();
-        while let Some(next) = self.peek() {
-            if Some(next) == end {
-                self.next();
-                break;
-            }
-            match next {
-                '\\' => {
-                    self.next();
-                    match self.peek() {
-                        Some('\n') => {
-                            self.next();
-                        }
-                        Some(escaped @ ('$' | '`' | '"' | '\\')) => {
-                            text.push(escaped);
-                            self.next();
-                        }
-                        _ => text.push('\\'),
-                    }
-                }
-                '$' | '`' => match self.substitution(true) {
-                    Some(piece) => {
-                        if !text.is_empty() {
-                            pieces.push(Piece::Text { text: mem::take(&mut text), is_quoted: true });
-                        }
-                        pieces.push(piece);
-                    }
-                    None => text.push(next),
-                },
-                _ => {
-                    text.push(next);
-                    self.next();
-                }
-            }
-        }
-        if !text.is_empty() {
-            pieces.push(Piece::Text { text, is_quoted: true });
-        }
-        pieces
     }
 
     /// Reads a substitution. A `$` or a backtick that begins none is read over, and `None` is returned.
@@ -653,13 +577,6 @@ impl Lexer<'_> {
         pieces
     }
 
-    /// Reads the rest of a text in single quotes.
-    fn single_quoted(&mut self) -> String {
-        let quoted = self.rest().split('\'').next().unwrap_or_default().to_owned();
-        self.at = (self.at + quoted.len() + 1).min(self.text.len());
-        quoted
-    }
-
     fn backticks(&mut self, is_quoted: bool) -> Piece {
         let mut text = String::new();
         while let Some(next) = self.next() {
@@ -688,41 +605,6 @@ impl Lexer<'_> {
         let text = self.text.get(start..self.at).unwrap_or_default();
         (tokens, text.strip_suffix(')').unwrap_or(text).to_owned())
     }
-
-    /// Reads the text of `$'…'`.
-    fn with_escapes(&mut self) -> String {
-        let mut text = String::new();
-        while let Some(next) = self.next() {
-            match next {
-                '\'' => break,
-                '\\' => {
-                    let Some(escaped) = self.next() else { break };
-                    match escaped {
-                        'n' => text.push('\n'),
-                        't' => text.push('\t'),
-                        'r' => text.push('\r'),
-                        'x' => text.extend(self.code(16, 2)),
-                        'u' => text.extend(self.code(16, 4)),
-                        'U' => text.extend(self.code(16, 8)),
-                        '0'..='7' => {
-                            self.at -= 1;
-                            text.extend(self.code(8, 3));
-                        }
-                        other => text.push(other),
-                    }
-                }
-                _ => text.push(next),
-            }
-        }
-        text
-    }
-
-    /// Reads the number of a character.
-    fn code(&mut self, base: u32, most: usize) -> Option<char> {
-        let digits: String = self.rest().chars().take(most).take_while(|c| c.is_digit(base)).collect();
-        self.at += digits.len();
-        char::from_u32(u32::from_str_radix(&digits, base).ok()?)
-    }
 }
 
 /// Ends a text outside of quotes.
@@ -739,46 +621,6 @@ fn begins_command(before: Option<&Token>) -> bool {
         None | Some(Token::Operator(_) | Token::Arithmetic(_)) => true,
         Some(Token::Word(word)) => word.plain().is_some_and(|word| WORDS.contains(&word)),
         Some(Token::Redirection(_) | Token::Stream { .. }) => false,
-    }
-}
-
-/// Returns the delimiter of a here-document and whether it is quoted, or `None` if shells read it in different ways.
-fn delimiter(written: &str) -> Option<(String, bool)> {
-    let (mut text, mut is_quoted) = (String::new(), false);
-    let mut rest = written.chars();
-    while let Some(next) = rest.next() {
-        match next {
-            '\\' => {
-                is_quoted = true;
-                text.push(rest.next().filter(|escaped| !matches!(escaped, '\n' | '\r'))?);
-            }
-            '\'' | '"' => {
-                is_quoted = true;
-                loop {
-                    match rest.next()? {
-                        end if end == next => break,
-                        '\n' | '\r' => return None,
-                        '\\' | '$' | '`' if next == '"' => return None,
-                        inner => text.push(inner),
-                    }
-                }
-            }
-            '$' if rest.as_str().starts_with(['\'', '"', '(', '[']) => return None,
-            '`' | '(' | '\n' | '\r' => return None,
-            other => text.push(other),
-        }
-    }
-    Some((text, is_quoted))
-}
-
-/// Returns false if a shell without `$'…'` ends this text at an escaped quote, and may run a part of it or of the rest.
-fn is_one_text(written: &str, rest: &str) -> bool {
-    let inner = written.strip_suffix('\'').unwrap_or(written);
-    let backslashes = inner.len() - inner.trim_end_matches('\\').len();
-    let is_ended = inner.len() < written.len() && backslashes.is_multiple_of(2);
-    match inner.split_once("\\'") {
-        Some((_, behind)) => is_ended && !behind.contains(['#', '\n', '"', '`']) && !rest.contains('\''),
-        None => true,
     }
 }
 
