@@ -262,7 +262,8 @@ impl Translation {
         self.checked(line, repeated)
     }
 
-    /// Takes the next line, as [`Translation::line`] does, and a key that an object of it has twice.
+    /// Takes the next line, as [`Translation::line`] does. `repeated` is a key that an object in the line
+    /// has twice.
     fn checked(&mut self, line: &WireLine, repeated: Option<String>) -> bool {
         let line = &*line.without_return();
         let turns = self.recorder.turns_ended();

@@ -72,7 +72,8 @@ pub struct Audited {
     pub asks_models: Vec<String>,
     /// Findings about the quality of the case. They are warnings: the case can be sound nevertheless.
     pub findings: Vec<Finding>,
-    /// The mutations of the reference solution. Absent if the case has no sound one, or if none were asked for.
+    /// The mutations of the reference solution. Absent if the case has no sound reference solution, or if no
+    /// mutations were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mutants: Option<Mutants>,
 }

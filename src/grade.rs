@@ -135,6 +135,9 @@ pub struct GradeRecord {
     /// The judge models, if any were called. Such a grade never overturns a failure that is found without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeRecord>,
+    /// Digest of the accepted snapshot that the trial was compared with. Absent for other graders, and if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
     /// The tests that the grader ran, if it runs tests. Not stored; an audit uses it.
     #[serde(skip)]
     pub tests: Option<TestsSeen>,

@@ -109,9 +109,9 @@ pub struct Manifest {
     /// a tool that is not listed is unknown.
     #[serde(default, skip_serializing_if = "ToolKinds::is_empty")]
     pub tool_kinds: ToolKinds,
-    /// The names of the tools that start a sub-agent whose calls the agent does not show; globs are allowed. For a call
-    /// without a name, its title. After such a call, no grader passes because a call is absent, unless the agent showed
-    /// calls of its sub-agent.
+    /// The names of the tools that start a sub-agent whose calls the agent does not show; globs are allowed. If a call
+    /// has no name, its title is compared. After such a call, no grader passes because a call is absent, unless the
+    /// agent showed calls of its sub-agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden_sub_agents: Vec<NameGlob>,
     /// Tools of the agent whose calls its protocol never shows, with their kinds. A grader that asks for such a tool or kind
@@ -136,8 +136,8 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name_title: Option<Pattern>,
     /// For `acp`: a regular expression whose first group is the id of the model's message in the `messageId` of a text or a
-    /// thought. If the next text or thought belongs to another message and no call is between them, the agent does not show
-    /// a call of the first message.
+    /// thought. If the next text or thought belongs to another message and no call is between them, the engine
+    /// concludes that the agent did not show a call of the first message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<Pattern>,
     /// The conventions of the agent's usage reports.
@@ -220,8 +220,8 @@ pub struct Manifest {
     /// The maximum number of trials with this harness at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<usize>,
-    /// For `replay`: the wire log or trace to play. A relative path is resolved from the folder of the manifest
-    /// first.
+    /// For `replay`: the wire log or trace to play. A relative path is resolved from the folder of the manifest, or, if
+    /// no such file exists, from the working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<PathBuf>,
     /// The part of a run that is captured: `wired`, `native`, `runnable`, `catalog`, `vendor-locked`, `out-of-scope`.

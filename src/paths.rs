@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::trace::view;
 
-/// Returns an absolute path, relative to a folder, without `.` and `..`.
+/// Returns a path as an absolute path without `.` and `..`. A relative path is resolved from `folder`.
 pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
     let joined = folder.join(path);
     view::normalise(&std::path::absolute(&joined).unwrap_or(joined))

@@ -135,7 +135,7 @@ pub struct Summary {
     pub pass: usize,
     /// Trials that failed.
     pub fail: usize,
-    /// Trials that could not be judged.
+    /// Trials that could not be graded.
     pub ungraded: usize,
     /// Trials in which the agent, or something it needs, failed.
     pub errored: usize,
@@ -320,7 +320,7 @@ impl Report {
 }
 
 /// Returns the exit code of a report. 1 if a snapshot differs. Otherwise, the exit code of the gates, if there
-/// are any. Otherwise, by the cells: 1 if one failed; 3 if one could not be judged or compared, was not run
+/// are any. Otherwise, by the cells: 1 if one failed; 3 if one could not be graded or compared, was not run
 /// completely, or nothing ran at all; else 0.
 pub fn exit_code(report: &Report) -> u8 {
     report.exit_code.unwrap_or_else(|| gate::exit_code(decisions::outcome(&report.decisions)))

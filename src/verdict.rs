@@ -169,6 +169,7 @@ mod tests {
             skills: Vec::new(),
             judge: None,
             tests: None,
+            snapshot: None,
         }
     }
 

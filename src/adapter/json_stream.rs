@@ -154,9 +154,10 @@ impl Translator {
         Some(if is_left_out { Made::Settled } else { made })
     }
 
-    /// Records that rules took a line or an item, and made no event of it, or not of each call that it lists: the manifest
-    /// does not know this form. That is lost only if it may be about a call that the trace does not show. `calls_before` is
-    /// the number of calls announced before the line or the item. Returns true if it is lost.
+    /// Records a line or an item from which the matching rules made no event, or not one for each call that it lists:
+    /// the manifest does not describe this form. The line or item is recorded only if it may be about a call that the
+    /// trace does not show. `calls_before` is the number of calls announced before the line or the item. Returns true
+    /// if the line or item was recorded.
     fn tell_left_out(
         &mut self,
         rule: &Rule,

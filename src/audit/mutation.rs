@@ -30,7 +30,7 @@ pub struct Mutants {
     /// The number of mutations with unsteady results: the mutation failed once, and not by the same grader when it was
     /// run again, or its grader also fails the solution at times. They are not among the judged mutations.
     pub unsteady: usize,
-    /// The number of mutations that could not be judged.
+    /// The number of mutations that could not be graded.
     pub not_judged: usize,
     /// The number of chosen mutations that changed nothing in the graded workspace. They are not counted.
     pub without_effect: usize,

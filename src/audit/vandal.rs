@@ -54,7 +54,7 @@ impl Trick {
         })?;
         for path in files {
             let place = workspace.join(&path);
-            let chosen = looks_like_a_test(&path) || protect.iter().any(|glob| glob.is_match_path(&path));
+            let chosen = looks_like_a_test(&path) || protect.iter().any(|glob| glob.protects(&path));
             match self {
                 Trick::Tests if !chosen => {}
                 Trick::Tests | Trick::Everything => overwrite(&place)?,
@@ -118,13 +118,14 @@ mod tests {
 
     fn workspace() -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
-        for folder in ["w/tests", "w/src", "w/.git"] {
+        for folder in ["w/tests", "w/src", "w/golden", "w/.git"] {
             fs::create_dir_all(root.path().join(folder)).unwrap();
         }
         for (path, text) in [
             ("w/tests/run.sh", "exit 1\n"),
             ("w/src/a.rs", "fn a() {}\n"),
             ("w/data.csv", "1,2\n"),
+            ("w/golden/one.txt", "1\n"),
             ("w/.git/HEAD", "x"),
         ] {
             fs::write(root.path().join(path), text).unwrap();
@@ -139,7 +140,7 @@ mod tests {
     fn each_way_does_what_it_says_and_nothing_outside() {
         for way in Trick::ALL {
             let root = workspace();
-            way.act(&root.path().join("w"), &["data.csv".parse().unwrap()]).unwrap();
+            way.act(&root.path().join("w"), &["data.csv".parse().unwrap(), "golden".parse().unwrap()]).unwrap();
             let read = |path: &str| fs::read_to_string(root.path().join(path)).ok();
             assert_eq!(read("outside").as_deref(), Some("mine"), "{way:?}");
             assert_eq!(read("w/.git/HEAD").as_deref(), Some("x"), "{way:?}");
@@ -149,6 +150,7 @@ mod tests {
                 Trick::Tests | Trick::Everything => {
                     assert!(read("w/tests/run.sh").unwrap().contains("exit 0"));
                     assert_eq!(read("w/data.csv").unwrap(), "All tests passed.\n");
+                    assert_eq!(read("w/golden/one.txt").unwrap(), "All tests passed.\n");
                     let mode = fs::metadata(root.path().join("w/tests/run.sh")).unwrap().permissions().mode();
                     assert_eq!(mode & 0o777, 0o755);
                     assert_eq!(source.as_deref() == Some("fn a() {}\n"), way == Trick::Tests);

@@ -192,7 +192,7 @@ pub fn of_report(report: &Report) -> Compared {
 
 /// The sides of a comparison.
 struct Sides {
-    /// The old side, if it is not the new one itself.
+    /// The old side. `None` if the columns of the new run are compared with each other.
     old: Option<Side>,
     new: Side,
     /// The plan of the new run.

@@ -279,7 +279,7 @@ fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Refuses cells whose trials were changed after they were judged, because such files do not show the agent's
+/// Refuses cells with trials whose files were changed after grading, because such files do not show the agent's
 /// behaviour.
 fn refuse_changed(meant: &Meant) -> Result<(), CliError> {
     for placed in &meant.placed {

@@ -28,6 +28,7 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     }
     found.extend(of_variants(old, new));
     found.extend([old.1, new.1].into_iter().filter_map(of_mixed_variant));
+    found.extend(of_snapshots(old.1, new.1));
     found.extend([old.1, new.1].into_iter().flat_map(of_loaded));
     found.extend(of_models(old.1, new.1));
     found.extend([old.1, new.1].into_iter().filter_map(of_another_model));
@@ -77,6 +78,8 @@ pub enum About {
     UnknownVersion,
     /// The judge models differ, or some have no calibration.
     Judges,
+    /// Trials were compared with different accepted snapshots of the same cell.
+    Snapshots,
     /// The times of one side include the start of the agent's program, and those of the other do not.
     Times,
     /// Costs come from a price table, or the sides have different ones.
@@ -120,7 +123,7 @@ impl About {
             About::UnknownVersion | About::UnknownModel => true,
             About::NotRun | About::SameRun | About::Unmatched | About::Unpaired | About::Played => false,
             About::Harness | About::Sandbox | About::Agent | About::Judges | About::Version | About::Model => false,
-            About::Loaded | About::Variant | About::Environment => false,
+            About::Loaded | About::Variant | About::Environment | About::Snapshots => false,
         }
     }
 }
@@ -185,6 +188,29 @@ fn of_variants(old: (&Side, &Arm), new: (&Side, &Arm)) -> Option<Doubt> {
 fn of_mixed_variant(arm: &Arm) -> Option<Doubt> {
     let text = || format!("{}: the variant `{}` changed between its trials", arm.name, without_copy(&arm.column));
     arm.made.mixed_variant.then(|| Doubt::new(About::Variant, text()))
+}
+
+/// Returns caveats about cells whose accepted snapshot is not the same on both sides, or changed between the trials of one
+/// side. Arms of different harnesses or models have snapshots of their own.
+fn of_snapshots(old: &Arm, new: &Arm) -> Vec<Doubt> {
+    let is_same_cell = old.harness == new.harness && without_copy(&old.column) == without_copy(&new.column);
+    let (was, is) = (&old.made.snapshots, &new.made.snapshots);
+    let is_changed = |(cell, digests): &(&String, &BTreeSet<String>)| is.get(*cell).is_some_and(|now| now != *digests);
+    let changed: Vec<&String> = was.iter().filter(is_changed).map(|(cell, _)| cell).collect();
+    let mut found = Vec::new();
+    if is_same_cell && !changed.is_empty() {
+        let text = format!("the accepted snapshots are not the same on both sides: {}", some_of(changed, 5));
+        found.push(Doubt::new(About::Snapshots, text));
+    }
+    for arm in [old, new] {
+        let is_mixed = |(_, digests): &(&String, &BTreeSet<String>)| digests.len() > 1;
+        let mixed: Vec<&String> = arm.made.snapshots.iter().filter(is_mixed).map(|(cell, _)| cell).collect();
+        if !mixed.is_empty() {
+            let text = format!("{}: accepted snapshots changed between its trials: {}", arm.name, some_of(mixed, 5));
+            found.push(Doubt::new(About::Snapshots, text));
+        }
+    }
+    found
 }
 
 /// Returns caveats about skills, servers and plugins that the agents of an arm had and their trials did not provide.

@@ -299,7 +299,7 @@ pub fn of_score(least: f64, arm: String, (score, at_best): (Option<f64>, Option<
         }
         Some(score) if open => (
             GateVerdict::Inconclusive,
-            format!("scores {} in the judged cases, but some could not be judged", percent(score)),
+            format!("scores {} in the judged cases, but some could not be graded", percent(score)),
         ),
         Some(score) => {
             (GateVerdict::Pass, format!("scores {} of at least {}", percent_beside(score, least), percent(least)))

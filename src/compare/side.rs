@@ -153,6 +153,10 @@ pub struct MadeWith {
     /// The judge models that gave scores and have no calibration against labels by people.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub uncalibrated: BTreeSet<String>,
+    /// Digests of the accepted snapshots that trials with a score were compared with, by case and grader. Absent if there
+    /// were none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub snapshots: BTreeMap<String, BTreeSet<String>>,
     /// The sandboxes that the trials ran in, in the words of `--sandbox`. Absent if unknown.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub sandboxes: BTreeSet<String>,
@@ -372,6 +376,11 @@ impl Side {
             if judge.calibrated == Some(false) && !arm.made.uncalibrated.contains(&judge.model) {
                 arm.made.uncalibrated.insert(judge.model.clone());
             }
+        }
+        for grade in result.grades.iter().filter(counts) {
+            let Some(digest) = &grade.snapshot else { continue };
+            let of_grader = format!("{} ({})", result.case, grade.name);
+            arm.made.snapshots.entry(of_grader).or_default().insert(digest.clone());
         }
         if let Some(model) = &result.model.effective
             && !arm.made.models.contains(model)

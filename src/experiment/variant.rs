@@ -64,7 +64,7 @@ macro_rules! with_variant_keys {
             pub session_mode: Option<String>,
             /// The policy that answers permission requests.
             pub interaction: Option<crate::interaction::Interaction>,
-            /// Files laid over the workspace before the agent begins. They are not part of its change.
+            /// Files laid over the workspace before the agent begins. They are not part of the agent's change.
             pub files: Option<crate::overlay::ExtraFiles>,
             /// Arguments added to the command of the manifest.
             pub args: Option<Vec<String>>,

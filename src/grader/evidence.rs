@@ -57,12 +57,12 @@ pub struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// Returns the workspace, or the grade of a grader that needs it.
     pub(super) fn files(&self) -> Result<&'a Path, Grade> {
-        self.workspace.ok_or_else(|| Grade::ungraded("could not be judged, because the workspace is missing"))
+        self.workspace.ok_or_else(|| Grade::ungraded("could not be graded, because the workspace is missing"))
     }
 
     /// Returns the change of the workspace, or the grade of a grader that needs it.
     pub(super) fn known_change(&self) -> Result<&'a Change, Grade> {
-        let why = "could not be judged, because the change of the workspace is not known";
+        let why = "could not be graded, because the change of the workspace is not known";
         self.change.ok_or_else(|| Grade::ungraded(why))
     }
 

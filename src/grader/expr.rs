@@ -276,13 +276,13 @@ impl ExprJudge {
         let shown = format!("`{}`", text::short(&cel.text, 300));
         let expression = match cel.compiled {
             Ok(expression) => expression,
-            Err(wrong) => return Grade::ungraded(format!("{shown} could not be judged: {wrong}")),
+            Err(wrong) => return Grade::ungraded(format!("{shown} could not be graded: {wrong}")),
         };
         if let Some(why) = account.too_large() {
-            return Grade::ungraded(format!("{shown} could not be judged: {why}"));
+            return Grade::ungraded(format!("{shown} could not be graded: {why}"));
         }
         if let Some(why) = account.unknown_ends() {
-            return Grade::ungraded(format!("{shown} could not be judged, {why}"));
+            return Grade::ungraded(format!("{shown} could not be graded, {why}"));
         }
         let (seen, why_unasked) = (evidence.seen(), evidence.why_unasked());
         let mut listed = account.calls;
@@ -340,7 +340,7 @@ impl ExprJudge {
             let work = Work::default();
             let scope = known.scope(&work, &calls, &metrics);
             let ungraded = |why: &str| {
-                let mut reason = format!("{shown} could not be judged: {why}");
+                let mut reason = format!("{shown} could not be graded: {why}");
                 if !seen.tracing && shape::names(expression.program(), "calls") {
                     reason.push_str("; the harness shows no tool calls");
                 } else if !seen.interaction && shape::names(expression.program(), "permissions") {
@@ -442,7 +442,7 @@ static ENDLESS: AtomicUsize = AtomicUsize::new(0);
 
 /// Evaluates in a separate thread, and gives up after [`TIME`].
 fn in_time(shown: &str, judge: impl FnOnce() -> Grade + Send + 'static) -> Grade {
-    let ungraded = |why: &str| Grade::ungraded(format!("{shown} could not be judged: {why}"));
+    let ungraded = |why: &str| Grade::ungraded(format!("{shown} could not be graded: {why}"));
     if ENDLESS.load(Ordering::Relaxed) >= MOST_ENDLESS {
         return ungraded("too many expressions of this run did not end in time");
     }

@@ -171,7 +171,7 @@ impl Observer for FilesJudge {
 impl FilesJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let Some(workspace) = evidence.workspace.and_then(|path| path.canonicalize().ok()) else {
-            return Grade::ungraded("could not be judged, because the workspace is missing");
+            return Grade::ungraded("could not be graded, because the workspace is missing");
         };
         let mut checks = Checks::default();
         for glob in &self.0.exists {

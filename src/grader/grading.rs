@@ -176,7 +176,7 @@ impl Grading {
             let doubt = lost.or(links.map(|(doubt, _)| doubt));
             // The first grade without a name gets the grader's name.
             let mut own = Some(name.clone());
-            for Finding { name: given, grade, judge, mut skills, tests } in findings {
+            for Finding { name: given, grade, judge, mut skills, tests, snapshot } in findings {
                 let is_own = given.as_ref().is_none_or(|given| *given == name);
                 let free = if is_own { own.take() } else { None };
                 let name = free.unwrap_or_else(|| free_name(given.as_deref().unwrap_or(&name), &mut taken));
@@ -188,7 +188,7 @@ impl Grading {
                 // A call that was lost may have used a skill.
                 let unknown = doubt.is_some();
                 skills.iter_mut().filter(|it| unknown && it.used == Some(false)).for_each(|it| it.used = None);
-                records.push(GradeRecord { judge, skills, tests, ..record(&grader, name, grade) });
+                records.push(GradeRecord { judge, skills, tests, snapshot, ..record(&grader, name, grade) });
             }
         }
         records
@@ -277,6 +277,7 @@ fn record(grader: &Grader, name: String, grade: Grade) -> GradeRecord {
         skills: Vec::new(),
         judge: None,
         tests: None,
+        snapshot: None,
     };
     match grade {
         Grade::Ungraded { reason } => ungraded(reason),

@@ -143,7 +143,7 @@ impl CallFacts {
     }
 }
 
-/// Which calls are taken as equal, if the agent did not show everything.
+/// The calls that count as equal if the agent did not show everything.
 #[derive(Clone, Copy)]
 enum Equality {
     /// Calls that are equal whatever was not shown.

@@ -72,12 +72,12 @@ impl ModelJudge {
             (Some(model), None) if wanted.is_match(model) && self.other.is_some() => {
                 let (other, seq) = self.other.unwrap_or_default();
                 Grade::ungraded(format!(
-                    "could not be judged: the agent reports `{model}`, and usage of `{other}` (event {seq})"
+                    "could not be graded: the agent reports `{model}`, and usage of `{other}` (event {seq})"
                 ))
             }
-            (None, _) => Grade::ungraded("could not be judged, because the agent did not report which model answered"),
+            (None, _) => Grade::ungraded("could not be graded, because the agent did not report which model answered"),
             (Some(model), Some(seq)) if wanted.is_match(model) => Grade::ungraded(format!(
-                "could not be judged: `{model}` answered last, and another model before (event {seq})"
+                "could not be graded: `{model}` answered last, and another model before (event {seq})"
             )),
             (Some(model), None) if wanted.is_match(model) => Grade::pass(format!("the model is `{model}`")),
             (Some(model), _) => Grade::fail(format!("the model is `{model}`, which is not `{wanted}`")),

@@ -67,7 +67,7 @@ impl Needs {
     /// Returns an ungraded grade if evidence that the kind needs is missing.
     pub(super) fn missing(&self, evidence: &Evidence<'_>) -> Option<Grade> {
         let capabilities = evidence.header.capabilities;
-        let ungraded = |why: &str| Some(Grade::ungraded(format!("could not be judged, because {why}")));
+        let ungraded = |why: &str| Some(Grade::ungraded(format!("could not be graded, because {why}")));
         if self.trace && !capabilities.tracing {
             return ungraded("the harness shows no tool calls");
         }

@@ -42,10 +42,18 @@ pub(super) struct Finding {
     pub skills: Vec<SkillUse>,
     /// The tests that the grader ran, if it runs tests.
     pub tests: Option<TestsSeen>,
+    /// Digest of the accepted snapshot, if the grader compared the trial with one.
+    pub snapshot: Option<String>,
+}
+
+impl From<Grade> for Finding {
+    fn from(grade: Grade) -> Self {
+        Self { name: None, grade, judge: None, skills: Vec::new(), tests: None, snapshot: None }
+    }
 }
 
 impl From<Grade> for Findings {
     fn from(grade: Grade) -> Self {
-        Self(vec![Finding { name: None, grade, judge: None, skills: Vec::new(), tests: None }])
+        Self(vec![grade.into()])
     }
 }

@@ -80,7 +80,7 @@ impl Observer for Watch {
 
 impl From<Judgement> for Findings {
     fn from(Judgement { grade, record }: Judgement) -> Self {
-        Self(vec![Finding { name: None, grade, judge: Some(record), skills: Vec::new(), tests: None }])
+        Self(vec![Finding { judge: Some(record), ..grade.into() }])
     }
 }
 

@@ -322,17 +322,17 @@ impl ScopeJudge {
                 _ if hidden.is_some() && (unknown.is_none() || is_in_truth) => {
                     let hidden = hidden.unwrap_or_default();
                     checks.unknown(format!(
-                        "{key}: {globs} could not be judged, because `{hidden}` changed and is not measured (it is \
+                        "{key}: {globs} could not be graded, because `{hidden}` changed and is not measured (it is \
                          ignored, a pipe or the like, or the repository)"
                     ));
                 }
                 None if is_beside_patch => {
-                    checks.unknown(format!("{key}: {globs} could not be judged, because {PATCH_ALONE}"));
+                    checks.unknown(format!("{key}: {globs} could not be graded, because {PATCH_ALONE}"));
                 }
                 Some(_) if is_in_truth => {
                     checks.held(format!("{key}: {globs}; none of them differs in the workspace"), []);
                 }
-                Some(why) => checks.unknown(format!("{key}: {globs} could not be judged, because {why}")),
+                Some(why) => checks.unknown(format!("{key}: {globs} could not be graded, because {why}")),
                 None => {
                     let beside = evidence.change.map(|change| change.unmeasured.as_slice()).unwrap_or_default();
                     let beside = match beside {
@@ -346,12 +346,12 @@ impl ScopeJudge {
         if !reads.is_empty() {
             let globs = any_of(reads);
             if !traced {
-                checks.unknown(format!("reads: {globs} could not be judged, because the harness shows no tool calls"));
+                checks.unknown(format!("reads: {globs} could not be graded, because the harness shows no tool calls"));
             } else if self.read.count > 0 {
                 let reason = format!("reads: only {globs} may be read, but these were: {}", self.read.told());
                 checks.violated(reason, self.read.events.clone());
             } else if let Some(why) = &self.unseen_read {
-                checks.unknown(format!("reads: {globs} could not be judged, because {why}"));
+                checks.unknown(format!("reads: {globs} could not be graded, because {why}"));
             } else {
                 checks.held(format!("reads: {globs}; nothing else was read"), []);
             }

@@ -115,12 +115,7 @@ impl Observer for Watch {
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
         let Self { account, last_event, wanted } = *self;
         match wanted.run(evidence, account, last_event).await {
-            Ok(named) => Findings(
-                named
-                    .into_iter()
-                    .map(|(name, grade)| Finding { name, grade, judge: None, skills: Vec::new(), tests: None })
-                    .collect(),
-            ),
+            Ok(named) => Findings(named.into_iter().map(|(name, grade)| Finding { name, ..grade.into() }).collect()),
             Err(why) => Grade::ungraded(why).into(),
         }
     }
@@ -132,7 +127,7 @@ type Named = (Option<String>, Grade);
 impl Script {
     async fn run(&self, evidence: &Evidence<'_>, account: Account, last_event: u64) -> Result<Vec<Named>, String> {
         if evidence.shell.folder.as_os_str().is_empty() {
-            return Err("could not be judged, because the workspace is missing".to_owned());
+            return Err("could not be graded, because the workspace is missing".to_owned());
         }
         let (command, files) = self.command(evidence.case_folder);
         let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
@@ -140,7 +135,7 @@ impl Script {
             return Err(format!("{shown} was not run: {why}"));
         }
         if let Some(why) = account.unknown_ends() {
-            return Err(format!("{shown} could not be judged, {why}"));
+            return Err(format!("{shown} could not be graded, {why}"));
         }
         let shell = shell_for(evidence, files);
         let input = input(evidence, account).to_string().into_bytes();

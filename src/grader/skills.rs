@@ -287,14 +287,14 @@ impl Observer for SkillsJudge {
 
     async fn finish(self: Box<Self>, _: &Evidence<'_>) -> Findings {
         let uses = self.uses();
-        Findings(vec![Finding { name: None, grade: self.grade(), judge: None, skills: uses, tests: None }])
+        Findings(vec![Finding { skills: uses, ..self.grade().into() }])
     }
 }
 
 impl SkillsJudge {
     fn grade(&self) -> Grade {
         if let Err(why) = &self.signs {
-            return Grade::ungraded(format!("could not be judged: {why}"));
+            return Grade::ungraded(format!("could not be graded: {why}"));
         }
         let mut checks = Checks::default();
         let of = |names: &[SkillName]| -> BTreeSet<SkillName> { names.iter().cloned().collect() };

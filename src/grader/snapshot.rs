@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::{CaseOf, Evidence, Findings, GraderSpec, Needs, Observer, text};
+use super::{CaseOf, Evidence, Finding, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::{Grade, Score};
 use crate::ids::ArmOf;
 use crate::judgement::tolerance;
@@ -113,23 +113,26 @@ impl Observer for SnapshotJudge {
     }
 
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
-        self.grade(evidence).into()
+        let (grade, snapshot) = self.grade(evidence);
+        Findings(vec![Finding { snapshot, ..grade.into() }])
     }
 }
 
 impl SnapshotJudge {
-    fn grade(self, evidence: &Evidence<'_>) -> Grade {
+    /// Returns the grade, and the digest of the accepted snapshot if the trial was compared with one.
+    fn grade(self, evidence: &Evidence<'_>) -> (Grade, Option<String>) {
         let header = evidence.header;
         let Some(place) = &self.wanted.place else {
-            return Grade::ungraded("could not be judged, because it belongs to no case with snapshots");
+            let why = "could not be graded, because it belongs to no case with snapshots";
+            return (Grade::ungraded(why), None);
         };
         if let Some(why) = shows_nothing(header, &place.settings) {
-            return Grade::ungraded(why);
+            return (Grade::ungraded(why), None);
         }
         // The shape comes first: the events are freed before the accepted snapshot is read, which bounds the memory.
         let now = self.watching.shape(header, &place.settings);
         match place.accepted(evidence) {
-            Ok(accepted) => {
+            Ok((accepted, digest)) => {
                 let found = accepted.compared(&now);
                 let grade = match self.not_shown.unknown_differences(&found) {
                     unknown if unknown > 0 && self.wanted.hangs_on(&found, unknown) => Grade::ungraded(
@@ -138,10 +141,11 @@ impl SnapshotJudge {
                     ),
                     _ => self.wanted.grade(&found),
                 };
-                if place.accepts { taken(grade) } else { warned(grade, &accepted) }
+                // A run that accepts replaces the snapshot, so it decides nothing.
+                if place.accepts { (taken(grade), None) } else { (warned(grade, &accepted), Some(digest)) }
             }
-            Err(why) if place.accepts => taken(Grade::ungraded(why)),
-            Err(why) => Grade::ungraded(why),
+            Err(why) if place.accepts => (taken(Grade::ungraded(why)), None),
+            Err(why) => (Grade::ungraded(why), None),
         }
     }
 }
@@ -181,11 +185,11 @@ impl NotShown {
 }
 
 impl Place {
-    /// Returns the accepted snapshot for the cell of a trial, or the reason why there is none to compare with.
-    fn accepted(&self, evidence: &Evidence<'_>) -> Result<Accepted, String> {
+    /// Returns the accepted snapshot for the cell of a trial and its digest, or the reason why there is none to compare with.
+    fn accepted(&self, evidence: &Evidence<'_>) -> Result<(Accepted, String), String> {
         let arm = ArmOf::new(evidence.arm, evidence.model);
         let file = store::file(&self.folder, evidence.harness, arm).map_err(|error| error.to_string())?;
-        let accepted = store::read(&file).map_err(|error| error.to_string())?.ok_or(
+        let (accepted, digest) = store::read_with_digest(&file).map_err(|error| error.to_string())?.ok_or(
             "no snapshot is accepted for this case, harness and model; look at the run with `evals snapshot review`, or \
              accept it with `evals snapshot accept`",
         )?;
@@ -193,7 +197,7 @@ impl Place {
         let (case, harness) = (&self.case, evidence.harness);
         match accepted.refused(&Belongs { case, harness, arm, text, several }) {
             Some(why) => Err(format!("the snapshot cannot be compared: {why}")),
-            None => Ok(accepted),
+            None => Ok((accepted, digest)),
         }
     }
 }

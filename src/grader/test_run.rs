@@ -170,7 +170,7 @@ impl Observer for Watch {
                 None => grade = Grade::ungraded("the hidden files could not be compared with the workspace"),
             }
         }
-        Findings(vec![Finding { name: None, grade, judge: None, skills: Vec::new(), tests }])
+        Findings(vec![Finding { tests, ..grade.into() }])
     }
 }
 
@@ -418,7 +418,7 @@ impl Tests {
         }
     }
 
-    /// Judges every test if there are no lists; at least one test is required.
+    /// Checks every test, for a grader without lists of tests. At least one test is required.
     fn judge_all(&self, checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
         let counts = report.counts();
         let all = counts.passed.saturating_add(counts.failed);

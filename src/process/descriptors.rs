@@ -31,7 +31,7 @@ pub fn close_on_exec() {
     close_fds::set_fds_cloexec(3, &[]);
 }
 
-/// Raises the soft limit to the hard one, for this process alone: its children get the original limit.
+/// Raises the soft limit of open files to the hard limit, for this process alone: its children get the original limit.
 pub fn raise_limit() {
     ORIGINAL.get_or_init(|| {
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

@@ -74,7 +74,7 @@ fn mutants(cases: &[Audited]) -> Option<String> {
         (without_tests > 0).then(|| format!("with {without_tests} of them no test ran")),
         (unsteady > 0)
             .then(|| format!("{unsteady} not counted: the grader that failed did not fail again in the second run")),
-        (not_judged > 0).then(|| format!("{not_judged} could not be judged")),
+        (not_judged > 0).then(|| format!("{not_judged} could not be graded")),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
@@ -151,7 +151,7 @@ fn entry(case: &Audited) -> Entry {
         entry.text(match tried.verdict {
             None => format!("{agent}{how} could not be tried"),
             Some(Verdict::Pass) => format!("{agent}{how} passes and must {must}; it passed by"),
-            Some(Verdict::Ungraded) => format!("{agent}{how} must {must}, and that could not be judged by"),
+            Some(Verdict::Ungraded) => format!("{agent}{how} must {must}, and that could not be graded by"),
             Some(verdict) if verdict == tried.must => format!("{agent}{how} came to {must} as it must, but"),
             Some(verdict) => format!("{agent}{how} must {must} and came to {}", verdict.word()),
         });

@@ -119,7 +119,7 @@ pub struct Tally {
     pub passed: usize,
     /// Trials that failed.
     pub failed: usize,
-    /// Trials that could not be judged.
+    /// Trials that could not be graded.
     pub ungraded: usize,
     /// Trials that were errored.
     pub errored: usize,

@@ -158,7 +158,7 @@ fn of_cell(report: &Report, cell: &Cell) -> Vec<Decision> {
     let verdict = match cell.verdict {
         Some(Verdict::Skipped) => return Vec::new(),
         Some(Verdict::Pass) => GateVerdict::Pass,
-        // An A/A comparison has no better side; its gate only requires that every trial was judged.
+        // An A/A comparison has no better side; its gate only requires that every trial was graded.
         Some(Verdict::Fail) if report.aa.is_some() => GateVerdict::Pass,
         Some(Verdict::Fail) => GateVerdict::Fail,
         Some(Verdict::Ungraded | Verdict::Errored) | None => GateVerdict::Inconclusive,
@@ -200,7 +200,7 @@ fn nothing_judged(report: &Report) -> Decision {
     let skipped = |why: &str| format!(": {} skipped, the first because {why}", plural(report.summary.skipped, "trial"));
     let why = report.note_facts.skipped.first().map(|(reason, _)| skipped(reason));
     let title = if why.is_some() { "everything was skipped" } else { "nothing was run" };
-    let line = format!("nothing was judged{}", why.unwrap_or_default());
+    let line = format!("nothing was graded{}", why.unwrap_or_default());
     Decision {
         decides: report.gates.is_empty(),
         detail: line.clone(),

@@ -104,8 +104,8 @@ fn total(widths: &[usize]) -> usize {
 
 /// The width of the longest word that is kept whole where there is no room for names: that of a time, and of a run's ID.
 const WHOLE: usize = 24;
-/// The width of the longest word that is kept whole, and for which other columns are left out: that of the name of a case
-/// in a folder.
+/// The width of the longest word that is kept whole even if other columns have to be left out for it, such as the name
+/// of a case in a folder.
 const LONGEST_NAME: usize = 60;
 
 /// Returns the width of the longest word of each column, of those of at most this width.

@@ -50,7 +50,7 @@ pub enum ProblemKind {
     Failed,
     /// The agent or a dependency of it failed.
     Errored,
-    /// The cell could not be judged.
+    /// The cell could not be graded.
     Ungraded,
     /// Trials that were not run leave the cell open.
     NotRun,

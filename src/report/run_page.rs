@@ -28,7 +28,7 @@ const GROUPS: usize = 5;
 const WHOLE: usize = 20;
 /// The maximum number of events shown for a grader.
 const EVENTS: usize = 5;
-/// The maximum number of lines shown of standard error, and their length.
+/// The maximum number of lines of standard error that are shown, and the maximum length of each, in characters.
 const TAIL: (usize, usize) = (12, 400);
 /// The number of problems from which on each is shown without its paths, and all are listed once more at the end.
 const MANY: usize = 4;
@@ -126,7 +126,7 @@ fn self_check(found: &SelfCheck) -> Vec<String> {
             "the gate `{gate}` fires by chance alone in {} of {draws} random divisions of these trials",
             rounding::percent(*share)
         ),
-        None => "no case was judged in both halves, so nothing is known about false alarms".to_owned(),
+        None => "no case was graded in both halves, so nothing is known about false alarms".to_owned(),
     });
     lines
 }

@@ -72,7 +72,7 @@ impl Look {
     }
 }
 
-/// Returns true if the user's locale has non-ASCII characters, or if no locale is set.
+/// Returns true if the user's locale is in UTF-8, or if no locale is set.
 pub fn locale_is_unicode() -> bool {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"];
     is_unicode(names.map(|name| crate::own_environment::var(name).map(|value| value.to_string_lossy().into_owned())))

@@ -44,7 +44,7 @@ pub(super) struct Log {
     pub(super) tail: String,
     /// The number of lines that were dropped, and their size in bytes.
     pub(super) cut: (u64, u64),
-    /// Looks for secrets that are complete only over several lines.
+    /// The search for secrets that are complete only over several lines.
     split: Watch,
 }
 

@@ -54,8 +54,19 @@ pub enum StoreError {
 /// # Errors
 /// Returns an error if the file exists and cannot be read.
 pub fn read(path: &Path) -> Result<Option<Accepted>, StoreError> {
+    Ok(read_with_digest(path)?.map(|(accepted, _)| accepted))
+}
+
+/// Reads the accepted snapshot and the digest of its file, if there is one.
+///
+/// # Errors
+/// Returns an error if the file exists and cannot be read.
+pub fn read_with_digest(path: &Path) -> Result<Option<(Accepted, String)>, StoreError> {
     match regular::read_to_string(path) {
-        Ok(text) => form::read(&text).map(Some).map_err(|source| StoreError::Form { path: path.to_owned(), source }),
+        Ok(text) => {
+            let accepted = form::read(&text).map_err(|source| StoreError::Form { path: path.to_owned(), source })?;
+            Ok(Some((accepted, blake3::hash(text.as_bytes()).to_hex().to_string())))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(StoreError::Io { path: path.to_owned(), source }),
     }

@@ -86,7 +86,8 @@ pub(super) fn message_of_held_on(stop: &Stop, left: &SessionRemains, manifest: &
     Some(format!("the agent closed its output and did not exit{waited}, so evals ended it{tail}"))
 }
 
-/// Applies limits first, then the graders.
+/// Sets the verdict and the score from the grades. Then an exceeded limit fails the trial, unless `on-limit` is
+/// `grade`. A live trial that was interrupted is ungraded.
 pub(super) fn limits_and_grades(result: &mut TrialResult, attempt: &Attempt, observed: &Observed) {
     let case = &attempt.case;
     let judged = verdict::of_grades(&result.grades, case.pass.threshold);

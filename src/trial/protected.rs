@@ -32,7 +32,7 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     if globs.is_empty() {
         return Ok(Vec::new());
     }
-    let wanted = |path: &Path| globs.iter().any(|glob| covers(glob, path) && means(glob, path));
+    let wanted = |path: &Path| globs.iter().any(|glob| glob.protects(path) && means(glob, path));
     let (old, new) = (Tree::only(before, wanted)?, Tree::only(workspace, wanted)?);
     let mut found = differences(&old, &new)?;
     let is_meant = |path: &Path| {
@@ -169,7 +169,7 @@ pub(super) fn touched_before(case: &Workspace, change: Option<&Change>, warnings
 
 /// Returns true if one of the globs protects a path.
 pub(super) fn is_protected(globs: &[PathGlob], path: &str) -> bool {
-    globs.iter().any(|glob| covers(glob, Path::new(path)) && means(glob, Path::new(path)))
+    globs.iter().any(|glob| glob.protects(Path::new(path)) && means(glob, Path::new(path)))
 }
 
 /// Returns the same warning, without the claim that the file was restored.
@@ -192,7 +192,7 @@ fn names_what_is_ignored(globs: &[PathGlob], path: &Path, now: &Tree) -> bool {
     let is_ignored = |folder: &&Path| now.entered.contains(*folder) || !has_files(folder);
     let ignored = above.into_iter().find(is_ignored).and_then(Path::file_name);
     let names = |glob: &PathGlob| glob.to_string().split('/').any(|part| ignored.is_some_and(|name| name == part));
-    globs.iter().any(|glob| names(glob) && covers(glob, path))
+    globs.iter().any(|glob| names(glob) && glob.protects(path))
 }
 
 /// Returns true if a glob is a path, without wildcards.
@@ -200,16 +200,8 @@ fn is_path(glob: &PathGlob) -> bool {
     !glob.to_string().contains(['*', '?', '[', '{'])
 }
 
-/// Returns true if a glob matches a path. A glob that ends with a name protects the folder of that name, too.
-fn covers(glob: &PathGlob, path: &Path) -> bool {
-    let text = glob.to_string();
-    let ends_with_name = !text.rsplit('/').next().unwrap_or_default().contains(['*', '?', '[', '{']);
-    let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-    glob.is_match_path(path) || (ends_with_name && folders.any(|folder| glob.is_match_path(folder)))
-}
-
-/// Returns true if a glob applies to a path. For paths in the repository's own folder, the glob must name that folder,
-/// because agents commit.
+/// Returns false for a path in a folder `.git` if the glob does not name that folder: agents commit, so a glob such as
+/// `**` does not protect the folder. Whether the glob matches the path is not checked here, but by [`PathGlob::protects`].
 fn means(glob: &PathGlob, path: &Path) -> bool {
     glob.to_string().contains(".git") || !path.components().any(|part| part.as_os_str() == ".git")
 }

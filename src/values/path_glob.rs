@@ -48,6 +48,15 @@ impl PathGlob {
         }
     }
 
+    /// Returns true if `protect` with this glob protects a path: the glob matches the path, or it ends with the name of a
+    /// folder that contains the path.
+    pub fn protects(&self, path: &Path) -> bool {
+        let text = self.to_string();
+        let ends_with_name = !text.rsplit('/').next().unwrap_or_default().contains(['*', '?', '[', '{']);
+        let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        self.is_match_path(path) || (ends_with_name && folders.any(|folder| self.is_match_path(folder)))
+    }
+
     /// Returns true if the glob matches every path.
     pub fn is_any(&self) -> bool {
         ["a", "src/a.b", ".x/y/z", "/etc/a", "../a"].iter().all(|path| self.is_match(path))

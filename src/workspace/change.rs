@@ -58,8 +58,8 @@ impl Change {
         self.unmeasured.iter().find(is_in).map(String::as_str)
     }
 
-    /// Returns the ignored file or folder, or the repository, that changed without being measured, if a glob is about it:
-    /// it names the folder, or matches the file. A glob of wildcards alone is about the measured change.
+    /// Returns a place that changed without being measured, if a glob matches it: an ignored file or folder, a
+    /// repository, a socket, a pipe or a device. A glob of wildcards alone matches no ignored file or folder here.
     pub fn may_hide_any(&self, glob: &PathGlob) -> Option<&str> {
         let text = glob.to_string();
         let names_a_part = text.contains(|c| !matches!(c, '*' | '/'));

@@ -148,6 +148,7 @@ fn grade(name: &str, grader: &str, passed: Option<bool>, reason: &str, evidence:
         skills: Vec::new(),
         judge: None,
         tests: None,
+        snapshot: None,
     }
 }
 

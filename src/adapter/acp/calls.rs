@@ -30,7 +30,7 @@ pub(super) struct Calls {
     pub(super) terminals: Terminals,
     /// The actions of the engine at the agent's request.
     pub(super) actions: Actions,
-    /// The calls that continue by a later update, although they have ended.
+    /// The ids of calls that had ended and that a later update continued. A call is removed when it ends again.
     reopened: BTreeSet<String>,
     /// True if calls of the last answer were discarded, and no call was announced since.
     is_discarded: bool,

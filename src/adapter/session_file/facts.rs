@@ -31,7 +31,7 @@ pub struct Facts {
     pub speaks: bool,
     /// A hash of what the line says, without what differs in the copies of a fork.
     pub content: u64,
-    /// The id of the line to which the user went back.
+    /// The id of the earlier line from which on the user took the session back: that line is left out, too.
     pub rewind: Option<String>,
     /// The facts about the end of a call that the line shows, with the id of the call.
     pub end: Option<(String, EndShown)>,

@@ -369,7 +369,8 @@ fn tool_correctness(grader: &Grader<'_>) -> Result<Vec<Value>, Refused> {
     Ok(grader.one("trajectory", json!({"mode": mode, "expected": expected})))
 }
 
-/// Returns one grader for each check of a grader `trace`, which counts the share of them.
+/// Returns one grader for each check of a `trace` grader. The checks share its weight, because its score is the
+/// share of the checks that pass.
 fn trace(grader: &Grader<'_>) -> Result<Vec<Value>, Refused> {
     let mut checks: Vec<(&str, &str, Value)> = Vec::new();
     for (from, to) in [("require_tools", "require"), ("forbid_tools", "forbid")] {

@@ -1,5 +1,5 @@
-//! Finds modules outside of the folders of tests that only tests import, such as `support/checks.py`: who changes what such a
-//! module compares changes the tests.
+//! Finds modules that only tests import although they are outside of the folders of tests, such as `support/checks.py`.
+//! An agent that changes what such a module compares changes the tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -135,7 +135,8 @@ pub(super) async fn may_be_product(
     Ok(doubtful.iter().filter(|module| may_be(module)).map(|(path, _)| (*path).to_owned()).collect())
 }
 
-/// Returns the end of the name of a module in Python: that of its folder, and its own.
+/// Returns the last two parts of the dotted name of a Python module: the names of its folder and of the
+/// module, as in `folder.module`.
 fn dotted(path: &str) -> String {
     let mut parts = path.rsplit('/');
     let own = parts.next().map(|part| split(part).0).unwrap_or_default();

@@ -329,7 +329,8 @@ fn after<'a>(text: &'a str, sign: &str) -> Vec<&'a str> {
     places.filter_map(|(at, _)| text.get(at + sign.len()..)).collect()
 }
 
-/// Returns what the first argument of a call shows of a module's name. A relative name needs a package.
+/// Returns how much of a module's name the first argument of a call shows. A relative name is not the whole name,
+/// because the package is missing.
 fn argument(rest: &str) -> Shown {
     let rest = rest.trim_start();
     if let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'')) {

@@ -35,7 +35,8 @@ pub struct Edited {
 }
 
 impl States<'_> {
-    /// Returns the content of a file before the agent, if it has enough lines to be recognised in another place.
+    /// Returns the content that a file had before the agent began, if it has enough lines to be recognised in another
+    /// place.
     pub fn old_content(&self, path: &str) -> Option<Vec<u8>> {
         let old = content(&self.before.join(path)).ok()?;
         (lines(&old).count() >= FEWEST_LINES).then_some(old)

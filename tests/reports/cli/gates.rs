@@ -158,10 +158,10 @@ fn a_run_in_which_everything_was_skipped_says_so() {
     project.evals(&["run", "--harness", "demo-stream"]).exits(3);
     let junit = again(&project, "junit");
     assert_eq!(red(&junit), (0, 1), "{junit}");
-    assert!(junit.contains("nothing was judged"), "{junit}");
+    assert!(junit.contains("nothing was graded"), "{junit}");
     let github = again(&project, "github");
     assert!(
-        github.starts_with("::warning title=everything was skipped::nothing was judged: 1 trial skipped"),
+        github.starts_with("::warning title=everything was skipped::nothing was graded: 1 trial skipped"),
         "{github}"
     );
     assert_eq!(github.lines().count(), 1);
@@ -178,5 +178,5 @@ fn a_harness_that_skips_all_its_cases_has_no_gate_unless_there_is_no_other() {
     alone.says("gate inconclusive: quiet has no score");
     // Grading such a run again exits as the run does.
     project.evals(&["run", "--harness", "quiet", "--label", "skipped"]).exits(3);
-    project.evals(&["grade", "skipped"]).exits(3).says("nothing was judged");
+    project.evals(&["grade", "skipped"]).exits(3).says("nothing was graded");
 }

@@ -59,6 +59,30 @@ fn a_snapshot_is_a_grader_too() {
 }
 
 #[test]
+fn a_comparison_names_cells_whose_accepted_snapshot_is_another_one() {
+    let project = Project::new();
+    project.case("a", &format!("{KEYS}\ngraders: [{{snapshot: {{}}}}, {{stop: {{reason: [end_turn]}}}}]"), READS);
+    project.evals(&["run", "--snapshot", "update"]).exits(0);
+    let changed = project.read(SNAP).replace("new: two", "new: three");
+    project.evals(&["run", "--label", "old"]).exits(0);
+    project.evals(&["run", "--label", "same"]).exits(0);
+    project.write(SNAP, &changed);
+    project.evals(&["run", "--label", "new", "--snapshot", "off"]).exits(1);
+    let doubts = |old: &str, new: &str| {
+        let found = project.evals(&["compare", old, new, "--format", "json"]).json();
+        let all = found["pairs"][0]["doubts"].as_array().unwrap().clone();
+        all.into_iter().filter(|doubt| doubt["about"] == "snapshots").collect::<Vec<Value>>()
+    };
+    assert_eq!(doubts("old", "same"), [] as [Value; 0]);
+    let text = "the accepted snapshots are not the same on both sides: a (snapshot)";
+    assert_eq!(doubts("old", "new"), [json!({"about": "snapshots", "text": text})]);
+    // A baseline keeps which snapshots decided.
+    project.evals(&["baseline", "set", "old", "--file", "base.json"]).exits(0);
+    assert_eq!(doubts("base.json", "new")[0]["text"], text);
+    assert_eq!(doubts("base.json", "same"), [] as [Value; 0]);
+}
+
+#[test]
 fn an_update_accepts_what_its_graders_would_have_failed() {
     let project = Project::new();
     let keys = format!("{KEYS}\ngraders: [{{snapshot: {{gate: true}}}}, {{stop: {{reason: [end_turn]}}}}]");

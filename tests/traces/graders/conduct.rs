@@ -89,7 +89,7 @@ fn calls_that_the_engine_ended_early_are_unknown() {
             ("trajectory: {mode: in-order, expected: [{command: make test}]}", Ungraded("")),
             (
                 r#"expr: {cel: "calls.all(call, call.status != 'error' || call.input.command == 'make')"}"#,
-                Ungraded("could not be judged, because the engine ended 1 call before the agent said how"),
+                Ungraded("could not be graded, because the engine ended 1 call before the agent said how"),
             ),
             ("expr: {cel: 'size(calls) > 9'}", Ungraded("the engine ended 1 call")),
             // What does not look at calls is known.
@@ -97,7 +97,7 @@ fn calls_that_the_engine_ended_early_are_unknown() {
             ("expr: {cel: \"stop.reason == 'end_turn'\"}", Pass(&[])),
             (
                 r#"script: {run: ["sh", "-c", "echo '{\"passed\": true}'"]}"#,
-                Ungraded("could not be judged, because the engine ended 1 call before the agent said how"),
+                Ungraded("could not be graded, because the engine ended 1 call before the agent said how"),
             ),
         ],
     );

@@ -846,7 +846,7 @@ fn a_call_of_an_unknown_kind_may_be_of_any() {
             ("scope: {reads: ['src/**']}", Ungraded("the kind of")),
             ("scope: {never: ['/etc/**']}", Ungraded("the kind of")),
             ("scope: {never: ['src/**']}", Pass(&[])),
-            ("expr: {cel: \"!calls.exists(c, c.kind == 'delete')\"}", Ungraded("could not be judged")),
+            ("expr: {cel: \"!calls.exists(c, c.kind == 'delete')\"}", Ungraded("could not be graded")),
             ("errors: {recovered: true}", Pass(&[])),
             // How many calls of a kind there are is unknown, too.
             ("expr: {cel: \"!('execute' in metrics.tool_calls_by_kind)\"}", Ungraded("the kind of 2 calls is unknown")),
@@ -1031,7 +1031,7 @@ fn a_success_with_the_exit_code_of_a_failure_contradicts_itself() {
             ("tool-calls: {require: [{status: [ok, error]}]}", Pass(&[0])),
             ("tool-calls: {require: [{command: make}]}", Pass(&[0])),
             ("tool-calls: {forbid: [{status: denied}]}", Pass(&[])),
-            ("expr: {cel: \"calls.all(c, c.status == 'ok')\"}", Ungraded("could not be judged")),
+            ("expr: {cel: \"calls.all(c, c.status == 'ok')\"}", Ungraded("could not be graded")),
         ],
     );
 }

@@ -87,9 +87,9 @@ fn calls_that_were_not_shown_decide_nothing() {
             ("errors: {max: 0, recovered: true}", Pass(&[])),
             ("scope: {only: ['src/**']}", Pass(&[])),
             // Expressions read what is there.
-            ("expr: {cel: 'calls.exists(c, c.name == \"Bash\")'}", Ungraded("could not be judged")),
+            ("expr: {cel: 'calls.exists(c, c.name == \"Bash\")'}", Ungraded("could not be graded")),
             ("expr: {cel: 'calls.exists(c, c.name == \"Edit\")'}", Pass(&[])),
-            ("expr: {cel: 'calls.all(c, !c.paths.exists(p, p == \".env\"))'}", Ungraded("could not be judged")),
+            ("expr: {cel: 'calls.all(c, !c.paths.exists(p, p == \".env\"))'}", Ungraded("could not be graded")),
             ("expr: {cel: 'calls.all(c, c.kind != \"delete\")'}", Pass(&[])),
         ],
     );

@@ -168,7 +168,7 @@ fn a_script_judges_a_single_trace_in_an_empty_folder_and_not_a_run_whose_workspa
 
     project.write("cases/fix/other", "x\n");
     let report = grade(&project, &run, &[], 3);
-    has(reason(only(&report), "script"), "could not be judged, because the workspace is missing: it was not kept, and");
+    has(reason(only(&report), "script"), "could not be graded, because the workspace is missing: it was not kept, and");
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn a_trace_that_breaks_a_law_is_not_judged() {
         project.evals(&["show", &file]).exits(0);
         project.evals(&["import", "--adapter", "acp", &file]).exits(0);
     }
-    assert!(!project.path(".evals/runs").exists() || project.runs().is_empty(), "nothing was judged");
+    assert!(!project.path(".evals/runs").exists() || project.runs().is_empty(), "nothing was graded");
     // One unlawful trace among lawful ones stops the command.
     project.write("good.jsonl", &text(&[PROMPT, &stop_1]));
     project.evals(&["grade", "good.jsonl", "gap.jsonl", "--case", "cases/a.yaml"]).exits(2).says("gap.jsonl: line 3");
