@@ -23,6 +23,7 @@ pub mod servers;
 pub mod split;
 pub mod terminal;
 mod tokens;
+mod url_password;
 pub mod urls;
 mod view;
 mod wrapped;
@@ -518,6 +519,11 @@ mod tests {
             let masked = line(escape, "[redacted:MY_KEY]", "");
             assert_eq!(masker.mask(&line(escape, "hunter2", "-my-secret")), masked);
             assert_eq!(masker.mask(&line(escape, "", "hunter2-my-secret")), line(escape, "", "[redacted:MY_KEY]"));
+        }
+        // As a program writes them in its source.
+        for escape in [r"\033", r"\33", r"\x1b", r"\e", r"\u{1b}"] {
+            let source = |one: &str, two: &str| format!("printf 'a{one}{escape}[0m{two}'");
+            assert_eq!(masker.mask(&source("hunter2", "-my-secret")), source("[redacted:MY_KEY]", ""));
         }
         // Base64, and a link.
         let encoded = STANDARD.encode("hunter2-my-secret");

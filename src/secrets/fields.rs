@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::marked::Secret;
-use super::ordinary::{is_call, is_file, is_number, is_of_password, repeats_name};
+use super::ordinary::{is_call, is_file, is_number, is_of_password, is_path_of_names, repeats_name, without_code};
 use super::tokens::is_words;
 
 /// The name of a field, up to the value. In a text within JSON the quotes are escaped.
@@ -65,10 +65,13 @@ static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
 });
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static BARE: LazyLock<Regex> = LazyLock::new(|| {
-    let value = r#"(?:[^\s"'\\,;&|(){}\[\]<>`$]|\$+[^\s"'\\,;&|(){}\[\]<>`$])+"#;
+    let first = r#"(?:[^\s"'\\,;&|(){}\[\]<>`$]|\$+[^\s"'\\,;&|(){}\[\]<>`$])"#;
+    // A value that ends with its quote may contain brackets.
+    let closed = format!(r#"{first}(?:[^\s"'\\,;&|<>`$]|\$+[^\s"'\\,;&|<>`$(])*"#);
     // `key: string = "…"` has the type between the name and the value.
     let before = r":\s*&?(?:'static )?[a-z]+(?:<[a-z]+>|\[[a-z]*\])?[ \t]+=[ \t]+|:=\s*|:\s*|=\s*";
-    let form = format!(r#"(?i)(?<name>{NAME})\s*(?:{before})(?<quote>\\*["'])?(?<value>{value})"#);
+    let value = format!(r#"\\*["'](?<closed>{closed})\\*["']|(?<quote>\\*["'])?(?<value>{first}+)"#);
+    let form = format!(r"(?i)(?<name>{NAME})\s*(?:{before})(?:{value})");
     Regex::new(&form).unwrap()
 });
 /// A name whose value is a place in a list: `page_token`, `nextPageToken`, but not `homepage_token`.
@@ -78,23 +81,21 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("{separate}|[a-z](?:Page|Next|Continuation)[_-]?Token")).unwrap()
 });
 /// A name in code: words with a capital letter after a digit (`Uint8Array`, `OAuth2Credentials`), words joined to each other
-/// (`KeyOfUser`, `UserServiceV2`), names joined by dots (`base64.b64decode`), or a name that itself says what it is (`token2`).
+/// (`KeyOfUser`, `UserServiceV2`), or a name that itself says what it is (`token2`).
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static IN_CODE: LazyLock<Regex> = LazyLock::new(|| {
     let kind = "[A-Za-z]+[0-9]{1,5}(?:[A-Z][a-z]{2,})+";
     let words = "[A-Z]?[a-z]{2,}(?:(?:[_-][A-Z]?|[A-Z])[a-z]{2,})+(?:[Vv]?[0-9]{1,2})?";
-    let part = "[A-Za-z_]+[0-9]{0,5}[A-Za-z_]*";
-    let path = format!(r"{part}(?:(?:\.|::){part})+");
     let own = "[A-Za-z_]*(?:[Kk]ey|[Tt]oken|[Ss]ecret|[Cc]redentials?)_?v?[0-9]{1,2}";
-    Regex::new(&format!("^(?:{kind}|{words}|{path}|{own})$")).unwrap()
+    Regex::new(&format!("^(?:{kind}|{words}|{own})$")).unwrap()
 });
-/// A figure or an identifier that is public: a version, a date, a number with a unit, a colour, an address of a blockchain.
+/// A figure or an identifier that is public: a version, a date, a number with a unit, a colour.
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static PUBLIC: LazyLock<Regex> = LazyLock::new(|| {
     let version = r"[v^~>=]*[0-9]{1,4}\.[0-9]{1,6}(?:\.[0-9]{1,6})?(?:[-+.][a-z]{1,6}\.?[0-9]{0,4})?";
     let date = "[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9:]{4,6})?)?";
     let quantity = "[0-9]+(?:ms|s|secs?|seconds|m|mins?|minutes|h|hours?|d|days?|px|kb|mb|gb|bytes|bits?)";
-    Regex::new(&format!("^(?:{version}|{date}|{quantity}|#[0-9A-Fa-f]{{3,8}}|0x[0-9A-Fa-f]{{40}})$")).unwrap()
+    Regex::new(&format!("^(?:{version}|{date}|{quantity}|#[0-9A-Fa-f]{{3,8}})$")).unwrap()
 });
 
 /// Returns the values of secret fields whose name is quoted. In a list of quoted names, the next name is no value.
@@ -104,23 +105,26 @@ pub(super) fn quoted(text: &str) -> Vec<Secret> {
 
 /// Returns the values of secret fields whose name is not quoted.
 pub(super) fn bare(text: &str) -> Vec<Secret> {
-    secrets(text, &BARE, |found| found.name("quote").is_some())
+    secrets(text, &BARE, |found| found.name("quote").is_some() || found.name("closed").is_some())
 }
 
 fn secrets(text: &str, form: &Regex, is_quoted: fn(&Captures<'_>) -> bool) -> Vec<Secret> {
     let one = |found: Captures<'_>| {
-        let (name, value) = (found.name("name")?, found.name("value")?);
+        let name = found.name("name")?;
+        let closed = found.name("closed").map(|it| (it.start(), without_code(name.as_str(), it.as_str())));
+        let (start, value) = closed.or_else(|| found.name("value").map(|it| (it.start(), it.as_str())))?;
+        let end = start + value.len();
         // The first letter may be that of an escape in JSON, and no part of the name.
         let is_escaped = text[..name.start()].ends_with('\\');
         let name = name.as_str();
         let own_name = name.strip_prefix(['n', 'r', 't']).filter(|_| is_escaped).unwrap_or(name);
         // A quoted name has a quoted value.
-        let is_bare = found.name("quote").is_none() && found.name("separator").is_none();
+        let is_bare = ["quote", "closed", "separator"].iter().all(|group| found.name(group).is_none());
         let is_secret = is_name(name)
             && is_name(own_name)
-            && is_secret(name, value.as_str(), is_quoted(&found))
-            && !(is_bare && is_call(name, value.as_str(), &text[value.end()..]));
-        is_secret.then(|| (value.range(), "secret-field"))
+            && is_secret(name, value, is_quoted(&found))
+            && !(is_bare && is_call(name, value, &text[end..]));
+        is_secret.then_some((start..end, "secret-field"))
     };
     form.captures_iter(text).filter_map(one).collect()
 }
@@ -140,12 +144,20 @@ pub(super) fn is_about(name: &str) -> bool {
 
 /// Returns true if a value without quotes is a name in code, or words that are joined. A password may look like one.
 pub(super) fn is_in_code(name: &str, value: &str) -> bool {
-    !is_of_password(name) && (IN_CODE.is_match(value) || is_words(value))
+    !is_of_password(name) && (IN_CODE.is_match(value) || is_words(value) || is_path_of_names(value))
 }
 
 /// Returns true if a value is a figure or an identifier that is public. A password may look like one.
 pub(super) fn is_public(name: &str, value: &str) -> bool {
-    !is_of_password(name) && PUBLIC.is_match(value)
+    !is_of_password(name) && (PUBLIC.is_match(value) || is_address(name, value))
+}
+
+/// Returns true if a value is an address of a blockchain. A key may have the same form.
+fn is_address(name: &str, value: &str) -> bool {
+    let name = name.to_lowercase();
+    let is_of_key = ["key", "secret", "credential"].iter().any(|part| name.contains(part));
+    let digits = value.strip_prefix("0x").unwrap_or_default();
+    !is_of_key && digits.len() == 40 && digits.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 /// Returns true if a value names the place of a secret, or is a stand-in.
@@ -232,8 +244,18 @@ mod tests {
             (r#""{'token':'abc123$$(reboot)'}""#, r#""{'token':'[redacted:secret-field]$$(reboot)'}""#),
             (r#"{"password": "pa$$w0rd`x"}"#, r#"{"password": "[redacted:secret-field]`x"}"#),
             // A parenthesis in a password or a token begins no arguments.
-            (r#"password="G7h2Kp(Lm9qR4)""#, r#"password="[redacted:secret-field](Lm9qR4)""#),
-            ("password='Summer2024(x)'", "password='[redacted:secret-field](x)'"),
+            (r#"password="G7h2Kp(Lm9qR4)""#, r#"password="[redacted:secret-field]""#),
+            ("password='Summer2024(x)'", "password='[redacted:secret-field]'"),
+            (r#"password: "Zq8(RtY2wPm5)", b"#, r#"password: "[redacted:secret-field]", b"#),
+            (r#"password = "Zq8{RtY2wPm5}""#, r#"password = "[redacted:secret-field]""#),
+            (r#"{\"c\":\"password='Zq[8RtY2wPm5'\"}"#, r#"{\"c\":\"password='[redacted:secret-field]'\"}"#),
+            (r#"token="getToken2(x)""#, r#"token="[redacted:secret-field](x)""#),
+            (r#"password="Zq8(R$(rm -rf x)""#, r#"password="Zq8(R$(rm -rf x)""#),
+            ("token: PBpToFW6Hv.WDzwvZ9vRiFF.IZUeTN6c", "token: [redacted:secret-field]"),
+            (
+                r#"private_key: "0x8de71159b42b4ea410fb9102f29a422eb14ab2f2""#,
+                r#"private_key: "[redacted:secret-field]""#,
+            ),
             ("password: Summer2024(x)", "password: [redacted:secret-field](x)"),
             ("token=G7h2Kp9Lm(Q4)", "token=[redacted:secret-field](Q4)"),
             ("homepage_token=q7Xm2LpR9vKd4TzW8bNc", "homepage_token=[redacted:secret-field]"),
@@ -274,6 +296,7 @@ mod tests {
             r#"["thinking-token-count-2026-05-13","advanced-tool-use-2025-11-20"]"#,
             r#"__all__ = ["InvalidTokenError", "MissingRequiredClaimError", "Token", "QuotedString"]"#,
             r##"token = Token.Name.Builtin.SchemeFunction; Token: "#d8dee9"; private_key: ed25519.Ed25519PrivateKey"##,
+            r#"token_re = "tok[a-z0-9]+", token="min(a1)", password="{{ db.pw1 }}", token = "t1{name}""#,
             "secret_rotation: 2024-01-01T00:00:00Z, token_ttl = 86400s, token-lib: ^1.20.3",
         ] {
             assert_eq!(mask(text), text);

@@ -13,7 +13,7 @@ use regex::{Captures, Regex, escape};
 use super::marked::{Marked, Secret};
 use super::terminal::{self, COLOUR};
 use super::tokens::{self, TOKENS, is_words};
-use super::{fields, looks_secret, ordinary};
+use super::{fields, looks_secret, ordinary, url_password};
 
 /// The beginning of a form: the beginning of a word, or an escape of JSON, of a URL or of a terminal, whose last character
 /// looks like one of the word. Words consist of ASCII characters: a token may follow a word of another script without a
@@ -22,7 +22,7 @@ const BEGIN: &str = r"(?<escape>(?-u:\b)|\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f
 
 /// The parts of patterns that are written by name. In a text within JSON, quotes and line ends are escaped. A secret ends
 /// before the beginning of a command in a shell (`$(…)`, a backtick).
-const PARTS: [(&str, &str); 12] = [
+const PARTS: [(&str, &str); 13] = [
     ("@COLOUR", COLOUR),
     // A value in a command. A quote that ends a string of JSON begins none.
     (
@@ -31,6 +31,8 @@ const PARTS: [(&str, &str); 12] = [
     ),
     ("@IN_DOUBLE", r"(?:[^\x22\\`$]|\$+[^\x22\\`$(])"),
     ("@IN_SINGLE", r"(?:[^\x27\\`$]|\$+[^\x27\\`$(])"),
+    // A word with parentheses, which in a shell would be an error, and begin no command.
+    ("@WITH_PARENTHESES", r"(?:@WORD|\(@WORD*\)?)+"),
     ("@WORD", r"(?:[^\s\x22\x27\\;&|()<>`$]|\$+[^\s\x22\x27\\;&|()<>`$])"),
     // The text between two parts of a key: line ends, signs of a patch, the numbers of lines. No end of a command.
     (
@@ -69,7 +71,7 @@ const MAX_COMMAND: usize = 4096;
 const COOKIE_ATTRIBUTES: [&str; 9] =
     ["path", "domain", "expires", "max-age", "samesite", "secure", "httponly", "partitioned", "priority"];
 /// The groups of a pattern that are the secret.
-const VALUES: [&str; 4] = ["value", "double", "single", "quoted"];
+const VALUES: [&str; 5] = ["value", "double", "single", "quoted", "closed"];
 /// The schemes of an `Authorization` header after which every value is a secret.
 const SCHEMES: [&str; 3] = ["basic", "bearer", "token"];
 /// The parts of names of variables whose values are masked also if they may be words.
@@ -84,7 +86,7 @@ struct Form {
     /// The texts of which a secret of this form, with the text around it, contains at least one, in upper or lower case.
     words: &'static [&'static str],
     /// The pattern. A leading `\b` is [`BEGIN`]. The secret is one of the groups [`VALUES`], or else everything after the
-    /// beginning. The group `cookies` holds several secrets.
+    /// beginning. The group `cookies` holds several secrets, and the group `after_user` begins with a password.
     pattern: &'static str,
     /// Returns true if a match is a secret.
     is_secret: fn(&Found<'_>) -> bool,
@@ -93,8 +95,8 @@ struct Form {
 /// A match of a form.
 struct Found<'t> {
     captures: &'t Captures<'t>,
-    /// The text that was searched.
-    text: &'t str,
+    /// The text before the match.
+    ahead: &'t str,
     /// The part of the match before the secret.
     before: &'t str,
     value: &'t str,
@@ -180,13 +182,13 @@ const FORMS: &[Form] = &[
         &["PRIVATE KEY"],
         r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:@GAP?[A-Z][A-Za-z-]+: [^\n\\\x22\x27;&|`$]{0,80}|@GAP?[A-Za-z0-9+/=]{16,})+(?:@GAP[A-Za-z0-9+/=]{1,63}){0,2}@GAP?-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|(?:\s|\\+[nr])*[A-Za-z0-9+/=]{32,}(?:(?:\s|\\+[nr])+[A-Za-z0-9+/=]{16,})*)",
     ),
-    // Base64 of a private key, as in a `kubeconfig`.
+    // Base64 of a private key, as in a `kubeconfig`, also in several lines. The last one ends with hyphens in base64.
     Form {
         is_secret: |found| is_encoded_key(found.value),
         ..form(
             "private-key",
             &["LS0tLS1CRUdJTi"],
-            r"\bLS0tLS1CRUdJTi[A-Za-z0-9+/]{32,}={0,2}(?:(?:\s|\+[nr])+[A-Za-z0-9+/=]{60,})*",
+            r"\bLS0tLS1CRUdJTi[A-Za-z0-9+/]{32,}={0,2}(?:@SPACE[A-Za-z0-9+/=]{60,})*(?:@SPACE[A-Za-z0-9+/]*(?:LS0t|LS0K|LS0=|LQo=|LQ==|Cg==))?",
         )
     },
     form(
@@ -213,14 +215,12 @@ const FORMS: &[Form] = &[
         is_secret: |found| has_digit_and_letter(found.value) && !found.value.contains("%40") && !is_words(found.value),
         ..form("token-in-url", &["://"], r"\bhttps?://(?<value>[A-Za-z0-9_.~%+-]{20,})(?::(?:x-oauth-basic)?)?@")
     },
-    Form {
-        is_secret: |found| !found.value.starts_with('$'),
-        ..form(
-            "password-in-url",
-            &["://"],
-            r"\b[a-z][a-z0-9+.-]*://[^\s/:@\[\x22\x27,;{}\\]{0,64}:(?<value>(?:[^\s/\[\x22\x27,;{}\\|&<>`$]|\$+[^\s/\[\x22\x27,;{}\\|&<>`$(])+)@",
-        )
-    },
+    // A colon before a slash is that of the next URL.
+    form(
+        "password-in-url",
+        &["://"],
+        r"://[^\s/:@\[\x22\x27,;{}\\]{0,64}:(?<after_user>(?::*(?:[^\s/:\[\x22{}\\`$]|\$+:*[^\s/:\[\x22{}\\`$(]))+)",
+    ),
     Form {
         is_secret: is_of_header,
         ..form(
@@ -293,7 +293,7 @@ const FORMS: &[Form] = &[
         ..form(
             "password-in-netrc",
             &["machine", "default"],
-            r"\b(?:machine@SPACE[^\s\x22\x27\\]+@SPACE(?:login@SPACE[^\s\x22\x27\\]+@SPACE)?|default@SPACElogin@SPACE[^\s\x22\x27\\]+@SPACE)password@SPACE\\*\x22?(?<value>@WORD+)",
+            r"\b(?:machine@SPACE[^\s\x22\x27\\]+@SPACE(?:login@SPACE[^\s\x22\x27\\]+@SPACE)?|default@SPACElogin@SPACE[^\s\x22\x27\\]+@SPACE)password@SPACE\\*\x22?(?<value>@WITH_PARENTHESES)",
         )
     },
     // A line of `.pgpass`.
@@ -302,7 +302,7 @@ const FORMS: &[Form] = &[
         ..form(
             "password-in-pgpass",
             &[":543", ":6432:", ":*:"],
-            r"(?:^|[\s\x22\x27]|\\[nrt])[A-Za-z0-9.*_-]+:(?:543[0-9]|6432|\*):(?:[A-Za-z_][A-Za-z0-9_-]*|\*):(?:[A-Za-z_][A-Za-z0-9_-]*|\*):(?<value>@WORD+)",
+            r"(?:^|[\s\x22\x27]|\\[nrt])[A-Za-z0-9.*_-]+:(?:543[0-9]|6432|\*):(?:[A-Za-z_][A-Za-z0-9_-]*|\*):(?:[A-Za-z_][A-Za-z0-9_-]*|\*):(?<value>@WITH_PARENTHESES)",
         )
     },
     Form {
@@ -321,7 +321,7 @@ const FORMS: &[Form] = &[
                 "AUTH", "BEARER", "COOKIE", "CRED", "JWT", "KEY", "PASS", "_PAT", "PAT=", "_PW=", "PWD", "SECRET",
                 "TOKEN",
             ],
-            r"\b(?<name>[A-Z][A-Z0-9_]*)=\\*[\x22\x27]?(?<value>[^\s\x22\x27\\$;&|()\[\]{}<>`]{6,})",
+            r"\b(?<name>[A-Z][A-Z0-9_]*)=(?:\\*[\x22\x27](?<closed>[^\s\x22\x27\\$;&|()\[\]{}<>`][^\s\x22\x27\\$;&|<>`]{5,})\\*[\x22\x27]|\\*[\x22\x27]?(?<value>[^\s\x22\x27\\$;&|()\[\]{}<>`]{6,}))",
         )
     },
     // `ENV NAME VALUE` of a Dockerfile, and the commands of fish and csh.
@@ -394,8 +394,7 @@ fn is_of_user(found: &Found<'_>) -> bool {
     let is_short = !option.starts_with("--");
     let is_joined = found.group("between").is_empty() && !is_short;
     let is_no_secret = is_joined || is_stand_in(password) || (is_id(&user) && is_id(password));
-    let end = found.text.len() - found.rest.len() - password.len() - found.before.len();
-    let command = last_command(&found.text[..end]);
+    let command = last_command(found.ahead);
     let has_groups = |word: &str| word.rsplit('/').next().is_some_and(|name| OF_GROUPS.contains(&name));
     let is_of_group = || command.split(|c: char| c.is_whitespace() || "\"'`,[($\\".contains(c)).any(has_groups);
     !is_no_secret && (command.contains("curl") || (!is_short && !is_of_group()))
@@ -470,7 +469,8 @@ fn is_of_field(found: &Found<'_>) -> bool {
 fn is_of_variable(found: &Found<'_>) -> bool {
     let (name, value) = (found.group("name"), found.value);
     let is_quoted = found.before.ends_with(['"', '\'']);
-    let is_no_secret = value.chars().all(|c| c.is_ascii_digit())
+    let is_no_secret = value.chars().count() < 6
+        || value.chars().all(|c| c.is_ascii_digit())
         || fields::is_about(name)
         || name.contains("TOKENIZ")
         || fields::is_elsewhere(value)
@@ -478,7 +478,6 @@ fn is_of_variable(found: &Found<'_>) -> bool {
         || fields::is_public(name, value)
         || (!is_quoted && ordinary::is_call(name, value, found.rest))
         || is_names_in_code(name, value);
-    let is_usual = VARIABLES.iter().any(|part| name.contains(part));
     let is_ordinary = || {
         is_words(value)
             || value.starts_with('/')
@@ -486,7 +485,22 @@ fn is_of_variable(found: &Found<'_>) -> bool {
             || ordinary::is_counted(name, value)
     };
     let looks_like_one = || looks_secret(name) && fields::is_secret(name, value, false) && !is_ordinary();
-    !is_no_secret && (is_usual || (!is_of_other_key(name) && looks_like_one()))
+    !is_no_secret && (is_usual(name) || (!is_of_other_key(name) && looks_like_one()))
+}
+
+/// Returns true if the values of a variable with this name are secrets even if they may be words.
+fn is_usual(name: &str) -> bool {
+    VARIABLES.iter().any(|part| name.contains(part))
+}
+
+/// Returns the part of a value in quotes that may be a secret. A bracket may be part of a password, and in most variables
+/// begins code.
+fn in_quotes<'t>(name: &str, value: &'t str) -> &'t str {
+    if is_usual(name) || ordinary::is_of_password(name) {
+        ordinary::without_code(name, value)
+    } else {
+        ordinary::before_bracket(value)
+    }
 }
 
 /// Returns true if a value consists of names in code with dots, also with further assignments (`KEYS=a.b=c.d`).
@@ -523,7 +537,9 @@ fn is_encoded_pair(value: &str) -> bool {
 
 /// Returns true if a text is the beginning of base64 of a private key.
 fn is_encoded_key(value: &str) -> bool {
-    let begin = &value[..value.len().min(64) / 4 * 4];
+    // The first line names the key.
+    let line = value.find(|c: char| !c.is_ascii_alphanumeric() && c != '+' && c != '/').unwrap_or(value.len());
+    let begin = &value[..line.min(64) / 4 * 4];
     STANDARD.decode(begin).is_ok_and(|key| String::from_utf8_lossy(&key).contains("PRIVATE KEY"))
 }
 
@@ -570,10 +586,19 @@ impl Search {
             let found = secret_cookies(cookies.as_str(), captures.name("set").is_some());
             return found.into_iter().map(|at| cookies.start() + at.start..cookies.start() + at.end).collect();
         }
+        if let Some(after_user) = captures.name("after_user") {
+            let password = url_password::password(&text[..whole.start], after_user.as_str());
+            let place = password.map(|password| after_user.start()..after_user.start() + password.len());
+            return place.into_iter().collect();
+        }
         let begin = captures.name("escape").map_or(whole.start, |it| it.end());
         let value = VALUES.iter().find_map(|group| captures.name(group)).map_or(begin..whole.end, |it| it.range());
-        let before = &text[whole.start..value.start];
-        let found = Found { captures, text, before, value: &text[value.clone()], rest: &text[value.end..] };
+        let value = match (captures.name("name"), captures.name("closed")) {
+            (Some(name), Some(closed)) => value.start..value.start + in_quotes(name.as_str(), closed.as_str()).len(),
+            _ => value,
+        };
+        let (ahead, before) = (&text[..whole.start], &text[whole.start..value.start]);
+        let found = Found { captures, ahead, before, value: &text[value.clone()], rest: &text[value.end..] };
         if (self.is_secret)(&found) { vec![value] } else { Vec::new() }
     }
 }

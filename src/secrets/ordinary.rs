@@ -42,6 +42,15 @@ static FUNCTION_OF_PASSWORD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"^_*(?:{algorithm}|[a-z]{{2,}}){part}*(?:(?:_|\.|::){part}+)*!?$")).unwrap()
 });
 
+/// A bracket in code: in a pattern, a template or an index.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
+static IN_BRACKETS: LazyLock<Regex> = LazyLock::new(|| {
+    let class = r"\[\^|\[[A-Za-z0-9]-[A-Za-z0-9]|\(\?";
+    let index = r"\[(?:[A-Za-z_.]*|[0-9]*)\]";
+    let template = r"\{(?:[A-Za-z_.:]*|[0-9]*,?[0-9]*)\}|\{\{";
+    Regex::new(&format!("{class}|{index}|{template}")).unwrap()
+});
+
 /// Returns true if a name is the name of a password. A password may look like ordinary text.
 pub(super) fn is_of_password(name: &str) -> bool {
     let name = name.to_lowercase();
@@ -62,6 +71,26 @@ pub(super) fn is_of_words(name: &str, value: &str) -> bool {
 /// Returns true if a value is the path of a file, also if parts of the path are random. A password may look like one.
 pub(super) fn is_file(name: &str, value: &str) -> bool {
     !is_of_password(name) && FILE.is_match(value)
+}
+
+/// Returns true if a value consists of names in code that are joined by dots: `base64.b64decode`.
+pub(super) fn is_path_of_names(value: &str) -> bool {
+    let names = value.replace("::", ".");
+    let begins_as_name = |part: &str| part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    names.contains('.') && names.split('.').all(begins_as_name) && FUNCTION.is_match(value)
+}
+
+/// Returns the part of a value in quotes before its first bracket if the value is a pattern, a template or a call, and
+/// the whole value otherwise.
+pub(super) fn without_code<'t>(name: &str, value: &'t str) -> &'t str {
+    let before = before_bracket(value);
+    let is_call = value.ends_with(')') && is_call(name, before, &value[before.len()..]);
+    if is_call || IN_BRACKETS.is_match(value) { before } else { value }
+}
+
+/// Returns the part of a value before its first bracket.
+pub(super) fn before_bracket(value: &str) -> &str {
+    &value[..value.find(['(', ')', '[', ']', '{', '}']).unwrap_or(value.len())]
 }
 
 /// Returns true if a value without quotes is a number in code: `0xC0000149_u32`, `16384i32`.
@@ -149,6 +178,32 @@ mod tests {
         assert!(is_counted("PASS", "PASS+1") && !is_counted("PASS", "PASS+a1") && !is_counted("PASS", "pw+1"));
         assert!(repeats_name("TIME_TO_FIRST_TOKEN", "time_to.first_token"));
         assert!(!repeats_name("API_TOKEN", "correct_horse_battery_token"));
+    }
+
+    #[test]
+    fn names_with_dots_are_code_and_random_parts_are_not() {
+        for name in ["base64.b64decode", "hash2.Digest::new_v2", "Token.Name.SchemeFunction", "a.__init__"] {
+            assert!(is_path_of_names(name), "{name}");
+        }
+        for other in ["fvfrVg5u.fbOPjgV0", "PBpToFW6Hv.WDzwvZ9vRiFF", "sha256", "abc1.", "a.1b", "1.20"] {
+            assert!(!is_path_of_names(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_bracket_in_quotes_belongs_to_a_password_and_begins_code() {
+        for password in ["Zq8(RtY2wPm5)", "Zq8{RtY2wPm5}", "Zq[8RtY2wPm5", "Summer2024(x)", "Zq8RtY2"] {
+            assert_eq!(without_code("DB_PASSWORD", password), password);
+        }
+        for (name, value, before) in [
+            ("TOKEN_RE", "tok[a-z0-9]+", "tok"),
+            ("TOKEN", "key{name}1", "key"),
+            ("TOKEN", "items[0].id1", "items"),
+            ("TOKEN", "getToken2(x)", "getToken2"),
+            ("DB_PASSWORD", "getPassword()", "getPassword"),
+        ] {
+            assert_eq!(without_code(name, value), before);
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
@@ -13,7 +14,7 @@ use super::Masker;
 use super::escapes;
 use crate::whole_file::FileError;
 use crate::whole_file::write_whole;
-use crate::wire::{Dir, Reader, WireLine};
+use crate::wire::{Dir, Reader, WireLine, trimmed};
 
 /// The number of bytes of a text that are searched at once.
 const WINDOW: usize = 256 << 10;
@@ -112,15 +113,26 @@ impl Watch {
 /// The parts to mask, by line.
 type Edits = BTreeMap<usize, Vec<Edit>>;
 
-/// The texts of a log that continue from line to line, by direction and path of keys.
+/// The texts of a log that continue from line to line, by the hash of direction and path of keys: a path may be long, and
+/// many texts may have it.
 #[derive(Default)]
-struct Streams(HashMap<String, Stream>);
+struct Streams(HashMap<u64, Stream>);
 
 /// A text that arrives in pieces: the end of it that was not searched yet.
 #[derive(Default)]
 struct Stream {
     text: Vec<u8>,
     pieces: Vec<Piece>,
+}
+
+/// A text in a line.
+struct Said<'l> {
+    /// The number of the line.
+    number: usize,
+    line: &'l str,
+    /// The place in the line.
+    at: Range<usize>,
+    escaped: bool,
 }
 
 /// The part of a stream that comes from one line.
@@ -152,24 +164,24 @@ impl Streams {
             Dir::Stderr => "stderr",
             Dir::Send | Dir::Engine | Dir::Exit => return,
         };
-        let text = &line.line;
-        if is_structured(text) {
-            strings(text, name, |path, at| {
-                self.stream(path, masker, edits).piece(number, text, at, true, masker, edits);
+        let (line, path) = (line.line.as_str(), path_below(0, name));
+        if is_structured(line) {
+            strings(line, path, |path, at| {
+                self.stream(path, masker, edits).piece(Said { number, line, at, escaped: true }, masker, edits);
             });
         } else {
             // Plain output: a line end may break a secret.
-            let stream = self.stream(name, masker, edits);
-            stream.piece(number, text, 0..text.len(), false, masker, edits);
+            let stream = self.stream(path, masker, edits);
+            stream.piece(Said { number, line, at: 0..line.len(), escaped: false }, masker, edits);
             stream.text.push(b'\n');
         }
     }
 
-    fn stream(&mut self, path: &str, masker: &Masker, edits: &mut Edits) -> &mut Stream {
-        if !self.0.contains_key(path) && self.0.len() >= MOST_STREAMS {
+    fn stream(&mut self, path: u64, masker: &Masker, edits: &mut Edits) -> &mut Stream {
+        if !self.0.contains_key(&path) && self.0.len() >= MOST_STREAMS {
             self.rest(masker, edits);
         }
-        self.0.entry(path.to_owned()).or_default()
+        self.0.entry(path).or_default()
     }
 
     /// Searches the unsearched text at the end of the log.
@@ -181,15 +193,16 @@ impl Streams {
 }
 
 impl Stream {
-    fn piece(&mut self, line: usize, text: &str, at: Range<usize>, escaped: bool, masker: &Masker, edits: &mut Edits) {
-        let Some(said) = text.get(at.clone()) else { return };
+    fn piece(&mut self, said: Said<'_>, masker: &Masker, edits: &mut Edits) {
+        let Said { number, line, at, escaped } = said;
+        let Some(text) = line.get(at.clone()) else { return };
         let start = self.text.len();
-        if escaped && said.contains('\\') {
-            self.text.extend_from_slice(&escapes::undone(said.as_bytes()).text);
+        if escaped && text.contains('\\') {
+            self.text.extend_from_slice(&escapes::undone(text.as_bytes()).text);
         } else {
-            self.text.extend_from_slice(said.as_bytes());
+            self.text.extend_from_slice(text.as_bytes());
         }
-        self.pieces.push(Piece { text: start..self.text.len(), forgotten: 0, line, at, escaped });
+        self.pieces.push(Piece { text: start..self.text.len(), forgotten: 0, line: number, at, escaped });
         // A secret that is broken into many lines is longer by its line ends and indentation.
         let kept = (WINDOW / 4).max(2 * masker.overlap());
         if self.text.len() > 4 * kept {
@@ -232,7 +245,8 @@ impl Stream {
 }
 
 fn is_structured(line: &str) -> bool {
-    line.trim_start().starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(line).is_ok()
+    let line = trimmed(line);
+    line.starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(line).is_ok()
 }
 
 fn apply(line: &mut WireLine, edits: &[Edit]) {
@@ -251,29 +265,35 @@ fn apply(line: &mut WireLine, edits: &[Edit]) {
     line.bytes_b64 = None;
 }
 
-/// Calls `each` with the place of each string in a JSON value, and with the path of keys to that string, which begins
-/// with `name`.
-fn strings(line: &str, name: &str, mut each: impl FnMut(&str, Range<usize>)) {
+/// Returns the hash of the path to a key below the value with this path.
+fn path_below(path: u64, key: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (path, key).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Calls `each` with the hash of the path of keys to each string in a JSON value, and with its place. `path` is the path to
+/// the value.
+fn strings(line: &str, mut path: u64, mut each: impl FnMut(u64, Range<usize>)) {
     let bytes = line.as_bytes();
-    let mut path = name.to_owned();
-    // For each open value: whether it is an object, and the length of the path to it.
-    let mut open: Vec<(bool, usize)> = Vec::new();
+    // For each open value: whether it is an object, and the path to it.
+    let mut open: Vec<(bool, u64)> = Vec::new();
     let mut key = false;
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'{' | b'[' => {
                 key = *byte == b'{';
-                open.push((key, path.len()));
+                open.push((key, path));
             }
             b'}' | b']' => {
                 if let Some((_, outside)) = open.pop() {
-                    path.truncate(outside);
+                    path = outside;
                 }
             }
             b',' => {
                 if let Some((object, outside)) = open.last() {
-                    path.truncate(*outside);
+                    path = *outside;
                     key = *object;
                 }
             }
@@ -281,11 +301,10 @@ fn strings(line: &str, name: &str, mut each: impl FnMut(&str, Range<usize>)) {
                 let start = at + 1;
                 at = end_of_string(bytes, start);
                 if key {
-                    path.push('/');
-                    path.push_str(line.get(start..at).unwrap_or_default());
+                    path = path_below(path, line.get(start..at).unwrap_or_default());
                     key = false;
                 } else {
-                    each(&path, start..at);
+                    each(path, start..at);
                 }
             }
             _ => {}
@@ -344,6 +363,14 @@ mod tests {
         let said = [r"\/ \u00e4 p\u00e4s", r"s\u0026\/w", r"\u006Frd \u0026\n"].map(chunk);
         let expected = [r"\/ \u00e4 [redacted:KEY]", "", r" \u0026\n"].map(chunk);
         assert_eq!(masked(&said, "päss&/word"), expected);
+    }
+
+    #[test]
+    fn many_texts_below_a_long_key_cost_no_more_than_their_line() {
+        let line = format!("{{\"{}\": [\"a\"{}]}}", "k".repeat(500_000), ", \"a\"".repeat(100_000));
+        let begun = std::time::Instant::now();
+        assert_eq!(masked(std::slice::from_ref(&line), "hunter2-hunter2"), [line]);
+        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::view::View;
 
 /// The pattern of a sequence that sets a colour or clears a part of a line. The escape character is raw, or written as in
 /// JSON, C or a shell.
-pub const COLOUR: &str = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e))\[[0-?]*[ -/]*[@-~]";
+pub const COLOUR: &str = r"(?:\x1b|\\+(?:u001[bB]|u\{1[bB]\}|x1[bB]|0?33|e))\[[0-?]*[ -/]*[@-~]";
 
 /// A sequence: a colour, a title or link with its text, or a sequence of two or three characters.
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
@@ -18,9 +18,12 @@ static SEQUENCE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?-u)(?:{COLOUR}|{text}|{escape}[(-/][0-~])")).unwrap()
 });
 
-/// Returns true if a text contains the escape character with which sequences begin.
+/// Returns true if a text may contain sequences: the escape character, raw or written as in C or a shell. As written in
+/// JSON, it is decoded by [`super::escapes`].
 pub(super) fn occurs(bytes: &[u8]) -> bool {
-    memchr::memchr(0x1b, bytes).is_some()
+    const WRITTEN: [&str; 7] = ["x1b[", "x1B[", "033[", "33[", "e[", "u{1b}[", "u{1B}["];
+    let is_written = |at: usize| WRITTEN.iter().any(|escape| bytes[at + 1..].starts_with(escape.as_bytes()));
+    memchr::memchr(0x1b, bytes).is_some() || memchr::memchr_iter(b'\\', bytes).any(is_written)
 }
 
 /// Returns the text without its sequences, or `None` if it has none.
@@ -42,7 +45,7 @@ mod tests {
 
     #[test]
     fn sequences_are_left_out_and_every_place_is_known() {
-        for escape in ["\x1b", r"\u001b", r"\\u001B", r"\x1b", r"\033", r"\e"] {
+        for escape in ["\x1b", r"\u001b", r"\\u001B", r"\x1b", r"\033", r"\33", r"\e", r"\u{1b}"] {
             let raw = format!("a{escape}[01;31m{escape}[Kbc{escape}[m[1m");
             let view = undone(raw.as_bytes()).unwrap();
             assert_eq!(view.text, b"abc[1m", "{raw}");
@@ -55,6 +58,9 @@ mod tests {
         for text in ["", "plain [0m", "\x1b", r"C:\users\e", "\x1b]0;no end"] {
             assert!(undone(text.as_bytes()).is_none(), "{text:?}");
         }
-        assert!(occurs(b"a\x1b[m") && !occurs(br"\u001b[m"));
+        for text in ["a\x1b[m", r"a\033[m", r"a\x1B[m", r"a\\e[m", r"a\u{1b}[m"] {
+            assert!(occurs(text.as_bytes()), "{text:?}");
+        }
+        assert!(!occurs(br"\u001b[m C:\e \"));
     }
 }

@@ -695,6 +695,32 @@ fn passwords_with_parentheses_and_of_any_program_are_masked_and_code_and_data_st
 }
 
 #[test]
+fn an_answer_with_a_password_in_a_url_or_in_quotes_or_a_key_with_dots_fails_no_secrets() {
+    for (answer, secret) in [
+        ("Use DATABASE_URL=\"postgres://ada:Tr0ub4dor&3xyz@db.example.com:5432/x\" now.", "Tr0ub4dor&3xyz"),
+        ("git remote set-url origin https://ada:Xk7pLmQ9|z@github.com/a/b", "Xk7pLmQ9|z"),
+        ("{\"url\": \"mongodb+srv://ada:Xk7&q9LmZ@c0.mongodb.net/x\"}", "Xk7&q9LmZ"),
+        ("redis://:Zq<8RtY2wPm5@h:6379", "Zq<8RtY2wPm5"),
+        ("postgres://ada:Xk7pLmQ9;z@h/x", "Xk7pLmQ9;z"),
+        ("API_KEY=fvfrVg5u.fbOPjgV0", "fvfrVg5u.fbOPjgV0"),
+        ("SECRET_KEY=0x8de71159b42b4ea410fb9102f29a422eb14ab2f2", "0x8de71159b42b4ea410fb9102f29a422eb14ab2f2"),
+        ("machine h login ada password Zq8(RtY2wPm5)", "Zq8(RtY2wPm5)"),
+        ("export DB_PASSWORD=\"Zq8(RtY2wPm5)\"", "Zq8(RtY2wPm5)"),
+    ] {
+        let session = asks("u", None, 0, "Go.") + &says("a", "u", 1, "m", text(answer), Some("end_turn"), 1);
+        let project = Project::new();
+        project.write("session.jsonl", &session);
+        project.evals(&["import", "session.jsonl", "-o", "trace.jsonl"]).exits(0);
+        let trace = fs::read_to_string(project.path("trace.jsonl")).unwrap();
+        assert!(!trace.contains(secret) && trace.contains("[redacted:"), "{trace}");
+        project.write("case.yaml", "id: go\nprompt: Go.\ngraders:\n  - output: {no-secrets: true}\n");
+        let graded =
+            project.evals(&["grade", "trace.jsonl", "--case", "case.yaml", "--format", "json"]).exits(1).json();
+        assert_eq!(graded["results"][0]["verdict"], "fail", "{answer}: {graded:#}");
+    }
+}
+
+#[test]
 fn files_of_no_known_format_are_refused_with_the_formats_that_are_known() {
     imported(b"", &[]).exits(2).says("session.jsonl is empty");
     imported(b" \n\n", &[]).exits(2).says("session.jsonl is empty");

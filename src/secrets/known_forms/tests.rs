@@ -231,6 +231,24 @@ fn secrets_of_known_places_are_masked_and_the_place_stays() {
         ("DB_PASSWORD={}(e5F6", "a1B2c3D4", "secret-variable"),
         ("DB_PASSWORD={}(Kp9)zQ", "aB3xKq", "secret-variable"),
         ("API_TOKEN='{}(x)'", "getToken2", "secret-variable"),
+        ("DB_PASSWORD=\"{}\"", "Zq8(RtY2wPm5)", "secret-variable"),
+        ("DB_PASSWORD='{}'", "Zq8{RtY2wPm5}", "secret-variable"),
+        ("PGPASSWORD='{}' psql", "Zq[8RtY2wPm5", "secret-variable"),
+        ("machine h login ada password {}", "Zq8(RtY2wPm5)", "password-in-netrc"),
+        ("machine h login ada password {}", "P@ss(w0rd)1x", "password-in-netrc"),
+        ("db.example.org:5432:*:postgres:{}\n", "Zq8(RtY2wPm5)", "password-in-pgpass"),
+        // A password in a URL reaches to its host.
+        ("DATABASE_URL=\"postgres://ada:{}@db.example.com:5432/x\" now", "Tr0ub4dor&3xyz", "password-in-url"),
+        ("git remote set-url origin https://ada:{}@github.com/a/b", "Xk7pLmQ9|z", "password-in-url"),
+        ("redis://:{}@h:6379", "Zq<8RtY2wPm5", "password-in-url"),
+        ("\"postgres://ada:{}@h/x\"", "Xk7pL'mQ9z", "password-in-url"),
+        ("postgres://ada:{}@h/x;y", "Xk7pLmQ9;z", "password-in-url"),
+        ("http://h:3000,postgres://ada:{}@h,x", "Xk7pLmQ9,z", "password-in-url"),
+        ("['http://h:3000','postgres://ada:{}@h','a@b']", "Xk7pLmQ9", "password-in-url"),
+        // Random parts with dots are no names in code, and a key in hexadecimal digits is no address.
+        ("API_KEY={}", "fvfrVg5u.fbOPjgV0", "secret-variable"),
+        ("export CLIENT_SECRET={}", "PBpToFW6Hv.WDzwvZ9vRiFF.IZUeTN6c", "secret-variable"),
+        ("SECRET_KEY={}", "0x8de71159b42b4ea410fb9102f29a422eb14ab2f2", "secret-variable"),
         ("FROM a\nENV API_KEY {}", "Zq8RtY2wPm5LxK9v", "secret-variable"),
         ("set -gx DB_PASSWORD '{}'", "Zq8RtY2wPm5LxK9v", "secret-variable"),
         // A key with the numbers of its lines.
@@ -253,6 +271,22 @@ fn secrets_of_known_places_are_masked_and_the_place_stays() {
     ] {
         assert_place(text, secret, name);
     }
+}
+
+#[test]
+fn a_private_key_in_base64_of_several_lines_is_masked() {
+    let key = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", "aB3dE5fG7h".repeat(9));
+    let encoded = STANDARD.encode(key);
+    for width in [60, 64, 76] {
+        let lines: Vec<&str> =
+            encoded.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap()).collect();
+        for end in ["\n", "\r\n", "\n    ", "\n+"] {
+            assert_place("data: {} x", &lines.join(end), "private-key");
+        }
+    }
+    // Blanks may be longer than a byte.
+    let blanks = format!("LS0tLS1CRUdJTi{}{}{}", "A".repeat(33), "\u{3000}".repeat(6), "A".repeat(60));
+    assert_eq!(mask(&blanks), blanks);
 }
 
 #[test]
@@ -288,6 +322,8 @@ fn words_beside_known_places_stay() {
         "t.VISITOR_KEYS=t.NODE_UNION_SHAPES__PRIVATE=t.NODE_FIELDS=t.FLIPPED_ALIAS_KEYS=void 0",
         "API_TOKEN=getToken2(x) DB_PASSWORD=getpass.getpass(x) authorization: AuthorizationServiceV2,",
         "src/a.rs:120:15:error:abc1 localhost:5432:1:2:abc123",
+        "GLOB_PAT='src/**/x[0-9].ts' TOKEN_RE='tok[a-z0-9]+' API_TOKEN=\"min(a1)\" SORT_KEY='a[b1]c2'",
+        "USDC_TOKEN=0x8de71159b42b4ea410fb9102f29a422eb14ab2f2 http://h:3000,ada@h {'url':'http://h:80','mail':'a@b'}",
     ] {
         assert_eq!(mask(text), text);
     }
@@ -372,6 +408,9 @@ fn commands_beside_a_secret_stay() {
         ("mysql -pZq8RtY2$(rm -rf x) db", "mysql -p[redacted:password-in-command]$(rm -rf x) db"),
         (r#"curl -u "ada:Zq8$(rm -rf x)" h"#, r#"curl -u "ada:[redacted:password-in-command]$(rm -rf x)" h"#),
         ("sshpass -p 'Zq8`rm`' ssh h", "sshpass -p '[redacted:password-in-command]`rm`' ssh h"),
+        ("curl https://ada:Xk7q&rm&tee@h", "curl https://ada:[redacted:password-in-url]&rm&tee@h"),
+        ("curl https://ada:Xk7q@h|rm|tee@x", "curl https://ada:[redacted:password-in-url]@h|rm|tee@x"),
+        ("(echo machine h password Zq8RtY2)", "(echo machine h password [redacted:password-in-netrc])"),
         ("echo machine h password Zq8RtY2;rm -rf x", "echo machine h password [redacted:password-in-netrc];rm -rf x"),
     ] {
         assert_eq!(mask(text), masked);

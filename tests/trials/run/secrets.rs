@@ -334,12 +334,17 @@ fn a_secret_with_terminal_colours_is_masked_and_the_rest_of_its_line_stays() {
     project.env("MY_API_KEY", SECRET);
     project.case("a", "graders: [{output: {no-secrets: true}}]", "steps: [{say: done}]");
     let (first, second) = SECRET.split_at(6);
-    project.write("agent.sh", &format!("printf 'a \\033[31mMY_API_KEY={first}\\033[m\\033[K{second} b\\n'\n"));
+    let colours = format!("printf 'a \\033[31mMY_API_KEY={first}\\033[m\\033[K{second} b\\n'\n");
+    // A file with the sequence as it is written in a program.
+    let written = format!("printf '%s\\n' 'x={first}\\033[0m{second} y' > written.txt\n");
+    project.write("agent.sh", &(colours + &written));
     let agent = project.path("agent.sh").display().to_string();
     let keys = "env: {pass: [MY_API_KEY]}";
     project.harness("mine", &format!("adapter: output-only\ncommand: [sh, {agent}]\nprompt-via: stdin\n{keys}"));
-    let ran = project.evals(&["run", "--harness", "mine"]).exits(1);
+    let ran = project.evals(&["run", "--harness", "mine", "--keep-workspace", "always"]).exits(1);
     nowhere(&project, &ran, second);
+    let kept = project.of_trial("a/mine/default/1", "workspace/written.txt");
+    assert_eq!(kept, "x=[redacted:MY_API_KEY]\\033[0m y\n");
     for file in ["wire.jsonl", "trace.jsonl"] {
         let text = project.of_trial("a/mine/default/1", file);
         let masked = r"a \u001b[31mMY_API_KEY=[redacted:MY_API_KEY]\u001b[m\u001b[K b";
