@@ -1,8 +1,10 @@
 //! Matches patterns with facts of a tool call that the agent may not have shown.
 
+use std::cell::OnceCell;
+
 use serde_json::Value;
 
-use crate::command_line::CommandLine;
+use crate::command_line::{CommandLine, Dialect};
 use crate::judgement::Judgement;
 use crate::trace::facts::Command;
 use crate::values::{NameGlob, Pattern};
@@ -34,29 +36,53 @@ pub fn command_fits(pattern: &Pattern, command: &Command) -> Judgement {
     }
 }
 
-/// Returns whether a command line runs a command that one of the patterns matches. If the command line is one of several
-/// texts, a match of one of them is only possible.
-pub fn runs_fit(patterns: &OneOrList<Pattern>, command: &Command) -> Judgement {
-    lines_fit(command, |line| CommandLine::read(line).runs(patterns))
-}
+/// The command lines that a command may be. They are read once, on first use.
+#[derive(Debug, Default)]
+pub struct Lines(OnceCell<Vec<CommandLine>>);
 
-/// Returns whether each command of a command line is matched by one of the patterns.
-pub fn runs_only(patterns: &OneOrList<Pattern>, command: &Command) -> Judgement {
-    lines_fit(command, |line| CommandLine::read(line).runs_only(patterns))
-}
-
-fn lines_fit(command: &Command, fits: impl Fn(&str) -> Judgement) -> Judgement {
-    match command {
-        Command::Seen(line) => fits(line),
-        Command::None => Judgement::False,
-        Command::Among(texts) if texts.iter().any(|text| fits(text).may_be_true()) => Judgement::Unknown,
-        Command::Among(_) => Judgement::False,
-        Command::With { command, arguments } => {
-            let both = fits(command).is_true() && fits(&format!("{command} {arguments}")).is_true();
-            if both { Judgement::True } else { Judgement::Unknown }
-        }
-        Command::NotShown => Judgement::Unknown,
+impl Lines {
+    /// Returns whether a command line runs a command that one of the patterns matches. If the command line is one of several
+    /// texts, a match of one of them is only possible. `tool` is the name of the tool that runs the command.
+    pub fn run(&self, patterns: &OneOrList<Pattern>, command: &Command, tool: Option<&str>) -> Judgement {
+        self.fit(command, tool, |line| line.runs(patterns))
     }
+
+    /// Returns the command lines that the command may be, or that it is with and without its arguments.
+    pub fn read(&self, command: &Command, tool: Option<&str>) -> &[CommandLine] {
+        self.0.get_or_init(|| {
+            let read = |line: &str| CommandLine::read(line, Dialect::of_tool(tool));
+            match command {
+                Command::Seen(line) => vec![read(line)],
+                Command::Among(texts) => texts.iter().map(|text| read(text)).collect(),
+                Command::With { command, arguments } => vec![read(command), read(&format!("{command} {arguments}"))],
+                Command::None | Command::NotShown => Vec::new(),
+            }
+        })
+    }
+
+    fn fit(&self, command: &Command, tool: Option<&str>, fits: impl Fn(&CommandLine) -> Judgement) -> Judgement {
+        let lines = self.read(command, tool);
+        match command {
+            Command::Seen(_) => Judgement::all(lines.iter().map(fits)),
+            Command::None => Judgement::False,
+            Command::Among(_) if lines.iter().any(|line| fits(line).may_be_true()) => Judgement::Unknown,
+            Command::Among(_) => Judgement::False,
+            Command::With { .. } if lines.iter().all(|line| fits(line).is_true()) => Judgement::True,
+            Command::With { .. } | Command::NotShown => Judgement::Unknown,
+        }
+    }
+}
+
+/// Returns whether a command line runs a command that one of the patterns matches. `tool` is the name of the tool that runs the
+/// command.
+pub fn runs_fit(patterns: &OneOrList<Pattern>, command: &Command, tool: Option<&str>) -> Judgement {
+    Lines::default().run(patterns, command, tool)
+}
+
+/// Returns whether each command of a command line is matched by one of the patterns. `tool` is the name of the tool that runs
+/// the command.
+pub fn runs_only(patterns: &OneOrList<Pattern>, command: &Command, tool: Option<&str>) -> Judgement {
+    Lines::default().fit(command, tool, |line| line.runs_only(patterns))
 }
 
 /// Returns whether an input that was not shown matches, given the command that it must contain: a pattern that

@@ -10,14 +10,17 @@ use super::python;
 
 /// The maximum number of variables whose values are searched in code.
 const MOST_NAMES: usize = 32;
+/// The maximum size in bytes of the command lines that are taken from calls and variables.
+const LONGEST_LINES: usize = 256 << 10;
 
 /// The command lines in the code of a program.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     pub lines: Vec<String>,
-    /// The command lines of calls that are known as such, with unknown variables in the place of values that are not shown.
+    /// The command lines of calls that are known as such, with parts that are not shown as unknown ones.
     pub calls: Vec<String>,
-    /// True if the code runs a command that is the value of a variable, and does not show this value.
+    /// True if the code runs a command that is the value of a variable, and does not show this value, or if a part of the code
+    /// was not read.
     pub has_unknown: bool,
 }
 
@@ -32,30 +35,50 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
         .flat_map(|word| word.content.as_deref().into_iter().chain([word.text.as_str()]))
         .chain(input)
         .collect();
-    let mut lines: Vec<String> = texts.iter().flat_map(|text| passed_to_shells(text)).collect();
+    let mut found = Lines { lines: Vec::new(), left: LONGEST_LINES };
+    let mut has_unknown = texts.iter().any(|text| !passed_to_shells(text, &mut found));
     if matches!(program, "perl" | "ruby" | "php") {
-        lines.extend(texts.iter().flat_map(|text| text.split('`').skip(1).step_by(2)).map(str::to_owned));
-        lines.extend(texts.iter().flat_map(|text| in_quotes_of_perl(text)));
+        found.lines.extend(texts.iter().flat_map(|text| text.split('`').skip(1).step_by(2)).map(str::to_owned));
+        found.lines.extend(texts.iter().flat_map(|text| in_quotes_of_perl(text)));
     }
     if program.ends_with("awk") {
-        lines.extend(texts.iter().flat_map(|text| at_pipes(text)));
+        found.lines.extend(texts.iter().flat_map(|text| at_pipes(text)));
     }
     if python::is_python(program) {
         let calls: Vec<String> = texts.iter().flat_map(|text| python::calls(text)).collect();
-        lines.retain(|line| !calls.iter().any(|call| call.replace('\'', "") == *line));
-        return Code { lines, calls, has_unknown: false };
+        let shown: BTreeSet<String> = calls.iter().map(|call| call.replace('\'', "")).collect();
+        let mut lines = found.lines;
+        lines.retain(|line| !shown.contains(line));
+        return Code { lines, calls, has_unknown };
     }
-    let mut has_unknown = false;
     for text in texts {
         let names = variables_of_calls(text);
         has_unknown |= names.len() > MOST_NAMES;
         for name in names.into_iter().take(MOST_NAMES) {
-            let values = values_of(text, name);
-            has_unknown |= values.is_empty();
-            lines.extend(values);
+            let before = found.lines.len();
+            has_unknown |= !values_of(text, name, &mut found) || found.lines.len() == before;
         }
     }
-    Code { lines, calls: Vec::new(), has_unknown }
+    Code { lines: found.lines, calls: Vec::new(), has_unknown }
+}
+
+/// The command lines that were found, and the size in bytes of those that may follow.
+struct Lines {
+    lines: Vec<String>,
+    left: usize,
+}
+
+impl Lines {
+    /// Adds a command line of words. Returns false if the command lines are too long.
+    fn add(&mut self, words: &[String]) -> bool {
+        let line = words.join(" ");
+        let left = self.left.checked_sub(line.len());
+        self.left = left.unwrap_or_default();
+        if left.is_some() && !line.is_empty() {
+            self.lines.push(line);
+        }
+        left.is_some()
+    }
 }
 
 /// Returns the texts of `qx(…)`, `exec q(…)` and `%x(…)` in Perl and Ruby.
@@ -82,12 +105,11 @@ fn variables_of_calls(code: &str) -> BTreeSet<&str> {
     calls.captures_iter(code).filter_map(|call| Some(call.get(1)?.as_str())).collect()
 }
 
-/// Returns the texts that code assigns to a variable.
-fn values_of(code: &str, name: &str) -> Vec<String> {
-    let Ok(assignments) = Regex::new(&format!(r"\b{name}\s*=\s*")) else { return Vec::new() };
-    let values =
-        assignments.find_iter(code).map(|found| words_from(code.get(found.end()..).unwrap_or_default()).join(" "));
-    values.filter(|line| !line.is_empty()).collect()
+/// Adds the texts that code assigns to a variable. Returns false if they are too long.
+fn values_of(code: &str, name: &str, lines: &mut Lines) -> bool {
+    let Ok(assignments) = Regex::new(&format!(r"\b{name}\s*=\s*")) else { return false };
+    let mut ends = assignments.find_iter(code).map(|found| found.end());
+    ends.all(|end| lines.add(&words_from(code.get(end..).unwrap_or_default())))
 }
 
 /// Returns true if a program is an interpreter of another language.
@@ -98,9 +120,9 @@ pub(super) fn is_interpreter(program: &str) -> bool {
     INTERPRETERS.as_ref().is_some_and(|names| names.is_match(program))
 }
 
-/// Returns the texts that code passes to functions that run commands. Texts in a row, as in `spawn("rm", ["-rf", "a"])`, are the
-/// words of one command.
-fn passed_to_shells(code: &str) -> Vec<String> {
+/// Adds the texts that code passes to functions that run commands. Texts in a row, as in `spawn("rm", ["-rf", "a"])`, are the
+/// words of one command. Returns false if they are too long.
+fn passed_to_shells(code: &str, lines: &mut Lines) -> bool {
     static CALLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let names = r"system|popen|Popen|run|call|check_call|check_output|getoutput|getstatusoutput|exec\w*|spawn\w*|shell_exec|passthru|sh|execa|Command|create_subprocess_shell|create_subprocess_exec";
         // Behind the name: `)`, `']`, the bracket of the call, and the code before the first text.
@@ -109,15 +131,14 @@ fn passed_to_shells(code: &str) -> Vec<String> {
         ))
         .ok()
     });
-    let Some(calls) = CALLS.as_ref() else { return Vec::new() };
-    let lines = calls.captures_iter(code).filter_map(|call| {
-        let (whole, name) = (call.get(0)?, call.get(1)?.as_str());
-        let words = words_from(code.get(whole.end()..).unwrap_or_default());
+    let Some(calls) = CALLS.as_ref() else { return false };
+    let mut calls = calls.captures_iter(code).filter_map(|call| Some((call.get(0)?.end(), call.get(1)?.as_str())));
+    calls.all(|(end, name)| {
+        let words = words_from(code.get(end..).unwrap_or_default());
         // The functions of Python get the program twice: its file and its name.
         let is_twice = name.starts_with("spawn") && words.len() > 1 && words.first() == words.get(1);
-        Some(words.get(usize::from(is_twice)..).unwrap_or_default().join(" "))
-    });
-    lines.filter(|line| !line.is_empty()).collect()
+        lines.add(words.get(usize::from(is_twice)..).unwrap_or_default())
+    })
 }
 
 /// Returns the texts in a row that begin here, as those of a list.

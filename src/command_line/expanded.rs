@@ -3,8 +3,11 @@
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
+use super::runners::NOT_SHOWN;
 use super::tokens::{Operator, Piece, Redirection, Token, Way, Word};
 
+/// The variables that shells set themselves.
+const SET_BY_SHELLS: [&str; 4] = ["_", "REPLY", "OPTARG", "MAPFILE"];
 /// The maximum size in bytes of a variable's value that is kept.
 const LONGEST: usize = 4096;
 /// The maximum size in bytes of all elements of a list that are kept.
@@ -73,7 +76,7 @@ impl Variables {
             Value::One(text) => has_code(text),
             Value::Among(texts) | Value::List(texts) => texts.iter().any(|text| has_code(text)),
         };
-        let is_kept = is_short && !self.hidden.contains(name);
+        let is_kept = is_short && !self.hidden.contains(name) && !SET_BY_SHELLS.contains(&name);
         self.values.insert(name.to_owned(), if is_kept { value } else { Value::Unknown });
     }
 
@@ -81,6 +84,11 @@ impl Variables {
     pub fn hide(&mut self, name: &str) {
         self.hidden.insert(name.to_owned());
         self.forget(name);
+    }
+
+    /// Returns true if the line sets a variable.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.values.contains_key(name)
     }
 
     /// Sets a variable to a value that is not shown.
@@ -202,7 +210,7 @@ impl Variables {
         let size: usize = texts.iter().map(|text| text.len()).sum();
         let is_whole = texts.len() == paths.len() && !texts.is_empty() && size <= self.left.get();
         let text = is_whole.then(|| texts.concat().trim_end_matches('\n').to_owned());
-        text.filter(|text| !text.contains(super::runners::NOT_SHOWN))
+        text.filter(|text| !text.contains(NOT_SHOWN))
     }
 
     /// Takes room for a value, or returns false if the values are too long.
@@ -242,9 +250,19 @@ pub(super) enum Program<'a> {
 }
 
 impl Argument {
-    /// Makes a word that is known as a whole.
-    pub fn known(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
+    /// Makes a word of a text.
+    pub fn of(text: &str) -> Self {
+        let mut word = Self::default();
+        word.push(text);
+        word
+    }
+
+    /// Adds a text to the word.
+    fn push(&mut self, text: &str) {
+        if let Some(at) = text.rfind(NOT_SHOWN) {
+            (self.unknown_to, self.is_output) = (Some(self.text.len() + at + NOT_SHOWN.len()), false);
+        }
+        self.text.push_str(text);
     }
 
     fn is_known(&self) -> bool {
@@ -257,10 +275,13 @@ impl Argument {
         let name = self.text.get(folder..).unwrap_or_default();
         // Of a longer name, the beginning shows which program it is.
         let is_pattern = self.is_glob && name.find(['*', '?', '[']).is_some_and(|at| at < 3) && !name.starts_with('[');
+        // Braces that were not read may make any name: `r{m..m}`.
+        let inner = name.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+        let has_braces = inner.is_some_and(|(inner, _)| inner.contains(',') || inner.contains(".."));
         match self.unknown_to {
             Some(end) if folder < end && self.is_output => Program::Output,
             Some(end) if folder < end => Program::Unknown,
-            _ if is_pattern => Program::Unknown,
+            _ if is_pattern || has_braces => Program::Unknown,
             _ => Program::Named(if name.is_empty() { &self.text } else { name }),
         }
     }
@@ -280,17 +301,12 @@ impl Argument {
 
 /// Returns a text as one word.
 pub(super) fn joined(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c == '\n' {
-                '␤'
-            } else if c.is_whitespace() {
-                '␣'
-            } else {
-                c
-            }
-        })
-        .collect()
+    let sign = |c: char| match c {
+        '\n' => '␤',
+        _ if c.is_whitespace() => '␣',
+        _ => c,
+    };
+    text.replace(NOT_SHOWN, "$_").chars().map(sign).collect()
 }
 
 /// Expands a word. A variable without quotes can become several words, or none.
@@ -333,7 +349,7 @@ impl Expansion<'_> {
             match piece {
                 Piece::Text { text, is_quoted } => {
                     let word = self.current.get_or_insert_default();
-                    word.text.push_str(text);
+                    word.push(text);
                     word.is_quoted |= *is_quoted;
                     word.is_glob |= !is_quoted && text.contains(['*', '?', '[']);
                 }
@@ -431,7 +447,7 @@ impl Expansion<'_> {
         }
         if is_quoted {
             let word = self.current.get_or_insert_default();
-            word.text.push_str(value);
+            word.push(value);
             word.is_quoted = true;
             return;
         }
@@ -440,7 +456,7 @@ impl Expansion<'_> {
         }
         let mut parts = value.split_whitespace().peekable();
         while let Some(part) = parts.next() {
-            self.current.get_or_insert_default().text.push_str(part);
+            self.current.get_or_insert_default().push(part);
             if parts.peek().is_some() || value.ends_with(char::is_whitespace) {
                 self.words.extend(self.current.take());
             }
@@ -504,7 +520,7 @@ fn printed(tokens: &[Token], variables: &Variables) -> Option<String> {
         ["printf", "%s" | "%s\\n", rest @ ..] => Some(rest.join(" ")),
         ["printf", text] if text.contains('%') => None,
         ["cat" | "echo" | "printf", ..] => {
-            super::runners::printed(&words, text.as_deref()).filter(|text| !text.contains(super::runners::NOT_SHOWN))
+            super::runners::printed(&words, text.as_deref()).filter(|text| !text.contains(NOT_SHOWN))
         }
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! The command lines of the calls in a Python program. Parts whose values the program does not show are an unknown variable.
+//! The command lines of the calls in a Python program. Parts that the program does not show are [`NOT_SHOWN`].
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -139,10 +139,9 @@ fn end_of_text(code: &str) -> usize {
     code.len()
 }
 
-/// Returns a word in quotes for a shell. Unknown parts stay variables.
+/// Returns a word in quotes for a shell.
 fn quoted(text: &str) -> String {
-    let parts = text.split(NOT_SHOWN).map(|part| format!("'{}'", part.replace('\'', r"'\''")));
-    parts.collect::<Vec<_>>().join(&format!("\"{NOT_SHOWN}\""))
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// A program whose calls are read.
@@ -172,7 +171,7 @@ impl<'a> Program<'a> {
         rest.get(..end_of_expression(rest, ends)).unwrap_or_default().trim()
     }
 
-    /// Returns the values that an expression may have. A value that the program does not show is an unknown variable.
+    /// Returns the values that an expression may have. A value that the program does not show is [`NOT_SHOWN`].
     fn values(&self, expression: &str, depth: usize) -> Vec<Value> {
         let expression = expression.trim();
         let left = self.left.get().checked_sub(1);
@@ -211,7 +210,7 @@ impl<'a> Program<'a> {
         vec![Value::Text(self.text(expression, depth))]
     }
 
-    /// Returns the text of an expression, in which unknown parts are an unknown variable.
+    /// Returns the text of an expression, in which unknown parts are [`NOT_SHOWN`].
     fn text(&self, expression: &str, depth: usize) -> String {
         split(expression, '+').into_iter().map(|part| self.text_of_part(part.trim(), depth)).collect()
     }
@@ -321,7 +320,7 @@ fn literal(code: &str) -> Option<(String, &str)> {
     Some((inner.replace("\\n", "\n").replace('\\', ""), behind))
 }
 
-/// Returns a text with an unknown variable in the place of each `{…}`.
+/// Returns a text with [`NOT_SHOWN`] in the place of each `{…}`.
 fn with_braces(text: &str) -> String {
     let mut parts = text.split('{');
     let mut shown = parts.next().unwrap_or_default().to_owned();
@@ -332,7 +331,7 @@ fn with_braces(text: &str) -> String {
     shown
 }
 
-/// Returns a text with an unknown variable in the place of each sign such as `%s`.
+/// Returns a text with [`NOT_SHOWN`] in the place of each sign such as `%s`.
 fn with_signs(text: &str) -> String {
     static SIGNS: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"%(?:\(\w+\))?[-+# 0-9.]*[sdrixfFeEgGcaXo]").ok());

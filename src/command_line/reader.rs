@@ -3,17 +3,19 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::mem;
 
-use super::CommandLine;
 use super::code;
 use super::expanded::{Argument, Program, Variables, assignment, expand, has_code, joined};
-use super::powershell::{is_cmdlet, is_comparison};
+use super::powershell::{is_cmdlet, is_comparison, is_operator, runs_value};
 use super::runners::{self, Inner};
 use super::tokens::{Operator, Piece, Redirection, Token, Way, Word, is_name, split};
+use super::{CommandLine, Dialect};
 
 /// The maximum depth of commands that run others.
 const DEEPEST: usize = 12;
-/// The maximum number of commands of a line.
+/// The maximum number of commands of a line, with those that have no words after the substitutions.
 pub(super) const MOST: usize = 16 << 10;
+/// The maximum size in bytes of the commands of a line.
+const LONGEST_COMMANDS: usize = 4 << 20;
 /// The maximum size in bytes of the texts of files that commands read or write.
 const LONGEST_CONTENTS: usize = 16 << 20;
 /// The maximum number of arguments that a function is expected to drop.
@@ -22,15 +24,19 @@ const MOST_SHIFTED: usize = 8;
 const LONGEST_SOURCES: usize = 1 << 20;
 
 /// Reads a command line.
-pub(super) fn read(line: &str) -> CommandLine {
-    let mut reader = Reader::default();
+pub(super) fn read(line: &str, dialect: Dialect) -> CommandLine {
+    let mut reader = Reader { dialect, ..Reader::default() };
     reader.script(line, Source::default(), false);
     if reader.evaluates && (reader.has_code || reader.variables.has_code) {
         reader.cut();
     }
     // In PowerShell, a variable at the place of a command is a value.
-    let is_powershell = reader.found.commands.iter().any(|command| is_cmdlet(command));
-    reader.found.has_unknown &= !is_powershell || reader.is_cut;
+    let is_powershell = match dialect {
+        Dialect::Posix => false,
+        Dialect::PowerShell => true,
+        Dialect::Unknown => !reader.is_posix && reader.found.commands.iter().any(|command| is_cmdlet(command)),
+    };
+    reader.found.has_unknown &= !is_powershell || reader.is_cut || runs_value(line);
     reader.found
 }
 
@@ -81,6 +87,7 @@ struct Group {
 
 #[derive(Debug, Default)]
 struct Reader {
+    dialect: Dialect,
     found: CommandLine,
     variables: Variables,
     /// The functions that the line defines.
@@ -104,6 +111,12 @@ struct Reader {
     has_code: bool,
     /// True if a part of the line was not read.
     is_cut: bool,
+    /// The number of commands that were read, with those that have no words.
+    read: usize,
+    /// The size of the commands.
+    size: usize,
+    /// True if a program that is a variable cannot be a value of PowerShell.
+    is_posix: bool,
 }
 
 impl Reader {
@@ -337,7 +350,7 @@ impl Reader {
         });
         let is_in_name = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
         for part in texts.collect::<String>().split([';', '\n', '|', '&', '(', ')']) {
-            let words: Vec<Argument> = part.split_whitespace().map(Argument::known).collect();
+            let words: Vec<Argument> = part.split_whitespace().map(Argument::of).collect();
             let name = words.first().map_or("", |first| first.text.as_str());
             let is_number = name.starts_with(|c: char| c.is_ascii_digit());
             // Names of one letter are those of variables.
@@ -482,14 +495,29 @@ impl Reader {
 
     /// Reads a command once for each value of the loops around it.
     fn each(&mut self, words: &[&Word], streams: &Streams) -> Option<String> {
-        if let Some((name, values)) = self.variables.loop_of(words).filter(|_| self.found.commands.len() < MOST) {
-            let mut printed = Vec::new();
-            for value in &values {
-                self.variables.choose(&name, value.clone());
-                printed.extend(self.each(words, streams));
+        let has_room = self.depth < DEEPEST && !self.is_full();
+        match self.variables.loop_of(words) {
+            Some((name, values)) if has_room => {
+                let mut printed = Vec::new();
+                self.depth += 1;
+                for value in &values {
+                    if self.is_full() {
+                        break;
+                    }
+                    self.variables.choose(&name, value.clone());
+                    printed.extend(self.each(words, streams));
+                }
+                self.depth -= 1;
+                self.variables.restore(name, values);
+                return Some(printed.join("\n")).filter(|printed| !printed.is_empty());
             }
-            self.variables.restore(name, values);
-            return Some(printed.join("\n")).filter(|printed| !printed.is_empty());
+            // No loop is read further.
+            Some(_) => self.read = MOST,
+            None => {}
+        }
+        self.read += 1;
+        if self.is_full() {
+            self.cut();
         }
         let mut arguments: Vec<Argument> = words.iter().flat_map(|word| expand(word, &self.variables)).collect();
         for argument in arguments.iter_mut().filter(|argument| argument.content.is_none()) {
@@ -497,7 +525,7 @@ impl Reader {
         }
         words.iter().for_each(|word| self.variables.set_defaults(word));
         // `$x = Get-Content a` and `$x -eq 1` in PowerShell.
-        let is_value = |word: &Argument| word.program() == Program::Unknown && word.text.starts_with('$');
+        let is_value = |word: &Argument| self.may_be_value(word) && word.program() == Program::Unknown;
         let arguments = match arguments.as_slice() {
             [first, sign, rest @ ..] if is_value(first) && matches!(sign.text.as_str(), "=" | "+=") => rest,
             [first, sign, ..] if is_value(first) && is_comparison(&sign.text) => &[],
@@ -526,14 +554,27 @@ impl Reader {
         printed
     }
 
+    /// Returns true if no more commands are read.
+    fn is_full(&self) -> bool {
+        self.read >= MOST || self.size > LONGEST_COMMANDS
+    }
+
+    /// Returns true if a word may begin with a variable of PowerShell: `$x.Count`, `"$($x.Name)"`. One that the line sets as Bash
+    /// does is not.
+    fn may_be_value(&self, word: &Argument) -> bool {
+        let Some(rest) = word.text.strip_prefix("$($").or(word.text.strip_prefix('$')) else { return false };
+        let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        self.dialect != Dialect::Posix && !name.is_empty() && !self.variables.is_set(name)
+    }
+
     /// Adds a command, and those that it runs.
     fn command(&mut self, arguments: &[Argument], streams: &Streams) {
         let Some((first, rest)) = arguments.split_first() else { return };
         if self.depth >= DEEPEST || self.found.commands.len() >= MOST {
             return self.cut();
         }
-        // `xargs` and `find` replace `{}` by a word that the line does not show.
-        let program = if first.text == "{}" { Program::Unknown } else { first.program() };
+        // `xargs` and `find` replace `{}` by a text that the line does not show.
+        let program = if first.text.contains("{}") { Program::Unknown } else { first.program() };
         let name = match program {
             Program::Named(name) => joined(name),
             Program::Output | Program::Unknown => first.form(),
@@ -554,7 +595,12 @@ impl Reader {
         let written = || program_file.and_then(|word| word.content.as_deref());
         let piped = piped.or_else(written).filter(|_| code::is_interpreter(&name));
         let piped = piped.map(|text| format!(" <<<{}", joined(text))).unwrap_or_default();
-        self.found.commands.push(format!("{name}{behind}{piped}"));
+        let form = format!("{name}{behind}{piped}");
+        self.size += form.len();
+        if self.size > LONGEST_COMMANDS {
+            return self.cut();
+        }
+        self.found.commands.push(form);
         if let Some(text) = &first.content {
             self.script(text, streams.source.clone(), false);
         }
@@ -566,6 +612,8 @@ impl Reader {
                 self.evaluated.insert(first.text.trim_start_matches('$').parse().unwrap_or_default());
             }
             self.found.has_unknown |= !is_known_later;
+            let is_alone = first.text.contains('=') || rest.first().is_none_or(|word| is_operator(&word.text));
+            self.is_posix |= first.text.starts_with('$') && !(is_alone && self.may_be_value(first));
             return;
         };
         self.depth += 1;
@@ -664,6 +712,17 @@ impl Reader {
         self.aliases.insert(program.to_owned(), text);
     }
 
+    /// Forgets the variables that a command names: with a word, or joined to an option (`printf -vX`, `read -aX`, `wait -pX`).
+    fn forget(&mut self, arguments: &[Argument]) {
+        for word in arguments {
+            let name = match word.text.strip_prefix('-') {
+                Some(option) => option.split_once(['a', 'p', 'v']).map_or("", |(_, name)| name),
+                None => word.text.as_str(),
+            };
+            self.variables.forget(name.split(['=', '[']).next().unwrap_or_default());
+        }
+    }
+
     /// Records what a command does to the variables.
     fn remember(&mut self, program: &str, arguments: &[Argument]) {
         self.evaluates |= match program {
@@ -671,17 +730,10 @@ impl Reader {
             "printf" => arguments.first().is_some_and(|word| word.text.starts_with("-v") || word.text.contains("%d")),
             program => is_declaration(program),
         };
-        let names = || arguments.iter().filter(|word| !word.text.starts_with('-'));
         match program {
-            "read" | "mapfile" | "readarray" | "unset" | "getopts" | "let" => {
-                for name in names() {
-                    self.variables.forget(name.text.split('=').next().unwrap_or_default());
-                }
-            }
+            "read" | "mapfile" | "readarray" | "unset" | "getopts" | "let" | "wait" => self.forget(arguments),
             "printf" if arguments.first().is_some_and(|word| word.text.starts_with("-v")) => {
-                if let Some(name) = arguments.get(1) {
-                    self.variables.forget(&name.text);
-                }
+                self.forget(arguments.get(..2).unwrap_or(arguments));
             }
             "set" if arguments.first().is_some_and(|word| word.text == "--") => {
                 self.variables.set_list("@", arguments.get(1..).unwrap_or_default());

@@ -1,6 +1,7 @@
 //! The programs that run other commands: `sudo`, `xargs`, `sh -c`, `docker exec` and the like.
 
-use super::expanded::Argument;
+use super::expanded::{Argument, Program};
+use super::{is_option_of_text, is_shell};
 
 mod containers;
 mod git;
@@ -10,10 +11,13 @@ use containers::in_container;
 use git::in_git;
 pub(super) use printed::printed;
 
-/// The text of a script that is not shown: a variable that no line sets.
-pub(super) const NOT_SHOWN: &str = "$_";
+/// A script, or a part of a text, that is not shown. No text of a shell contains this character, which Unicode leaves to
+/// programs. If a line contains it, that part of the line is unknown. In the normal form it is `$_`.
+pub(super) const NOT_SHOWN: &str = "\u{fdd0}";
 /// The maximum size in bytes of the input of `xargs` that is put in the place of words.
 const LONGEST_INPUT: usize = 4096;
+/// The maximum number of options of a shell among the arguments of another program.
+const MOST_OPTIONS: usize = 16;
 /// The maximum size in bytes of what `printf` prints, and of the commands that `xargs` makes of its input.
 const LONGEST_OUTPUT: usize = 1 << 20;
 
@@ -52,6 +56,38 @@ struct Runner {
     long: &'static [&'static str],
     /// The number of operands before the command.
     operands: usize,
+}
+
+impl Runner {
+    /// Returns the command behind the options, operands and assignments.
+    fn command<'a>(&self, arguments: &'a [Argument]) -> &'a [Argument] {
+        let rest = behind_options(arguments, self.letters, self.long);
+        let rest = rest.get(self.operands..).unwrap_or_default();
+        // `flock -w 5 FILE -- rm`, `setarch x86_64 -R rm`
+        let rest = if self.operands > 0 { behind_options(rest, "", &[]) } else { rest };
+        // `env - rm` is `env -i rm`.
+        let rest = match rest {
+            [first, more @ ..] if first.text == "-" => more,
+            all => all,
+        };
+        // `concurrently 'X=1 a' 'b'`
+        if rest.iter().all(has_blank) {
+            return rest;
+        }
+        // `env` and `sudo` also take names that no shell accepts: `env 1=2 rm`.
+        let is_assignment = |word: &&Argument| word.text.find('=').is_some_and(|at| at > 0);
+        rest.get(rest.iter().take_while(is_assignment).count()..).unwrap_or_default()
+    }
+
+    /// Returns the commands behind the options, operands and assignments.
+    fn inner<'a>(&self, arguments: &'a [Argument]) -> Vec<Inner<'a>> {
+        match self.command(arguments) {
+            rest @ [_, _, ..] if rest.iter().all(has_blank) => {
+                rest.iter().map(|word| Inner::text(word.text.clone())).collect()
+            }
+            rest => Inner::of(rest).into_iter().collect(),
+        }
+    }
 }
 
 const fn plain(names: &'static [&'static str]) -> Runner {
@@ -125,6 +161,8 @@ const RUNNERS: &[Runner] = &[
         long: &[],
         operands: 0,
     },
+    Runner { names: &["runuser"], letters: "ug", long: &["user", "group"], operands: 0 },
+    Runner { names: &["flock"], letters: "wE", long: &["timeout", "wait", "conflict-exit-code"], operands: 1 },
     Runner { names: &["chroot", "repeat"], letters: "", long: &[], operands: 1 },
     Runner { names: &["gosu", "su-exec", "setarch"], letters: "", long: &[], operands: 1 },
     Runner {
@@ -164,7 +202,30 @@ const WITH_A_WORD: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "csh", "tcsh", "fish", "rbash"];
+const XARGS: Runner = Runner {
+    names: &["xargs", "gxargs"],
+    letters: "adEILnPs",
+    long: &["arg-file", "delimiter", "max-args", "max-procs", "max-lines", "max-chars", "process-slot-var"],
+    operands: 0,
+};
+
+/// Programs that run the text of an option: `su -c TEXT`.
+const WITH_TEXT: [&str; 14] = [
+    "su",
+    "sg",
+    "runuser",
+    "script",
+    "nix-shell",
+    "nix",
+    "flock",
+    "vagrant",
+    "nodemon",
+    "doppler",
+    "npm",
+    "npx",
+    "pnpm",
+    "pnpx",
+];
 
 /// Returns what a program with these arguments runs. `input` is the text that it reads, if it is known.
 pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<&str>) -> Vec<Inner<'a>> {
@@ -173,21 +234,28 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
     if matches!(program, "pwsh" | "powershell" | "cmd" | "cmd.exe" | "powershell.exe") {
         return text(windows_shell(arguments));
     }
-    if SHELLS.contains(&program) {
+    if is_shell(program) {
         return shell(arguments, input).into_iter().collect();
+    }
+    if WITH_TEXT.contains(&program)
+        && let Some(shown) = option_text(arguments)
+    {
+        return text(Some(shown));
     }
     match program {
         "eval" => text(Some(text_of(without_end_of_options(arguments)))),
+        "iex" | "IEX" | "Invoke-Expression" | "invoke-expression" => match arguments {
+            [] => text(input.map(str::to_owned)),
+            [option, rest @ ..] if option.text.eq_ignore_ascii_case("-command") => text(Some(text_of(rest))),
+            // `iex -S mix` of Elixir
+            [option, ..] if option.text.starts_with('-') => Vec::new(),
+            words => text(Some(text_of(words))),
+        },
         "." | "source" => text(file_of_source(arguments, input)),
         "trap" => text(without_end_of_options(arguments).first().map(|word| word.text.clone()).filter(|it| it != "-")),
-        "watch" => text(Some(text_of(behind_options(arguments, 0, "nq", &["interval"])))),
+        "watch" => text(Some(text_of(behind_options(arguments, "nq", &["interval"])))),
         "command" if arguments.first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V" | "-pv")) => {
             Vec::new()
-        }
-        "su" | "sg" | "runuser" | "script" | "nix-shell" | "nix" | "flock" | "vagrant"
-            if option_text(arguments).is_some() =>
-        {
-            text(option_text(arguments))
         }
         "su" => text(input.map(str::to_owned)),
         "make" | "gmake"
@@ -198,12 +266,9 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
         }
         "ForEach-Object" | "%" | "foreach" | "try" | "catch" | "finally" | "Where-Object" => in_braces(arguments),
         "tmux" => arguments.iter().filter(|it| it.text.contains(' ')).map(|it| Inner::text(it.text.clone())).collect(),
-        "runuser" => words_behind(arguments, "ug", &["user", "group"], 0),
-        "flock" => words_behind(arguments, "wE", &["timeout", "wait", "conflict-exit-code"], 1),
         "env" if split_text(arguments).is_some() => text(split_text(arguments)),
         "parallel" => {
-            let run =
-                behind_options(arguments, 0, "jIaNnLPSdC", &["jobs", "max-args", "arg-file", "delimiter", "delay"]);
+            let run = behind_options(arguments, "jIaNnLPSdC", &["jobs", "max-args", "arg-file", "delimiter", "delay"]);
             let end = run.iter().position(|word| word.text.starts_with(":::")).unwrap_or(run.len());
             text(run.get(..end).map(text_of))
         }
@@ -216,9 +281,9 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
             rest.map_or_else(Vec::new, |at| words(arguments.get(at + 1..).unwrap_or_default()))
         }
         "ssh" => {
-            let host = behind_options(arguments, 0, "BbcDEeFIiJLlmOopQRSWw", &[]);
+            let host = behind_options(arguments, "BbcDEeFIiJLlmOopQRSWw", &[]);
             // Options may follow the host.
-            let rest = behind_options(host.get(1..).unwrap_or_default(), 0, "BbcDEeFIiJLlmOopQRSWw", &[]);
+            let rest = behind_options(host.get(1..).unwrap_or_default(), "BbcDEeFIiJLlmOopQRSWw", &[]);
             match Some(rest).filter(|rest| !rest.is_empty()) {
                 Some(rest) => text(Some(text_of(rest))),
                 None => text(input.map(str::to_owned)),
@@ -231,18 +296,33 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
             let at = arguments.iter().position(|word| word.text == "-C");
             text(at.and_then(|at| arguments.get(at + 1)).map(|word| word.text.clone()))
         }
-        "nodemon" | "doppler" if option_text(arguments).is_some() => text(option_text(arguments)),
-        "npm" | "npx" | "pnpm" | "pnpx" if option_text(arguments).is_some() => text(option_text(arguments)),
-        _ => {
-            if let Some(runner) = RUNNERS.iter().find(|runner| runner.names.contains(&program)) {
-                return words_behind(arguments, runner.letters, runner.long, runner.operands);
-            }
-            match behind_verb(program, arguments) {
-                Some(rest) => words(rest),
-                None => shell_within(program, arguments).into_iter().collect(),
-            }
+        _ => match (runner(program), behind_verb(program, arguments)) {
+            (Some(runner), _) => runner.inner(arguments),
+            (None, Some(rest)) => words(rest),
+            (None, None) => shell_within(program, arguments).into_iter().collect(),
+        },
+    }
+}
+
+fn runner(program: &str) -> Option<&'static Runner> {
+    RUNNERS.iter().find(|runner| runner.names.contains(&program))
+}
+
+/// Returns the program of a command without its folder, and its arguments, behind programs such as `sudo` that run it.
+fn own(words: &[Argument]) -> Option<(&str, &[Argument])> {
+    let mut words = words;
+    loop {
+        let (first, rest) = words.split_first()?;
+        let Program::Named(name) = first.program() else { return None };
+        match runner(name) {
+            Some(runner) => words = runner.command(rest),
+            None => return Some((name, rest)),
         }
     }
+}
+
+fn has_blank(word: &Argument) -> bool {
+    word.text.contains(char::is_whitespace)
 }
 
 /// Returns the command of a shell among the arguments of a program that is not known: `retry bash -c TEXT`.
@@ -254,13 +334,14 @@ fn shell_within<'a>(program: &str, arguments: &'a [Argument]) -> Option<Inner<'a
     if NO_RUNNERS.contains(&program) {
         return None;
     }
-    let is_shell = |two: &[Argument]| {
-        let [shell, option] = two else { return false };
-        let name = shell.text.rsplit('/').next().unwrap_or_default();
-        let letters = option.text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-        SHELLS.contains(&name) && letters.is_some_and(|letters| letters.ends_with('c'))
+    let gets_text = |at: &usize| {
+        let Some([shell, rest @ ..]) = arguments.get(*at..) else { return false };
+        let rest = rest.get(..MOST_OPTIONS).unwrap_or(rest);
+        let behind = behind_options(rest, "oO", &["rcfile", "init-file"]);
+        let mut options = rest.iter().take(rest.len() - behind.len());
+        is_shell(&shell.text) && options.any(|word| is_option_of_text(&word.text))
     };
-    let at = arguments.windows(2).position(is_shell)?;
+    let at = (0..arguments.len()).find(gets_text)?;
     arguments.get(at..).map(Inner::Words)
 }
 
@@ -282,8 +363,8 @@ fn in_braces(arguments: &[Argument]) -> Vec<Inner<'_>> {
 
 /// Returns the files that `tee` writes.
 pub(super) fn files_of_tee(words: &[Argument]) -> Vec<String> {
-    match words {
-        [first, rest @ ..] if first.text == "tee" => {
+    match own(words) {
+        Some(("tee", rest)) => {
             rest.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.clone()).collect()
         }
         _ => Vec::new(),
@@ -294,15 +375,12 @@ pub(super) fn files_of_tee(words: &[Argument]) -> Vec<String> {
 pub(super) fn keeps_files(words: &[Argument]) -> bool {
     const READERS: [&str; 12] = ["cat", "chmod", "ls", "head", "tail", "wc", "test", "[", "source", ".", "cp", "echo"];
     let program = words.first().map_or("", |word| word.text.as_str());
-    READERS.contains(&program) || SHELLS.contains(&program)
+    READERS.contains(&program) || is_shell(program)
 }
 
 /// Returns the files that `cp`, `mv` or `ln` makes of files whose texts are known, with these texts.
 pub(super) fn copied(words: &[Argument]) -> Vec<(String, &str)> {
-    let Some((program, rest)) = words.split_first() else { return Vec::new() };
-    if !matches!(program.text.as_str(), "cp" | "mv" | "ln" | "install") {
-        return Vec::new();
-    }
+    let Some(("cp" | "mv" | "ln" | "install", rest)) = own(words) else { return Vec::new() };
     let Some((target, files)) = rest.split_last() else { return Vec::new() };
     let known = files.iter().filter_map(|file| Some((file.text.rsplit('/').next()?, file.content.as_deref()?)));
     let copies = known.flat_map(|(name, text)| {
@@ -317,7 +395,7 @@ fn behind_verb<'a>(program: &str, arguments: &'a [Argument]) -> Option<&'a [Argu
     const LONG: [&str; 11] =
         ["directory", "project", "name", "prefix", "env-file", "python", "with", "package", "extra", "group", "env"];
     let (_, verbs) = WITH_A_WORD.iter().find(|(names, _)| names.contains(&program))?;
-    let mut rest = behind_options(arguments, 0, "nCpf", &LONG);
+    let mut rest = behind_options(arguments, "nCpf", &LONG);
     // `yarn workspace NAME exec rm`
     if rest.first().is_some_and(|word| word.text == "workspace") {
         rest = rest.get(2..)?;
@@ -326,7 +404,7 @@ fn behind_verb<'a>(program: &str, arguments: &'a [Argument]) -> Option<&'a [Argu
     if !verbs.contains(&verb.text.as_str()) {
         return None;
     }
-    let rest = behind_options(rest, 0, "nCcpEf", &LONG);
+    let rest = behind_options(rest, "nCcpEf", &LONG);
     // `mise x node@20 -- rm`, `direnv exec FOLDER rm`
     let tools = match program {
         "direnv" => 1,
@@ -337,9 +415,7 @@ fn behind_verb<'a>(program: &str, arguments: &'a [Argument]) -> Option<&'a [Argu
 
 /// Returns the command that `xargs` runs, with the words of its input in their places if they are known.
 fn behind_xargs<'a>(arguments: &'a [Argument], input: Option<&str>) -> Vec<Inner<'a>> {
-    const LONG: [&str; 7] =
-        ["arg-file", "delimiter", "max-args", "max-procs", "max-lines", "max-chars", "process-slot-var"];
-    let found = words_behind(arguments, "adEILnPs", &LONG, 0);
+    let found = XARGS.inner(arguments);
     let command = match found.as_slice() {
         [Inner::Words(command)] => *command,
         _ => return found,
@@ -369,22 +445,18 @@ fn behind_xargs<'a>(arguments: &'a [Argument], input: Option<&str>) -> Vec<Inner
         // An unknown word is shown as `{}`.
         (Some(marker), None) => vec![with(marker, "{}")],
         (None, Some(input)) => {
-            let words = input.split_whitespace().map(Argument::known);
+            let words = input.split_whitespace().map(Argument::of);
             vec![Inner::Split(command.iter().cloned().chain(words).collect())]
         }
-        (None, None) => match command {
-            // The text of the shell is a word of the input.
-            [shell, .., option] if SHELLS.contains(&shell.text.as_str()) && is_option_of_text(&option.text) => {
-                vec![Inner::text(NOT_SHOWN.to_owned())]
-            }
-            _ => found,
-        },
+        (None, None) => {
+            // A word of the input is the text for a shell, or the program: `xargs sh -c`, `xargs env`.
+            let is_unknown = own(command).is_none_or(|(program, arguments)| {
+                is_shell(program) && arguments.last().is_some_and(|word| is_option_of_text(&word.text))
+            });
+            let unknown = is_unknown.then(|| Inner::text(NOT_SHOWN.to_owned()));
+            [Inner::Words(command)].into_iter().chain(unknown).collect()
+        }
     }
-}
-
-/// Returns true if a word is `-c`, or letters of options with `c` as the last.
-fn is_option_of_text(word: &str) -> bool {
-    word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.ends_with('c'))
 }
 
 /// Returns the commands that `sed` runs: `e COMMAND`, and what the flag `e` of a substitution runs, which is not shown.
@@ -454,8 +526,8 @@ fn without_end_of_options(words: &[Argument]) -> &[Argument] {
 }
 
 /// Returns the words behind the options of a command.
-fn behind_options<'a>(arguments: &'a [Argument], from: usize, letters: &str, long: &[&str]) -> &'a [Argument] {
-    let mut at = from;
+fn behind_options<'a>(arguments: &'a [Argument], letters: &str, long: &[&str]) -> &'a [Argument] {
+    let mut at = 0;
     while let Some(option) = arguments.get(at).map(|word| word.text.as_str()) {
         if option == "--" {
             at += 1;
@@ -472,32 +544,6 @@ fn behind_options<'a>(arguments: &'a [Argument], from: usize, letters: &str, lon
     arguments.get(at..).unwrap_or_default()
 }
 
-/// Returns the command behind options, operands and assignments.
-fn words_behind<'a>(arguments: &'a [Argument], letters: &str, long: &[&str], operands: usize) -> Vec<Inner<'a>> {
-    let rest = behind_options(arguments, 0, letters, long);
-    let rest = rest.get(operands..).unwrap_or_default();
-    // `flock -w 5 FILE -- rm`, `setarch x86_64 -R rm`
-    let rest = if operands > 0 { behind_options(rest, 0, "", &[]) } else { rest };
-    // `env - rm` is `env -i rm`.
-    let rest = match rest {
-        [first, more @ ..] if first.text == "-" => more,
-        all => all,
-    };
-    let is_assignment = |word: &&Argument| {
-        word.text.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        })
-    };
-    let assigned = rest.iter().take_while(is_assignment).count();
-    let rest = rest.get(assigned..).unwrap_or_default();
-    // `concurrently 'a' 'b'`
-    let has_blank = |word: &Argument| word.text.contains(char::is_whitespace);
-    match rest {
-        [_, _, ..] if rest.iter().all(has_blank) => rest.iter().map(|word| Inner::text(word.text.clone())).collect(),
-        rest => Inner::of(rest).into_iter().collect(),
-    }
-}
-
 /// Returns what a shell with these arguments runs.
 fn shell<'a>(arguments: &'a [Argument], input: Option<&str>) -> Option<Inner<'a>> {
     let is_flag = |word: &Argument, flag: char| {
@@ -506,7 +552,7 @@ fn shell<'a>(arguments: &'a [Argument], input: Option<&str>) -> Option<Inner<'a>
     };
     let mut rest = arguments;
     loop {
-        let after = behind_options(rest, 0, "oO", &["rcfile", "init-file"]);
+        let after = behind_options(rest, "oO", &["rcfile", "init-file"]);
         // `+x` turns an option off.
         rest = match after {
             [first, more @ ..] if first.text.starts_with('+') => more,
@@ -517,8 +563,9 @@ fn shell<'a>(arguments: &'a [Argument], input: Option<&str>) -> Option<Inner<'a>
         }
     }
     let options = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
-    let is_command =
-        |word: &Argument| is_flag(word, 'c') || matches!(word.text.as_str(), "--command" | "-Command" | "-command");
+    let is_command = |word: &Argument| {
+        is_option_of_text(&word.text) || matches!(word.text.as_str(), "--command" | "-Command" | "-command")
+    };
     if options.iter().any(is_command) {
         let (first, more) = rest.split_first()?;
         // An argument list that was joined by blanks has lost the quotes of the text.
@@ -568,6 +615,14 @@ fn option_text(arguments: &[Argument]) -> Option<String> {
         }
         if word.text == "--" {
             return None;
+        }
+        // `su -c'rm a'`
+        let joined = word.text.strip_prefix('-').and_then(|rest| rest.split_once('c'));
+        if let Some((before, text)) = joined
+            && has_blank(word)
+            && before.bytes().all(|byte| byte.is_ascii_alphabetic())
+        {
+            return Some(text.to_owned());
         }
         if is_option(&word.text) {
             let rest = arguments.get(at + 1..).filter(|rest| !rest.is_empty())?;

@@ -1,8 +1,12 @@
 //! Command lines and the commands that they run.
 
-use super::CommandLine;
+use super::{CommandLine, Dialect};
 use crate::judgement::Judgement;
 use crate::yaml::lists::OneOrList;
+
+fn read(line: &str) -> CommandLine {
+    CommandLine::read(line, Dialect::Unknown)
+}
 
 #[test]
 fn the_commands_of_a_line_are_in_the_normal_form() {
@@ -138,7 +142,7 @@ fn the_commands_of_a_line_are_in_the_normal_form() {
         ("echo 'rm a' > f; mv f g; sh g", &["echo rm␣a >f", "mv f g", "sh g", "rm a"]),
         ("echo 'rm a' > f; python3 < f", &["echo rm␣a >f", "python3 <f <<<rm␣a␤"]),
     ] {
-        let read = CommandLine::read(line);
+        let read = read(line);
         if read.commands != commands || read.has_unknown {
             wrong.push((line, read));
         }
@@ -232,8 +236,74 @@ fn a_program_without_a_shown_name_is_unknown() {
         ("echo ls > f; $(cat f) a", false),
         ("echo ls > f; sed -i s/ls/rm/ f; $(cat f) a", true),
         ("echo ls > f; b > f; $(cat f) a", true),
+        // A script that is not shown, whatever the line sets.
+        ("for _ in 1 2; do cat f | xargs sh -c; done", true),
+        ("_=ls; cat f | xargs sh -c", true),
+        ("_=ls; $_ a", true),
+        ("\u{fdd0} a", true),
+        ("a '\u{fdd0}'", false),
+        ("for _ in 1 2; do ls; done", false),
+        ("printf \"'%c' v\" r | sh", true),
+        ("cat f | xargs /bin/sh -c", true),
+        ("cat f | xargs env sh -ce", true),
+        ("cat f | xargs env", true),
+        ("ls | xargs bash x.sh; ls | xargs rm", false),
+        ("ls | xargs -I{} sh -c 'r{} a'", true),
+        // Braces in the name of a program.
+        ("r{m..m} a", true),
+        ("{r,x}{m,y} a", true),
+        ("\"r\"{m,x} a", true),
+        ("rm a{1..3} {a,b}{c,d}; find . -exec ls {} +", false),
+        // Variables that a command sets.
+        ("X=ls; printf -vX rm; $X a", true),
+        ("X=ls; printf -v 'X[0]' rm; $X a", true),
+        ("X=ls; printf '%s' X; $X a", false),
+        ("X=ls; read -raX; $X a", true),
+        ("X=ls; wait -pX; $X a", true),
+        ("REPLY=ls; read; $REPLY a", true),
+        // PowerShell, and what only looks like it.
+        ("Get-Item a; & $cmd", true),
+        ("Get-Item a; iex $x", true),
+        ("Get-Item a; $x | iex", true),
+        ("Get-Item a; $x a", true),
+        ("Get-Item a; $x -rf a", true),
+        ("read x; Get-Item a; $x", true),
+        ("A-B; $x", true),
+        ("Get-Item a; $x.Count; $y -join ','", false),
+        ("Get-ChildItem | ForEach-Object { \"$($_.Name) is here\" }", false),
+        ("$x=Get-Content a; Get-Item b; $sum += $x.Length", false),
     ] {
-        assert_eq!(CommandLine::read(line).has_unknown, has_unknown, "{line}");
+        assert_eq!(read(line).has_unknown, has_unknown, "{line}");
+    }
+}
+
+#[test]
+fn the_name_of_the_tool_shows_the_language() {
+    let is_unknown = |line: &str, tool: &str| CommandLine::read(line, Dialect::of_tool(Some(tool))).has_unknown;
+    assert!(is_unknown("Get-Item a; $x.Count", "Bash") && is_unknown("$x -eq 1", "bash"));
+    assert!(!is_unknown("Get-Item a; $x.Count", "shell") && !is_unknown("$x.Count", "powershell"));
+    assert!(is_unknown("& $x", "pwsh"));
+}
+
+#[test]
+fn programs_that_run_others_are_read_alike() {
+    let pattern = OneOrList(vec!["^rm( |$)".parse().unwrap()]);
+    for line in [
+        "echo 'rm v' | sudo --user root tee x.sh; sh x.sh",
+        "/bin/echo rm v | sh",
+        "command echo rm v | sh",
+        "env X=1 echo rm v | sh",
+        "echo rm v > f; sudo cp f g; sh g",
+        "retry bash -ce 'rm v'",
+        "retry bash -e -o pipefail -c 'rm v'",
+        "docker run i -ec 'rm v'",
+        "su -c'rm v'",
+        "env 1=2 a.b=c rm v",
+        "hyperfine 'X=1 rm v'",
+        "concurrently 'X=1 rm v' 'ls -l'",
+        "Invoke-Expression 'rm v'",
+    ] {
+        assert_eq!(read(line).runs(&pattern), Judgement::True, "{line}");
     }
 }
 
@@ -264,7 +334,7 @@ fn calls_of_a_program_in_python_are_read() {
         ("exec('import os; os.system(cmd)')", Judgement::Unknown),
     ] {
         let line = format!("python3 - <<'E'\n{code}\nE");
-        assert_eq!(CommandLine::read(&line).runs(&pattern), expected, "{code}");
+        assert_eq!(read(&line).runs(&pattern), expected, "{code}");
     }
 }
 
@@ -282,14 +352,17 @@ fn the_arguments_of_functions_that_evaluate_them_are_possible_commands() {
         ("f() { eval \"$1\"; }; f 'make test' 'rm v'", Judgement::False),
         ("f() { d=$1; shift; \"$@\"; }; f a make test", Judgement::False),
     ] {
-        assert_eq!(CommandLine::read(line).runs(&pattern), expected, "{line}");
+        assert_eq!(read(line).runs(&pattern), expected, "{line}");
     }
 }
 
 #[test]
 fn nested_commands_have_a_bound() {
+    let empty = "'' ".repeat(1000);
+    let loops: Vec<String> = (0..3000).map(|number| format!("for v{number} in 1 2; do ")).collect();
+    let variables: Vec<String> = (0..3000).map(|number| format!("$v{number}")).collect();
     let many = format!("for f in {}; do rm $f; done", "a ".repeat(2_000));
-    assert!(CommandLine::read(&many).has_unknown);
+    assert!(read(&many).has_unknown);
     for line in [
         "$(".repeat(100_000),
         "sudo ".repeat(10_000),
@@ -301,16 +374,21 @@ fn nested_commands_have_a_bound() {
         format!("[[ {}", "a || b ".repeat(50_000)),
         format!("echo {} > a;{}", "b".repeat(1000), "cat a a a > a;".repeat(50)),
         format!("echo {} > a;{}", "b".repeat(1000), "tee a a a < a;".repeat(50)),
+        "(".repeat(100_000),
+        format!("for a in {empty}; do for b in {empty}; do for c in {empty}; do $a$b$c; done; done; done"),
+        format!("for a in {}; do echo $a {}; done", "b ".repeat(1000), "c".repeat(1 << 20)),
+        format!("{}echo {}", loops.concat(), variables.concat()),
+        format!("node -e 'run({})'", "\"run\",".repeat(2000)),
     ] {
-        assert!(CommandLine::read(&line).has_unknown);
+        assert!(read(&line).has_unknown);
     }
-    let many = CommandLine::read(&"a;".repeat(100_000));
+    let many = read(&"a;".repeat(100_000));
     assert!(many.has_unknown && many.commands.len() <= super::reader::MOST);
 }
 
 proptest::proptest! {
     #[test]
     fn any_text_is_read(line in "[a-c $(){}<>|&;'\"`\\\\\n=#!*-]{0,60}") {
-        CommandLine::read(&line);
+        read(&line);
     }
 }

@@ -11,6 +11,8 @@ use quotes::is_one_text;
 
 /// The maximum depth of commands within words.
 const DEEPEST: usize = 12;
+/// The maximum size in bytes of an arithmetic expression.
+const LONGEST_ARITHMETIC: usize = 4096;
 
 /// A part of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -546,6 +548,10 @@ impl Lexer<'_> {
         let mut quote = None;
         let mut before = ' ';
         for (at, next) in rest.char_indices() {
+            if at > LONGEST_ARITHMETIC {
+                self.stop();
+                return None;
+            }
             match (quote, next) {
                 (Some(open), _) if open == next => quote = None,
                 (Some(_), _) => {}

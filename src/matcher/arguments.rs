@@ -9,6 +9,7 @@ use serde::de::Error;
 use serde_json::{Map, Value};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
+use crate::command_line::{is_option_of_text, is_shell};
 use crate::decimal::Decimal;
 use crate::judgement::Judgement;
 use crate::trace::facts::is_cut;
@@ -322,9 +323,8 @@ fn command(value: &Value) -> Option<String> {
         }
         _ => return None,
     };
-    let shell = |word: &str| matches!(word.rsplit('/').next(), Some("sh" | "bash" | "zsh" | "dash"));
     let words = match words.as_slice() {
-        [program, "-c" | "-lc" | "-ec", rest @ ..] if shell(program) => rest,
+        [program, option, rest @ ..] if is_shell(program) && is_option_of_text(option) => rest,
         all => all,
     };
     let joined = words.join(" ");

@@ -4,7 +4,9 @@ use std::cell::OnceCell;
 
 use super::Status;
 use super::paths::may_be_pattern;
+use crate::command_line::CommandLine;
 use crate::judgement::Judgement;
+use crate::matching::Lines;
 use crate::reason_text as text;
 use crate::trace::calls::{AskedForm, Call};
 use crate::trace::facts::{Command, Fact, Reading, ReportedDetails};
@@ -45,12 +47,13 @@ pub struct Subject<'a> {
     /// The exit code, if reported.
     pub exit_code: Option<i64>,
     diffs: &'a [FileDiff],
-    /// The requests for permission that asked for something else.
+    /// The other forms in which the call was asked for or announced.
     asked: &'a [AskedForm],
     reading: &'a Reading,
     paths: OnceCell<Fact<Vec<String>>>,
     input: OnceCell<Option<String>>,
     command: OnceCell<Command>,
+    lines: Lines,
     /// For a call of an unknown kind: its facts if it is of each group of [`KINDS`].
     supposed: OnceCell<Vec<KindFacts>>,
 }
@@ -71,6 +74,7 @@ pub(super) struct KindFacts {
     pub(super) kind: ToolKind,
     pub(super) paths: Fact<Vec<String>>,
     pub(super) command: Command,
+    pub(super) lines: Lines,
 }
 
 /// The facts of a call that a matcher compares.
@@ -79,6 +83,8 @@ pub(super) struct Facts<'a> {
     pub(super) kind: ToolKind,
     pub(super) paths: &'a Fact<Vec<String>>,
     pub(super) command: &'a Command,
+    /// The lines of the command.
+    pub(super) lines: &'a Lines,
 }
 
 impl<'a> Subject<'a> {
@@ -104,13 +110,14 @@ impl<'a> Subject<'a> {
             paths: OnceCell::new(),
             input: OnceCell::new(),
             command: OnceCell::new(),
+            lines: Lines::default(),
             supposed: OnceCell::new(),
         }
     }
 
     /// Returns the call as this request for permission asked for it.
     pub fn asked_as(&self, request: &str) -> Self {
-        let form = self.asked.iter().find(|form| form.request == request);
+        let form = self.asked.iter().find(|form| form.request.as_deref() == Some(request));
         form.map_or_else(|| self.with(self.call, self.announced_kind), |form| self.in_form(form))
     }
 
@@ -118,6 +125,13 @@ impl<'a> Subject<'a> {
     /// was carried out is a doubt of its own.
     pub fn refused_forms(&self) -> impl Iterator<Item = Self> {
         self.asked.iter().filter(|form| form.is_refused()).map(|form| self.in_form(form))
+    }
+
+    /// Returns the call as it was announced, if its request asked for another action and was not refused: the agent may have
+    /// carried out either.
+    pub fn announced_form(&self) -> Option<Self> {
+        let form = self.asked.iter().find(|form| form.request.is_none() && !form.is_refused())?;
+        Some(self.in_form(form))
     }
 
     /// Returns the call in another form. Only a form that was allowed may be what the result is about.
@@ -138,6 +152,7 @@ impl<'a> Subject<'a> {
             paths: OnceCell::new(),
             input: OnceCell::new(),
             command: OnceCell::new(),
+            lines: Lines::default(),
             supposed: OnceCell::new(),
             ..*self
         }
@@ -158,7 +173,7 @@ impl<'a> Subject<'a> {
 
     /// Returns the facts of a call of a known kind.
     pub(super) fn facts(&self) -> Facts<'_> {
-        Facts { kind: self.call.kind, paths: self.paths(), command: self.command() }
+        Facts { kind: self.call.kind, paths: self.paths(), command: self.command(), lines: &self.lines }
     }
 
     /// Returns the facts of a call of an unknown kind, for each group of [`KINDS`] that it may be of.
@@ -167,7 +182,8 @@ impl<'a> Subject<'a> {
             let kinds = KINDS.iter().filter_map(|group| group.first().copied());
             let facts = kinds.map(|kind| {
                 let told = ReportedDetails { kind: Some(kind), ..self.told() };
-                KindFacts { kind, paths: told.paths(self.reading), command: told.command(self.reading) }
+                let (paths, command) = (told.paths(self.reading), told.command(self.reading));
+                KindFacts { kind, paths, command, lines: Lines::default() }
             });
             facts.collect()
         })
@@ -278,12 +294,18 @@ impl<'a> Subject<'a> {
         self.command.get_or_init(|| self.told().command(self.reading))
     }
 
-    /// Returns a short description of the call, and of another form in which it was asked for.
+    /// Returns the command lines that the command may be.
+    pub fn lines(&self) -> &[CommandLine] {
+        self.lines.read(self.command(), self.call.name.as_deref())
+    }
+
+    /// Returns a short description of the call, and of another form in which it was asked for or announced.
     pub fn label(&self) -> String {
-        match self.refused_forms().next() {
-            Some(form) => format!("{} (also asked for as {})", self.own_label(), form.own_label()),
-            None => self.own_label(),
-        }
+        let Some(form) = self.asked.iter().find(|form| form.is_refused() || form.request.is_none()) else {
+            return self.own_label();
+        };
+        let how = if form.request.is_some() { "also asked for" } else { "announced" };
+        format!("{} ({how} as {})", self.own_label(), self.in_form(form).own_label())
     }
 
     fn own_label(&self) -> String {

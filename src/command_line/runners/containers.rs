@@ -2,6 +2,7 @@
 
 use super::{Inner, behind_options};
 use crate::command_line::expanded::Argument;
+use crate::command_line::is_option_of_text;
 
 /// The long options of Docker and Podman with an operand of their own, for `run` and `exec`.
 const OF_CONTAINERS: &[&str] = &[
@@ -67,25 +68,25 @@ const OF_CONTAINERS: &[&str] = &[
 pub(super) fn in_container(arguments: &[Argument]) -> Vec<Inner<'_>> {
     const GLOBAL: [&str; 8] =
         ["file", "project-name", "host", "context", "profile", "project-directory", "env-file", "log-level"];
-    let mut rest = behind_options(arguments, 0, "fpHcl", &GLOBAL);
+    let mut rest = behind_options(arguments, "fpHcl", &GLOBAL);
     while let [first, more @ ..] = rest
         && matches!(first.text.as_str(), "compose" | "container")
     {
-        rest = behind_options(more, 0, "fpHcl", &GLOBAL);
+        rest = behind_options(more, "fpHcl", &GLOBAL);
     }
     let Some((verb, rest)) = rest.split_first() else { return Vec::new() };
     if !matches!(verb.text.as_str(), "exec" | "run") {
         return Vec::new();
     }
-    let image = behind_options(rest, 0, "euwvphlmac", OF_CONTAINERS);
+    let image = behind_options(rest, "euwvphlmac", OF_CONTAINERS);
     let options = rest.get(..rest.len() - image.len()).unwrap_or_default();
     let command = image.get(1..).unwrap_or_default();
     if let Some(program) = entry_point(options) {
-        return vec![Inner::Split([Argument::known(program)].into_iter().chain(command.iter().cloned()).collect())];
+        return vec![Inner::Split([Argument::of(&program)].into_iter().chain(command.iter().cloned()).collect())];
     }
     match command {
         // The program of the image is a shell.
-        [option, script, ..] if option.text == "-c" => vec![Inner::text(script.text.clone())],
+        [option, script, ..] if is_option_of_text(&option.text) => vec![Inner::text(script.text.clone())],
         _ => Inner::of(command).into_iter().collect(),
     }
 }

@@ -5,7 +5,7 @@ use crate::command_line::expanded::Argument;
 
 /// Returns the commands that git runs: `git rebase --exec`, `git bisect run`, `git -c alias.x='!rm a' x`.
 pub(super) fn in_git(arguments: &[Argument]) -> Vec<Inner<'_>> {
-    let rest = behind_options(arguments, 0, "cC", &["git-dir", "work-tree", "namespace", "config-env"]);
+    let rest = behind_options(arguments, "cC", &["git-dir", "work-tree", "namespace", "config-env"]);
     let options = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
     let mut found: Vec<Inner<'_>> = options
         .windows(2)
@@ -44,7 +44,7 @@ fn behind_verb_of_git(arguments: &[Argument]) -> Vec<Inner<'_>> {
         "filter-branch" => first(behind(&["--tree-filter", "--index-filter"])),
         "bisect" => Inner::of(behind(&["run"])).into_iter().collect(),
         "submodule" => {
-            let command = behind_options(behind(&["foreach"]), 0, "", &[]);
+            let command = behind_options(behind(&["foreach"]), "", &[]);
             if command.is_empty() { Vec::new() } else { vec![Inner::text(text_of(command))] }
         }
         _ => Vec::new(),

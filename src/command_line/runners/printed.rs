@@ -1,22 +1,18 @@
 //! What `echo`, `printf`, `cat` and `tee` print.
 
-use super::{LONGEST_OUTPUT, NOT_SHOWN, behind_options, text_of, without_end_of_options};
+use super::{LONGEST_OUTPUT, NOT_SHOWN, own, text_of, without_end_of_options};
 use crate::command_line::expanded::Argument;
 
 /// Returns what a command prints, if its words show it.
 pub(in crate::command_line) fn printed(words: &[Argument], input: Option<&str>) -> Option<String> {
-    let (first, rest) = words.split_first()?;
-    match first.text.as_str() {
+    let (program, rest) = own(words)?;
+    match program {
         "echo" => {
             let is_option = |word: &&Argument| matches!(word.text.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en");
             let options = rest.iter().take_while(is_option).count();
             Some(unescaped(&text_of(rest.get(options..).unwrap_or_default())))
         }
         "printf" => Some(formatted(without_end_of_options(rest))),
-        "sudo" => match behind_options(rest, 0, "CDghpRrTtUu", &[]) {
-            [inner, ..] if inner.text == "sudo" => None,
-            inner => printed(inner, input),
-        },
         "cat" if rest.is_empty() || matches!(rest, [only] if only.text == "-") => input.map(str::to_owned),
         // Of the files, those that the line wrote before.
         "cat" => {

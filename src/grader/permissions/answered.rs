@@ -44,7 +44,8 @@ pub struct Reply {
     pub outcome: PermissionOutcome,
     /// `seq` of the answer.
     pub seq: u64,
-    answer: Option<Answer>,
+    /// The possible answers: several if the agent uses its own word for the kind of the chosen option.
+    answers: &'static [Answer],
     option: Option<String>,
     policy: Option<String>,
     /// The rule that decided.
@@ -55,18 +56,19 @@ impl Reply {
     /// Makes a reply from an answer and the offered options.
     pub fn of(response: &PermissionResponse, offered: &[PermissionOption], seq: u64) -> Self {
         let chosen = offered.iter().find(|offer| Some(&offer.option) == response.option.as_ref());
-        let answer = match (response.outcome, chosen.map(|offer| offer.kind.as_str())) {
-            (PermissionOutcome::Cancelled, _) => Some(Answer::Cancel),
-            (_, Some("allow_once")) => Some(Answer::AllowOnce),
-            (_, Some("allow_always")) => Some(Answer::AllowAlways),
-            (_, Some("reject_once")) => Some(Answer::RejectOnce),
-            (_, Some("reject_always")) => Some(Answer::RejectAlways),
-            _ => None,
+        let answers: &[Answer] = match (response.outcome, chosen.map(|offer| offer.kind.as_str())) {
+            (PermissionOutcome::Cancelled, _) => &[Answer::Cancel],
+            (_, Some("allow_once")) => &[Answer::AllowOnce],
+            (_, Some("allow_always")) => &[Answer::AllowAlways],
+            (_, Some("reject_once")) => &[Answer::RejectOnce],
+            (_, Some("reject_always")) => &[Answer::RejectAlways],
+            (PermissionOutcome::Allowed, _) => &[Answer::AllowOnce, Answer::AllowAlways],
+            (PermissionOutcome::Rejected, _) => &[Answer::RejectOnce, Answer::RejectAlways],
         };
         Self {
             outcome: response.outcome,
             seq,
-            answer,
+            answers,
             option: response.option.clone(),
             policy: response.policy.clone(),
             rule: response.rule.clone(),
@@ -78,7 +80,7 @@ impl RequestMatcher {
     /// Returns whether a request matches. The call is absent if the agent never described it; nothing of it was
     /// shown then.
     pub fn fits(&self, call: Option<&Subject<'_>>, reply: Option<&Reply>) -> Judgement {
-        Judgement::from(self.answer.fits(reply)).and(|| match call {
+        self.answer.fits(reply).and(|| match call {
             _ if self.call == Matcher::default() => Judgement::True,
             Some(call) => self.call.fits(call),
             None => Judgement::Unknown,
@@ -106,20 +108,24 @@ impl RequestMatcher {
 }
 
 impl Answered {
-    fn fits(&self, reply: Option<&Reply>) -> bool {
+    fn fits(&self, reply: Option<&Reply>) -> Judgement {
         let Self { outcome, answer, option, policy, rule } = self;
-        let Some(reply) = reply else { return *self == Self::default() };
+        let Some(reply) = reply else { return Judgement::from(*self == Self::default()) };
         let named = |glob: &Option<NameGlob>, name: &Option<String>| {
             // A rule without a name is called `rules[0]`, which would be a set of letters in a glob.
             let is =
                 |glob: &NameGlob| name.as_deref().is_some_and(|name| glob.is_match(name) || glob.to_string() == name);
             glob.as_ref().is_none_or(is)
         };
-        outcome.as_ref().is_none_or(|list| list.iter().any(|outcome| *outcome == reply.outcome))
-            && answer.as_ref().is_none_or(|list| list.iter().any(|answer| Some(*answer) == reply.answer))
+        let others = outcome.as_ref().is_none_or(|list| list.iter().any(|outcome| *outcome == reply.outcome))
             && named(option, &reply.option)
             && named(policy, &reply.policy)
-            && named(rule, &reply.rule)
+            && named(rule, &reply.rule);
+        let is_listed = |list: &OneOrList<Answer>| {
+            let ways = reply.answers.iter().map(|answer| Judgement::from(list.iter().any(|listed| listed == answer)));
+            Judgement::agreed(ways)
+        };
+        Judgement::from(others).and(|| answer.as_ref().map_or(Judgement::True, is_listed))
     }
 
     /// Returns true if an answer with this outcome can match.

@@ -1,6 +1,7 @@
 //! Rejected commands: whether a later command line contains one of them, and which paths they name.
 
 use super::Subject;
+use crate::command_line::CommandLine;
 use crate::trace::facts::Command;
 use crate::trace::view;
 
@@ -8,6 +9,8 @@ use crate::trace::view;
 const MOST: usize = 256;
 /// The maximum size in bytes of a rejected command that is compared.
 const LONGEST: usize = 64 << 10;
+/// The maximum size in bytes of the commands that it runs.
+const LONGEST_COMMANDS: usize = 256 << 10;
 /// Input keys for the working directory of a command.
 const FOLDERS: [&str; 7] =
     ["cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "dir_path", "directory"];
@@ -25,6 +28,8 @@ pub(super) struct Refused {
 pub(super) struct RefusedCommand {
     /// The texts of the command: several, if only one of them is the command and it is unknown which.
     lines: Vec<Vec<ShellWord>>,
+    /// The commands that each of the texts runs.
+    commands: Vec<Vec<String>>,
     /// The paths that the command may name, relative to the workspace.
     paths: Vec<String>,
     /// `seq` of the request.
@@ -49,16 +54,19 @@ impl Refused {
         if texts.is_empty() || call.call.kind.changes_files() {
             return;
         }
-        let lines: Vec<Vec<ShellWord>> =
-            texts.iter().map(|text| words(text)).filter(|words| !words.is_empty()).collect();
+        let lines = lines(&texts);
         if self.commands.iter().any(|known| known.lines == lines) {
             return;
         }
-        if self.commands.len() == MOST || texts.iter().map(|text| text.len()).sum::<usize>() > LONGEST {
+        let commands: Vec<Vec<String>> = call.lines().iter().map(|line| line.without_redirections().commands).collect();
+        if self.commands.len() == MOST
+            || texts.iter().map(|text| text.len()).sum::<usize>() > LONGEST
+            || commands.iter().flatten().map(String::len).sum::<usize>() > LONGEST_COMMANDS
+        {
             self.lost = Some(self.lost.unwrap_or(answered_at).min(answered_at));
         } else {
             let paths = paths(call, &lines);
-            self.commands.push(RefusedCommand { lines, paths, seq, answered_at, label: call.label() });
+            self.commands.push(RefusedCommand { lines, commands, paths, seq, answered_at, label: call.label() });
         }
     }
 
@@ -66,8 +74,7 @@ impl Refused {
     pub fn allow(&mut self, call: &Subject<'_>, answered_at: u64) {
         let texts = texts(call);
         if !texts.is_empty() && !self.commands.is_empty() {
-            let lines: Vec<Vec<ShellWord>> =
-                texts.iter().map(|text| words(text)).filter(|words| !words.is_empty()).collect();
+            let lines = lines(&texts);
             self.commands.retain(|known| known.answered_at > answered_at || known.lines != lines);
         }
     }
@@ -76,19 +83,24 @@ impl Refused {
         self.commands.is_empty() && self.lost.is_none()
     }
 
-    /// Returns true if an executed call may contain a command that was rejected before.
+    /// Returns true if an executed call may contain a command that was rejected before: its text does, or a shell may read it so.
     pub fn may_be_in(&self, call: &Subject<'_>) -> bool {
-        if self.is_empty() {
+        let texts = texts(call);
+        if texts.is_empty() || self.is_empty() {
             return false;
         }
-        let texts = texts(call);
-        let before = || self.commands.iter().filter(|known| known.answered_at < call.seq);
-        !texts.is_empty()
-            && (self.lost.is_some_and(|at| at < call.seq)
-                || texts
-                    .iter()
-                    .map(|text| words(text))
-                    .any(|words| before().any(|known| known.lines.iter().any(|wanted| holds(&words, wanted)))))
+        let before: Vec<&RefusedCommand> = self.commands.iter().filter(|known| known.answered_at < call.seq).collect();
+        let lines = lines(&texts);
+        let is_held = |wanted: &Vec<ShellWord>| lines.iter().any(|words| holds(words, wanted));
+        if self.lost.is_some_and(|at| at < call.seq) || before.iter().any(|known| known.lines.iter().any(is_held)) {
+            return true;
+        }
+        let run: Vec<CommandLine> = match before.is_empty() {
+            true => Vec::new(),
+            false => call.lines().iter().map(CommandLine::without_redirections).collect(),
+        };
+        let mut wanted = before.iter().flat_map(|known| &known.commands);
+        wanted.any(|commands| run.iter().any(|line| line.may_run(commands)))
     }
 
     /// Returns `seq` of the first answer that rejected a command which could not be kept.
@@ -121,6 +133,11 @@ fn texts<'a>(call: &'a Subject<'_>) -> Vec<&'a str> {
         Command::With { command, .. } => vec![command],
         Command::None | Command::NotShown => Vec::new(),
     }
+}
+
+/// Returns the words of the commands of a call.
+fn lines(texts: &[&str]) -> Vec<Vec<ShellWord>> {
+    texts.iter().map(|text| words(text)).filter(|words| !words.is_empty()).collect()
 }
 
 /// Returns the words of a command line without quotes. Separators and redirections of the shell are not words.

@@ -57,7 +57,11 @@ impl<'de> Shapes<'de> for ToolsOrHow {
     fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
         let mut tools = Vec::new();
         while let Some(name) = map.next_key::<NameGlob>()? {
-            tools.push((name, map.next_value()?));
+            let args: MatchArgs = map.next_value()?;
+            if !args.tools.is_empty() {
+                return Err(A::Error::custom("the comparison for a tool cannot name further tools"));
+            }
+            tools.push((name, args));
         }
         if tools.is_empty() {
             Err(A::Error::custom("this map is empty: it names no tool"))

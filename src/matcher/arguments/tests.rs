@@ -67,6 +67,8 @@ fn a_key_path_has_its_own_way() {
     ] {
         assert_eq!(fits(rules, &expected, &call), holds, "{rules} {expected}");
     }
+    let call = json!({"cmd": "/bin/ash -ce 'cargo test'"});
+    assert!(fits("{cmd: command}", &json!({"cmd": "cargo test"}), &call));
 }
 
 #[test]
@@ -107,7 +109,11 @@ fn what_is_no_expression_is_refused() {
     assert!(refused("{tools: {x: {a: glob}}}", json!({"a": "["})).unwrap().contains("not a glob"));
     assert!(refused("{a: number}", json!({"a": "many"})).unwrap().contains("as a number"));
     assert_eq!(refused("{a: regex}", json!({"a": "x"})), None);
+    let read = serde_yaml::from_str::<MatchArgs>;
     for rules in ["parital", "{a: fuzzy}", "{}", "{a: {number: -1}}", "{tools: {}}", "{'*': regex}"] {
-        assert!(serde_yaml::from_str::<MatchArgs>(rules).is_err(), "{rules}");
+        assert!(read(rules).is_err(), "{rules}");
     }
+    // Below a tool, `tools` can only be an argument of this name.
+    assert!(read("{tools: {Bash: {tools: exact}}}").is_ok());
+    assert!(read("{tools: {Bash: {tools: {x: exact}}}}").is_err());
 }
