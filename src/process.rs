@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{sleep, timeout};
 
+use crate::engine_clock;
 use crate::supervisor::Order;
 use crate::trace::Exit;
 
@@ -322,7 +323,7 @@ pub async fn read_rest(
 ) -> io::Result<()> {
     use tokio::io::AsyncReadExt;
     let mut buffer = vec![0; 16 << 10];
-    while let Ok(read) = timeout(silence, pipe.read(&mut buffer)).await {
+    while let Some(read) = engine_clock::timeout(silence, pipe.read(&mut buffer)).await {
         match read? {
             0 => break,
             n => each(&buffer[..n]),

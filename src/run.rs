@@ -25,6 +25,7 @@ pub mod folder;
 pub mod integrity;
 pub mod journal;
 pub mod merge;
+pub mod project_of_run;
 pub mod user_file;
 pub mod names;
 pub mod shard;
@@ -51,6 +52,10 @@ pub struct RunRecord {
     /// The run's label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// The folder of the project. If the project is copied or moved, paths in it are read in its new folder. Absent in runs
+    /// of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
     /// The part of the plan that this run plays (`--shard`). `cases` and `trials` contain the whole plan. Absent if the
     /// run plays all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,6 +97,9 @@ pub struct RunRecord {
     /// The cases and trials of other shards. In `run.json`, they stand among the others.
     #[serde(skip)]
     pub elsewhere: Elsewhere,
+    /// The folder of the project when the run began, if `project` is another one because the project was copied or moved.
+    #[serde(skip)]
+    pub moved_from: Option<PathBuf>,
 }
 
 /// A case in `run.json`.
@@ -309,6 +317,7 @@ impl RunRecord {
             evals: String::new(),
             argv: Vec::new(),
             label: None,
+            project: None,
             shard: None,
             cases: Vec::new(),
             harnesses: Vec::new(),
@@ -323,6 +332,7 @@ impl RunRecord {
             digests: false,
             replaces: None,
             elsewhere: Elsewhere::default(),
+            moved_from: None,
         }
     }
 }

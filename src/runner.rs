@@ -27,6 +27,7 @@ use crate::run::folder::RunFolder;
 use crate::run::journal::{Journal, JournalEvent, JournalLine};
 use crate::run::{RunError, RunOptions, RunRecord, read_json};
 use crate::trace::ErrorCategory;
+use crate::trial::foreign::{Foreign, is_aside};
 use crate::trial::{self, Attempt, Engine, OfArms, Outcome, SkillOfArm, TrialError, previous_attempts};
 use crate::values::Time;
 use crate::verdict::Verdict;
@@ -489,7 +490,7 @@ async fn outcome_of(mut alone: JoinSet<Result<Outcome, TrialError>>) -> Result<O
 /// Only attempts in the journal are attempts: other files were put there by another program, and are moved to a
 /// folder that is not searched for results.
 fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<Option<Warning>, RunError> {
-    let mut foreign = Foreign { folder, names: Vec::new(), to: None };
+    let mut foreign = Foreign::of(folder);
     let there = folder.symlink_metadata();
     if there.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
         return Ok(None);
@@ -497,7 +498,7 @@ fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<Option<Warning>, R
     if there.is_ok_and(|meta| !meta.is_dir()) {
         // A link or a file in place of the folder: a link would lead the trial's files elsewhere.
         fs::remove_file(folder).map_err(RunError::io("remove what is no folder", folder))?;
-        foreign.names.push(folder.file_name().unwrap_or_default().to_string_lossy().into_owned());
+        foreign.add_name(folder.file_name().unwrap_or_default().to_string_lossy().into_owned());
     }
     let earlier = number.saturating_sub(1);
     let attempts = folder.join("attempts");
@@ -548,49 +549,6 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
 
 fn is_result(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "result.json")
-}
-
-/// The prefix of folders with files that another program put into a trial's folder.
-const FOREIGN: &str = "foreign-";
-
-fn is_aside(path: &Path) -> bool {
-    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(FOREIGN))
-}
-
-/// Files that another program put into a trial's folder, and their new path.
-struct Foreign<'a> {
-    folder: &'a Path,
-    names: Vec<String>,
-    to: Option<PathBuf>,
-}
-
-impl Foreign<'_> {
-    fn take(&mut self, path: &Path) -> Result<(), RunError> {
-        if path.symlink_metadata().is_err() {
-            return Ok(());
-        }
-        let to = match &self.to {
-            Some(to) => to.clone(),
-            None => {
-                let free = |number: u32| self.folder.join(format!("{FOREIGN}{number}"));
-                let to = (1..).map(free).find(|to| to.symlink_metadata().is_err()).unwrap_or_default();
-                fs::create_dir(&to).map_err(RunError::io("make the folder", &to))?;
-                self.to.insert(to).clone()
-            }
-        };
-        let name = path.strip_prefix(self.folder).unwrap_or(path).to_string_lossy().into_owned();
-        let place = to.join(self.names.len().to_string()).with_extension(path.file_name().unwrap_or_default());
-        fs::rename(path, &place).map_err(RunError::io("move aside", path))?;
-        self.names.push(name);
-        Ok(())
-    }
-
-    fn warning(self) -> Option<Warning> {
-        const NAMED: usize = 20;
-        let moved_to = self.to.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-        let names: Vec<String> = self.names.into_iter().take(NAMED).collect();
-        (!names.is_empty()).then_some(Warning::ForeignFiles { names, moved_to })
-    }
 }
 
 fn line(trial: &TrialRecord, event: JournalEvent, attempt: u32) -> JournalLine {

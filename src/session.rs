@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::adapter::Translation;
+use crate::engine_clock;
 use crate::interaction::Decision;
 use crate::limits::Limits;
 use crate::lines::Splitter;
@@ -65,7 +66,10 @@ const MAX_QUEUE: usize = 64 << 20;
 
 /// A live session.
 pub struct Session {
+    /// The beginning, by the engine's clock, as all times of a session.
     begun: Instant,
+    /// The time for which the engine was stopped, as far as the wire log reports it.
+    stopped: Duration,
     log: Log,
     translation: Translation,
     sink: Box<dyn FnMut(Event) + Send>,
@@ -198,9 +202,9 @@ impl Session {
     /// # Errors
     /// Returns an error if the wire log could not be created.
     pub fn begin(setup: Setup, translation: Translation) -> io::Result<Self> {
-        let begun = Instant::now();
         Ok(Self {
-            begun,
+            begun: engine_clock::now(),
+            stopped: engine_clock::stopped(),
             log: Log::create(&setup.wire, &setup.stderr, setup.masker, setup.max_wire)?,
             translation,
             sink: setup.sink,
@@ -356,7 +360,7 @@ impl Session {
         bytes.extend_from_slice(line.as_bytes());
         bytes.push(b'\n');
         let Some(mut stdin) = self.process.as_mut().and_then(|process| process.stdin.take()) else { return };
-        let begun = Instant::now();
+        let begun = engine_clock::now();
         let mut sent = 0;
         while sent < bytes.len() {
             match timeout(Duration::from_millis(100), stdin.write(&bytes[sent..])).await {
@@ -367,7 +371,7 @@ impl Session {
                     // An agent that does not read its input must not block the engine: its output is read meanwhile.
                     self.check();
                     let over = self.ended.is_some() || !self.is_limited();
-                    let over = over && begun.elapsed() > UNREAD;
+                    let over = over && engine_clock::now().saturating_duration_since(begun) > UNREAD;
                     let heard = self.queued > MAX_QUEUE || self.read_some(Duration::from_millis(10)).await;
                     if over || !heard || self.exit.is_some() {
                         let text = format!("the agent read only {sent} of the {} bytes of a line", bytes.len());
@@ -394,8 +398,9 @@ impl Session {
     /// Waits for the next line, for the end of the agent or of a terminal's command, or for a limit, but no longer
     /// than `within`.
     pub async fn next(&mut self, within: Option<Duration>) -> Incoming {
-        let deadline = within.map(|within| Instant::now() + within);
+        let deadline = within.map(|within| engine_clock::now() + within);
         loop {
+            self.read_before_limit().await;
             self.check();
             if let Some(end) = self.ended.filter(|_| !self.told) {
                 self.told = true;
@@ -409,7 +414,7 @@ impl Session {
                 self.heard = number;
                 return Incoming::Line(text);
             }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if deadline.is_some_and(|deadline| engine_clock::now() >= deadline) {
                 return Incoming::Late;
             }
             if self.process.as_ref().is_none_or(|process| process.stdout.is_none()) {
@@ -458,6 +463,6 @@ impl Session {
     }
 
     fn now(&self) -> u64 {
-        self.begun.elapsed().as_millis() as u64
+        engine_clock::now().saturating_duration_since(self.begun).as_millis() as u64
     }
 }

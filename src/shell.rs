@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
 
+use crate::engine_clock::timeout;
 use crate::process::{Group, Stdin, read_rest};
 use crate::sandbox::TrialSandbox;
 use crate::trace::Exit;
@@ -138,7 +138,7 @@ impl Shell {
         })
         .await;
         let exit = match ended {
-            Ok((exit, open_out, open_err)) => {
+            Some((exit, open_out, open_err)) => {
                 if open_out {
                     read_rest(&mut stdout, SILENCE, |bytes| out.push(bytes)).await?;
                 }
@@ -147,7 +147,7 @@ impl Shell {
                 }
                 Some(exit)
             }
-            Err(_) => None,
+            None => None,
         };
         group.kill(|_| {}).await;
         group.end_escaped().await;

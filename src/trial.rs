@@ -20,7 +20,7 @@ use crate::interaction::{Interaction, Person};
 use crate::judge::Judges;
 use crate::resources::{self, Exhausted};
 use crate::result::{TrialResult, Warning};
-use crate::run::temporary::Vanishing;
+use crate::run::temporary::{self, Vanishing};
 use crate::run::{Keep, RunError};
 use crate::sandbox;
 use crate::secrets::Masker;
@@ -29,6 +29,8 @@ use crate::whole_file::FileError;
 use crate::whole_file::sync_folder;
 
 mod above;
+mod between;
+mod changed_evidence;
 mod case_in_sight;
 mod measure;
 pub mod regrade;
@@ -37,6 +39,8 @@ mod prepare_workspace;
 pub mod command;
 mod finish;
 mod followed_links;
+mod hooks;
+pub mod foreign;
 mod sandboxing;
 pub mod previous_attempts;
 pub mod ending;
@@ -59,6 +63,7 @@ mod prepare;
 mod gateway;
 mod mcp_config;
 mod grade_stored;
+mod silent_turns;
 mod solution;
 mod task;
 mod usage;
@@ -84,8 +89,6 @@ pub struct Engine {
     pub interrupt: watch::Receiver<bool>,
     /// A private folder in the system's temporary folder.
     pub temporary: PathBuf,
-    /// An empty folder in `temporary`: the original of an empty workspace.
-    pub empty: PathBuf,
     /// The paths that agents must not see: cases and their hidden files, graders, runs.
     pub hides: Vec<PathBuf>,
     /// A sandbox that overrides those of the cases and the manifests.
@@ -205,6 +208,8 @@ struct Folders {
     _root: Vanishing,
     workspace: PathBuf,
     home: PathBuf,
+    /// The number of times that the engine's folder had been made again when these folders were made in it.
+    restored: u32,
 }
 
 impl Folders {
@@ -215,7 +220,25 @@ impl Folders {
         let path = root.path().canonicalize().map_err(io("find the private folder"))?;
         let (workspace, home) = (path.join("workspace"), path.join("home"));
         fs::create_dir(&home).map_err(io("make the private home"))?;
-        Ok(Self { _root: root, workspace, home })
+        Ok(Self { _root: root, workspace, home, restored: temporary::restored() })
+    }
+
+    /// Checks that the disk of the folders is not full: what a program could not write would be taken for its failure.
+    fn check_disk(&self, after: &str) -> Result<(), TrialError> {
+        let folder = self.beside(".");
+        match temporary::no_room(&folder) {
+            Some(error) => Err(io(format!("write to {} after {after}", folder.display()))(error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that nothing removed the engine's folder, and these folders with it, since they were made.
+    fn check_not_removed(&self, temporary: &Path) -> Result<(), TrialError> {
+        if temporary.is_dir() && self.restored == temporary::restored() {
+            return Ok(());
+        }
+        let removed = io::Error::from(ErrorKind::NotFound);
+        Err(io(format!("find {}, which a program removed during the trial", temporary.display()))(removed))
     }
 
     /// Returns another folder of the trial.
@@ -259,6 +282,8 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     let held = inputs::hold(engine, attempt).await?;
     let mut ready = make_ready(engine, attempt, folders).await?;
     let played = play(engine, attempt, folders, &mut ready).await?;
+    folders.check_not_removed(&engine.temporary)?;
+    folders.check_disk("the agent ended")?;
     let after = measure(engine, attempt, folders, &ready, played.answered()).await?;
     conclude(engine, attempt, folders, ready, played, after, held).await
 }

@@ -45,7 +45,7 @@ pub struct PartFile {
     path: PathBuf,
     part: PathBuf,
     file: Option<File>,
-    is_empty: bool,
+    size: u64,
     digest: blake3::Hash,
 }
 
@@ -91,8 +91,7 @@ impl PartWriter {
         let Self { path, part, out } = self;
         match out.into_inner() {
             Ok(Hashing { out, hasher }) => {
-                let is_empty = hasher.count() == 0;
-                Ok(PartFile { path, part, file: Some(out), is_empty, digest: hasher.finalize() })
+                Ok(PartFile { path, part, file: Some(out), size: hasher.count(), digest: hasher.finalize() })
             }
             Err(error) => {
                 let _ = fs::remove_file(&part);
@@ -159,10 +158,23 @@ impl PartFile {
         &self.part
     }
 
+    /// Returns the number of bytes that were written.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns the metadata of the file that was written, also if its temporary name leads to another file now.
+    ///
+    /// # Errors
+    /// Returns an error if the file was put in place, or the system refuses.
+    pub fn metadata(&self) -> io::Result<fs::Metadata> {
+        self.file.as_ref().map_or(Err(io::ErrorKind::NotFound.into()), File::metadata)
+    }
+
     fn sync(&mut self) -> Result<(), FileError> {
         let Some(file) = self.file.take() else { return Ok(()) };
         // A file without content has only a name, which is synced with its folder.
-        if self.is_empty {
+        if self.size == 0 {
             return Ok(());
         }
         file.sync_data().map_err(|source| self.failed(source))

@@ -20,13 +20,19 @@ pub mod hidden;
 pub mod make_ready;
 pub mod old_place;
 pub mod patch;
+pub mod proc_links;
 pub mod agent_fs;
 pub mod remove;
 pub mod repository;
 pub mod restore;
+pub mod stamp;
 pub mod tree;
 pub mod tree_digest;
 pub mod walk;
+
+/// The size of the largest file of an agent that is read or copied to its end, in bytes. A file with holes of any size takes no
+/// disk, and reading it would take hours.
+pub const LARGEST_FILE: u64 = 1 << 30;
 
 /// The reason why a workspace could not be made.
 #[derive(Debug, thiserror::Error)]

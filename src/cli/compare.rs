@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::grade::stored_run::origins;
 use super::output::{self, Content};
 use super::pager::{self, PagerArgs};
-use super::{CliError, RunsFolder, complete};
+use super::{CliError, RunsFolder, complete, named_run};
 use crate::baseline::{self, Baseline};
 use crate::compare::axes;
 use crate::compare::gate::{Demand, GateRequest, NO_REGRESSIONS};
@@ -298,7 +298,7 @@ impl Use {
 /// Returns an error if the run does not exist, or cannot be used for this purpose.
 pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> Result<(Side, RunRecord), CliError> {
     let what = usage.word();
-    let folder = find::by_name(runs, name)?;
+    let folder = named_run::by_name(runs, name)?;
     let record = folder.record()?;
     if let Some(from) = record.derived_from.as_ref().filter(|_| !record.graded) {
         return Err(CliError::unreadable(format!(

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
 
+use rustix::process::{Resource, getrlimit};
 use tokio::sync::watch;
 
 use super::CliError;
@@ -24,6 +27,7 @@ use crate::workspace::git_source::{GitRepository, GitSource};
 /// Returns an error if the runtime cannot be made.
 pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     enough_open_files()?;
+    enough_threads()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -46,12 +50,35 @@ pub fn enough_open_files() -> Result<(), CliError> {
     Ok(())
 }
 
+/// Checks that the process may start enough threads, without which the runtime would panic.
+///
+/// # Errors
+/// Returns an error if the limit of processes is too low for one trial.
+pub fn enough_threads() -> Result<(), CliError> {
+    // Beside those of the runtime: signals, the clock, the display, and work that blocks.
+    const OTHERS: usize = 6;
+    let wanted = default_jobs() + OTHERS;
+    let gate = &Mutex::new(());
+    let started = thread::scope(|scope| {
+        let _closed = gate.lock();
+        (0..wanted).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, move || drop(gate.lock())).map(drop))
+    });
+    started.map_err(|error| {
+        let limit = getrlimit(Resource::Nproc).current;
+        let limit = limit.map_or_else(String::new, |limit| format!(", which is {limit} for this user"));
+        CliError::of_the_engine(format!(
+            "could not start the {wanted} threads of the engine: {error}; raise the limit of processes{limit} (ulimit -u), or \
+             that of the container"
+        ))
+    })
+}
+
 /// Makes a private folder in the system's temporary folder.
 ///
 /// # Errors
 /// Returns an error if the folder cannot be made.
 pub fn temporary() -> Result<Temporary, CliError> {
-    Temporary::make().map_err(not_made("make a private temporary folder".to_owned()))
+    Temporary::make().map_err(not_made(format!("make a private folder in {}", std::env::temp_dir().display())))
 }
 
 /// Returns a function that turns an I/O error into the command's error. An exhausted disk or limit of open files is an
@@ -75,8 +102,6 @@ pub fn engine(
     interrupt: watch::Receiver<bool>,
     hides: Vec<PathBuf>,
 ) -> Result<Engine, CliError> {
-    let empty = temporary.path().join("empty");
-    std::fs::create_dir(&empty).map_err(not_made(format!("make {}", empty.display())))?;
     let this_program = std::env::current_exe()
         .map_err(|error| CliError::unreadable(format!("could not find this program itself: {error}")))?;
     process::supervise_with(&this_program);
@@ -86,7 +111,6 @@ pub fn engine(
         keep: Keep::Never,
         interrupt,
         temporary: temporary.path().to_owned(),
-        empty,
         hides,
         sandbox: None,
         person: None,

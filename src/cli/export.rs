@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{CliError, RunsFolder, complete, terminal};
+use super::{CliError, RunsFolder, complete, named_run, terminal};
 use crate::export::Target;
 use crate::report::Report;
-use crate::run::find;
 use crate::whole_file::write_whole;
 
 #[derive(Debug, clap::Args)]
@@ -27,7 +26,7 @@ pub struct ExportArgs {
 }
 
 pub fn run(args: &ExportArgs) -> Result<u8, CliError> {
-    let run = find::by_name(&args.folder.runs, &args.run)?;
+    let run = named_run::by_name(&args.folder.runs, &args.run)?;
     let record = run.record()?;
     let results = run.results(&record)?;
     results.iter().for_each(terminal::tell_if_not_as_judged);

@@ -81,7 +81,6 @@ pub fn asking(engine: Engine, chosen: Chosen, args: &JudgeArgs, catalog: Catalog
         keep: Keep::Never,
         interrupt: engine.interrupt.clone(),
         temporary: engine.temporary.clone(),
-        empty: engine.empty.clone(),
         hides: engine.hides.clone(),
         sandbox: engine.sandbox,
         person: None,

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use super::grade::stored_run;
 use super::snapshot::during_run::{self, Mode, SnapshotResults};
-use super::{CliError, complete, terminal};
+use super::{CliError, complete, named_run, terminal};
 use crate::case::Case;
 use crate::case::digest::ABSENT;
 use crate::ids::{TrialRecord, trials_by_case};
+use crate::project;
 use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report, RunContext};
-use crate::run::find;
+use crate::run::find::REMOVED;
 use crate::run::folder::RunFolder;
 use crate::run::merge::{self, MergedFrom, merged};
 use crate::run::{CaseRecord, RunError, RunRecord, names};
@@ -66,6 +67,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     record.label = args.label.clone().or(record.label);
     if let Ok(project) = std::env::current_dir() {
         record = locate_cases::found_below(&project, record);
+        record.project = Some(project::root().to_path_buf());
     }
     shards.sort_by_key(|(_, record)| record.shard);
 
@@ -99,7 +101,7 @@ fn named(args: &MergeArgs) -> Result<Vec<RunFolder>, CliError> {
             }
             folders.extend(below.iter().map(|path| RunFolder::open(path)).filter(|run| !was_merged(run)));
         } else {
-            folders.push(find::by_name(&args.runs, name)?);
+            folders.push(named_run::by_name(&args.runs, name)?);
         }
     }
     Ok(folders)
@@ -117,10 +119,14 @@ fn runs_below(folder: &Path, depth: usize) -> Vec<PathBuf> {
     entries.sort_by_key(std::fs::DirEntry::file_name);
     let mut found = Vec::new();
     for entry in entries.iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-        let path = entry.path();
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if name.starts_with(REMOVED) {
+            continue;
+        }
         if path.join("run.json").is_file() {
             found.push(path);
-        } else if depth > 1 && !entry.file_name().to_string_lossy().starts_with(".merge-") {
+        } else if depth > 1 && !name.starts_with(".merge-") {
             found.extend(runs_below(&path, depth - 1));
         }
     }

@@ -282,7 +282,9 @@ fn failed(error: MineError) -> CliError {
         MineError::File(error) => error.into(),
         MineError::Trial(error) if error.is_of_the_disk() => CliError::of_the_engine(error),
         MineError::Machine(why) => CliError::of_the_engine(format!("{why}; go on with the same command and --resume")),
-        MineError::Repository(RepositoryError::Git { .. }) => CliError::of_the_engine(error),
+        MineError::Repository(RepositoryError::Git { .. } | RepositoryError::Nothing(_)) => {
+            CliError::of_the_engine(error)
+        }
         error => CliError::unreadable(error),
     }
 }

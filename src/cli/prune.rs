@@ -1,7 +1,10 @@
 //! `evals prune`: removes old runs and keeps the newest.
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
 
 use super::output::{self, Content};
 use super::{CliError, RunsFolder, terminal};
@@ -24,8 +27,11 @@ pub struct PruneArgs {
 }
 
 pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
-    let runs = find::all(&args.folder.runs);
     let mut out = output::stdout(Content::Text);
+    remove_leftovers(args, &mut out)?;
+    // The age of a run that is dated in the future is unknown, so the run takes no place among the newest.
+    let (ahead, runs): (Vec<_>, Vec<_>) =
+        find::all(&args.folder.runs).into_iter().partition(|(_, record)| args.keep > 0 && find::is_ahead(record));
     let of_trials = |record: &RunRecord| record.derived_from.is_none() && !record.graded;
     let mut left = args.keep;
     let mut counted = BTreeSet::new();
@@ -39,6 +45,14 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
     for error in find::unreadable(&args.folder.runs) {
         terminal::note(format_args!("note: kept a run that cannot be read: {error}"));
     }
+    for (path, record) in &ahead {
+        let (run, started) = (&record.run, &record.started);
+        writeln!(
+            out,
+            "kept {run}: it is dated {started}, in the future; remove {} if it is not needed",
+            path.display()
+        )?;
+    }
     let mut removed = 0;
     for (path, record) in runs.iter().skip(kept) {
         let folder = path.file_name().unwrap_or_default().to_string_lossy();
@@ -50,7 +64,8 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
             continue;
         }
         // A run that an engine is using is kept.
-        let why = match RunFolder::open(path).lock() {
+        let mut locked = RunFolder::open(path);
+        let why = match locked.lock() {
             Ok(()) => None,
             Err(RunError::Busy(_)) => Some("another evals process is using it".to_owned()),
             Err(error) => Some(error.to_string()),
@@ -59,11 +74,47 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
             writeln!(out, "kept {run}: {why}")?;
             continue;
         }
-        remove(path).map_err(|error| CliError::unreadable(format!("could not remove {}: {error}", path.display())))?;
+        remove_run(path)
+            .map_err(|error| CliError::unreadable(format!("could not remove {}: {error}", path.display())))?;
         writeln!(out, "removed {run}")?;
         removed += 1;
     }
     let remain = if args.dry_run { "would remain" } else { "remain" };
-    writeln!(out, "{} of {} runs {remain}", runs.len() - removed, runs.len())?;
+    let all = ahead.len() + runs.len();
+    writeln!(out, "{} of {all} runs {remain}", all - removed)?;
     Ok(0)
+}
+
+/// Removes the folder of a run. The folder first gets a name by which the next `prune` finds it if this one is interrupted.
+fn remove_run(path: &Path) -> io::Result<()> {
+    let mut name = OsString::from(find::REMOVED);
+    name.push(path.file_name().unwrap_or_default());
+    let doomed = path.with_file_name(name);
+    fs::rename(path, &doomed)?;
+    remove(&doomed)
+}
+
+/// Removes the rest of runs whose removal was interrupted.
+fn remove_leftovers(args: &PruneArgs, out: &mut impl Write) -> Result<(), CliError> {
+    for entry in fs::read_dir(&args.folder.runs).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        let Some(run) = name.strip_prefix(find::REMOVED).filter(|_| path.is_dir() && !path.is_symlink()) else {
+            continue;
+        };
+        if args.dry_run {
+            writeln!(out, "would remove the rest of {run}")?;
+            continue;
+        }
+        // Another `prune` may be removing the run.
+        let mut locked = RunFolder::open(&path);
+        if matches!(locked.lock(), Err(RunError::Busy(_))) {
+            continue;
+        }
+        match remove(&path) {
+            Ok(()) => writeln!(out, "removed the rest of {run}, whose removal was interrupted")?,
+            Err(error) => terminal::note(format_args!("note: could not remove {}: {error}", path.display())),
+        }
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::output::{self, Content};
-use super::{BROKEN_OFF, CliError, RunsFolder, complete, terminal};
+use super::{BROKEN_OFF, CliError, RunsFolder, complete, named_run, terminal};
 use crate::report::decisions::About;
 use crate::report::format::{self, Format, ReporterArg};
 use crate::report::page::markdown;
@@ -15,7 +15,6 @@ use crate::report::text::Look;
 use crate::report::{Report, RunContext, benchmark, escape, github, html, run_page};
 use crate::result::TrialResult;
 use crate::run::RunRecord;
-use crate::run::find;
 use crate::run::folder::RunFolder;
 use crate::run::user_file::{is_regular, leads_to, write_named};
 
@@ -38,7 +37,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     let path = args.output.clone().filter(|path| path != Path::new("-"));
     let to_output = args.output.is_some() && path.is_none();
     let reporter = ReporterArg { format: args.format, path };
-    let folder = find::by_name(&args.folder.runs, &args.run)?;
+    let folder = named_run::by_name(&args.folder.runs, &args.run)?;
     let record = Arc::new(folder.record_to_read()?);
     check_places(std::slice::from_ref(&reporter), record.label.as_deref())?;
     let report = match reporter.format {

@@ -199,6 +199,7 @@ pub(super) fn dollars(text: &str) -> Result<f64, String> {
 pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let begun = Instant::now();
     engine::enough_open_files()?;
+    engine::enough_threads()?;
     terminal::name_project_above();
     prices(args.prices.as_deref())?;
     let args = with_policy(args)?;
@@ -549,6 +550,15 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<Result<Run
 /// Writes the reports of a run that cannot continue, from the trials that had finished: reports of an earlier run must not
 /// stay in their place. Returns the error of the command.
 fn broken_off(args: &RunArgs, prepared: &Prepared, error: &RunError) -> CliError {
+    let folder = &prepared.folder.path;
+    if !folder.join("run.json").exists() {
+        let gone = CliError::of_the_engine(format!(
+            "{error}\nthe run cannot continue: another program removed files of its folder {}, and the results of finished trials \
+             may be lost, so the run cannot be resumed; run the cases again",
+            folder.display()
+        ));
+        return none_written(gone, &args.reporters);
+    }
     let again = report::commands::run_word(&prepared.record, &prepared.folder.path);
     let told = CliError::of_the_engine(format!(
         "{error}\nthe run cannot continue; finished trials are on disk; resume it with: evals run --resume {again}"

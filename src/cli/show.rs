@@ -6,12 +6,11 @@ use std::path::Path;
 
 use super::output::Content;
 use super::pager::PagerArgs;
-use super::{CliError, RunsFolder, complete, terminal};
+use super::{CliError, RunsFolder, complete, named_run, terminal};
 use crate::ids::TrialRecord;
 use crate::regular;
 use crate::report::text::Look;
 use crate::report::{self, show};
-use crate::run::find;
 use crate::run::folder::RunFolder;
 use crate::run::{RunRecord, integrity};
 use crate::trace::jsonl::Reader;
@@ -43,7 +42,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
         }
         return trace(path, regular::open(path), |_, _| Ok(()), args);
     }
-    let folder = find::by_name(&args.folder.runs, &args.run)?;
+    let folder = named_run::by_name(&args.folder.runs, &args.run)?;
     let record = folder.record()?;
     let trial = choose(&folder, &record, args.trial.as_deref())?;
     let states = folder.states()?;

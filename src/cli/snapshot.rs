@@ -10,11 +10,10 @@ use serde::Serialize;
 use super::beside_cases::refuse_elsewhere;
 use super::grade::{stored_run, stored_traces};
 use super::output::{self, Content};
-use super::{CliError, RunsFolder, complete, engine, terminal};
+use super::{CliError, RunsFolder, complete, engine, named_run, terminal};
 use crate::report::notes::in_quarantine;
 use crate::report::text::harmless;
 use crate::report::{page, snapshots};
-use crate::run::find;
 use crate::run::folder::RunFolder;
 use crate::run::read_json;
 use crate::snapshot::compare::{Compared, State, name};
@@ -170,7 +169,7 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
             "--harness is for traces; the trials of a run record their harness, so select cells with --only",
         ));
     }
-    let run = find::by_name(&chosen.folder.runs, name)?;
+    let run = named_run::by_name(&chosen.folder.runs, name)?;
     let record = run.record()?;
     let cases = stored_run::cases(&chosen.cases, &record)?;
     let (placed, notes) = trials::of_run(&run, &record, &cases, true)?;

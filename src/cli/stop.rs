@@ -90,7 +90,7 @@ impl Signals {
             }
             if !interrupted.send_replace(true) && prints {
                 // The output may block if it is not read, and even then the next signal must be handled.
-                std::thread::spawn(|| {
+                let _ = std::thread::Builder::new().spawn(|| {
                     let _ = writeln!(io::stderr(), "{NOTICE}");
                 });
             }

@@ -8,6 +8,7 @@ use crate::project;
 use crate::report::progress::Size;
 use crate::report::text::Look;
 use crate::result::{TrialResult, Warning};
+use crate::run::RunRecord;
 
 /// Returns the look of standard output.
 pub fn stdout_look() -> Look {
@@ -51,6 +52,18 @@ pub fn note(line: impl Display) {
     };
     let mut out = super::output::stderr();
     let _ = writeln!(out, "{line}");
+}
+
+/// Prints a note about the project whose cases are read for a run, if it is not the project of the run and of this command.
+pub fn tell_project(record: &RunRecord) {
+    let Some(project) = &record.project else { return };
+    let (run, now) = (&record.run, project.display());
+    if let Some(from) = &record.moved_from {
+        let from = from.display();
+        note(format_args!("note: run {run} was made in {from}; its cases are now read in {now}"));
+    } else if project != project::root() && record.cases.iter().any(|case| case.path.starts_with(project)) {
+        note(format_args!("note: the cases of run {run} are read in {now}, the project in which it was made"));
+    }
 }
 
 /// Prints a warning if a stored result is not the result that was judged, or if `results.jsonl` was changed.

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::import::ignore_closed_pipe;
 use super::output::{self, Content};
-use super::{CliError, RunsFolder, complete, engine, snapshot, terminal};
+use super::{CliError, RunsFolder, complete, engine, named_run, snapshot, terminal};
 use crate::paths;
 use crate::run::find;
 use crate::view::{self, View};
@@ -52,7 +52,7 @@ fn chosen(args: &ViewArgs) -> Result<(PathBuf, Option<PathBuf>), CliError> {
         }
         return Ok((runs.clone(), None));
     };
-    let found = find::by_name(runs, name)?;
+    let found = named_run::by_name(runs, name)?;
     found.record()?;
     // `.` and `..` have no name of their own.
     let whole = std::fs::canonicalize(&found.path)

@@ -21,9 +21,6 @@ use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::said;
 use crate::yaml::shapes::{self, Shapes, deserialize_shapes};
 
-/// The default timeout of commands.
-const TIMEOUT: Time = Time(Duration::from_secs(300));
-
 /// A command, and how it must end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -132,8 +129,9 @@ impl JsonSchema for Run {
     }
 }
 
-fn five_minutes() -> Time {
-    TIMEOUT
+/// Returns the default timeout of commands, scripts and test runners.
+pub(super) fn five_minutes() -> Time {
+    Time(Duration::from_secs(300))
 }
 
 impl GraderSpec for RunCommand {

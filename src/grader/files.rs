@@ -50,8 +50,6 @@ pub struct Files {
     pub equals: BTreeMap<String, PathBuf>,
 }
 
-impl Files {}
-
 impl GraderSpec for Files {
     fn misses(&self, _: Lost) -> bool {
         false

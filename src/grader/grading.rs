@@ -1,6 +1,7 @@
 //! Grades one trial: passes its events to every grader as they arrive, and collects the grades.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::lasting_answer::LastingAnswer;
@@ -11,6 +12,10 @@ use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::Reading;
 use crate::trace::{Body, Event, FollowedLink, Header, Lost, UnseenAction};
 use crate::values::Fraction;
+use crate::workspace::hidden::changed::{changed, put_back, remove_within};
+
+/// The folder of Python's compiled modules in the home of the graders.
+const COMPILED: &str = ".cache/python";
 
 /// The grading of one trial. Its memory is that of its graders, for most of them independent of the length of
 /// the session.
@@ -134,19 +139,39 @@ impl Grading {
     }
 
     /// Ends grading. Returns the grades, in the order of the graders.
-    pub async fn finish(mut self, evidence: &Evidence<'_>) -> Vec<GradeRecord> {
+    pub async fn finish(self, evidence: &Evidence<'_>) -> Vec<GradeRecord> {
+        self.finish_with_hidden(evidence, &mut BTreeSet::new(), &|| Ok(())).await
+    }
+
+    /// Ends grading as [`Grading::finish`] does, and adds to `restored` the hidden files that changed while a grader ran
+    /// commands and were put back before the next one. `between` restores what else such a grader may have changed; its error
+    /// makes the next grader ungraded.
+    pub async fn finish_with_hidden(
+        mut self,
+        evidence: &Evidence<'_>,
+        restored: &mut BTreeSet<PathBuf>,
+        between: &(dyn Fn() -> Result<(), String> + Sync),
+    ) -> Vec<GradeRecord> {
         if let Some(joiner) = &mut self.joiner {
             let rest = joiner.rest();
             self.calls(&rest);
         }
         let mut records = Vec::with_capacity(self.seats.len());
         let mut taken: HashSet<String> = self.seats.iter().map(|seat| seat.name.clone()).collect();
+        let mut commands_ran = false;
         for ObservedGrader { grader, name, observer, secret } in self.seats {
             let needs = grader.kind.needs();
-            let Findings(findings) = match needs.missing(evidence) {
+            let restore = || match between() {
+                Ok(()) => lay_hidden_again(evidence, restored),
+                Err(why) => Some(Grade::ungraded(format!("could not be graded, because {why}"))),
+            };
+            let ungraded = needs.missing(evidence).or_else(|| (needs.commands && commands_ran).then(restore).flatten());
+            let Findings(findings) = match ungraded {
                 Some(ungraded) => ungraded.into(),
                 None => observer.finish(evidence).await,
             };
+            commands_ran |= needs.commands;
+            let rewritten = if needs.commands { rewritten(evidence) } else { None };
             let mut missed = self.lost.iter().filter(|(lost, _)| grader.kind.misses(*lost));
             let outcome = missed.clone().find(|(lost, _)| *lost == Lost::Outcome);
             let of_actions = || {
@@ -180,6 +205,10 @@ impl Grading {
                 let is_own = given.as_ref().is_none_or(|given| *given == name);
                 let free = if is_own { own.take() } else { None };
                 let name = free.unwrap_or_else(|| free_name(given.as_deref().unwrap_or(&name), &mut taken));
+                let grade = match (&rewritten, grade) {
+                    (Some(why), Grade::Scored(Score { passed: true, .. })) => Grade::ungraded(why),
+                    (_, grade) => grade,
+                };
                 let grade = match (&doubt, secret.as_ref().filter(|secret| secret.is_shown)) {
                     (_, Some(secret)) => names_a_secret(&secret.mark),
                     (Some(doubt), None) => doubted(grade, doubt, only_finds, by_outcome),
@@ -192,6 +221,41 @@ impl Grading {
             }
         }
         records
+    }
+}
+
+/// Returns why a pass of a grader that ran commands does not count, if hidden files differ when the commands have ended: code of
+/// the agent, or the agent of another trial, may have rewritten the check.
+fn rewritten(evidence: &Evidence<'_>) -> Option<String> {
+    let (hidden, workspace) = evidence.hidden.zip(evidence.workspace)?;
+    let Some(files) = changed(hidden, workspace) else {
+        return Some("passed, but the hidden files could not be compared with the workspace".to_owned());
+    };
+    let path = files.first()?.display();
+    Some(format!("passed, but the hidden file `{path}` changed while the commands ran: what was checked is unknown"))
+}
+
+/// Puts back the hidden files that the commands of an earlier grader changed: they may run code of the agent. Adds their
+/// paths to `restored`. Returns the grade of a grader if they cannot be put back.
+fn lay_hidden_again(evidence: &Evidence<'_>, restored: &mut BTreeSet<PathBuf>) -> Option<Grade> {
+    let (hidden, workspace) = evidence.hidden.zip(evidence.workspace)?;
+    let failed = |why: String| {
+        let what = "hidden files may have changed while an earlier grader ran, and could not be put back";
+        Some(Grade::ungraded(format!("could not be graded, because {what}: {why}")))
+    };
+    let (home, compiled) = (evidence.shell.env.get("HOME"), evidence.shell.env.get("PYTHONPYCACHEPREFIX"));
+    if let Some((home, compiled)) = home.map(Path::new).zip(compiled)
+        && home.join(COMPILED) == Path::new(compiled)
+        && let Err(error) = remove_within(home, Path::new(COMPILED))
+    {
+        return failed(format!("compiled modules in the home of the graders cannot be removed: {error}"));
+    }
+    match put_back(hidden, workspace) {
+        Ok(files) => {
+            restored.extend(files);
+            None
+        }
+        Err(error) => failed(error.to_string()),
     }
 }
 

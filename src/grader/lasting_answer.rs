@@ -45,7 +45,10 @@ impl LastingAnswer {
     }
 }
 
-/// Returns true if an option is remembered by the agent: `allow_always`, `reject_always`, or such a word of the agent's own.
+/// Returns true if the agent may remember an option: `allow_always`, `reject_always`, or a word of the agent's own such as
+/// `allow_session`.
 fn is_lasting(option: &PermissionOption) -> bool {
-    option.kind.ends_with("_always")
+    let kind = option.kind.as_str();
+    let is_answer = kind.starts_with("allow") || kind.starts_with("reject");
+    kind.ends_with("_always") || (is_answer && !kind.ends_with("_once"))
 }

@@ -2,13 +2,12 @@
 //! the whole trace.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::command::Run;
+use super::command::{Run, five_minutes};
 use super::trial_json::{self, Account};
 use super::unique_keys;
 use super::{Evidence, Finding, Findings, GraderSpec, Needs, Observer, Subject, Workspace, text};
@@ -17,8 +16,6 @@ use crate::shell::{Command, CommandOutcome, KEPT, Shell};
 use crate::trace::{Event, Exit, Lost, UnseenAction};
 use crate::values::{Fraction, Time};
 
-/// The default timeout of scripts.
-const TIMEOUT: Time = Time(Duration::from_secs(300));
 /// The maximum number of grades of a script.
 const MOST: usize = 1000;
 
@@ -33,10 +30,6 @@ pub struct Script {
     /// The timeout. A script that exceeds it leaves the grader ungraded.
     #[serde(default = "five_minutes")]
     pub timeout: Time,
-}
-
-fn five_minutes() -> Time {
-    TIMEOUT
 }
 
 impl GraderSpec for Script {

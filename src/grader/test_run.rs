@@ -20,6 +20,7 @@ use crate::text::plural;
 use crate::trace::Exit;
 use crate::trace::Lost;
 use crate::values::{Below, Fraction, PathGlob, Time};
+use crate::workspace::hidden::changed::changed;
 use crate::workspace::openat::open_file;
 use crate::workspace::walk::{Descend, walk};
 use crate::yaml::lists::OneOrList;
@@ -27,7 +28,6 @@ use crate::yaml::lists::{filled, said};
 
 mod cargo;
 mod go;
-mod hidden;
 mod junit;
 mod node;
 mod pytest;
@@ -153,15 +153,18 @@ struct Watch(Tests);
 #[async_trait]
 impl Observer for Watch {
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
-        let hidden = |workspace: &Path| hidden::changed(evidence.hidden, workspace);
+        let hidden = |workspace: &Path| match evidence.hidden {
+            Some(hidden) => changed(hidden, workspace),
+            None => Some(BTreeSet::new()),
+        };
         let before = evidence.workspace.map(hidden);
         let (mut grade, tests) = self.0.grade(evidence).await;
         if let (Grade::Scored(Score { passed: true, .. }), Some(before), Some(workspace)) =
             (&grade, before, evidence.workspace)
         {
             let after = hidden(workspace);
-            let changed = before.zip(after).map(|(before, after)| after.difference(&before).next().cloned());
-            match changed {
+            let written = before.zip(after).map(|(before, after)| after.difference(&before).next().cloned());
+            match written {
                 Some(None) => {}
                 Some(Some(path)) => {
                     let why = format!("the tests passed, but their run changed the hidden file `{}`", path.display());
@@ -661,7 +664,11 @@ fn written(
         let wrong = |why: String| NoReport::Wrong(format!("wrote the report `{name}`, but {why}"));
         let mut bytes = Vec::new();
         let file = open_file(&workspace.join(name)).map_err(|error| wrong(format!("it could not be read: {error}")))?;
-        file.take(LARGEST).read_to_end(&mut bytes).map_err(|error| wrong(format!("it could not be read: {error}")))?;
+        let most = LARGEST + 1;
+        file.take(most).read_to_end(&mut bytes).map_err(|error| wrong(format!("it could not be read: {error}")))?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(NoReport::Unknown(format!("the report `{name}` is larger than {} MiB", LARGEST >> 20)));
+        }
         all.add_report(junit::read_beside(&junit::text_of(&bytes), &told).map_err(wrong)?);
     }
     Ok(all)

@@ -27,8 +27,8 @@ use crate::trace::{FollowedLink, Lost, ToolKind, UnseenAction};
 
 /// The maximum number of calls in a reason.
 const SHOWN: usize = 8;
-/// The maximum number of events in the evidence of a check.
-const POINTED_AT: usize = 40;
+/// The maximum number of calls in the evidence of a check, each with its result.
+const POINTED_AT: usize = 20;
 
 /// The required and forbidden tool calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -253,8 +253,8 @@ impl GraderSpec for ToolCalls {
 struct MatchingCalls {
     count: u64,
     first: Vec<u64>,
-    /// The events of calls above the maximum, with their results.
-    over: Vec<u64>,
+    /// The events of calls above the maximum: each call and its result.
+    over: Vec<[u64; 2]>,
     /// The label of the first call.
     label: Option<String>,
     /// The number of calls that match but were not executed.
@@ -282,7 +282,7 @@ impl MatchingCalls {
         self.count += 1;
         if limit.is_some_and(|limit| self.count > limit) && self.over.len() < POINTED_AT {
             self.label.get_or_insert_with(|| call.label());
-            self.over.extend([call.seq, call.result_seq]);
+            self.over.push([call.seq, call.result_seq]);
         }
     }
 
@@ -300,7 +300,12 @@ impl MatchingCalls {
 
     /// Returns the events of calls above the maximum, without their results.
     fn over_calls(&self) -> Vec<u64> {
-        self.over.iter().copied().step_by(2).collect()
+        self.over.iter().map(|[call, _]| *call).collect()
+    }
+
+    /// Returns the events of calls above the maximum, with their results.
+    fn over_with_results(&self) -> impl Iterator<Item = u64> {
+        self.over.iter().flatten().copied()
     }
 
     /// Returns why it is unknown whether a matcher matches.
@@ -449,7 +454,7 @@ impl CallsJudge {
             match &found.label {
                 Some(label) => checks.violated(
                     format!("{matcher} is forbidden and was called {}: {label}", times(found)),
-                    found.over.iter().copied(),
+                    found.over_with_results(),
                 ),
                 None if found.perhaps.count > 0 => {
                     checks.unknown(format!("whether {matcher} was called is unknown: {}", found.hangs_on()));
@@ -483,7 +488,7 @@ impl CallsJudge {
                     "{matcher} was called {count} times, at most {max} allowed ({})",
                     text::events(&found.over_calls())
                 );
-                checks.violated(reason, found.over.iter().copied());
+                checks.violated(reason, found.over_with_results());
                 continue;
             }
             match (surely, perhaps) {
@@ -564,7 +569,7 @@ impl CallsJudge {
         }
         if let Some(max) = self.wanted.max {
             let reason = format!("{} made, at most {max} allowed", plural(attempts.count, "call"));
-            checks.either(attempts.count <= max, reason, attempts.over.iter().copied());
+            checks.either(attempts.count <= max, reason, attempts.over_with_results());
         }
         for (kind, max) in &self.wanted.max_by_kind {
             let found = self.by_kind.get(kind);
@@ -575,14 +580,14 @@ impl CallsJudge {
                 checks.unknown(format!("{reason}, and the kind of {unknown} is unknown"));
                 continue;
             }
-            checks.either(count <= *max, reason, found.into_iter().flat_map(|found| found.over.iter().copied()));
+            checks.either(count <= *max, reason, found.into_iter().flat_map(MatchingCalls::over_with_results));
         }
         if self.wanted.none {
             let reason = match attempts.count {
                 0 => "no call was made".to_owned(),
                 count => format!("no call is allowed, and {} made; {}", was_were(count), self.told_calls()),
             };
-            checks.either(attempts.count == 0, reason, attempts.over.iter().copied());
+            checks.either(attempts.count == 0, reason, attempts.over_with_results());
         }
     }
 

@@ -247,12 +247,15 @@ impl Streams {
     }
 }
 
-/// Returns the way out if a file may not be executed, which is usually a script that was not made executable.
+/// Returns the way out if a file may not be executed, which is usually a script that was not made executable, or if no
+/// process can be started.
 fn way_out(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
             "; make the file executable with `chmod +x`, or name the program that runs it first, as in `command: [python3, …]`"
         }
+        // The system starts no process beyond the limit of this user or container.
+        io::ErrorKind::WouldBlock => "; raise the limit of processes (ulimit -u, or that of the container)",
         _ => "",
     }
 }

@@ -215,6 +215,24 @@ pub enum Warning {
         /// The paths of the links in the workspace, or the first of them.
         links: String,
     },
+    /// Hidden files changed while a grader ran commands. They were put back before the next grader that runs commands.
+    HiddenPutBack {
+        /// The paths of the files in the workspace, or the first of them.
+        files: String,
+    },
+    /// Protected files changed while a grader ran commands. They were put back before the next grader that runs commands.
+    ProtectedPutBack {
+        /// The paths of the files in the workspace, or the first of them.
+        files: String,
+    },
+    /// Another program, such as the agent or code of the agent that a grader ran, changed files of the engine during the trial.
+    EvidenceChanged {
+        /// The files, or the first of them.
+        files: String,
+        /// True if grades depend on the files. All grades of the trial are ungraded then.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ungraded: bool,
+    },
     /// An agent left or changed files in the folders above the workspace, where test runners and build tools look for
     /// settings.
     FilesAboveWorkspace {
@@ -365,7 +383,8 @@ pub enum Warning {
         /// The evidence.
         why: String,
     },
-    /// Files were in the trial's folder before the trial began. They were moved and are ignored.
+    /// Files that the engine had not written were in the trial's folder, before the trial or at its end. They were moved and are
+    /// ignored.
     ForeignFiles {
         /// Their names, up to a maximum number.
         names: Vec<String>,
@@ -465,13 +484,15 @@ impl Warning {
     /// Returns true if the warning comes from grading, so that the next grading creates it again or omits it.
     pub fn is_of_grading(&self) -> bool {
         use Warning::{
-            FailsWithoutModels, Flaky, Interrupted, LimitExceeded, LimitReached, LimitUnknown, ProtectedFile,
-            ProtectedFiles,
+            FailsWithoutModels, Flaky, HiddenPutBack, Interrupted, LimitExceeded, LimitReached, LimitUnknown,
+            ProtectedFile, ProtectedFiles, ProtectedPutBack,
         };
         match self {
             ProtectedFile { .. }
             | ProtectedFiles { .. }
+            | ProtectedPutBack { .. }
             | FailsWithoutModels
+            | HiddenPutBack { .. }
             | Interrupted
             | LimitReached { .. }
             | LimitExceeded { .. }

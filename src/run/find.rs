@@ -11,6 +11,9 @@ use super::{RunError, RunRecord};
 use crate::paths;
 use crate::text::some_of;
 
+/// The prefix of the folder of a run that is being removed. The run does not exist any more.
+pub const REMOVED: &str = ".removed-";
+
 /// Returns the run with this name: a path, an ID or a unique ID prefix, a label, or `latest`. The latest run is the
 /// newest one with a trial that was played to its end, or the newest of all if none has one.
 ///
@@ -34,7 +37,9 @@ fn by_name_where(runs: &Path, name: &str, is_latest: &dyn Fn(&RunFolder) -> bool
     if path.join("run.json").is_file() {
         return Ok(RunFolder::open(path));
     }
-    let known = all(runs);
+    // Runs dated in the future come last: they would otherwise be the newest until that time.
+    let (ahead, known): (Vec<_>, Vec<_>) = all(runs).into_iter().partition(|(_, record)| is_ahead(record));
+    let known: Vec<_> = known.into_iter().chain(ahead).collect();
     // A run that cannot be read still matches; opening it reports the error.
     let broken: Vec<PathBuf> =
         look(runs).into_iter().filter(|(_, record)| record.is_err()).map(|(path, _)| path).collect();
@@ -89,6 +94,14 @@ fn by_name_where(runs: &Path, name: &str, is_latest: &dyn Fn(&RunFolder) -> bool
     }
 }
 
+/// Returns true if a run is dated in the future, because the clock of its machine or of this one is wrong. Clocks may differ by
+/// a few minutes.
+pub fn is_ahead(record: &RunRecord) -> bool {
+    const TOLERATED: i64 = 5 * 60;
+    let started = record.started.parse::<jiff::Timestamp>();
+    started.is_ok_and(|started| started.as_second() > jiff::Timestamp::now().as_second() + TOLERATED)
+}
+
 /// Returns the runs in a folder, newest first, with their records; unreadable ones are left out. A merged run begins with
 /// the last of its shards and comes before it.
 pub fn all(runs: &Path) -> Vec<(PathBuf, RunRecord)> {
@@ -119,7 +132,9 @@ pub fn merged_shards(runs: &[(PathBuf, RunRecord)]) -> HashSet<String> {
 /// their runs lie elsewhere.
 pub fn paths(runs: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let is_removed = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(REMOVED);
+    let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let folders = entries.filter(|entry| is_folder(entry) && !is_removed(entry));
     let mut found: Vec<PathBuf> =
         folders.map(|entry| entry.path()).filter(|path| path.join("run.json").is_file()).collect();
     found.sort_by(|a, b| b.cmp(a));

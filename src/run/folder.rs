@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::integrity;
 use super::journal::{self, Journal, JournalEvent, JournalLine, Plan, States, TrialState};
-use super::{RunError, RunRecord, VERSION, names, parsed};
+use super::{RunError, RunRecord, VERSION, names, parsed, project_of_run};
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::regular;
@@ -185,6 +185,7 @@ impl RunFolder {
             return Err(RunError::Newer { path, version: head.version });
         }
         let mut record: RunRecord = parsed(&path, &text)?;
+        project_of_run::place(&self.path, &mut record);
         if let Some(shard) = record.shard {
             record = record.played_by(shard);
         }

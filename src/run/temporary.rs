@@ -1,17 +1,26 @@
 //! The engine's private folder in the system's temporary folder, and the removal of folders of dead engines.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{FlockOperation, flock};
 
+use crate::resources::Exhausted;
 use crate::workspace::remove;
 
 /// The prefix of the folders' names.
 const PREFIX: &str = "evals-run-";
+
+/// The number of folders of dead engines with the ID of this process that are passed over.
+const MOST_LEFT: u32 = 100;
+
+/// The number of times that the engine's folder was made again, and the locks of these folders.
+static RESTORED: AtomicU32 = AtomicU32::new(0);
+static LOCKS: Mutex<Vec<File>> = Mutex::new(Vec::new());
 
 /// Paths that could not be removed.
 static LEFT_BEHIND: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -31,17 +40,18 @@ impl Temporary {
     pub fn make() -> io::Result<Self> {
         let system = std::env::temp_dir();
         tidy(&system);
-        let path = (0..100)
-            .map(|n| system.join(format!("{PREFIX}{}-{n}", std::process::id())))
-            .find(|path| fs::DirBuilder::new().mode(0o700).create(path).is_ok())
-            .ok_or_else(|| io::Error::other(format!("no folder could be made in {}", system.display())))?;
-        // Locked before it gets the name by which other engines find it: otherwise, an engine that cleans up at
-        // this moment would take the folder for a dead engine's.
-        let unnamed = path.join(".lock.new");
-        let lock = File::create(&unnamed)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        fs::rename(&unnamed, path.join(".lock"))?;
-        Ok(Self { path, lock })
+        let mut number = 0;
+        let path = loop {
+            let path = system.join(format!("{PREFIX}{}-{number}", std::process::id()));
+            match make_private(&path) {
+                Ok(()) => break path,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && number < MOST_LEFT => number += 1,
+                Err(error) => return Err(error),
+            }
+        };
+        let made = Self { lock: lock(&path)?, path };
+        // A full disk is noticed before the first trial.
+        no_room(&made.path).map_or(Ok(made), Err)
     }
 
     /// Returns the path.
@@ -62,17 +72,78 @@ impl Drop for Temporary {
     }
 }
 
+fn make_private(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(path)
+}
+
+/// Makes the lock by which other engines see that the engine of a folder is alive.
+fn lock(path: &Path) -> io::Result<File> {
+    // Locked before it gets the name by which other engines find it: otherwise, an engine that cleans up at this moment
+    // would take the folder for a dead engine's.
+    let unnamed = path.join(".lock.new");
+    let lock = File::create(&unnamed)?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    fs::rename(&unnamed, path.join(".lock"))?;
+    Ok(lock)
+}
+
+/// Makes the engine's folder again, because a program removed it, such as an agent that removes the folders above its
+/// workspace.
+fn restore(path: &Path) -> io::Result<()> {
+    let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    match make_private(path) {
+        Ok(()) => {
+            RESTORED.fetch_add(1, Ordering::Relaxed);
+            locks.push(lock(path)?);
+            Ok(())
+        }
+        // Another trial of this engine was quicker. The folder of another user is not used.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let meta = path.symlink_metadata()?;
+            let is_private =
+                meta.is_dir() && meta.uid() == rustix::process::getuid().as_raw() && meta.mode() & 0o077 == 0;
+            if is_private { Ok(()) } else { Err(error) }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns how often the engine's folder was made again. Folders that were made in it before are gone.
+pub fn restored() -> u32 {
+    RESTORED.load(Ordering::Relaxed)
+}
+
+/// Returns the error of a file system without room for a small file, or that cannot be written. Returns `None` if a file can
+/// be written, or if the reason is not the disk.
+pub fn no_room(folder: &Path) -> Option<io::Error> {
+    const CONTENT: &[u8] = &[0; 64 << 10];
+    let write = |mut file: File| file.write_all(CONTENT);
+    let error = tempfile::tempfile_in(folder).and_then(write).err()?;
+    // A limit of file sizes (`ulimit -f`) says nothing about the disk.
+    let is_of_disk = Exhausted::of(&error) == Some(Exhausted::Disk) && error.kind() != ErrorKind::FileTooLarge;
+    is_of_disk.then_some(error)
+}
+
 /// A folder that is removed when dropped, with everything that programs left in it.
 #[derive(Debug)]
 pub struct Vanishing(PathBuf);
 
 impl Vanishing {
-    /// Makes a folder in another one, with this prefix.
+    /// Makes a folder in another one, with this prefix. If the other one is the engine's and was removed, it is made again.
     ///
     /// # Errors
     /// Returns an error if the file system refuses.
     pub fn make(folder: &Path, prefix: &str) -> io::Result<Self> {
-        Ok(Self(tempfile::Builder::new().prefix(prefix).tempdir_in(folder)?.keep()))
+        let make = || tempfile::Builder::new().prefix(prefix).tempdir_in(folder);
+        let is_engines = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+        let made = match make() {
+            Err(error) if error.kind() == ErrorKind::NotFound && is_engines => {
+                restore(folder)?;
+                make()
+            }
+            made => made,
+        };
+        Ok(Self(made?.keep()))
     }
 
     /// Returns the path.

@@ -1,9 +1,10 @@
 //! Ends a session's process, and collects what remains of it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::log::Weight;
 use super::{End, Session};
+use crate::engine_clock;
 use crate::trace::Exit;
 use crate::trace::recorder::{Finished, Recorder};
 use crate::wire::{Dir, EngineLine, WireLine};
@@ -31,6 +32,10 @@ pub struct SessionRemains {
     pub lost_exit: bool,
     /// The exit of a process after whose answer the session went on in another one, if it is not a normal exit.
     pub bad_exit: Option<Exit>,
+    /// True if another program changed the wire log during the session.
+    pub wire_changed: bool,
+    /// True if another program changed the file of the agent's standard error during the session.
+    pub stderr_changed: bool,
     /// True if the wire log holds a secret that is complete only over several lines.
     pub split_secret: bool,
     /// The number of prompts that were sent.
@@ -66,8 +71,11 @@ impl Ended {
         log.flush();
         let interrupted = ended == Some(End::Interrupted);
         let split_secret = log.holds_split_secret();
+        // A log that could not be written is an error of its own.
+        let is_whole = log.failed.is_none();
+        let (wire_changed, stderr_changed) = (is_whole && log.is_wire_changed(), is_whole && log.is_stderr_changed());
         let (stderr_tail, log_failed) = (log.tail, log.failed);
-        let lasted = begun.elapsed();
+        let lasted = engine_clock::now().saturating_duration_since(begun);
         (
             finished,
             SessionRemains {
@@ -77,6 +85,8 @@ impl Ended {
                 held_on,
                 lost_exit,
                 bad_exit,
+                wire_changed,
+                stderr_changed,
                 split_secret,
                 prompts,
                 lasted,
@@ -115,13 +125,13 @@ impl Session {
     }
 
     pub(super) async fn end_process(&mut self, patience: Duration) {
-        let until = Instant::now() + patience;
+        let until = engine_clock::now() + patience;
         self.closing = true;
         self.queue.clear();
         self.queued = 0;
         // Output after the end is still evidence, and a full pipe would keep the agent from exiting.
-        while self.exit.is_none() && Instant::now() < until && !*self.interrupt.borrow() {
-            let left = until.saturating_duration_since(Instant::now());
+        while self.exit.is_none() && engine_clock::now() < until && !*self.interrupt.borrow() {
+            let left = until.saturating_duration_since(engine_clock::now());
             if !self.read_some(left).await {
                 break;
             }

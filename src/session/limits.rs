@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{DEFAULT_TIME, End, Session};
+use crate::engine_clock;
 use crate::judgement::tolerance;
 use crate::limits::Dollars;
 use crate::wire::EngineLine;
@@ -10,6 +11,7 @@ use crate::wire::EngineLine;
 impl Session {
     /// Ends the session if the user interrupted the run or a time limit is exceeded.
     pub(super) fn check(&mut self) {
+        self.report_stop();
         if self.ended.is_some() {
             return;
         }
@@ -21,11 +23,27 @@ impl Session {
         }
     }
 
+    /// Logs that the engine itself was stopped. The session's clock stood still meanwhile.
+    fn report_stop(&mut self) {
+        let stopped = engine_clock::stopped();
+        let seconds = stopped.saturating_sub(self.stopped).as_secs_f64();
+        if seconds > 0.0 {
+            self.stopped = stopped;
+            let text = format!("evals itself was stopped for {seconds:.1} s; this time does not count");
+            self.notice("engine_stopped", text);
+        }
+    }
+
+    /// Returns true if a time limit is exceeded, as far as the agent's output was read.
+    pub(super) fn is_out_of_time(&mut self) -> bool {
+        self.ended.is_none() && self.is_limited() && self.time_exceeded(engine_clock::now()).is_some()
+    }
+
     /// Returns the limit that ends the session. The driver ends work that goes on after the last answer at a time limit,
     /// because the prompts were answered in time.
     fn exceeded(&mut self) -> Option<(&'static str, String)> {
         let elsewhere = if self.is_timed() { self.exceeded_elsewhere() } else { None };
-        elsewhere.or_else(|| if self.is_limited() { self.time_exceeded(Instant::now()) } else { None })
+        elsewhere.or_else(|| if self.is_limited() { self.time_exceeded(engine_clock::now()) } else { None })
     }
 
     /// Ends the session if its turns so far exceed a limit: figures in the answer to a prompt count before the next prompt is
@@ -34,7 +52,7 @@ impl Session {
     pub fn ends_before_turn(&mut self) -> bool {
         if self.ended.is_none() {
             let exceeded = self.figure_exceeded().or_else(|| self.exceeded_elsewhere());
-            if let Some((key, limit)) = exceeded.or_else(|| self.time_exceeded(Instant::now())) {
+            if let Some((key, limit)) = exceeded.or_else(|| self.time_exceeded(engine_clock::now())) {
                 self.reached(key, limit);
                 self.told = true;
             }
@@ -85,13 +103,13 @@ impl Session {
 
     /// Stops the agent's clocks at the start of a wait for something other than the agent.
     pub(super) fn wait_begins(&mut self) {
-        self.waited.1 = Some(Instant::now());
+        self.waited.1 = Some(engine_clock::now());
     }
 
     /// Starts the agent's clocks again.
     pub(super) fn wait_ends(&mut self) {
         if let Some(since) = self.waited.1.take() {
-            let waited = since.elapsed();
+            let waited = engine_clock::now().saturating_duration_since(since);
             self.waited.0 += waited;
             self.turn_waited(waited);
         }
@@ -114,7 +132,7 @@ impl Session {
     pub fn left_of_time(&mut self) -> Duration {
         let until = self.time_is_up();
         let until = self.idle_at().map_or(until, |idle| idle.min(until));
-        until.saturating_duration_since(Instant::now())
+        until.saturating_duration_since(engine_clock::now())
     }
 
     /// Returns the time at which the session reaches its time limit.
@@ -131,7 +149,7 @@ impl Session {
 
     /// Returns the next time at which a limit or the deadline may be reached.
     pub(super) fn wake(&mut self, deadline: Option<Instant>) -> Instant {
-        let mut wake = Instant::now() + Duration::from_secs(3600);
+        let mut wake = engine_clock::now() + Duration::from_secs(3600);
         if self.ended.is_none() && self.waited.1.is_none() && self.is_limited() {
             wake = wake.min(self.time_is_up());
             if let Some(idle) = self.idle_at() {

@@ -1,10 +1,11 @@
 //! The wire log on disk: redacted, limited in size, with the agent's standard error in a second file.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::regular;
 use crate::secrets::Masker;
 use crate::secrets::split::Watch;
 use crate::wire::{Dir, WireLine};
@@ -29,10 +30,14 @@ pub(super) enum Weight {
 /// The wire log on disk.
 pub(super) struct Log {
     wire: File,
+    wire_path: PathBuf,
+    /// The digest of everything that was written to the file.
+    wire_digest: blake3::Hasher,
     /// Complete lines that are not in the file yet.
     unwritten: Vec<u8>,
     stderr: Option<BufWriter<File>>,
     stderr_path: PathBuf,
+    stderr_digest: blake3::Hasher,
     /// Redacts secrets in what is written.
     pub(super) masker: Arc<Masker>,
     most: u64,
@@ -62,10 +67,13 @@ pub(super) enum Written {
 impl Log {
     pub(super) fn create(wire: &Path, stderr: &Path, masker: Arc<Masker>, most: u64) -> io::Result<Self> {
         Ok(Self {
-            wire: File::create(wire)?,
+            wire: create(wire)?,
+            wire_path: wire.to_owned(),
+            wire_digest: blake3::Hasher::new(),
             unwritten: Vec::new(),
             stderr: None,
             stderr_path: stderr.to_owned(),
+            stderr_digest: blake3::Hasher::new(),
             masker,
             most,
             written: 0,
@@ -133,10 +141,11 @@ impl Log {
 
     fn write_stderr(&mut self, line: &str) {
         if self.stderr.is_none() {
-            self.stderr = File::create(&self.stderr_path).ok().map(BufWriter::new);
+            self.stderr = create(&self.stderr_path).ok().map(BufWriter::new);
         }
         if let Some(out) = &mut self.stderr {
             self.written += line.len() as u64 + 1;
+            self.stderr_digest.update(line.as_bytes()).update(b"\n");
             let written = writeln!(out, "{line}");
             self.keep_failure(&written);
         }
@@ -146,6 +155,7 @@ impl Log {
     fn write_lines(&mut self) {
         let written = self.wire.write_all(&self.unwritten);
         self.keep_failure(&written);
+        self.wire_digest.update(&self.unwritten);
         self.unwritten.clear();
         // A long line must not hold its memory until the end of the session.
         self.unwritten.shrink_to(AT_ONCE);
@@ -162,10 +172,52 @@ impl Log {
         }
     }
 
+    /// Returns true if the wire log is not what was written to it: another program changed, replaced or removed the file.
+    pub(super) fn is_wire_changed(&self) -> bool {
+        differs(&self.wire_path, &self.wire_digest)
+    }
+
+    /// Returns true if the file of the agent's standard error is not what was written to it. A file that was never written must
+    /// not exist.
+    pub(super) fn is_stderr_changed(&self) -> bool {
+        match self.stderr {
+            Some(_) => differs(&self.stderr_path, &self.stderr_digest),
+            None => self.stderr_path.symlink_metadata().is_ok(),
+        }
+    }
+
     /// Keeps the first error, because later errors may be its consequences.
     fn keep_failure(&mut self, written: &io::Result<()>) {
         if let Err(error) = written {
             self.failed.get_or_insert(error.kind());
+        }
+    }
+}
+
+/// Creates a file whose writes go to its end, also if another program cuts it. A file that lies there was made by another program.
+fn create(path: &Path) -> io::Result<File> {
+    let open = || File::options().append(true).create_new(true).open(path);
+    match open() {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            fs::remove_file(path)?;
+            open()
+        }
+        made => made,
+    }
+}
+
+/// Returns true if a file has another content than what was written to it, or cannot be read.
+fn differs(path: &Path, written: &blake3::Hasher) -> bool {
+    digest_of(path).ok() != Some(written.finalize())
+}
+
+fn digest_of(path: &Path) -> io::Result<blake3::Hash> {
+    let (mut file, mut hasher) = (regular::open_own(path)?, blake3::Hasher::new());
+    let mut piece = vec![0; AT_ONCE];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hasher.finalize()),
+            length => _ = hasher.update(&piece[..length]),
         }
     }
 }

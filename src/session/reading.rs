@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::sleep;
 
 use super::log::{Weight, Written};
 use super::read_buffer::ReadBuffer;
 use super::{LimitElsewhere, Process, ReceivedLine, Session};
+use crate::engine_clock::{self, timeout};
 use crate::lines::Line;
 use crate::trace::Exit;
 use crate::wire::{Dir, EngineLine, WireLine};
@@ -24,6 +25,12 @@ const SILENCE: Duration = Duration::from_millis(150);
 /// writing.
 const REST: Duration = Duration::from_millis(400);
 
+/// The maximum time for reading what the agent has written when a time limit is exceeded.
+const LAST_LOOK: Duration = Duration::from_millis(100);
+
+/// The time in which output that waits in a pipe is noticed.
+const NOTICED: Duration = Duration::from_millis(10);
+
 impl Session {
     /// Waits at most this long for something to read. Returns false if nothing more can come.
     pub(super) async fn read_some(&mut self, within: Duration) -> bool {
@@ -31,14 +38,14 @@ impl Session {
         if process.stdout.is_none() && process.stderr.is_none() && self.exit.is_some() {
             return false;
         }
-        self.read_once(Some(Instant::now() + within)).await;
+        self.read_once(Some(engine_clock::now() + within)).await;
         true
     }
 
     /// Reads once from the pipe that has data, or takes the exit of the agent or of a terminal's command, or waits
     /// until a timer is due.
     pub(super) async fn read_once(&mut self, deadline: Option<Instant>) {
-        let wake = self.wake(deadline);
+        let wake = self.wake(deadline).saturating_duration_since(engine_clock::now());
         let Some(process) = &mut self.process else { return };
         let Process { group, stdout, stderr, .. } = process;
         let (mut out, mut err) = (std::mem::take(&mut self.buffers.0), std::mem::take(&mut self.buffers.1));
@@ -61,7 +68,7 @@ impl Session {
             id = terminals.next_end(), if has_terminals => Got::Terminal(id),
             Ok(()) = self.interrupt.changed(), if self.ended.is_none() => Got::Woken,
             Ok(()) = changed(&mut self.limit), if self.ended.is_none() => Got::Woken,
-            () = sleep_until(wake.into()) => Got::Woken,
+            () = sleep(wake) => Got::Woken,
         };
         match got {
             Got::Out(Ok(n)) if n > 0 => {
@@ -87,19 +94,40 @@ impl Session {
         self.buffers = (out, err);
     }
 
+    /// Reads what the agent has already written, if a time limit is exceeded: an answer that the engine comes to late was in
+    /// time.
+    pub(super) async fn read_before_limit(&mut self) {
+        if !self.is_out_of_time() {
+            return;
+        }
+        let until = engine_clock::now() + LAST_LOOK;
+        let mut buffer = ReadBuffer::default();
+        while self.is_out_of_time() && engine_clock::now() < until {
+            let stdout = self.process.as_mut().and_then(|process| process.stdout.as_mut());
+            let read = timeout(NOTICED, read_from(stdout, buffer.space())).await;
+            match read {
+                Some(Ok(n)) if n > 0 => {
+                    self.took(Dir::Recv, buffer.read(n));
+                    buffer.grow_after(n);
+                }
+                _ => return,
+            }
+        }
+    }
+
     /// Takes the remaining data from the pipes of an agent that has exited, and closes them.
     pub(super) async fn read_rest(&mut self) {
-        let until = Instant::now() + REST;
+        let until = engine_clock::now() + REST;
         for dir in [Dir::Recv, Dir::Stderr] {
             let mut buffer = ReadBuffer::default();
-            while Instant::now() < until {
+            while engine_clock::now() < until {
                 let Some(process) = &mut self.process else { return };
                 let read = match dir {
                     Dir::Recv => timeout(SILENCE, read_from(process.stdout.as_mut(), buffer.space())).await,
                     _ => timeout(SILENCE, read_from(process.stderr.as_mut(), buffer.space())).await,
                 };
                 match read {
-                    Ok(Ok(n)) if n > 0 => {
+                    Some(Ok(n)) if n > 0 => {
                         self.took(dir, buffer.read(n));
                         buffer.grow_after(n);
                     }

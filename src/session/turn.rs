@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Session;
 use crate::adapter::EndReport;
+use crate::engine_clock;
 use crate::wire::EngineLine;
 
 /// A prompt of the user, and the state of its turn.
@@ -26,7 +27,7 @@ pub struct Turn {
 impl Turn {
     /// Makes a turn that has not begun.
     pub fn new(number: usize, prompt: String) -> Self {
-        Self { number, prompt, running: false, after: 0, answered: None, active: Instant::now() }
+        Self { number, prompt, running: false, after: 0, answered: None, active: engine_clock::now() }
     }
 
     /// Makes the turns with these prompts.
@@ -48,7 +49,7 @@ impl Turn {
 impl Session {
     /// Begins a turn, just before its prompt is sent. The limits apply until the agent has answered the prompt.
     pub fn begin_turn(&mut self, turn: Turn) {
-        self.turn = Some(Turn { running: true, after: self.lines, active: Instant::now(), ..turn });
+        self.turn = Some(Turn { running: true, after: self.lines, active: engine_clock::now(), ..turn });
     }
 
     /// Ends the turn, because the driver has the answer to the prompt.
@@ -120,7 +121,7 @@ impl Session {
     /// Records that the agent is active.
     pub(super) fn turn_is_active(&mut self) {
         if let Some(turn) = &mut self.turn {
-            turn.active = Instant::now();
+            turn.active = engine_clock::now();
         }
     }
 
@@ -128,7 +129,7 @@ impl Session {
     /// agent was active during the wait, the sum would lie in the future; then it is the current time.
     pub(super) fn turn_waited(&mut self, waited: Duration) {
         if let Some(turn) = &mut self.turn {
-            turn.active = (turn.active + waited).min(Instant::now());
+            turn.active = (turn.active + waited).min(engine_clock::now());
         }
     }
 }

@@ -13,21 +13,22 @@ use crate::grade::{GradeRecord, Outcome};
 use crate::grader::Kind;
 use crate::result::{TrialResult, Warning};
 use crate::run::temporary::Vanishing;
-use crate::workspace::copy_as_it_is;
 use crate::workspace::remove::remove;
 use crate::workspace::tree_digest::tree_digest;
+use crate::workspace::{LARGEST_FILE, copy_as_it_is};
 
 /// The engine's own folders in the private folder of a trial.
-const OWN: [&str; 3] = ["workspace", "home", "tmp"];
+const OWN: [&str; 7] = ["workspace", "home", "tmp", "graders-home", "graders-tmp", "nowhere", "trial"];
 /// The engine's own files and folders in the folder that all trials share.
-const OWN_SHARED: [&str; 6] = [".lock", "empty", "cases", "git-home", "index", "index.lock"];
+const OWN_SHARED: [&str; 5] = [".lock", "cases", "git-home", "index", "index.lock"];
 /// The beginnings of the names of the engine's further files and folders there.
 const OWN_STARTS: [&str; 10] =
     ["trial-", "before-", "home-", "beside-", "version-", "judge-", "audit-", "trace-", "mine-", "resolve-"];
 /// The maximum number of paths in a warning.
 const NAMED: usize = 20;
-/// Files and folders that test runners, build tools and languages look for in each folder above the one in which they run.
-const SETTINGS: [&str; 57] = [
+/// Files and folders that test runners, build tools and languages look for in each folder above the one in which they run. The list
+/// is for folders in which other files stay: those of the user, and what setup left.
+const SETTINGS: [&str; 86] = [
     ".cargo",
     "Cargo.toml",
     "rust-toolchain",
@@ -85,9 +86,38 @@ const SETTINGS: [&str; 57] = [
     "pnpm-workspace.yaml",
     ".coveragerc",
     "nose.cfg",
+    ".yarnrc",
+    ".ignore",
+    ".rgignore",
+    ".yamllint",
+    ".yamllint.yaml",
+    ".yamllint.yml",
+    ".golangci.yml",
+    ".golangci.yaml",
+    ".golangci.toml",
+    ".golangci.json",
+    ".rubocop.yml",
+    ".clang-tidy",
+    ".editorconfig",
+    ".shellcheckrc",
+    "biome.json",
+    "biome.jsonc",
+    "pyrightconfig.json",
+    "ty.toml",
+    "pylintrc",
+    ".pylintrc",
+    ".isort.cfg",
+    "dprint.json",
+    ".oxlintrc.json",
+    "uv.toml",
+    "dune-project",
+    "Directory.Packages.props",
+    "Directory.Build.rsp",
+    "nuget.config",
+    ".rbenv-vars",
 ];
 /// The beginnings of the names of further settings.
-const STARTS: [&str; 21] = [
+const STARTS: [&str; 23] = [
     ".mocharc",
     ".babelrc",
     ".postcssrc",
@@ -109,13 +139,17 @@ const STARTS: [&str; 21] = [
     "playwright.config.",
     "webdriver",
     "karma.conf.",
+    ".stylelintrc",
+    "stylelint.config.",
 ];
 
-/// The settings that the setup of a case left beside the workspace.
+/// The files and folders that the setup of a case left beside the workspace.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
-    /// A copy of them. Absent if setup left none.
+    /// A copy of the settings. Absent if setup left none.
     copy: Option<Vanishing>,
+    /// The names of everything that setup left there. The agent may work in these folders, such as a repository that it pushes to.
+    left: BTreeSet<OsString>,
 }
 
 impl Beside {
@@ -130,44 +164,62 @@ pub(super) fn matters(case: &Case) -> bool {
     case.graders.iter().any(|grader| grader.kind.needs().commands)
 }
 
-/// Copies the settings that the setup of a case left beside the workspace.
+/// Looks at what the setup of a case left beside the workspace, and copies the settings.
 ///
 /// # Errors
 /// Returns an error if the file system refuses.
 pub(super) fn as_set_up(workspace: &Path, temporary: &Path) -> io::Result<Beside> {
     let trial = workspace.parent().unwrap_or(workspace);
     let mut beside = Beside::default();
-    for name in names(trial)?.into_iter().filter(|name| is_setting(name)) {
-        let kept = match beside.copy.take() {
-            Some(kept) => kept,
-            None => Vanishing::make(temporary, "beside-")?,
-        };
-        copy(&trial.join(&name), &kept.path().join(&name))?;
-        beside.copy = Some(kept);
+    for name in names(trial)? {
+        if is_setting(&name) {
+            let kept = match beside.copy.take() {
+                Some(kept) => kept,
+                None => Vanishing::make(temporary, "beside-")?,
+            };
+            copy(&trial.join(&name), &kept.path().join(&name))?;
+            beside.copy = Some(kept);
+        }
+        beside.left.insert(name);
     }
     Ok(beside)
 }
 
-/// Removes the settings that an agent left in the private folder of its trial beside the workspace; other files there may be its
-/// work, and stay. In the folder that all trials share, everything that is not the engine's own is removed. Returns a warning
-/// for what was removed, and one for settings that changed and stay: those of setup, and those in folders of the user.
+/// Removes everything that is neither the engine's own nor of setup from the private folder of a trial, beside the workspace, and
+/// everything that is not the engine's own from the folder that all trials share: a list of settings would lack those of the
+/// next tool. Returns a warning for what was removed, and one for settings that changed and stay: those of setup, and those in
+/// folders of the user.
 ///
 /// # Errors
 /// Returns an error if the file system refuses.
 pub(super) fn clear(workspace: &Path, beside: &Beside, temporary: &Path) -> io::Result<Vec<Warning>> {
     let trial = workspace.parent().unwrap_or(workspace);
-    let kept = beside.copy().map(names).transpose()?.unwrap_or_default();
-    let now: BTreeSet<OsString> = names(trial)?.into_iter().filter(|name| is_setting(name)).collect();
-    let shown = |name: &OsString| format!("../{}", name.to_string_lossy());
-    for name in now.difference(&kept) {
-        remove(&trial.join(name))?;
-    }
-    let mut removed: Vec<String> = now.difference(&kept).map(shown).collect();
+    let mut removed = clear_beside(workspace, beside)?;
     removed.extend(clear_shared(temporary)?);
+    let kept = beside.copy().map(names).transpose()?.unwrap_or_default();
     let is_changed = |name: &&OsString| beside.copy().is_some_and(|copy| !is_same(&copy.join(name), &trial.join(name)));
-    let mut changed: Vec<String> = kept.iter().filter(is_changed).map(shown).collect();
+    let mut changed: Vec<String> = kept.iter().filter(is_changed).map(|name| shown(name)).collect();
     changed.extend(new_settings(temporary));
     Ok([warning(&removed, true), warning(&changed, false)].into_iter().flatten().collect())
+}
+
+/// Removes everything that is neither the engine's own nor of setup from the private folder of a trial. Returns the paths relative
+/// to the workspace.
+///
+/// # Errors
+/// Returns an error if the file system refuses.
+pub(super) fn clear_beside(workspace: &Path, beside: &Beside) -> io::Result<Vec<String>> {
+    let trial = workspace.parent().unwrap_or(workspace);
+    let mut removed = Vec::new();
+    for name in names(trial)?.into_iter().filter(|name| !beside.left.contains(name)) {
+        remove(&trial.join(&name))?;
+        removed.push(shown(&name));
+    }
+    Ok(removed)
+}
+
+fn shown(name: &OsStr) -> String {
+    format!("../{}", name.to_string_lossy())
 }
 
 /// Clears the folder that all trials share, and returns a warning if something was removed. It came while the trial was
@@ -201,14 +253,14 @@ pub(super) fn withdraw(result: &mut TrialResult, warnings: &[Warning]) -> bool {
     any
 }
 
-fn warning(paths: &[String], put_back: bool) -> Option<Warning> {
+pub(super) fn warning(paths: &[String], put_back: bool) -> Option<Warning> {
     let some: Vec<String> = paths.iter().take(NAMED).cloned().collect();
     let count = paths.len() as u64;
     (count > 0).then_some(Warning::FilesAboveWorkspace { paths: some, count, put_back })
 }
 
 /// Removes everything from the folder that all trials share that is not the engine's own, and returns the paths relative to a
-/// workspace. A list of settings would lack those of the next tool.
+/// workspace.
 ///
 /// # Errors
 /// Returns an error if the file system refuses.
@@ -259,7 +311,8 @@ fn is_setting(name: &OsStr) -> bool {
     SETTINGS.contains(&&*name) || STARTS.iter().any(|start| name.starts_with(start))
 }
 
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
+/// Copies a file, a link or a folder.
+pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let meta = from.symlink_metadata()?;
     match () {
         () if meta.is_dir() => copy_as_it_is(from, to).map_err(io::Error::other),
@@ -270,7 +323,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns true if two files, links or folders are the same. What cannot be read is not.
+/// Returns true if two files, links or folders are the same. What cannot be read is not, nor is a file that is too large.
 fn is_same(one: &Path, other: &Path) -> bool {
     let (Ok(meta), Ok(meta_of_other)) = (one.symlink_metadata(), other.symlink_metadata()) else { return false };
     let content = |path: &Path, meta: &Metadata| match () {
@@ -279,6 +332,9 @@ fn is_same(one: &Path, other: &Path) -> bool {
         () if meta.is_file() => fs::read(path).ok(),
         () => None,
     };
+    if !meta.is_dir() && (meta.len() != meta_of_other.len() || meta.len() > LARGEST_FILE) {
+        return false;
+    }
     let is_there = content(one, &meta);
     meta.file_type() == meta_of_other.file_type() && is_there.is_some() && is_there == content(other, &meta_of_other)
 }
@@ -288,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_of_an_agent_are_removed_and_its_other_files_stay() {
+    fn files_of_an_agent_are_removed_and_those_of_setup_stay() {
         let root = tempfile::tempdir().unwrap();
         let shared = root.path().join("shared");
         let trial = shared.join("trial-x");
@@ -311,10 +367,11 @@ mod tests {
             let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
             Warning::FilesAboveWorkspace { count: paths.len() as u64, paths, put_back }
         };
-        let removed = told(&["../pytest.ini", "../../.cargo", "../../tool.of-tomorrow"], true);
+        let removed = ["../pytest.ini", "../worktree", "../../.cargo", "../../tool.of-tomorrow"];
+        let removed = told(&removed, true);
         assert_eq!(clear(&workspace, &beside, &shared).unwrap(), [removed]);
         assert_eq!(fs::read_to_string(trial.join("dep/lib.py")).unwrap(), "x = 2\n");
-        assert!(trial.join("worktree").exists() && !trial.join("pytest.ini").exists());
+        assert!(!trial.join("worktree").exists() && !trial.join("pytest.ini").exists());
         assert!(!shared.join(".cargo").exists() && shared.join("index").exists() && shared.join("trial-y").exists());
         // Settings of setup that the agent changed stay, and are reported.
         fs::write(trial.join("setup.cfg"), "[b]\n").unwrap();

@@ -7,6 +7,7 @@ use std::io as std_io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::between::Between;
 use super::grade_trial::{JudgedWorkspace, ObservedSession, judge};
 use super::measure::{After, after_the_agent};
 use super::metrics::Observed;
@@ -153,17 +154,20 @@ pub async fn play_and_look(
     };
     let over = session(attempt, &folders.workspace, says);
     let graders_shell = graders_shell(&shell, &folders, case, before.home())?;
+    let between = Between::of(case, &folders, &graders_shell, Some(&before), &engine.temporary)?;
     let site = JudgedWorkspace {
         workspace: Some(&folders.workspace),
         change: Some(&after.change),
         trace: None,
         patch: None,
         touched: after.touched,
+        between: &between,
         shell: &graders_shell,
         judges: &engine.judges,
         unmasked: None,
     };
     let mut result = unless_interrupted(engine, judge(attempt, over, &site)).await;
+    folders.check_disk("the graders ended")?;
     if let Some(result) = &mut result {
         let shows_case = |warning: &Warning| matches!(warning, Warning::CaseInWorkspace { .. });
         result.warnings.extend(after.warnings.into_iter().filter(shows_case));

@@ -43,7 +43,7 @@ pub(super) fn check(attempt: &Attempt, wire: &Path, own: &Path) -> io::Result<Lo
     }
     let lists = Lists::read(attempt, wire)?;
     let of_skills = skills(attempt, lists.skills.as_ref(), own);
-    let of_servers = servers(attempt, lists.servers.as_deref(), &lists.broken);
+    let of_servers = servers(attempt, &lists);
     let of_plugins = plugins(attempt, &lists.plugins);
     Ok(Loaded {
         wrong: of_skills.wrong.or(of_servers.wrong).or(of_plugins),
@@ -72,13 +72,17 @@ fn skills(attempt: &Attempt, listed: Option<&BTreeSet<String>>, own: &Path) -> L
     Loaded { wrong, unexpected, ..Loaded::default() }
 }
 
-fn servers(attempt: &Attempt, listed: Option<&[Server]>, reported: &BTreeSet<String>) -> Loaded {
+fn servers(attempt: &Attempt, lists: &Lists) -> Loaded {
+    let listed = lists.servers.as_deref();
     let laid: BTreeSet<&str> =
         attempt.case.mcp_servers.iter().filter_map(|server| server.get("name")?.as_str()).collect();
     let not_working = listed.into_iter().flatten().filter(|server| !server.works).map(|server| &server.name);
-    if let Some(broken) = not_working.chain(reported).find(|name| laid.contains(name.as_str())) {
+    if let Some(broken) = not_working.chain(&lists.broken).find(|name| laid.contains(name.as_str())) {
         let wrong = Some(format!("the agent reports that the MCP server `{broken}` does not work"));
         return Loaded { wrong, ..Loaded::default() };
+    }
+    if let Some(wrong) = lists.reports.iter().find_map(|report| reported_broken(report, &laid)) {
+        return Loaded { wrong: Some(wrong), ..Loaded::default() };
     }
     let Some(listed) = listed else {
         let has_servers = attempt.arms.as_ref().is_some_and(|arms| !laid.is_empty() || !arms.servers.is_empty());
@@ -99,6 +103,20 @@ fn servers(attempt: &Attempt, listed: Option<&[Server]>, reported: &BTreeSet<Str
         unless_empty("the agent lists MCP servers that its trial should not have", foreign)
     };
     Loaded { wrong: wrong.or_else(foreign), ..Loaded::default() }
+}
+
+/// Returns the reason if a report about MCP servers that do not work names one of the trial's. A report without text is about any
+/// of them.
+fn reported_broken(report: &str, laid: &BTreeSet<&str>) -> Option<String> {
+    let of_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    let mut words = report.split(|c: char| !of_name(c));
+    match words.find(|word| laid.contains(word)) {
+        Some(name) => Some(format!("the agent reports that the MCP server `{name}` does not work")),
+        None if report.is_empty() && !laid.is_empty() => {
+            Some("the agent reports that an MCP server does not work".to_owned())
+        }
+        None => None,
+    }
 }
 
 /// Returns the reason if a plugin does not belong to the trial. A plugin belongs to a trial if a word of the agent's
@@ -145,6 +163,8 @@ struct Lists {
     servers: Option<Vec<Server>>,
     /// The MCP servers that the agent reports as broken, without a list.
     broken: BTreeSet<String>,
+    /// The parts of texts of the program that name broken MCP servers; empty for a text that names none.
+    reports: BTreeSet<String>,
     /// The plugins that are not part of the agent.
     plugins: Vec<Plugin>,
 }
@@ -155,6 +175,9 @@ impl Lists {
         let mut received = 0;
         for line in BufReader::new(regular::open_own(wire)?).lines() {
             let line: WireLine = serde_json::from_str(&line?)?;
+            if line.dir == Dir::Stderr {
+                lists.take_report(attempt, &line.line);
+            }
             if line.dir != Dir::Recv {
                 continue;
             }
@@ -173,14 +196,33 @@ impl Lists {
             }
             lists.broken.extend(adapter::broken_server(&attempt.manifest, &value).map(str::to_owned));
             lists.plugins.extend(adapter::plugins_listed(&attempt.manifest, &value));
+            if let Some(text) = adapter::text_of_program(&attempt.manifest, &value) {
+                lists.take_report(attempt, text);
+            }
         }
         Ok(lists)
+    }
+
+    fn take_report(&mut self, attempt: &Attempt, text: &str) {
+        let patterns = attempt.manifest.broken_servers.iter().filter(|pattern| pattern.is_match(text));
+        self.reports.extend(patterns.map(|pattern| pattern.first_group(text).unwrap_or_default().to_owned()));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_report_names_a_server_by_a_whole_word() {
+        let of = |report: &str, laid: &[&'static str]| reported_broken(report, &laid.iter().copied().collect());
+        let named = Some("the agent reports that the MCP server `srv` does not work".to_owned());
+        assert_eq!(of("- srv: mcp_transport_failed", &["srv"]), named);
+        assert_eq!(of("a, srv", &["srv"]), named);
+        assert_eq!(of("- srv2: mcp_transport_failed", &["srv"]), None);
+        assert_eq!(of("", &["srv"]).unwrap(), "the agent reports that an MCP server does not work");
+        assert_eq!(of("", &[]), None);
+    }
 
     #[test]
     fn what_is_missing_and_what_is_of_another_arm_is_wrong() {

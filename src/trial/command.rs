@@ -112,6 +112,8 @@ mod tests {
             assert_eq!(of("pi", prompt), ("-p".to_owned(), true), "{prompt}");
         }
         assert_eq!(of("qwen-stream", "- a"), ("--prompt=\"- a\"".to_owned(), false));
+        // OpenCode puts an argument with blanks in quotes.
+        assert!(of("opencode-stream", "Say \"hello world\".").1);
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use super::between::Between;
+use super::changed_evidence::{self, WrittenFiles};
 use super::ending::{
     mark_flaky, mask_result, message_of_held_on, no_stop, tail_worth_keeping, warn_after, write_result,
 };
@@ -15,7 +17,7 @@ use super::prepare::Ready;
 use super::prepare_workspace::Before;
 use super::sandboxing::{graders_shell, nowhere};
 use super::{
-    Attempt, Ended, Engine, Folders, Outcome, TrialError, above, aside, io, keep_workspace, sync_trial,
+    Attempt, Ended, Engine, Folders, Outcome, TrialError, above, aside, foreign, io, keep_workspace, sync_trial,
     unless_interrupted,
 };
 use crate::result::{TrialResult, Warning};
@@ -36,7 +38,8 @@ pub(super) async fn conclude(
 ) -> Result<(Judged, Before), Ended> {
     let Ready { task, inside, shell, masker, adviser, mut warnings, before, .. } = ready;
     let Played { finished, left, observed, grading, trace, gateway, loaded } = played;
-    let After { change, patch, touched, beyond_patch, beside_patch, after_setup, warnings: of_workspace } = after;
+    let After { change, patch, touched, beyond_patch, beside_patch, changed_copy, after_setup, warnings: of_workspace } =
+        after;
     let (mut of_gateway, mut left_of_model, mut model_log, mut recorded) = (None, Vec::new(), None, None);
     let mut model_from = None;
     if let Some(gateway) = gateway {
@@ -62,10 +65,12 @@ pub(super) async fn conclude(
         graders_shell = nowhere(&graders_shell, folders)?;
     }
     let unmasked = warnings.iter().find_map(Warning::unmasked).map(str::to_owned);
+    let between = Between::of(&attempt.case, folders, &graders_shell, Some(&before), &engine.temporary)?;
     let site = JudgedWorkspace {
         workspace: live.then_some(&*folders.workspace),
         change: live.then_some(&change),
         touched,
+        between: &between,
         trace: trace_path.as_deref(),
         patch: patch_path.as_deref().filter(|_| live),
         shell: &graders_shell,
@@ -73,22 +78,47 @@ pub(super) async fn conclude(
         unmasked: unmasked.as_deref(),
     };
     let (stop, by_engine) = (observed.stop.clone(), observed.stopped_by_engine);
-    let as_observed = above::matters(&attempt.case).then(|| observed.clone());
+    let mut changed: Vec<String> = changed_copy.into_iter().collect();
+    changed.extend(left.wire_changed.then(|| "`wire.jsonl`".to_owned()));
+    let runs_programs = above::matters(&attempt.case);
+    let files = runs_programs.then(|| WrittenFiles::of(&trace, &patch, &attempt.folder.join("wire.jsonl")));
+    let as_observed = (runs_programs || !changed.is_empty()).then(|| observed.clone());
     let over = ObservedSession { finished, observed, grading, not_as_set_up };
     let Some(mut result) = unless_interrupted(engine, grade_trial::judge(attempt, over, &site)).await else {
         return Err(Ended::With(Outcome::Interrupted));
     };
+    folders.check_not_removed(&engine.temporary)?;
+    folders.check_disk("the graders ended")?;
     (result.beyond_patch, result.beside_patch) = (beyond_patch, beside_patch);
     if let Some(observed) = as_observed {
-        let temporary = engine.temporary.clone();
-        let left_meanwhile = aside(move || above::after_grading(&temporary)).await?;
-        warnings.extend(left_meanwhile.map_err(io("remove what an agent left above the workspace"))?);
-        if above::withdraw(&mut result, &warnings) {
+        let mut is_withdrawn = false;
+        if runs_programs {
+            let temporary = engine.temporary.clone();
+            let left_meanwhile = aside(move || above::after_grading(&temporary)).await?;
+            warnings.extend(left_meanwhile.map_err(io("remove what an agent left above the workspace"))?);
+            is_withdrawn = above::withdraw(&mut result, &warnings);
+            // Code of the agent that a grader ran can write to the copies, too.
+            let copies = before.state().copies;
+            let copy = aside(move || copies.first_change()).await?;
+            if changed.is_empty() {
+                changed.extend(copy);
+            }
+        }
+        changed.extend(files.iter().flat_map(WrittenFiles::changed));
+        if !changed.is_empty() {
+            changed_evidence::withdraw(&mut result, &changed);
+            is_withdrawn = true;
+        }
+        if is_withdrawn {
             let told = std::mem::take(&mut result.warnings);
-            grade_trial::decide(&mut result, attempt, &observed, site.touched);
+            // Whether a protected file was changed is unknown without the evidence.
+            grade_trial::decide(&mut result, attempt, &observed, site.touched && changed.is_empty());
             result.warnings = told;
         }
     }
+    warnings.extend(changed_evidence::warning(&changed, true));
+    let stderr_changed = left.stderr_changed.then(|| "`stderr.log`".to_owned());
+    warnings.extend(changed_evidence::warning(stderr_changed.as_slice(), false));
 
     result.model_from = model_from;
     still_held(attempt, held, &mut result).await?;
@@ -140,6 +170,15 @@ pub(super) async fn conclude(
             }
         }
     }
+    let has_workspace = engine.keep.keeps(result.verdict);
+    let is_own = |name: &str| match name {
+        "wire.jsonl" | "stderr.log" | "trace.jsonl.part" | "workspace.patch.part" => true,
+        "llm.jsonl.part" => model_log.is_some(),
+        integrity::WORKSPACE => has_workspace,
+        "attempts" => attempt.attempt > 1,
+        _ => false,
+    };
+    result.warnings.extend(foreign::take_all(&attempt.folder, is_own)?);
     result.policy_model = adviser.record();
     mask_result(&mut result, &masker);
     result.files.insert("trace.jsonl".to_owned(), trace.digest());

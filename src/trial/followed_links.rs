@@ -107,6 +107,12 @@ impl NamedFiles {
         }
     }
 
+    /// Returns the paths of calls that change files.
+    pub fn changed(&self) -> Vec<String> {
+        let changed = self.named.iter().filter(|file| file.kind.changes_files());
+        changed.map(|file| file.located.clone()).collect()
+    }
+
     /// Returns the paths that lead to other files by a link: of the workspace as the agent left it, or as it was before.
     /// `temporary` is the folder that is `/tmp` to the agent, if it has one of its own.
     pub fn followed(mut self, states: States<'_>, temporary: Option<&Path>) -> Vec<FollowedLink> {

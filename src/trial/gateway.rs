@@ -236,6 +236,11 @@ impl Gateway {
         check_requests::wrong(&self.sought, &totals.found, totals.answers > 0)
     }
 
+    /// Returns the reason if the requests lack a prompt of a session with a turn in which the agent showed nothing.
+    pub(super) fn unsent_prompt(&self) -> Option<String> {
+        check_requests::unsent_prompt(&self.sought, &self.totals().found)
+    }
+
     /// Ends the server, and reads from its log what it means for the trial.
     ///
     /// # Errors

@@ -1,15 +1,18 @@
 //! Derives the result from a finished session: error, grades, limits, verdict. Live, stored and audited
 //! sessions are judged here, and nowhere else.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::Attempt;
+use super::between::Between;
 use super::ending::{error_of, is_manual, limits_and_grades, message_of, no_stop, wrong_model};
 use super::metrics::{self, Observed};
 use crate::grader::{Evidence, Grading};
 use crate::judge::Judges;
-use crate::result::{ErrorRecord, StopRecord, TrialResult};
+use crate::result::{ErrorRecord, StopRecord, TrialResult, Warning};
 use crate::shell::Shell;
+use crate::text::some_of;
 use crate::trace::ErrorCategory;
 use crate::trace::recorder::Finished;
 use crate::values::Fraction;
@@ -41,6 +44,8 @@ pub(super) struct JudgedWorkspace<'a> {
     pub patch: Option<&'a Path>,
     /// True if protected files had to be restored.
     pub touched: bool,
+    /// Restores what a grader's commands changed before the next grader runs commands.
+    pub between: &'a Between,
     /// The shell for commands of graders.
     pub shell: &'a Shell,
     /// The judge models.
@@ -92,7 +97,11 @@ pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &Judge
         .or(failed)
         .or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake))
         .or(of_setup.as_ref().map(|_| ErrorCategory::Setup));
-    let grades = if error.is_some() { Vec::new() } else { grading.finish(&evidence).await };
+    let mut restored = BTreeSet::new();
+    let grades = match error {
+        Some(_) => Vec::new(),
+        None => grading.finish_with_hidden(&evidence, &mut restored, &|| site.between.restore()).await,
+    };
     let mut result = TrialResult {
         model: finished.header.model.clone(),
         agent: finished.header.agent.clone(),
@@ -110,6 +119,11 @@ pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &Judge
         grades,
         ..TrialResult::blank(&attempt.trial, Verdict::Errored)
     };
+    if !restored.is_empty() {
+        let files = some_of(restored.iter().map(|path| path.display().to_string()), 5);
+        result.warnings.push(Warning::HiddenPutBack { files });
+    }
+    result.warnings.extend(site.between.warnings());
     decide(&mut result, attempt, &observed, site.touched);
     result
 }

@@ -9,11 +9,11 @@ use std::path::Path;
 
 use crate::result::Warning;
 use crate::secrets::Masker;
-use crate::workspace::copy_as_it_is;
 use crate::workspace::make_ready::make_ready;
 use crate::workspace::openat::open_file;
 use crate::workspace::remove::remove;
 use crate::workspace::walk::{Descend, walk};
+use crate::workspace::{LARGEST_FILE, copy_as_it_is};
 
 /// The maximum size of a file that is redacted. A larger file that contains a secret is left out.
 const LARGEST: u64 = 16 << 20;
@@ -51,10 +51,9 @@ fn move_to(workspace: &Path, to: &Path, masker: &Masker, warnings: &mut Vec<Warn
     // Graders may run programs that the agent wrote, which may remove permissions.
     warnings.extend(make_ready(workspace)?.warnings());
     let here = fs::metadata(workspace)?.dev() == fs::metadata(to.parent().unwrap_or(to))?.dev();
-    if !here || !masker.is_empty() {
-        // Redacted before the move: no secret may lie in a run folder even for a moment.
-        warnings.extend(Kept::prepare(workspace, masker)?.warnings());
-    }
+    // Redacted before the move: no secret may lie in a run folder even for a moment.
+    let is_read = !here || !masker.is_empty();
+    warnings.extend(Kept::prepare(workspace, masker, is_read)?.warnings());
     remove(to)?;
     if fs::rename(workspace, to).is_ok() {
         return Ok(());
@@ -67,9 +66,10 @@ fn move_to(workspace: &Path, to: &Path, masker: &Masker, warnings: &mut Vec<Warn
 }
 
 impl Kept {
-    fn prepare(workspace: &Path, masker: &Masker) -> io::Result<Self> {
+    /// Redacts files, and removes what is not kept. If the files are not read, only the largest ones are removed.
+    fn prepare(workspace: &Path, masker: &Masker, is_read: bool) -> io::Result<Self> {
         let mut kept = Self::default();
-        let (mut room, mut failed) = (WHOLE, None);
+        let (mut room, mut failed) = (if is_read { WHOLE } else { u64::MAX }, None);
         let left = walk(workspace, |path, meta| match kept.entry(&workspace.join(path), meta, masker, &mut room) {
             Ok(next) => next,
             Err(error) => {
@@ -96,11 +96,11 @@ impl Kept {
         if !meta.is_file() {
             return Ok(Descend::Enter);
         }
-        if meta.len() > *room {
+        if meta.len() > LARGEST_FILE.min(*room) {
             self.too_much = (self.too_much.0 + 1, self.too_much.1.saturating_add(meta.len()));
             return remove(path).map(|()| Descend::Skip);
         }
-        *room -= meta.len();
+        *room = room.saturating_sub(meta.len());
         match self.mask(path, meta, masker) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -223,6 +223,21 @@ mod tests {
         assert!(warnings.iter().all(Warning::tells_of_a_loss), "{warnings:?}");
         let kept: Vec<_> = fs::read_dir(trial.join("workspace")).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(kept, ["good"]);
+    }
+
+    #[test]
+    fn a_file_of_any_size_without_content_is_left_out_at_once() {
+        let root = tempfile::tempdir().unwrap();
+        let (workspace, trial) = (root.path().join("workspace"), root.path().join("trial"));
+        fs::create_dir(&workspace).unwrap();
+        fs::create_dir(&trial).unwrap();
+        fs::write(workspace.join("a"), "text").unwrap();
+        let endless = 1 << 40;
+        File::create(workspace.join("endless")).unwrap().set_len(endless).unwrap();
+        let warnings = keep(&workspace, &trial, &Masker::default());
+        assert_eq!(warnings, [Warning::KeptUpToLimit { files: 1, bytes: endless, most: WHOLE }]);
+        let kept: Vec<_> = fs::read_dir(trial.join("workspace")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(kept, ["a"]);
     }
 
     #[test]

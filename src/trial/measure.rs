@@ -33,6 +33,8 @@ pub(super) struct After {
     pub beyond_patch: Vec<String>,
     /// The recorded changes besides the patch.
     pub beside_patch: Option<BesidePatch>,
+    /// The first file of the engine's copies of the state before that another program changed, as text.
+    pub changed_copy: Option<String>,
     /// The digest of the workspace as setup left it, without ignored files. Absent if the case has no setup commands.
     pub after_setup: Option<String>,
     /// Warnings for the user.
@@ -59,6 +61,8 @@ pub(super) async fn measure(
             after.warnings.extend(removed.map_err(io("remove what the agent left above the workspace"))?);
         }
         after.warnings.extend(answered.and_then(|answered| worked_on(&after.change, &workspace, answered)));
+        // After their use: also a change that was undone meanwhile is found.
+        after.changed_copy = before.copies.first_change();
         Ok(after)
     })
     .await?
@@ -134,7 +138,7 @@ pub(super) fn after_the_agent(
     let touched = !put_back.is_empty();
     warnings.extend(protected::unmatched(case, before));
     warnings.extend(put_back.into_iter().chain(unlinked));
-    Ok(After { change, patch, touched, beyond_patch, beside_patch, after_setup, warnings })
+    Ok(After { change, patch, touched, beyond_patch, beside_patch, changed_copy: None, after_setup, warnings })
 }
 
 /// Returns the digest of what setup commands made in a workspace and beside it. `globs` are those of `workspace.ignore`.

@@ -1,5 +1,6 @@
 //! Runs the session of a trial, and passes every event to its observers: graders, counters, and the trace file.
 
+use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -9,14 +10,16 @@ use super::check_loaded::{self, Loaded};
 use super::ending::error_of;
 use super::followed_links::{NamedFiles, States};
 use super::gateway::{self, Gateway, SessionEnd};
+use super::hooks;
 use super::metrics::Observed;
 use super::prepare::Ready;
 use super::read_outside::Outside;
 use super::sandboxing::{outside, temporary};
+use super::silent_turns::SilentTurns;
 use super::task::{header_of, trace_of_recording};
 use super::trace_file::TraceFile;
 use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, aside, io, refusal, usage};
-use crate::adapter::{self, Translation, replay};
+use crate::adapter::{self, Translation, UNSHOWN_ACTION, replay};
 use crate::driver::{Task, drive};
 use crate::grader::Grading;
 use crate::harness::{Adapter, Manifest};
@@ -82,6 +85,7 @@ pub(super) async fn play(
         observed: Observed::default(),
         file: TraceFile::new(&attempt.folder, masker.clone()),
         outside: outside(&ready.inside, folders),
+        silent: SilentTurns::default(),
         named: NamedFiles::new(as_begun.cwd.as_deref().unwrap_or_default()).with_moves(attempt.manifest.edits_may_move),
     };
     let watch = Arc::new(Mutex::new(observers()));
@@ -90,7 +94,7 @@ pub(super) async fn play(
         Box::new(move |event: Event| lock(&watch).take(event))
     };
     let is_of_trace = trace_of_recording(task).is_some();
-    let (mut finished, mut left, loaded) = match trace_of_recording(task) {
+    let (mut finished, mut left, mut loaded) = match trace_of_recording(task) {
         Some(path) => match lawful(path.as_ref()).and_then(|()| replay::trace(&path, header, sink)) {
             Ok(finished) => (finished, SessionRemains::default(), Loaded::default()),
             Err(error) => {
@@ -113,6 +117,7 @@ pub(super) async fn play(
                 version: ready.version.as_deref(),
                 workspace: &folders.workspace,
                 before: &ready.before.path,
+                home: &folders.home,
                 temporary: temporary(&ready.inside),
                 gateway: ready.gateway.as_ref(),
             };
@@ -130,7 +135,11 @@ pub(super) async fn play(
         watch = observers();
         finished = derived(&wire, attempt, task, &mut watch).map_err(io("read the wire log"))?;
     }
-    let Watch { grading, observed, file, .. } = watch;
+    let Watch { grading, observed, file, silent, .. } = watch;
+    let is_answered = observed.stop.as_ref().is_some_and(|stop| stop.reason == StopReason::EndTurn);
+    if is_answered && silent.any() {
+        loaded.wrong = loaded.wrong.or_else(|| ready.gateway.as_ref()?.unsent_prompt());
+    }
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
     let gateway = match ready.gateway.take() {
         Some(gateway) => {
@@ -176,6 +185,7 @@ struct Watch {
     observed: Observed,
     file: TraceFile,
     outside: Outside,
+    silent: SilentTurns,
     named: NamedFiles,
 }
 
@@ -209,12 +219,27 @@ async fn followed_links(
     .await
 }
 
+/// Returns the files with hooks of the agent: in the workspace before and after the session, and in the private home.
+async fn found_hooks(
+    named: &NamedFiles,
+    about: &About<'_>,
+    manifest: &Manifest,
+) -> Result<BTreeSet<String>, TrialError> {
+    if manifest.hooks.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let folders = [about.home, about.before, about.workspace].map(Path::to_owned);
+    let (files, changed) = (manifest.hooks.clone(), named.changed());
+    aside(move || hooks::found(&files, &folders, &changed)).await
+}
+
 impl Watch {
     fn take(&mut self, event: Event) {
         // Graders read the redacted trace, so that every verdict can be explained from the stored files.
         let event = self.file.take(event);
         self.observed.event(&event);
         self.outside.event(&event);
+        self.silent.event(&event);
         self.named.event(&event);
         self.grading.event(&event);
     }
@@ -233,6 +258,8 @@ struct About<'a> {
     workspace: &'a Path,
     /// The workspace before the agent.
     before: &'a Path,
+    /// The private home.
+    home: &'a Path,
     /// The folder that is `/tmp` to the agent, if it has one of its own.
     temporary: Option<&'a Path>,
     gateway: Option<&'a Gateway>,
@@ -284,6 +311,13 @@ async fn run_session(
     // A recording was made in another workspace.
     if task.recording.is_none() {
         let named = named_files(judged, ended.recorder());
+        let hooks = found_hooks(&named, &about, &attempt.manifest).await?;
+        if !hooks.is_empty() {
+            let files: Vec<String> = hooks.iter().map(|file| format!("`{file}`")).collect();
+            let text =
+                format!("hooks of the agent may have changed calls that it shows unchanged: {}", files.join(", "));
+            ended.engine(&EngineLine::Notice { code: UNSHOWN_ACTION.to_owned(), text });
+        }
         for link in followed_links(named, &about, &attempt.case.workspace.ignore).await? {
             ended.engine(&EngineLine::Followed { link });
         }

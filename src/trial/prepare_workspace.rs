@@ -11,11 +11,12 @@ use super::{Attempt, Engine, Folders, TrialError, above, io};
 use crate::case::WorkspaceSource;
 use crate::overlay::{self, OverlayPlace};
 use crate::resources::Exhausted;
-use crate::run::temporary::Vanishing;
+use crate::run::temporary::{Vanishing, no_room};
 use crate::sandbox::TrialSandbox;
 use crate::shell::{Command, Shell};
 use crate::trace::Exit;
 use crate::values::Time;
+use crate::workspace::stamp::FolderStamps;
 use crate::workspace::{copy_as_it_is, copy_folder, git, special_files, write_files};
 
 /// The state of the workspace that its change is measured against.
@@ -29,6 +30,7 @@ pub(super) struct Before {
     home: Option<Vanishing>,
     /// The files that setup left beside the workspace.
     beside: Arc<Beside>,
+    copies: Arc<Copies>,
 }
 
 /// The parts of [`Before`] that work on another thread needs.
@@ -39,6 +41,28 @@ pub(super) struct StateBefore {
     pub(super) special: BTreeSet<PathBuf>,
     /// The files that setup left beside the workspace.
     pub(super) beside: Arc<Beside>,
+    pub(super) copies: Arc<Copies>,
+}
+
+/// The engine's copies of what was there before the agent, each with its name for people and its stamps. An agent without a
+/// sandbox can write to them.
+#[derive(Debug, Default)]
+pub(super) struct Copies(Vec<(&'static str, FolderStamps)>);
+
+impl Copies {
+    fn add(&mut self, name: &'static str, copy: &Path) -> std::io::Result<()> {
+        self.0.push((name, FolderStamps::of(copy)?));
+        Ok(())
+    }
+
+    /// Returns the first file of a copy that was changed since the copy was made, as text.
+    pub(super) fn first_change(&self) -> Option<String> {
+        self.0.iter().find_map(|(name, stamps)| {
+            let path = stamps.first_change()?;
+            let is_all = path.as_os_str().is_empty();
+            Some(if is_all { format!("all of {name}") } else { format!("`{}` in {name}", path.display()) })
+        })
+    }
 }
 
 impl Before {
@@ -54,7 +78,8 @@ impl Before {
 
     /// Returns the parts that work on another thread needs. The copies are removed with `self`.
     pub(super) fn state(&self) -> StateBefore {
-        StateBefore { path: self.path.clone(), special: self.special.clone(), beside: self.beside.clone() }
+        let (path, special) = (self.path.clone(), self.special.clone());
+        StateBefore { path, special, beside: self.beside.clone(), copies: self.copies.clone() }
     }
 }
 
@@ -67,7 +92,7 @@ pub(super) async fn set_up(
     let made = make_workspace_and_state(engine, attempt, folders, shell).await;
     match made {
         // Errors of git or of the case's commands about a full disk are only text; the disk itself is checked.
-        Err(NotSetUp::Case(why)) => match is_full(folders) {
+        Err(NotSetUp::Case(why)) => match no_room(&folders.beside(".")) {
             Some(error) => Err(NotSetUp::Engine(io(format!("set up the workspace ({why})"))(error))),
             None => Err(NotSetUp::Case(why)),
         },
@@ -89,15 +114,6 @@ fn failed<E: std::error::Error + Send + Sync + 'static>(doing: &'static str) -> 
         Some(Exhausted::Disk) => NotSetUp::Engine(io(doing)(std::io::Error::other(error))),
         Some(Exhausted::OpenFiles) | None => NotSetUp::Case(format!("could not {doing}: {error}")),
     }
-}
-
-/// Returns the error of a disk that cannot be written.
-fn is_full(folders: &Folders) -> Option<std::io::Error> {
-    const ROOM: usize = 64 << 10;
-    let probe = folders.beside("room");
-    let error = fs::write(&probe, vec![0_u8; ROOM]).err();
-    let _ = fs::remove_file(&probe);
-    error.filter(|error| Exhausted::of(error) == Some(Exhausted::Disk))
 }
 
 async fn make_workspace_and_state(
@@ -138,10 +154,12 @@ async fn make_workspace_and_state(
     }
     // Graders' commands get the home as setup left it, not as the agent changed it. The copies are not beside the
     // workspace, where a curious agent could find and change them.
-    let mut home = None;
+    let (mut home, mut copies) = (None, Copies::default());
     if fs::read_dir(&folders.home).is_ok_and(|mut left| left.next().is_some()) {
-        let copy = Vanishing::make(&engine.temporary, "home-").map_err(failed("copy the home"))?;
-        copy_as_it_is(&folders.home, copy.path()).map_err(failed("copy the home"))?;
+        const COPY: &str = "copy the home";
+        let copy = Vanishing::make(&engine.temporary, "home-").map_err(failed(COPY))?;
+        copy_as_it_is(&folders.home, copy.path()).map_err(failed(COPY))?;
+        copies.add("the engine's copy of the home as setup left it", copy.path()).map_err(failed(COPY))?;
         home = Some(copy);
     }
     let beside = match case.workspace.setup.is_empty() {
@@ -149,6 +167,11 @@ async fn make_workspace_and_state(
         false => above::as_set_up(&folders.workspace, &engine.temporary)
             .map_err(failed("copy what setup left beside the workspace"))?,
     };
+    if let Some(copy) = beside.copy() {
+        copies
+            .add("the engine's copy of what setup left beside the workspace", copy)
+            .map_err(failed("copy what setup left beside the workspace"))?;
+    }
     let beside = Arc::new(beside);
     // The agent did not make these files, so they are part of the state before.
     let laid =
@@ -159,21 +182,18 @@ async fn make_workspace_and_state(
         .map_err(NotSetUp::Case)?;
     overlay::lay(&laid, OverlayPlace::Project, &folders.workspace).map_err(failed("lay files into the workspace"))?;
     let as_made = case.workspace.setup.is_empty() && laid.iter().all(|item| item.place != OverlayPlace::Project);
-    match &case.workspace.source {
+    let (path, special, copy) = match &case.workspace.source {
         // The fixture itself is the state before, unless something changed it.
-        WorkspaceSource::Copy(from) if as_made => {
-            Ok(Before { path: from.clone(), special: BTreeSet::new(), _copy: None, home, beside })
-        }
-        WorkspaceSource::Empty if as_made => {
-            Ok(Before { path: engine.empty.clone(), special: BTreeSet::new(), _copy: None, home, beside })
-        }
+        WorkspaceSource::Copy(from) if as_made => (from.clone(), BTreeSet::new(), None),
         _ => {
             let copy = Vanishing::make(&engine.temporary, "before-").map_err(failed(KEEP))?;
             copy_as_it_is(&folders.workspace, copy.path()).map_err(failed(KEEP))?;
             let special = special_files(&folders.workspace).map_err(failed(KEEP))?;
-            Ok(Before { path: copy.path().to_owned(), special, _copy: Some(copy), home, beside })
+            copies.add("the engine's copy of the workspace before the agent", copy.path()).map_err(failed(KEEP))?;
+            (copy.path().to_owned(), special, Some(copy))
         }
-    }
+    };
+    Ok(Before { path, special, _copy: copy, home, beside, copies: Arc::new(copies) })
 }
 
 /// The default timeout of a setup command.

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use crate::case::{Case, Workspace};
 use crate::result::Warning;
 use crate::result::warning::FileChange;
+use crate::run::temporary::Vanishing;
 use crate::values::PathGlob;
 use crate::workspace::change::{Change, FileChangeKind, differences};
+use crate::workspace::proc_links::leads_through_proc;
 use crate::workspace::restore::put_back;
+use crate::workspace::stamp::FolderStamps;
 use crate::workspace::tree::Tree;
 use crate::workspace::walk::{Descend, walk};
 
@@ -32,7 +35,7 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     if globs.is_empty() {
         return Ok(Vec::new());
     }
-    let wanted = |path: &Path| globs.iter().any(|glob| glob.protects(path) && means(glob, path));
+    let wanted = |path: &Path| is_any(globs, path);
     let (old, new) = (Tree::only(before, wanted)?, Tree::only(workspace, wanted)?);
     let mut found = differences(&old, &new)?;
     let is_meant = |path: &Path| {
@@ -70,6 +73,66 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     Ok(told)
 }
 
+/// The protected files of a workspace as the graders find them, copied, so that what their commands change can be put back.
+pub(super) struct ProtectedCopy {
+    copy: Vanishing,
+    stamps: FolderStamps,
+    workspace: PathBuf,
+    globs: Vec<PathGlob>,
+}
+
+impl ProtectedCopy {
+    /// Copies the protected files. Returns `None` if the case protects none.
+    ///
+    /// # Errors
+    /// Returns an error if the file system refuses.
+    pub(super) fn of(case: &Workspace, workspace: &Path, temporary: &Path) -> io::Result<Option<Self>> {
+        let globs = case.protect.clone();
+        if globs.is_empty() || !workspace.is_dir() {
+            return Ok(None);
+        }
+        let copy = Vanishing::make(temporary, "before-")?;
+        let now = Tree::only(workspace, |path| is_any(&globs, path))?;
+        for path in now.entries.keys() {
+            put_back(workspace, copy.path(), path)?;
+        }
+        let stamps = FolderStamps::of(copy.path())?;
+        Ok(Some(Self { copy, stamps, workspace: workspace.to_owned(), globs }))
+    }
+
+    /// Puts back the protected files that changed since, and removes new ones. Returns their paths, without those of Python's
+    /// compiled modules.
+    ///
+    /// # Errors
+    /// Returns the reason if the files are unknown or cannot be put back.
+    pub(super) fn put_back(&self) -> Result<Vec<String>, String> {
+        if let Some(path) = self.stamps.first_change() {
+            let path = path.display();
+            return Err(format!("another program changed `{path}` in the engine's copy of the protected files"));
+        }
+        let failed =
+            |error: io::Error| format!("protected files could not be put back after an earlier grader: {error}");
+        let wanted = |path: &Path| is_any(&self.globs, path);
+        let old = Tree::only(self.copy.path(), wanted).map_err(failed)?;
+        let new = Tree::only(&self.workspace, wanted).map_err(failed)?;
+        let mut found = differences(&old, &new).map_err(failed)?;
+        let special = new.beyond.special.iter();
+        found.extend(special.map(|path| (path.as_path(), FileChangeKind::Created)));
+        // New files are removed first: they may block the path of an original.
+        found.sort_by_key(|(_, how)| *how != FileChangeKind::Created);
+        for (path, _) in &found {
+            put_back(self.copy.path(), &self.workspace, path).map_err(failed)?;
+        }
+        let is_compiled = |path: &Path| path.iter().any(|part| part == "__pycache__");
+        let told = found.iter().filter(|(path, _)| !is_compiled(path));
+        Ok(told.map(|(path, _)| path.display().to_string()).collect())
+    }
+}
+
+fn is_any(globs: &[PathGlob], path: &Path) -> bool {
+    globs.iter().any(|glob| glob.protects(path) && means(glob, path))
+}
+
 /// Returns a warning about globs of a case that protect no file, because the workspace has no such folder. Mined cases
 /// protect files that do not exist on purpose.
 pub(super) fn unmatched(case: &Case, before: &Path) -> Option<Warning> {
@@ -90,13 +153,17 @@ fn links_to_protected(
     let mut links = Vec::new();
     walk(workspace, |path, meta| {
         let is_new = || fs::read_link(workspace.join(path)).ok() != fs::read_link(before.join(path)).ok();
-        if meta.is_symlink() && workspace.join(path).is_dir() && is_new() {
+        let leads_to_folder = || workspace.join(path).is_dir() || leads_through_proc(&workspace.join(path));
+        if meta.is_symlink() && leads_to_folder() && is_new() {
             links.push(path.to_owned());
         }
         Descend::Enter
     })?;
     links.retain(|link| {
         let below: Vec<&PathGlob> = globs.iter().filter(|glob| may_match_below(glob, link)).collect();
+        if leads_through_proc(&workspace.join(link)) {
+            return !below.is_empty();
+        }
         let (paths, patterns): (Vec<&PathGlob>, Vec<&PathGlob>) = below.into_iter().partition(|glob| is_path(glob));
         let is_there = |glob: &&PathGlob| {
             let path = PathBuf::from(glob.to_string());
@@ -169,7 +236,7 @@ pub(super) fn touched_before(case: &Workspace, change: Option<&Change>, warnings
 
 /// Returns true if one of the globs protects a path.
 pub(super) fn is_protected(globs: &[PathGlob], path: &str) -> bool {
-    globs.iter().any(|glob| glob.protects(Path::new(path)) && means(glob, Path::new(path)))
+    is_any(globs, Path::new(path))
 }
 
 /// Returns the same warning, without the claim that the file was restored.

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use super::between::Between;
 use super::ending::{error_of, mask_result};
 use super::grade_trial::{JudgedWorkspace, decide, judge};
 use super::{Attempt, Engine, Folders, Outcome, TrialError, aside, grade_stored, io, other_keys, unless_interrupted};
@@ -55,6 +56,16 @@ impl StoredFiles {
     fn warnings(&self) -> &[Warning] {
         self.result().map(|result| result.warnings.as_slice()).unwrap_or_default()
     }
+
+    /// Returns why the trial cannot be graded, if another program changed its evidence while the trial ran.
+    fn changed_evidence(&self) -> Option<String> {
+        self.warnings().iter().find_map(|warning| match warning {
+            Warning::EvidenceChanged { files, ungraded: true } => {
+                Some(format!("another program changed files of the engine during the trial: {files}"))
+            }
+            _ => None,
+        })
+    }
 }
 
 const MAY_BE_TOUCHED: &str = "`protect-strict` is set, and no result of the trial records whether the agent changed a \
@@ -90,8 +101,8 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
             return Ok(done(without_trace(attempt, left, &why), left, &masker));
         }
     };
-    if let Some(why) = &left.changed {
-        return Ok(done(without_trace(attempt, left, why), left, &masker));
+    if let Some(why) = left.changed.clone().or_else(|| left.changed_evidence()) {
+        return Ok(done(without_trace(attempt, left, &why), left, &masker));
     }
     let of_stop = over.observed.stop.as_ref().and_then(error_of);
     let errored = of_stop.is_some();
@@ -124,12 +135,17 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
     }
     let from_root = |path: &Option<PathBuf>| path.as_deref().and_then(|path| std::path::absolute(path).ok());
     let (trace, patch) = (from_root(&left.trace), from_root(&left.patch));
+    let between = match (&folders, &ready.shell) {
+        (Some(folders), Some(shell)) => Between::of(case, folders, shell, ready.before.as_ref(), &engine.temporary)?,
+        _ => Between::default(),
+    };
     let site = JudgedWorkspace {
         workspace: folders.as_ref().filter(|_| ready.shell.is_some()).map(|folders| &*folders.workspace),
         change: ready.change.as_ref(),
         trace: trace.as_deref(),
         patch: patch.as_deref().filter(|_| has_workspace && other_change.is_none()),
         touched: !ready.touched.is_empty(),
+        between: &between,
         shell: ready.shell.as_ref().unwrap_or(&nowhere),
         judges: &engine.judges,
         unmasked: left.warnings().iter().find_map(Warning::unmasked),
@@ -138,6 +154,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
     let Some(mut result) = unless_interrupted(engine, judge(attempt, over, &site)).await else {
         return Ok(Outcome::Interrupted);
     };
+    folders.as_ref().map_or(Ok(()), |folders| folders.check_disk("the graders ended"))?;
     let may_be_touched = has_workspace && ready.may_be_touched(attempt);
     let mut told = std::mem::take(&mut result.warnings);
     if ready.says_less_than_before(&mut result, attempt, left.was.as_ref()) {

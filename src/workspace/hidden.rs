@@ -8,6 +8,7 @@ use super::remove::remove;
 use super::walk::{Descend, walk};
 use super::{WorkspaceError, copy_folder};
 
+pub mod changed;
 mod links;
 pub mod stale;
 

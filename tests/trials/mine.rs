@@ -1476,6 +1476,75 @@ fn what_cannot_be_mined_is_told() {
 }
 
 #[test]
+fn modules_that_tests_reach_in_too_many_steps_are_said_to_be_left_out() {
+    for (count, is_cut) in [(4, false), (5, true)] {
+        let project = Project::new();
+        let mut history = History::new(&project, "repo");
+        let same = "def same(a, b):\n    return a == b\n".to_owned();
+        let parts: Vec<(String, String)> = (1..=count)
+            .map(|n| {
+                let text = if n < count { format!("from support.part{} import same\n", n + 1) } else { same.clone() };
+                (format!("support/part{n}.py"), text)
+            })
+            .collect();
+        let mut begin = vec![("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))];
+        begin.extend(parts.iter().map(|(path, text)| (path.as_str(), Some(text.as_str()))));
+        history.commit("Begin", &begin);
+        let test = format!("from support.part1 import same\n{TEST_ADD}");
+        history.commit("Fix the sum of two numbers", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(&test))]);
+        let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+        let text = project.read(of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap());
+        assert_eq!(text.contains("load so many modules that not all were looked at"), is_cut, "{text}");
+    }
+}
+
+/// Mines a fix whose test uses a module of the code, with a `git` that does something else in the place of the commands with a
+/// word.
+fn mined_with_git(word: &str, instead: &str) -> Ran {
+    let mut project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let same = "def same(a, b):\n    return a == b\n";
+    let code = format!("from support.checks import same\n\n\n{BASE}");
+    history.commit(
+        "Begin",
+        &[("calc.py", Some(&code)), ("support/checks.py", Some(same)), ("tests/test_double.py", Some(TEST_DOUBLE))],
+    );
+    let fixed = format!("from support.checks import same\n\n\n{FIXED}");
+    let test = format!("from support.checks import same\n{TEST_ADD}");
+    history.commit("Fix the sum of two numbers", &[("calc.py", Some(&fixed)), ("tests/test_add.py", Some(&test))]);
+    let path = std::env::var("PATH").unwrap();
+    let git = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|path| path.is_file()).unwrap();
+    let script = format!(
+        "#!/bin/sh\nfor word; do\n  if [ \"$word\" = '{word}' ]; then\n    {instead}\n  fi\ndone\nexec '{}' \"$@\"\n",
+        git.display()
+    );
+    project.write("programs/git", &script);
+    fs::set_permissions(project.path("programs/git"), fs::Permissions::from_mode(0o755)).unwrap();
+    project.env("PATH", &format!("{}:{path}", project.path("programs").display()));
+    mine(&project, &["--repeat", "1"])
+}
+
+#[test]
+fn a_search_of_git_that_was_killed_did_not_find_nothing() {
+    // Without the files that name it, the module of the code would be one that only tests use.
+    mined_with_git("grep", "kill -9 $$").exits(4).says("git grep -l").says("it was ended by signal 9");
+    // The filters of the repository would run.
+    mined_with_git("--get-regexp", "kill -9 $$").exits(2).says("git config").says("it was ended by signal 9");
+    mined_with_git("HEAD^{commit}", "kill -9 $$").exits(2).says("git rev-parse").says("it was ended by signal 9");
+    // Git failed with another code, without a message.
+    mined_with_git("grep", "exit 2").exits(4).says("git grep -l").says("it exited with 2");
+}
+
+#[test]
+fn output_of_git_that_is_too_large_is_an_error() {
+    let mib = 257;
+    mined_with_git("ls-tree", &format!("exec head -c {} /dev/zero", mib << 20))
+        .exits(4)
+        .says("git ls-tree")
+        .says("its output is larger than 256 MiB");
+}
+
+#[test]
 fn the_script_of_a_given_command_is_protected_and_names_that_tests_import_are_told() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -1715,6 +1784,163 @@ fn a_commit_that_changes_a_passing_test_does_not_ask_to_keep_it() {
     let mined = mine(&project, &["--repeat", "1"]).exits(0).json();
     let text = project.read(of(&mined, "Doubles are greater by one")["case"].as_str().unwrap());
     assert!(text.contains("Doubles are greater by one") && !text.contains("must still pass"), "{text}");
+}
+
+#[test]
+fn a_commit_that_deletes_a_file_of_tests_does_not_ask_to_keep_them() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let differs = "import unittest\nfrom calc import add\n\n\nclass Differs(unittest.TestCase):\n    def test_add(self):\n        \
+                   self.assertEqual(add(2, 1), 1)\n";
+    let begin = [
+        ("calc.py", Some(BASE)),
+        ("tests/differs.py", Some(differs)),
+        ("tests/test_differs.py", Some("from differs import Differs\n")),
+        ("tests/test_double.py", Some(TEST_DOUBLE)),
+    ];
+    history.commit("Begin", &begin);
+    let fix = [("calc.py", Some(FIXED)), ("tests/test_add.py", Some(TEST_ADD)), ("tests/test_differs.py", None)];
+    history.commit("Add numbers instead of subtracting them", &fix);
+    let mined = mine(&project, &["--repeat", "1"]).exits(0).json();
+    let text = project.read(of(&mined, "Add numbers instead of subtracting them")["case"].as_str().unwrap());
+    assert!(text.contains("rm -f -- tests/test_differs.py") && !text.contains("must still pass"), "{text}");
+}
+
+#[test]
+fn texts_that_a_test_needs_are_a_part_of_the_patch() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let code = "import os\n\n\ndef read(name):\n    with open(os.path.join(os.path.dirname(__file__), name)) as file:\n        \
+                return file.read().strip()\n\n\ndef up(text):\n    return text\n\n\ndef stop():\n    return read('stop.txt').split(',')\n";
+    let test = "import unittest\n\nimport words\n\n\nclass Words(unittest.TestCase):\n    def test_stop(self):\n        \
+                self.assertEqual(words.stop(), ['a', 'the'])\n";
+    let begin = [
+        ("README.md", Some("Words.\n")),
+        ("words/__init__.py", Some(code)),
+        ("words/stop.txt", Some("a,the\n")),
+        ("tests/test_words.py", Some(test)),
+    ];
+    history.commit("Begin", &begin);
+    let up = code.replace("return text\n", "return text.upper()\n");
+    let split = up.replace("split(',')", "split('\\n')");
+    let fixed = format!("{split}\n\ndef greet():\n    return read('greeting.txt')\n");
+    let tests = format!(
+        "{test}\n    def test_up(self):\n        self.assertEqual(words.up('a'), 'A')\n\n    def test_greet(self):\n        \
+         self.assertEqual(words.greet(), 'hello')\n"
+    );
+    let fix = [
+        ("README.md", Some("Words in upper case.\n")),
+        ("words/__init__.py", Some(fixed.as_str())),
+        ("words/greeting.txt", Some("hello\n")),
+        ("words/stop.txt", Some("a\nthe\n")),
+        ("tests/test_words.py", Some(tests.as_str())),
+    ];
+    history.commit("Write each stop word into a line, greet, and use upper case", &fix);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let looked = of(&mined, "Write each stop word into a line, greet, and use upper case");
+    let case = looked["case"].as_str().unwrap().to_owned();
+    // Without the texts, `test_greet` does not pass, and `test_stop` passes no longer.
+    assert_eq!(
+        looked["fail_to_pass"],
+        serde_json::json!(["test_words.Words.test_greet", "test_words.Words.test_up"]),
+        "{mined:#}"
+    );
+    assert_eq!(looked["pass_to_pass"], serde_json::json!(["test_words.Words.test_stop"]), "{mined:#}");
+    let patch = project.read(&case.replace(".yaml", ".patch"));
+    assert!(patch.contains("b/words/greeting.txt\n") && patch.contains("b/words/stop.txt\n"), "{patch}");
+    // No test needs the documentation.
+    assert!(!patch.contains("README.md"), "{patch}");
+    let whole =
+        put("words/__init__.py", &fixed) + &put("words/greeting.txt", "hello\n") + &put("words/stop.txt", "a\nthe\n");
+    let breaks_stop = put("words/__init__.py", &fixed) + &put("words/greeting.txt", "hello\n");
+    decides(&project, &case, &[(whole, 0), (put("words/__init__.py", &up), 1), (breaks_stop, 1)]);
+}
+
+#[test]
+fn manifests_that_a_test_needs_are_a_part_of_the_patch_and_not_protected() {
+    if Command::new("node").arg("--version").output().is_err() {
+        let mut out = std::io::stderr();
+        writeln!(out, "not run: `node` is not there").unwrap();
+        return;
+    }
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let manifest = |more: &str| {
+        format!("{{\"name\": \"text\", \"jest\": {{\"moduleDirectories\": [\"src\", \"node_modules\"]}}{more}}}\n")
+    };
+    let code = "exports.up = text => text;\n";
+    let script = "n=0\nfor name in num up shout line; do\n  n=$((n + 1))\n  if node test/up.js $name; then echo \"ok $n - $name\"; else \
+                  echo \"not ok $n - $name\"; fi\ndone\necho 1..4\n";
+    let test = "const same = require('assert').equal;\nconst { up } = require('../src/up');\n\
+                const tests = {\n  num: () => same(up('1'), '1'),\n";
+    let begin = [
+        ("package.json", Some(manifest(""))),
+        ("run.sh", Some(script.to_owned())),
+        ("src/up.js", Some(code.to_owned())),
+        ("test/up.js", Some(format!("{test}}};\ntests[process.argv[2]]();\n"))),
+    ];
+    let files = begin.each_ref().map(|(path, text)| (*path, text.as_deref()));
+    history.commit("Begin", &files);
+    let (up, imports) =
+        ("exports.up = text => text.toUpperCase();\n", ", \"imports\": {\"#shout\": \"./src/shout.js\"}");
+    let shout = "exports.shout = text => text + '!';\n";
+    let line = "module.exports = text => text + '\\n';\n";
+    let tests = format!(
+        "{test}  up: () => same(up('a'), 'A'),\n  shout: () => same(require('#shout').shout('A'), 'A!'),\n  \
+         line: () => same(require('../src/new-line')('a'), 'a\\n'),\n}};\n\
+         try {{ require('chai'); }} catch {{}}\ntests[process.argv[2]]();\n"
+    );
+    let changed = manifest(imports);
+    let fix = [
+        ("package.json", Some(changed.as_str())),
+        ("src/new-line.js", Some(line)),
+        ("src/shout.js", Some(shout)),
+        ("src/up.js", Some(up)),
+        ("test/up.js", Some(tests.as_str())),
+    ];
+    history.commit("Make the text upper case, shout, and end lines", &fix);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let looked = of(&mined, "Make the text upper case, shout, and end lines");
+    assert_eq!(looked["fail_to_pass"], serde_json::json!(["line", "shout", "up"]), "{mined:#}");
+    let case = looked["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    assert!(!text.contains("**/package.json"), "{text}");
+    assert!(text.contains("The tests import `src/new-line.js`, `src/shout.js`."), "{text}");
+    // `src/chai` would be loaded in place of the package.
+    assert!(text.contains("  - src/chai/package.json\n") && text.contains("may decide what passes: `src`\n"), "{text}");
+    let others = put("src/up.js", up) + &put("src/new-line.js", line) + &put("src/shout.js", shout);
+    decides(&project, &case, &[(others.clone() + &put("package.json", &changed), 0), (others, 1)]);
+}
+
+#[test]
+fn paths_of_new_modules_that_tests_import_are_told() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let double = TEST_DOUBLE.replace("calc", "calc.base");
+    let begin =
+        [("calc/__init__.py", Some("")), ("calc/base.py", Some(BASE)), ("tests/test_double.py", Some(double.as_str()))];
+    history.commit("Begin", &begin);
+    let code = "def widen(text):\n    return text.rjust(5)\n";
+    let test = |module: &str| {
+        format!(
+            "import unittest\nfrom calc.{module} import widen\n\n\nclass Widen(unittest.TestCase):\n    def \
+             test_{module}(self):\n        self.assertEqual(len(widen('a')), 5)\n"
+        )
+    };
+    let (pad, wide) = (test("pad"), test("wide"));
+    history.commit("Align columns to the right", &[("calc/pad.py", Some(code)), ("tests/test_pad.py", Some(&*pad))]);
+    let subject = "Align columns in calc/wide.py, too";
+    history.commit(subject, &[("calc/wide.py", Some(code)), ("tests/test_wide.py", Some(&*wide))]);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let text = |subject: &str| project.read(of(&mined, subject)["case"].as_str().unwrap());
+    assert!(
+        text("Align columns to the right").contains("The tests import `calc/pad.py`."),
+        "{}",
+        text("Align columns to the right")
+    );
+    // The message names the path.
+    assert!(!text(subject).contains("The tests import"), "{}", text(subject));
 }
 
 #[test]

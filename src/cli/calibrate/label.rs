@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use super::labels::{LabelLine, LabelValue};
 use super::{CliError, RunsFolder};
+use crate::cli::named_run;
 use crate::cli::output;
 use crate::cli::terminal;
 use crate::grader::Calibrated;
 use crate::regular;
 use crate::report::show;
 use crate::report::text::{BOLD, harmless};
-use crate::run::{find, integrity};
+use crate::run::integrity;
 use crate::trace::jsonl::Reader;
 
 /// Asks about every criterion of every trace without a label. The end of the input ends the questions.
@@ -98,7 +99,7 @@ fn traces(named: &[String], runs: &RunsFolder) -> Result<Vec<PathBuf>, CliError>
             traces.push(path);
             continue;
         }
-        let run = find::by_name(&runs.runs, name)?;
+        let run = named_run::by_name(&runs.runs, name)?;
         let (record, states) = (run.record()?, run.states()?);
         for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
             let state = states.get(&trial.id()).filter(|state| state.finished.is_some());

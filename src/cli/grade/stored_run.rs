@@ -7,13 +7,12 @@ use std::sync::Arc;
 use super::{GradeArgs, Plan, Work};
 use crate::case::{Case, WorkspaceSource, load_all, load_known};
 use crate::cli::run::{self, commits, override_limits, record, resume};
-use crate::cli::{CliError, default_runs, inputs, terminal};
+use crate::cli::{CliError, default_runs, inputs, named_run, terminal};
 use crate::experiment::{Arm, arm_of};
 use crate::harness::Manifest;
 use crate::ids::{TrialRecord, by_case_id};
 use crate::interaction::Interaction;
 use crate::limits::OnLimit;
-use crate::run::find;
 use crate::run::folder::RunFolder;
 use crate::run::{CaseRecord, HarnessRecord, RunError, RunRecord, integrity};
 use crate::text::some_of;
@@ -26,13 +25,14 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         return Err(CliError::unreadable("name one run, or the files of traces and a case with --case FILE"));
     };
     // The derived run is written to the named folder; the original run may also lie in the default folder.
-    let run = match find::by_name(&args.folder.runs, name) {
+    let run = match named_run::by_name(&args.folder.runs, name) {
         Err(unknown @ (RunError::Unknown { .. } | RunError::NoFile { .. })) => {
-            find::by_name(&default_runs(), name).map_err(|_| unknown)?
+            named_run::by_name(&default_runs(), name).map_err(|_| unknown)?
         }
         found => found?,
     };
     let source = run.record()?;
+    terminal::tell_project(&source);
     let states = run.states()?;
     let cases = cases(&args.cases, &source)?;
     let manifests = manifests(&source);
@@ -74,8 +74,11 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         let changed =
             ["trace.jsonl", "workspace.patch"].iter().find_map(|name| integrity::changed_file(&at, name, &was));
         let kept_digest = was.files.get(integrity::WORKSPACE).cloned();
+        // A result with digests of files has that of the kept workspace. Without it, another program made the folder.
+        let is_kept = kept_digest.is_some() || was.files.is_empty();
+        let kept = left.kept.clone().filter(|_| is_kept);
         let keys = source.case(&trial.case).and_then(|known| known.evidence.clone());
-        let left = Arc::new(StoredFiles { was: Some(was), changed, kept_digest, keys, ..left });
+        let left = Arc::new(StoredFiles { was: Some(was), changed, kept, kept_digest, keys, ..left });
         let untrue = left.was.as_ref().filter(|was| was.is_not_as_judged()).and_then(|was| was.error.as_ref());
         let untrue = untrue.map(|error| error.message.clone());
         let with = match (case, manifests.get(&trial.harness)) {

@@ -120,10 +120,12 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             Some((trace, result)) => keys_of(trace, result).map_or_else(|why| (None, Some(why)), |keys| (keys, None)),
             None => (None, None),
         };
+        // Without its digest in such a result, another program made the folder.
+        let is_kept = judged.workspace.is_some() || judged.result.is_none();
         let left = StoredFiles {
             trace: Some(copy),
             patch: folder.as_ref().map(|at| at.join("workspace.patch")).filter(|path| path.is_file()),
-            kept: folder.as_ref().map(|at| at.join("workspace")).filter(|path| path.is_dir()),
+            kept: folder.as_ref().map(|at| at.join("workspace")).filter(|path| is_kept && path.is_dir()),
             kept_digest: judged.workspace,
             no_source: Some("a single trace has no workspace".to_owned()),
             doubt: None,

@@ -1,21 +1,16 @@
 //! Finds the cases of shards that ran in another folder: on another machine, or in another checkout.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::run::RunRecord;
+use crate::run::project_of_run::move_case;
 
 /// Replaces each path of a case that does not exist by an existing path below a folder that ends in the same names. The
 /// caller compares the digests of the cases.
 pub fn found_below(folder: &Path, mut record: RunRecord) -> RunRecord {
     for case in &mut record.cases {
-        let Some((there, here)) = roots(folder, &case.path) else { continue };
-        let moved = |path: &PathBuf| path.strip_prefix(&there).map_or_else(|_| path.clone(), |rest| here.join(rest));
-        case.path = moved(&case.path);
-        case.judged_by =
-            case.judged_by.iter().map(|(path, digest)| (moved(path), digest.clone())).collect::<BTreeMap<_, _>>();
-        for grader in &mut case.graders {
-            grader.file = moved(&grader.file);
+        if let Some((there, here)) = roots(folder, &case.path) {
+            move_case(case, &there, &here);
         }
     }
     record

@@ -17,6 +17,7 @@ use crate::experiment::Experiment;
 use crate::ids::{TrialRecord, by_case_id, cases_of, trials_by_case};
 use crate::interaction::Interaction;
 use crate::judge::Chosen;
+use crate::project;
 use crate::run::{CaseRecord, HarnessRecord, PriceRecord, RunOptions, RunRecord, names};
 use crate::secrets::Masker;
 
@@ -135,6 +136,7 @@ pub fn begin(record: &mut RunRecord) {
     record.started = now.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
     env!("CARGO_PKG_VERSION").clone_into(&mut record.evals);
     (record.digests, record.replaces) = (true, None);
+    record.project = Some(project::root().to_path_buf());
     record.argv = std::env::args().skip(1).collect();
     mask(record);
 }

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use super::record::{case_record, is_judged_by_others, mask_with, record_judged_by};
 use super::{Prepared, RunArgs, arms, commits, override_limits, ready};
 use crate::case::{Case, WorkspaceSource};
-use crate::cli::{CliError, inputs, judges, terminal};
+use crate::cli::{CliError, inputs, judges, named_run, terminal};
 use crate::experiment::{Arm, without_copy};
 use crate::harness::Manifest;
 use crate::ids::{TrialId, TrialRecord, by_case_id, cases_of};
@@ -17,7 +17,6 @@ use crate::interaction::Interaction;
 use crate::judge::{Chosen, joined};
 use crate::model_client::ModelName;
 use crate::result::TrialResult;
-use crate::run::find;
 use crate::run::folder::RunFolder;
 use crate::run::journal::TrialState;
 use crate::run::shard::Elsewhere;
@@ -46,10 +45,11 @@ pub enum Rerun {
 
 /// Opens a run and reads its inputs again.
 pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
-    let mut run = find::to_resume(&args.folder.runs, name)?;
+    let mut run = named_run::to_resume(&args.folder.runs, name)?;
     // A run that another engine is still writing cannot be resumed.
     run.lock()?;
     let before = run.record()?;
+    terminal::tell_project(&before);
     // After a change, the shards of a plan make one run only if each of them records the changed cases of all shards.
     let shard = before.shard.filter(|_| args.changed == Some(Changed::Rerun));
     let mut record = if shard.is_some() { before.clone().whole() } else { before.clone() };

@@ -19,7 +19,7 @@ pub fn open(url: &str) {
             .spawn();
         if let Ok(mut child) = started {
             // It is waited for, so that it does not remain as an ended process.
-            std::thread::spawn(move || child.wait());
+            let _ = std::thread::Builder::new().spawn(move || child.wait());
             return;
         }
     }

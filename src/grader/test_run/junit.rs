@@ -1,7 +1,7 @@
 //! Parses JUnit XML in the variants of common runners.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use roxmltree::{Document, Node, NodeId};
 
@@ -12,6 +12,9 @@ use crate::text::plural;
 
 /// The name of pytest's suite.
 const PYTEST: &str = "pytest";
+
+/// The maximum depth of elements: the time that a report takes grows with it.
+const DEEPEST: usize = 64;
 
 /// A reporter whose reports differ from those of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +87,9 @@ pub fn read_beside(text: &str, told: &Told) -> Result<Report, String> {
     if !["testsuites", "testsuite", "testcase"].contains(&root.tag_name().name()) {
         return Err(format!("it begins with `{}`, not with `testsuites`", root.tag_name().name()));
     }
+    if root.descendants().any(|node| node.ancestors().nth(DEEPEST).is_some()) {
+        return Err(format!("its elements are nested more than {DEEPEST} deep"));
+    }
     let mut report = Report::default();
     let mut is_pytest = false;
     let reporter = Reporter::of(&root);
@@ -109,15 +115,15 @@ pub fn read_beside(text: &str, told: &Told) -> Result<Report, String> {
     report.joins_by_blanks = is_with_blanks && root.has_tag_name("testsuites");
     let is_group = |node: &Node<'_, '_>| node.has_tag_name("testsuites") || node.has_tag_name("testsuite");
     report.doubts.extend(root.descendants().filter(is_group).filter_map(|suite| unreadable_total(&suite)));
+    let skipped = skipped_below(&root);
+    let problem = |suite: &Node<'_, '_>| contradiction(suite, reporter, told, &skipped);
     let suites = root.descendants().filter(is_group);
-    report
-        .problems
-        .extend(suites.filter_map(|suite| beside_tests(&suite).or_else(|| contradiction(&suite, reporter, told))));
+    report.problems.extend(suites.filter_map(|suite| beside_tests(&suite).or_else(|| problem(&suite))));
     // Whether another reporter than pytest's counts each test that it lists is unknown.
     let suites = root.descendants().filter(is_group).filter(|suite| name_of(suite) != PYTEST);
     report.doubts.extend(suites.filter_map(|suite| more_passes(&suite, reporter)));
     let suites = root.descendants().filter(is_group).filter(|_| told.tests.is_none());
-    report.doubts.extend(suites.filter_map(|suite| may_be_subtests(&suite)));
+    report.doubts.extend(suites.filter_map(|suite| may_be_subtests(&suite, &skipped)));
     if let Some(why) = told.abort.as_deref().filter(|_| is_pytest) {
         report.contradiction(|| pytest::aborted(why));
     }
@@ -275,10 +281,22 @@ fn unreadable_total(suite: &Node<'_, '_>) -> Option<String> {
     Some(format!("{} has `{key}` that is no whole number: `{}`", name_of(suite), short(total(&key)?, 40)))
 }
 
+/// Returns the number of skipped tests that are shown in each element that has some.
+fn skipped_below(root: &Node<'_, '_>) -> HashMap<NodeId, u64> {
+    let mut found: HashMap<NodeId, u64> = HashMap::new();
+    for skipped in root.descendants().filter(|node| node.has_tag_name("skipped")) {
+        for node in skipped.ancestors() {
+            *found.entry(node.id()).or_default() += 1;
+        }
+    }
+    found
+}
+
 /// Returns how many skipped tests a suite counts, but does not show. Some reporters count them only for the whole report.
-fn hidden_skipped(suite: &Node<'_, '_>) -> u64 {
+/// `skipped` are the shown ones.
+fn hidden_skipped(suite: &Node<'_, '_>, skipped: &HashMap<NodeId, u64>) -> u64 {
     let hidden = |node: Node<'_, '_>| {
-        let shown = node.descendants().filter(|node| node.has_tag_name("skipped")).count() as u64;
+        let shown = skipped.get(&node.id()).copied().unwrap_or(0);
         total(&node, "skipped").unwrap_or(0).saturating_sub(shown)
     };
     suite.ancestors().map(hidden).max().unwrap_or(0)
@@ -297,7 +315,12 @@ fn more_passes(suite: &Node<'_, '_>, reporter: Reporter) -> Option<String> {
 
 /// Returns a message if the totals of a suite exceed its reported tests or failures, or if more tests of pytest passed than it
 /// counts.
-fn contradiction(suite: &Node<'_, '_>, reporter: Reporter, told: &Told) -> Option<String> {
+fn contradiction(
+    suite: &Node<'_, '_>,
+    reporter: Reporter,
+    told: &Told,
+    skipped: &HashMap<NodeId, u64>,
+) -> Option<String> {
     let total = |key: &str| total(suite, key).unwrap_or(0);
     let is_suite = |node: &Node<'_, '_>| node.has_tag_name("testsuite");
     let cases = suite.descendants().filter(is_test).count() as u64;
@@ -324,7 +347,7 @@ fn contradiction(suite: &Node<'_, '_>, reporter: Reporter, told: &Told) -> Optio
         Some(format!("pytest ran no test by its output, but {passed} are reported as passed"))
     } else if is_pytest && told.tests.is_none_or(|told| told == all()) {
         None
-    } else if reporter != Reporter::Catch2 && tests.saturating_sub(cases.max(direct)) > hidden_skipped(suite) {
+    } else if reporter != Reporter::Catch2 && tests.saturating_sub(cases.max(direct)) > hidden_skipped(suite, skipped) {
         Some(format!("{name} has {} by its totals, but {cases} are reported", plural(tests, "test")))
     } else {
         None
@@ -332,10 +355,10 @@ fn contradiction(suite: &Node<'_, '_>, reporter: Reporter, told: &Told) -> Optio
 }
 
 /// Returns the doubt about a suite of pytest that counts more tests than it lists, if nothing else says how many there are.
-fn may_be_subtests(suite: &Node<'_, '_>) -> Option<String> {
+fn may_be_subtests(suite: &Node<'_, '_>, skipped: &HashMap<NodeId, u64>) -> Option<String> {
     let tests = total(suite, "tests")?;
     let cases = distinct(suite.descendants().filter(|node| node.has_tag_name("testcase")));
-    let is_more = name_of(suite) == PYTEST && tests.saturating_sub(cases) > hidden_skipped(suite);
+    let is_more = name_of(suite) == PYTEST && tests.saturating_sub(cases) > hidden_skipped(suite, skipped);
     is_more.then(|| {
         format!(
             "pytest has {} by its totals, but {cases} are reported; the others may be subtests, if its output counts {cases} \

@@ -19,6 +19,9 @@ const WORDS: [(&str, Status); 6] = [
 const COUNTED: [&str; 10] =
     ["passed", "failed", "error", "errors", "skipped", "xfailed", "xpassed", "deselected", "warning", "warnings"];
 
+/// The maximum number of names that are read from a line with a reason.
+const MOST_NAMES: usize = 32;
+
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
     read_with_abort(text).0
@@ -72,7 +75,7 @@ fn read_with_abort(text: &str) -> (Report, Option<String>) {
         } else if let Some(found) = items(line) {
             collected.add(found);
             report.doubts.extend(unreadable_before(line, &["item", "items", "error", "errors"]));
-        } else if let Some((name, status)) = verbose(line).or_else(|| summary(line)) {
+        } else if let Some((names, status)) = verbose(line).or_else(|| summary(line)) {
             if is_inner && status == Status::Failed {
                 inner = inner.or_else(|| Some(line.to_owned()));
                 continue;
@@ -80,24 +83,25 @@ fn read_with_abort(text: &str) -> (Report, Option<String>) {
             // A test may fail, and its teardown too.
             let is_summary = verbose(line).is_none();
             if is_summary && !is_in_summary {
-                stray.push((name.to_owned(), status));
+                stray.push((names, status));
                 continue;
             }
             report.named_failures += u64::from(is_summary && status == Status::Failed);
-            report.add(names_of(name), status);
+            add(&mut report, &names, status);
         }
     }
     let counts_no_failure = report.totals.is_some_and(|totals| totals.failed == 0);
-    for (name, status) in stray.into_iter().filter(|(_, status)| !has_summary || *status == Status::Failed) {
+    for (names, status) in stray.into_iter().filter(|(_, status)| !has_summary || *status == Status::Failed) {
         if status == Status::Failed && counts_no_failure {
+            let name = names.first().map(String::as_str).unwrap_or_default();
             report.doubts.push(format!("pytest counts no failure, but a line as that of a failed test names {name}"));
         } else {
             report.named_failures += u64::from(status == Status::Failed);
-            report.add(names_of(&name), status);
+            add(&mut report, &names, status);
         }
     }
-    if report.totals.is_none() && begun == 0 {
-        // Other programs print `ERROR a.py`, too.
+    if report.totals.is_none() && begun == 0 && !has_summary {
+        // Other programs print `ERROR a.py`, too. With `-qq`, pytest prints its summary without totals.
         return (Report::default(), None);
     }
     if ended < begun {
@@ -128,6 +132,20 @@ fn read_with_abort(text: &str) -> (Report, Option<String>) {
 /// Returns the problem of a run that ended before all tests had run.
 pub fn aborted(why: &str) -> String {
     format!("pytest was not able to run all tests: {why}")
+}
+
+/// Adds a test that a line shows by one of these names. If there are several, it is unknown which one it is, because a reason
+/// follows the name: a failure counts for each test that has one of them, and nothing passes.
+fn add(report: &mut Report, names: &[String], status: Status) {
+    if let [name] = names {
+        return report.add(names_of(name), status);
+    }
+    let known: Vec<&String> = names.iter().filter(|name| report.has(name)).collect();
+    match status {
+        Status::Passed => {}
+        _ if known.is_empty() => report.add(names.iter().flat_map(|name| names_of(name)).collect(), status),
+        _ => known.into_iter().for_each(|name| report.add(names_of(name), status)),
+    }
 }
 
 /// Returns the names of a test: the whole one, and its last part.
@@ -216,34 +234,58 @@ fn sum(line: &str) -> Option<Totals> {
 }
 
 /// Parses `a.py::test_b PASSED [ 50%]`, or `[gw0] [ 50%] PASSED a.py::test_b` of parallel workers.
-fn verbose(line: &str) -> Option<(&str, Status)> {
+fn verbose(line: &str) -> Option<(Vec<String>, Status)> {
     for (word, status) in WORDS {
         let marked = format!(" {word}");
         if let Some(at) = line.find(&marked) {
             let (name, rest) = (line.get(..at)?, line.get(at + marked.len()..)?);
             let ends = rest.is_empty() || rest.trim_start().starts_with(['[', '(']);
             if name.contains(".py::") && ends && !name.starts_with('[') {
-                return Some((name.trim(), status));
+                return Some((vec![name.trim().to_owned()], status));
             }
             if name.starts_with("[gw") && rest.contains(".py::") {
-                return Some((rest.trim(), status));
+                return Some((vec![rest.trim().to_owned()], status));
             }
         }
     }
     None
 }
 
-/// Parses `FAILED a.py::test_b - assert 1 == 2`.
-fn summary(line: &str) -> Option<(&str, Status)> {
+/// Parses `FAILED a.py::test_b - assert 1 == 2`. Returns each name that the test may have: `test_b[1 - 2]` is one of
+/// `FAILED a.py::test_b[1 - 2] - assert x[1] - y[2]`, and `test_b[1 - 2] - assert x[1]` is another one.
+fn summary(line: &str) -> Option<(Vec<String>, Status)> {
     // `SUBFAILED[m] (i=1) a.py::test_b - assert 1 == 2`: a test of which a part failed.
     if let Some(rest) = line.strip_prefix("SUBFAILED") {
         let name = rest.split(" - ").next()?.split(' ').find(|word| word.contains(".py::"))?;
-        return Some((name, Status::Failed));
+        return Some((vec![name.to_owned()], Status::Failed));
     }
     let (word, rest) = line.split_once(' ')?;
     let status = WORDS.iter().find(|(known, _)| *known == word).map(|(_, status)| *status)?;
-    let name = rest.split(" - ").next()?.trim();
-    // If collecting fails, the line names a file instead of a test.
-    let is_test = name.contains(".py::") || (word == "ERROR" && name.ends_with(".py"));
-    is_test.then_some((name, status))
+    if word == "PASSED" {
+        // No reason follows the name.
+        let name = rest.trim();
+        return name.contains(".py::").then(|| (vec![name.to_owned()], status));
+    }
+    let first = rest.split(" - ").next()?.trim();
+    if !first.contains(".py::") {
+        // If collecting fails, the line names a file instead of a test.
+        let is_file = word == "ERROR" && first.ends_with(".py");
+        return is_file.then(|| (vec![first.to_owned()], status));
+    }
+    let ends = rest.match_indices(" - ").map(|(at, _)| at).chain([rest.len()]).take(MOST_NAMES);
+    let parts = ends.filter_map(|at| rest.get(..at));
+    let is_whole = |name: &&str| {
+        let own = name.split_once(".py::").map(|(_, own)| own);
+        own.is_some_and(|own| !own.contains('[') || own.ends_with(']'))
+    };
+    let mut names: Vec<&str> = parts.map(str::trim).filter(is_whole).collect();
+    // A name without parameters has no ` - `.
+    if let Some(name) = names.iter().copied().find(|name| !name.contains('[')) {
+        names = vec![name];
+    }
+    // Plug-ins may cut a name.
+    if !names.contains(&first) {
+        names.push(first);
+    }
+    Some((names.into_iter().map(str::to_owned).collect(), status))
 }

@@ -94,6 +94,11 @@ impl Report {
         }
     }
 
+    /// Returns true if a test has this full name.
+    pub fn has(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
     /// Adds a try of a test. The worst outcome of its tries counts; a test of which a try was skipped did not pass.
     pub fn add_try(&mut self, names: Vec<String>, status: Status) {
         match names.first().and_then(|first| self.by_name.get(first)).and_then(|n| self.tests.get_mut(*n)) {

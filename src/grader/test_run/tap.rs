@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use super::report::{Report, Status, is_unreadable, unreadable, whole};
 
+/// The maximum depth of subtests. Deeper ones count as subtests at this depth.
+const DEEPEST: usize = 64;
+
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
     let mut report = Report::default();
@@ -20,7 +23,7 @@ pub fn read(text: &str) -> Report {
     let mut is_tap = false;
     for line in text.lines() {
         let indent = line.len() - line.trim_start_matches(' ').len();
-        let depth = indent / 4;
+        let depth = (indent / 4).min(DEEPEST);
         let trimmed = line.trim();
         if let Some(at) = details.filter(|at| trimmed.is_empty() || indent >= *at) {
             details = (indent > at || trimmed != "...").then_some(at);

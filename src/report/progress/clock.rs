@@ -31,7 +31,7 @@ impl<S: Send + 'static> Clocked<S> {
     pub(super) fn new(state: S, interval: Duration, mut act: impl FnMut(&mut S) + Send + 'static) -> Self {
         let state = Mutex::new(Clock { state, ended: false });
         let shared = Arc::new(Shared { state, ended: Condvar::new() });
-        let thread = std::thread::spawn({
+        let thread = std::thread::Builder::new().spawn({
             let shared = Arc::clone(&shared);
             move || {
                 let mut clock = shared.lock();
@@ -42,7 +42,8 @@ impl<S: Send + 'static> Clocked<S> {
                 }
             }
         });
-        Self { shared, thread: Some(thread) }
+        // Without a thread, the display shows less.
+        Self { shared, thread: thread.ok() }
     }
 
     /// Calls a function with the state. The lock is held meanwhile, so the thread cannot use the state.

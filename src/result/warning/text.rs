@@ -141,7 +141,7 @@ impl fmt::Display for Warning {
             Warning::NotAsJudged { why } => write!(out, "the stored result is not the one that was judged: {why}"),
             Warning::ForeignFiles { names, moved_to } => write!(
                 out,
-                "files lay in the trial's folder before it began and were moved to {moved_to}: {}",
+                "files of another program lay in the trial's folder and were moved to {moved_to}: {}",
                 names.join(", ")
             ),
             Warning::Text { said } => out.write_str(said),
@@ -215,6 +215,20 @@ impl Warning {
                 out,
                 "the agent left links to hidden files: {links}; for grading, each was replaced by what it led to before"
             ),
+            Warning::HiddenPutBack { files } => write!(
+                out,
+                "hidden files changed while a grader ran, and were put back before the next grader that runs commands: \
+                 {files}"
+            ),
+            Warning::ProtectedPutBack { files } => write!(
+                out,
+                "protected files changed while a grader ran, and were put back before the next grader that runs commands: \
+                 {files}"
+            ),
+            Warning::EvidenceChanged { files, ungraded } => {
+                let so = if *ungraded { ", so no grade of the trial counts" } else { "" };
+                write!(out, "another program changed files of the engine during the trial{so}: {files}")
+            }
             Warning::FilesAboveWorkspace { paths, count, put_back } => {
                 let others = if *count > paths.len() as u64 { " and others" } else { "" };
                 let names = paths.join(", ");
@@ -246,7 +260,8 @@ impl Warning {
             ),
             Warning::KeptUpToLimit { files, bytes, most } => write!(
                 out,
-                "{files} files of the workspace were not kept, {bytes} bytes: it is kept up to {} GiB",
+                "{files} files of the workspace were not kept, {bytes} bytes: it is kept up to {} GiB, without files over \
+                 1 GiB",
                 most >> 30
             ),
             Warning::KeptWithoutUnread { files } => {

@@ -117,7 +117,7 @@ pub(super) async fn kept_again(
     let ready = Ready::there(shell, known, lost, |lost| Warning::KeptInPart { lost });
     let places = Change { unmeasured: places, ..Change::default() };
     let may_differ = MayDiffer { is_masked, places, all, ..MayDiffer::default() };
-    let mut ready = Ready { lacks_work, may_differ, ..ready };
+    let mut ready = Ready { lacks_work, may_differ, before, ..ready };
     if let Some(file) = naming {
         ready.doubt_commands(&file, true);
     }

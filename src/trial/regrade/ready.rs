@@ -14,6 +14,7 @@ use crate::regular;
 use crate::result::{TrialResult, Warning};
 use crate::shell::Shell;
 use crate::trace::jsonl::Reader;
+use crate::trial::prepare_workspace::Before;
 use crate::trial::sandboxing::{graders_shell, inside, nowhere, shell};
 use crate::trial::{Attempt, Engine, Folders, TrialError, above, aside, io, protected};
 use crate::workspace::beyond_patch::MayDiffer;
@@ -27,6 +28,8 @@ use crate::workspace::{beyond_patch, old_place};
 pub(super) struct Ready {
     /// The shell for commands of graders. Absent without a workspace.
     pub(super) shell: Option<Shell>,
+    /// The state before the agent, if it was made again. Its folders are removed with it.
+    pub(super) before: Option<Before>,
     pub(super) change: Option<Change>,
     /// Protected files that the agent changed.
     pub(super) touched: Vec<Warning>,

@@ -114,7 +114,7 @@ pub(super) async fn rebuilt(
     let ready = Ready::there(graders_shell(&shell, folders, case, before.home())?, (known.0, touched), lost, |lost| {
         Warning::RebuiltInPart { lost }
     });
-    Ok(Ready { lacks_work, may_differ, ..ready })
+    Ok(Ready { lacks_work, may_differ, before: Some(before), ..ready })
 }
 
 /// Returns true if the setup commands made other files now than in the trial. Runs of older versions do not record this.

@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::workspace::LARGEST_FILE;
+use crate::workspace::proc_links::leads_through_proc;
 use crate::workspace::remove::remove;
 use crate::workspace::walk::{Descend, walk};
 
@@ -50,15 +52,23 @@ impl Links {
         for (path, file) in self.leading_to(places).filter(|(_, file)| file.is_file()) {
             let link = self.root.join(path);
             remove(&link)?;
-            fs::copy(&file, &link)?;
+            if file.metadata()?.len() <= LARGEST_FILE {
+                fs::copy(&file, &link)?;
+            }
             kept.push(path.clone());
         }
         Ok(kept)
     }
 
-    /// Removes each link that leads to a hidden file now, or to a folder of hidden files. Returns the paths of the links.
+    /// Removes each link that leads to a hidden file now, or to a folder of hidden files, and each link through `/proc`, which may
+    /// lead there in another process. Returns the paths of the links.
     pub(super) fn remove(&self, places: &Places<'_>) -> io::Result<Vec<PathBuf>> {
-        let found: Vec<&PathBuf> = self.leading_to(places).map(|(path, _)| path).collect();
+        let is_unknown = |path: &&PathBuf| {
+            let link = self.root.join(path);
+            !places.hold(path) && link.is_symlink() && leads_through_proc(&link)
+        };
+        let unknown = self.paths.iter().filter(is_unknown);
+        let found: BTreeSet<&PathBuf> = self.leading_to(places).map(|(path, _)| path).chain(unknown).collect();
         for path in &found {
             remove(&self.root.join(path))?;
         }

@@ -79,6 +79,20 @@ fn an_error_in_the_middle_of_a_stream_is_played_as_it_was() {
     assert_eq!(log[0]["error"]["kind"], "service", "{log:?}");
 }
 
+/// An agent may take a prompt for a command of its own.
+#[test]
+fn a_turn_without_a_request_and_without_an_answer_is_not_graded() {
+    let stand = Stand::with(ANSWERS, "graders: [{output: {not-contains: hunter2}}]");
+    silent(&stand.project);
+    stand.run("observe", &["--label", "text"]).exits(0);
+    changed(&stand.project, "\"text\": \"done\"", "\"text\": \"\"");
+    stand.run("observe", &["--label", "nothing"]).exits(3);
+    let error = stand.result("nothing")["error"].clone();
+    let begins = "the agent showed nothing in a turn, and no request to its model contains the prompt `Do it.`";
+    assert_eq!(error["category"], "setup", "{error}");
+    assert!(error["message"].as_str().unwrap().starts_with(begins), "{error}");
+}
+
 #[test]
 fn an_agent_that_makes_no_request_is_not_judged_by_a_recording_or_a_script() {
     let stand = Stand::with(ANSWERS, "");

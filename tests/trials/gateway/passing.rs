@@ -454,13 +454,24 @@ fn the_requests_of_an_arm_hold_its_instruction_file_and_no_other() {
     assert_eq!(error("blind", "none"), "");
     let absent = "no request of the agent to its model contains the instruction file that was laid for the trial";
     assert_eq!(error("blind", "a"), absent);
-    tells("\"Answer every question in two short sentences. \"");
+    tells("\"Answer every question in two short sentences. Common rule that both files have. \"");
     run("leaks").exits(3);
     let foreign = "a request of the agent to its model contains the instruction file of another arm";
     assert_eq!([error("leaks", "none"), error("leaks", "a"), error("leaks", "b")], [foreign, "", foreign]);
+    // Its own instructions may have a line of a file.
+    tells("\"Common rule that both files have. \"");
+    run("common").exits(3);
+    let lacks = |part: &str| {
+        format!(
+            "the agent's requests to its model lack a part of the instruction file that was laid for the trial: `{part}`"
+        )
+    };
+    let [a, b] =
+        ["Answer every question in two short sentences.", "Think about each question for a long time."].map(lacks);
+    assert_eq!([error("common", "none"), error("common", "a"), error("common", "b")], [String::new(), a, b]);
 }
 
-/// Claude Code sends a file without its HTML comments and its front matter.
+/// Claude Code sends a file without its HTML comments and its front matter, Gemini CLI with the files that it imports.
 #[test]
 fn an_instruction_file_reaches_the_model_without_its_comments() {
     let stand = Stand::with(ANSWERS, "instructions: ../rules.md");
@@ -470,6 +481,7 @@ fn an_instruction_file_reaches_the_model_without_its_comments() {
     for (label, text, exit) in [
         ("comment", "<!-- Maintained by the platform team, see the wiki -->\n- Use tabs.\n", 0),
         ("front", "---\ndescription: A rule file of the platform team.\n---\nUse tabs.\n", 0),
+        ("import", "Use tabs. @docs/style.md\n", 0),
         ("nothing", "<!-- Maintained by the platform team, see the wiki -->\n", 0),
         ("other", "<!-- Maintained by the platform team, see the wiki -->\n- Use blanks.\n", 3),
     ] {

@@ -143,6 +143,39 @@ fn recordings_are_judged_as_far_as_they_show() {
     }
 }
 
+#[test]
+fn hooks_of_the_agent_make_its_calls_unknown() {
+    let keys = "hooks: [{file: '.agent/settings*.json', regex: '\"hooks\": \\{\"'}, {file: '.plugins/**'}]";
+    let case = "graders: [{tool-calls: {forbid: [{command: '^rm'}]}}]";
+    let writes = |path: &str, text: &str| {
+        format!("os.makedirs(os.path.dirname('{path}'), exist_ok=True)\nopen('{path}', 'w').write('''{text}''')")
+    };
+    let (hooks, none) = (r#"{"hooks": {"PreToolUse": []}}"#, r#"{"hooks": {}}"#);
+    let edited = "say(update(sessionUpdate='tool_call', toolCallId='e', kind='edit', title='e', status='completed', rawInput={'path': '.plugins/a.ts'}))";
+    for (does, workspace, exit) in [
+        (String::new(), "", 0),
+        (writes(".agent/settings.json", none), "", 0),
+        (writes(".agent/settings.json", hooks), "", 3),
+        (writes(".plugins/a.ts", ""), "", 3),
+        // In the private home.
+        (writes("{home}/.agent/settings.json", hooks), "", 3),
+        // The agent removes what was there, or what it wrote.
+        ("os.remove('.plugins/a.ts')".to_owned(), "\nworkspace: {files: {.plugins/a.ts: x}}", 3),
+        (edited.to_owned(), "", 3),
+    ] {
+        let does = does.replace("'{home}", "os.environ['HOME'] + '");
+        let does = format!("\nturn = prompt()\n{does}\nsay(text('end'), end(turn))");
+        let project = super::odd_moments::project(ACP, &does, &format!("env: {{pass: [MY_TOKEN]}}\n{keys}"));
+        project.case("a", &format!("{case}{workspace}"), "");
+        let ran = project.evals(&["run", "--harness", "odd"]);
+        let trace = project.trace("a/odd/default/1");
+        assert_eq!(ran.code, exit, "{does}: {trace:?}");
+        let told = of_type(&trace, "notice").into_iter().find(|notice| notice["code"] == "unshown_action");
+        assert_eq!(told.map(|notice| notice["lost"].clone()), (exit == 3).then(|| json!("call")), "{does}");
+        project.evals(&["grade", "latest"]).exits(exit);
+    }
+}
+
 /// Makes an agent that announces a call in one form, and requests it in another.
 fn asks(announced: &str, asked: &str) -> String {
     format!(
@@ -209,6 +242,16 @@ fn a_rule_sees_what_is_asked_for() {
         (of_type(&trace, "tool_result")[0]["status"].as_str(), &result["verdict"]),
         (Some("denied"), &json!("fail"))
     );
+    // A request does not take back what was announced.
+    let (_, result) = run(
+        ACP,
+        &asks(
+            "dict(kind='execute', rawInput={'command': 'rm -rf a'})",
+            "{'toolCallId': 'c', 'rawInput': {'command': 'ls'}}",
+        ),
+        "interaction: auto-approve\ngraders: [{tool-calls: {forbid: [{command: '^rm '}]}}]",
+    );
+    assert_eq!(result["verdict"], "fail");
 }
 
 #[test]
@@ -334,16 +377,17 @@ fn a_rule_that_cannot_be_decided_rejects_with_a_notice() {
     let (trace, _) = run(ACP, &asks(bare, "{'toolCallId': 'c'}"), kinds);
     assert_eq!(answer(&trace), ("allowed".into(), "-".into()));
     // For a harness whose titles are commands, the rule can be decided.
-    for (title, outcome) in [("rm -rf build", "rejected"), ("ls", "allowed")] {
+    for (title, outcome, exit) in [("rm -rf build", "rejected", 1), ("ls", "allowed", 3)] {
         let keys = "env: {pass: [MY_TOKEN]}\ncommand-title: '(?s)^(.+)$'";
         let does = asks(bare, &format!("{{'toolCallId': 'c', 'title': '{title}'}}"));
         let project = super::odd_moments::project(ACP, &does, keys);
         project.case("a", &format!("{no_rm}\ngraders: [{{tool-calls: {{forbid: [{{command: '^rm'}}]}}}}]"), "");
-        project.evals(&["run", "--harness", "odd"]).exits(i32::from(title != "ls"));
+        // The title with which the call was announced may be a command, too.
+        project.evals(&["run", "--harness", "odd"]).exits(exit);
         let trace = project.trace("a/odd/default/1");
         assert_eq!(answer(&trace).0, outcome, "{title}");
         // The stored trace is graded by the same convention.
-        project.evals(&["grade", "latest"]).exits(i32::from(title != "ls"));
+        project.evals(&["grade", "latest"]).exits(exit);
     }
 }
 

@@ -383,6 +383,7 @@ fn a_report_may_have_another_encoding_and_a_named_one_has_to_be_written() {
     project.case("wide", &keys("run: cp wide r.xml, report: [r.xml, 'more/*.xml'], fail-to-pass: ['t\u{e9}']"), done);
     project.case("printed", &keys("run: cat latin, format: junit, fail-to-pass: ['t\u{e9}']"), done);
     project.case("lacks", &keys("run: cp latin r.xml, report: [r.xml, s.xml]"), done);
+    project.case("large", &keys("run: head -c 68000000 /dev/zero > r.xml, report: r.xml"), done);
     project.evals(&["run"]).exits(1);
     for (id, passed) in [("file", true), ("wide", true), ("printed", true), ("lacks", false)] {
         let grade = &project.result(&format!("{id}/demo/default/1"))["grades"][0];
@@ -390,6 +391,9 @@ fn a_report_may_have_another_encoding_and_a_named_one_has_to_be_written() {
     }
     let lacks = &project.result("lacks/demo/default/1")["grades"][0];
     assert!(lacks["reason"].as_str().unwrap().contains("wrote no report `s.xml`"), "{lacks}");
+    let large = &project.result("large/demo/default/1")["grades"][0];
+    assert_eq!(large["outcome"], "ungraded", "{large}");
+    assert!(large["reason"].as_str().unwrap().contains("`r.xml` is larger than 64 MiB"), "{large}");
 }
 
 #[test]

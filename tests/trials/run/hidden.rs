@@ -51,6 +51,7 @@ fn a_link_to_a_hidden_file_is_not_followed() {
                    - command: {run: cmp answer.txt check/expected.txt}";
     for (id, steps, verdict) in [
         ("link", "[{run: {command: ln -s check/expected.txt answer.txt}}]", "fail"),
+        ("process", "[{run: {command: ln -s /proc/self/cwd/check/expected.txt answer.txt}}]", "fail"),
         (
             "guess",
             "[{run: {command: 'mkdir check; echo 7 > check/expected.txt; ln -s check/expected.txt answer.txt'}}]",
@@ -123,6 +124,24 @@ fn what_an_agent_puts_in_the_place_of_the_graders_home_is_not_there() {
 }
 
 #[test]
+fn a_command_whose_hidden_check_changed_while_it_ran_does_not_pass() {
+    let graded = |code: &str| {
+        let project = Project::new();
+        project.write("cases/fix.hidden/check/run.sh", "sh a.sh; sh check/assert.sh\n");
+        project.write("cases/fix.hidden/check/assert.sh", "grep -q good a.sh\n");
+        let keys = "hidden: fix.hidden\ngraders: [{command: {run: sh check/run.sh}}]";
+        project.case("a", keys, &format!("steps:\n  - write: {{path: a.sh, text: \"{code}\"}}\n"));
+        project.evals(&["run"]);
+        let result = project.result("a/demo/default/1");
+        (result["verdict"].clone(), result["grades"][0]["reason"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(graded("echo good").0, "pass");
+    let (verdict, reason) = graded("echo true > check/assert.sh");
+    assert_eq!(verdict, "ungraded", "{reason}");
+    assert!(reason.contains("the hidden file `check/assert.sh` changed while the commands ran"), "{reason}");
+}
+
+#[test]
 fn code_that_rewrites_the_hidden_tests_while_they_run_does_not_pass() {
     let graded = |code: &str| {
         let project = Project::new();
@@ -144,4 +163,34 @@ fn code_that_rewrites_the_hidden_tests_while_they_run_does_not_pass() {
     let (verdict, reason) = graded("echo true > check/assert.sh");
     assert_eq!(verdict, "ungraded", "{reason}");
     assert!(reason.contains("changed the hidden file `check/assert.sh`"), "{reason}");
+}
+
+#[test]
+fn code_that_a_grader_runs_does_not_change_the_hidden_check_of_a_later_grader() {
+    let graders = "graders:\n- command: {run: sh build.sh}\n- tests: {run: sh check/run.sh, format: tap}\n";
+    let forged = "echo 'echo ok 1 - a; echo 1..1' > check/run.sh";
+    let moved = format!("mv check else; ln -s else check; {forged}");
+    for (id, build, verdict, warnings) in [
+        ("honest", "echo good > a.txt", "pass", 0),
+        ("nothing", "true", "fail", 0),
+        ("forged", forged, "fail", 1),
+        ("moved", &*moved, "fail", 1),
+        ("removed", "rm -r check", "fail", 1),
+    ] {
+        let project = Project::new();
+        let check = "grep -q good a.txt && echo 'ok 1 - a' || echo 'not ok 1 - a'\necho 1..1\n";
+        project.write("cases/fix.hidden/check/run.sh", check);
+        let steps = format!("steps:\n  - write: {{path: build.sh, text: {}}}\n", serde_json::json!(build));
+        project.case(id, &format!("workspace: {{files: {{a.txt: bad}}}}\nhidden: fix.hidden\n{graders}"), &steps);
+        project.evals(&["run", "--case", id]);
+        // The stored trial is judged alike.
+        project.evals(&["grade", &project.runs().pop().unwrap()]);
+        for run in project.runs() {
+            let result = project.read(&format!(".evals/runs/{run}/trials/{id}/demo/default/1/result.json"));
+            let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+            assert_eq!(result["verdict"], verdict, "{id}: {result}");
+            let told = result["warnings"].to_string().matches("\"hidden_put_back\"").count();
+            assert_eq!(told, warnings, "{id}: {result}");
+        }
+    }
 }

@@ -190,11 +190,11 @@ fn protected_files_are_put_back_before_they_are_judged() {
 fn files_that_an_agent_leaves_above_its_workspace_do_not_reach_the_graders() {
     let keys = "workspace: {setup: ['mkdir ../dep && echo one > ../dep/a.txt && echo right > ../setup.cfg']}\n\
                 graders: [{command: {run: 'test ! -e ../pytest.ini && test ! -e ../../.cargo && test ! -e ../../of-no-list && \
-                grep -q two ../dep/a.txt && test -d ../worktree'}}]";
-    // Work beside the workspace stays, and settings do not.
+                grep -q two ../dep/a.txt && test ! -e ../worktree'}}]";
+    // Work in a folder of setup stays, and nothing else does.
     let leaves = "mkdir ../../.cargo ../worktree; touch ../pytest.ini ../../.cargo/config.toml ../../of-no-list; \
                   echo two > ../dep/a.txt";
-    let removed = (json!(["../pytest.ini", "../../.cargo", "../../of-no-list"]), json!(true));
+    let removed = (json!(["../pytest.ini", "../worktree", "../../.cargo", "../../of-no-list"]), json!(true));
     for (more, changed) in
         [("true", None), ("touch ../../../package.json", Some("")), ("echo wrong > ../setup.cfg", Some("../setup.cfg"))]
     {
@@ -227,4 +227,132 @@ fn processes_that_an_agent_left_behind_are_ended_with_its_trial() {
     // A zombie has no command line any more.
     let command = format!("/proc/{}/cmdline", project.read("pid").trim());
     wait_for("the end of the grandchild", || std::fs::read(&command).unwrap_or_default().is_empty());
+}
+
+/// Returns the codes of the warnings of a result.
+fn codes(result: &serde_json::Value) -> Vec<&str> {
+    result["warnings"].as_array().unwrap().iter().filter_map(|warning| warning["code"].as_str()).collect()
+}
+
+#[test]
+fn an_agent_that_changes_the_engines_copies_of_the_state_before_gets_no_grade() {
+    let of_workspace = "workspace: {files: {a.txt: right}, protect: [a.txt], protect-strict: true}\n\
+                        graders: [{diff: {none: true}}, {files: {contains: {a.txt: forged}}}]";
+    let of_home = "workspace: {setup: ['echo right > ~/mark']}\n\
+                   graders: [{command: {run: 'grep -q forged ~/mark'}}]";
+    for (keys, act, file) in [
+        (
+            of_workspace,
+            "for copy in ../../before-*; do echo forged > $copy/a.txt; done; echo forged > a.txt",
+            "`a.txt` in the engine's copy of the workspace before the agent",
+        ),
+        (
+            of_home,
+            "for copy in ../../home-*; do echo forged > $copy/mark; done",
+            "`mark` in the engine's copy of the home as setup left it",
+        ),
+    ] {
+        let project = Project::new();
+        project.case("a", keys, &format!("steps: [{{run: {{command: '{act}'}}}}]"));
+        project.evals(&["run"]).exits(3);
+        let result = project.result("a/demo/default/1");
+        assert_eq!(result["verdict"], "ungraded", "{result}");
+        for grade in result["grades"].as_array().unwrap() {
+            assert!(grade["outcome"] == "ungraded" && grade["reason"].as_str().unwrap().contains(file), "{grade}");
+        }
+        assert!(codes(&result).contains(&"evidence_changed"), "{result}");
+        // The patch was measured with the changed copy, so grading again shows no more.
+        let again = project.evals(&["grade", "latest", "--format", "json"]).exits(3).json();
+        assert_eq!(again["results"][0]["verdict"], "ungraded", "{again}");
+    }
+}
+
+#[test]
+fn an_agent_changes_no_figure_of_another_trial_without_a_workspace() {
+    let project = Project::new();
+    project.case("a-first", "", "steps: [{run: {command: 'mkdir -p ../../empty; echo x > ../../empty/notes.txt'}}]");
+    let diff = "graders: [{diff: {only: [answer.txt], created: [answer.txt]}}]";
+    project.case("b-second", diff, "steps: [{write: {path: answer.txt, text: '42'}}]");
+    project.evals(&["run", "--jobs", "1"]).exits(0);
+}
+
+#[test]
+fn a_grader_leaves_neither_home_nor_protected_files_nor_settings_to_the_next_one() {
+    let project = Project::new();
+    let files = "{code.sh: 'true', tests/one.sh: 'sh code.sh', tests/two.sh: 'exit 1'}";
+    let last = "test ! -e ~/planted && test ! -e ../planted && test ! -e tests/planted.sh && test -e made";
+    let keys = format!(
+        "workspace: {{files: {files}, protect: ['tests/**']}}\n\
+         graders: [{{command: {{run: sh tests/one.sh}}}}, {{command: {{run: sh tests/two.sh}}}}, {{command: {{run: '{last}'}}}}]"
+    );
+    let code = "echo exit 0 > tests/two.sh; touch tests/planted.sh ~/planted ../planted made";
+    project.case("a", &keys, &format!("steps: [{{write: {{path: code.sh, text: '{code}'}}}}]"));
+    let passed = |result: &serde_json::Value| {
+        result["grades"].as_array().unwrap().iter().map(|grade| grade["passed"].clone()).collect::<Vec<_>>()
+    };
+    project.evals(&["run"]).exits(1);
+    let result = project.result("a/demo/default/1");
+    assert_eq!(passed(&result), [true, false, true], "{result}");
+    let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "protected_put_back");
+    assert_eq!(told.unwrap()["files"], "tests/planted.sh, tests/two.sh", "{result}");
+    assert!(codes(&result).contains(&"files_above_workspace"), "{result}");
+    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(1).json();
+    assert_eq!(passed(&again["results"][0]), [true, false, true], "{again}");
+}
+
+#[test]
+fn evidence_that_another_program_changes_during_the_trial_makes_nothing_pass() {
+    // Code of the agent, which a grader runs, writes to the files that a later grader reads.
+    let project = Project::new();
+    let runs = project.path(".evals/runs");
+    let code = format!("for part in {}/*/trials/a/demo/default/1/*.part; do echo >> $part; done", runs.display());
+    project.case(
+        "a",
+        "graders: [{command: {run: sh code.sh}}, {stop: {reason: [end_turn]}}]",
+        &format!("steps: [{{write: {{path: code.sh, text: '{code}'}}}}]"),
+    );
+    project.evals(&["run"]).exits(3);
+    let result = project.result("a/demo/default/1");
+    let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "evidence_changed");
+    assert_eq!(told.unwrap()["files"], "`trace.jsonl`, `workspace.patch`", "{result}");
+    project.evals(&["grade", "latest"]).exits(3);
+}
+
+/// Returns the result of a trial whose agent runs a line in the folder of its trial.
+fn with_access_to_its_trial(line: &str, keys: &str, exits: i32) -> (Project, serde_json::Value) {
+    let project = Project::new();
+    let trial = "\"$1/$(ls \"$1\" | head -n 1)/trials/a/sh/default/1\"";
+    project.write("agent.sh", &format!("cd {trial} && {line}; echo done"));
+    let (agent, runs) = (project.path("agent.sh"), project.path(".evals/runs"));
+    let command = format!("command: [sh, {}, {}]", agent.display(), runs.display());
+    project.harness("sh", &format!("adapter: output-only\n{command}\nprompt-via: stdin"));
+    project.case("a", keys, "");
+    project.evals(&["run", "--harness", "sh", "--keep-workspace", "never"]).exits(exits);
+    let result = project.result("a/sh/default/1");
+    (project, result)
+}
+
+#[test]
+fn logs_that_an_agent_changes_are_reported() {
+    for (line, exits, ungraded) in
+        [("echo forged >> wire.jsonl", 3, json!(true)), ("echo forged >> stderr.log", 0, json!(null))]
+    {
+        let (_, result) = with_access_to_its_trial(line, "", exits);
+        let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "evidence_changed");
+        assert_eq!(told.map(|it| &it["ungraded"]), Some(&ungraded), "{line}: {result}");
+    }
+}
+
+#[test]
+fn files_that_an_agent_puts_into_the_folder_of_its_trial_are_not_evidence() {
+    let plant = "mkdir -p workspace attempts/1 && echo fixed > workspace/code.txt && echo > llm.jsonl";
+    let keys = "workspace: {files: {code.txt: broken}}\ngraders: [{files: {contains: {code.txt: fixed}}}]";
+    let (project, result) = with_access_to_its_trial(plant, keys, 1);
+    let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "foreign_files");
+    assert_eq!(told.unwrap()["names"], json!(["attempts", "llm.jsonl", "workspace"]), "{result}");
+    let run = project.runs()[0].clone();
+    project.evals(&["grade", &run]).exits(1);
+    // A later one has no digest in the result.
+    project.write(&format!(".evals/runs/{run}/trials/a/sh/default/1/workspace/code.txt"), "fixed");
+    project.evals(&["grade", &run]).exits(1);
 }

@@ -1,9 +1,13 @@
 //! Limits of a case: how they end the session, and how the trial is judged then.
 
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::laws::assert_lawful;
-use crate::project::{Project, of_type};
+use crate::project::{Project, of_type, wait_for};
 
 const CALLS: &str =
     "steps: [{run: {command: 'true'}}, {run: {command: 'true'}}, {run: {command: 'true'}}, {sleep: 10m}]";
@@ -113,4 +117,33 @@ fn the_command_line_overrides_a_limit() {
     project.case("a", "limits: {time: 5m}", "steps: [{sleep: 10m}]");
     project.evals(&["run", "--limit", "time=5s"]).exits(1);
     assert_eq!(project.result("a/demo/default/1")["stop"]["reason"], "timed_out");
+}
+
+#[test]
+fn the_time_for_which_the_engine_is_stopped_counts_towards_no_limit() {
+    let project = Project::new();
+    let [agent, grader] = ["agent-began", "grader-began"].map(|name| project.path(name));
+    project.write("agent.sh", "[ \"$1\" = quick ] || { touch \"$2\"; sleep 0.5; }; echo x > made; echo ok\n");
+    let command =
+        format!("command: [sh, '{}', '{{prompt}}', '{}']", project.path("agent.sh").display(), agent.display());
+    project.harness("sh", &format!("adapter: output-only\n{command}"));
+    let made = "graders: [{files: {exists: [made]}}]";
+    project.write("cases/time.yaml", &format!("prompt: slow\nlimits: {{time: 2500ms}}\n{made}\n"));
+    let run = format!("touch '{}'; sleep 1", grader.display());
+    project.write(
+        "cases/grader.yaml",
+        &format!("prompt: quick\ngraders: [{{command: {{run: \"{run}\", timeout: 2500ms}}}}]\n"),
+    );
+    let mut command = project.command(&["run", "--harness", "sh", "--jobs", "2"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for("the agent and the grader", || agent.exists() && grader.exists());
+    kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    kill_process(Pid::from_child(&child), Signal::CONT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let trace = project.trace("time/sh/default/1");
+    let told = of_type(&trace, "notice").iter().any(|notice| notice["code"] == "engine_stopped");
+    assert!(told, "{trace:?}");
+    let last = trace.last().unwrap()["at_ms"].as_u64().unwrap();
+    assert!(last < 2500, "{last} ms");
 }

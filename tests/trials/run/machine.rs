@@ -193,6 +193,27 @@ fn a_disk_that_fills_ends_with_4_wherever_it_fills() {
 }
 
 #[test]
+fn a_full_temporary_folder_is_no_failure_of_an_agent_or_of_a_grader() {
+    let project = Project::new();
+    let fill = "head -c 20000000 /dev/zero > big 2> /dev/null; true";
+    project.case("agent", "graders: [{files: {matches: {made: x}}}]", &runs(&format!("{fill}; echo x > made")));
+    project.case("grader", "graders: [{command: {run: 'head -c 20000000 /dev/zero > big'}}]", "steps: [{say: done}]");
+    let script = "mkdir disk; export TMPDIR=$PWD/disk; try() { rm -rf .evals; \"$0\" run --case $1 --no-progress >out.txt 2>&1; \
+                  echo \"$2=$? $(tr '\\n' ' ' <out.txt)\"; }; \
+                  mount -t tmpfs -o size=4m,mode=1777 none disk || exit 0; try agent agent; try grader grader; umount disk; \
+                  mount -t tmpfs -o size=4m,nr_inodes=2,mode=1777 none disk; touch disk/last; try agent inodes";
+    let Some(said) = in_own_mounts(&project, script) else { return };
+    if !said.contains("agent=") {
+        return not_run(MACHINE, &format!("no disk in memory can be mounted: {said}"));
+    }
+    for exit in ["agent=4 ", "grader=4 ", "inodes=4 "] {
+        let line = said.lines().find(|line| line.starts_with(exit)).unwrap_or_else(|| panic!("not {exit}: {said}"));
+        let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "│").collect();
+        assert!(words.join(" ").contains("No space left on device"), "{exit}: {said}");
+    }
+}
+
+#[test]
 fn without_descriptors_a_run_ends_in_order_and_says_what_to_raise() {
     let project = Project::new();
     let mark = format!("mark-descriptors-{}", std::process::id());

@@ -252,6 +252,30 @@ say(told('d', 'done'), text('end'), result())";
 }
 
 #[test]
+fn a_withdrawal_with_half_a_character_is_read() {
+    let does = "
+prompt()
+withdrawn = {'type': 'control_cancel_request', 'request_id': 'r', 'reason': '\\ud83d'}
+say(tool('c', 'ls'), ask('r', 'c', 'ls'), withdrawn, tool('d', 'ls'), ask('q', 'd', 'ls'))
+first = hear()['response']['request_id']
+say(told('d', first), text('end'), result())";
+    let (trace, _) = run(BOTH_WAYS, does, "interaction: auto-approve");
+    assert_eq!(of_type(&trace, "tool_result")[0]["output"], "q", "{trace:?}");
+}
+
+#[test]
+fn a_request_with_a_byte_order_mark_is_answered() {
+    let does = "
+prompt()
+say(tool('c', 'ls'))
+os.write(1, b'\\xef\\xbb\\xbf' + json.dumps(ask('r', 'c', 'ls')).encode() + b'\\n')
+answer('r')
+say(told('c', 'done'), text('end'), result())";
+    let (trace, _) = run(BOTH_WAYS, does, "interaction: auto-approve\nlimits: {time: 20s}");
+    assert_eq!(answers(&trace), ["allowed auto-approve - ok"]);
+}
+
+#[test]
 fn a_call_that_is_asked_for_again_is_judged_by_the_last_answer() {
     let acp = "
 turn = prompt()

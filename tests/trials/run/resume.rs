@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::project::{Project, lines, wait_for};
+use crate::project::{Project, copy, lines, wait_for};
 
 /// Makes two cases that are quick and one that waits for a file. Returns the file.
 fn project() -> (Project, String) {
@@ -50,6 +50,25 @@ fn a_run_beside_the_working_folder_is_resumed() {
     std::fs::rename(project.path(&project.run_folder()), project.path("moved")).unwrap();
     project.evals(&["report", "moved"]).exits(0).says("evals run --resume moved");
     project.evals(&["run", "--resume", "moved", "--max-time", "100"]).exits(0);
+}
+
+#[test]
+fn a_copied_project_goes_on_with_its_own_cases() {
+    let original = Project::new();
+    original.case("a", "", "steps: [{say: done}]");
+    original.evals(&["run", "--max-time", "0"]).exits(3);
+    let copied = Project::new();
+    copy(&original.path(""), &copied.path(""));
+    let go_on = ["run", "--resume", "latest", "--max-time", "100"];
+    let other = "graders: [{output: {contains: other}}]";
+    copied.case("a", other, "");
+    copied.evals(&go_on).exits(2).says("`a` changed");
+    // A project that was moved has no original.
+    copy(&original.path("cases"), &copied.path("cases"));
+    drop(original);
+    copied.evals(&go_on).exits(0).says("its cases are now read in");
+    copied.case("a", other, "");
+    copied.evals(&["grade", "latest"]).exits(1);
 }
 
 #[test]
@@ -206,7 +225,7 @@ fn a_resume_that_cannot_start_discards_no_result() {
     let before = project.files(".evals");
     let missing = project.temporary().join("missing").display().to_string();
     project.env("TMPDIR", &missing);
-    project.evals(&["run", "--resume", "v", "--changed", "rerun"]).exits(2).says("private temporary folder");
+    project.evals(&["run", "--resume", "v", "--changed", "rerun"]).exits(2).says("could not make a private folder in");
     assert!(project.files(".evals") == before, "the run was changed");
     assert_eq!(summary(&project)["pass"], 1);
 }
@@ -751,4 +770,20 @@ fn a_run_that_goes_on_has_one_budget_and_takes_what_is_said_now() {
     assert!(project.path(&format!("{}/trials/a/demo/default/3/workspace", project.run_folder())).exists());
     project.evals(&[&go_on[..], &["--max-cost", "100"]].concat()).exits(0);
     assert_eq!(finished(&project).len(), 6);
+}
+
+#[test]
+fn a_run_whose_folder_is_removed_is_not_said_to_be_resumable() {
+    let project = Project::new();
+    let runs = project.path(".evals/runs").display().to_string();
+    project.write("agent.sh", &format!("[ \"$1\" = keep ] || rm -rf '{runs}'/*; echo ok\n"));
+    let agent = project.path("agent.sh").display().to_string();
+    project.harness("sh", &format!("adapter: output-only\ncommand: [sh, '{agent}', '{{prompt}}']"));
+    for (case, prompt) in [("a", "keep"), ("b", "remove")] {
+        let text = format!("prompt: {prompt}\ngraders: [{{output: {{contains: ok}}}}]\n");
+        project.write(&format!("cases/{case}.yaml"), &text);
+    }
+    let ran = project.evals(&["run", "--harness", "sh", "--jobs", "1"]).exits(4);
+    let ran = ran.says("the run cannot be resumed; run the cases again");
+    assert!(!ran.err.contains("--resume"), "{}", ran.err);
 }

@@ -124,6 +124,25 @@ fn a_server_that_the_agent_reports_as_broken_makes_the_trial_errored() {
 }
 
 #[test]
+fn a_text_of_the_program_names_a_broken_server() {
+    let keys = "program-text: ['^Servers: ']\nbroken-servers: ['^Servers: (.*)$', '^Issues$']";
+    let prints = |text: &str| format!("print('{text}', file=sys.stderr, flush=True)");
+    let named = "the agent reports that the MCP server `srv` does not work";
+    for (report, message) in [
+        (prints("Servers: a, srv"), named),
+        (prints("Servers: srv2"), ""),
+        (prints("Issues"), "the agent reports that an MCP server does not work"),
+        ("say('Servers: srv')".to_owned(), named),
+        ("say('Issues')".to_owned(), ""),
+    ] {
+        let project = project(keys);
+        case(&project, &[format!("{report}\nsay('done')").as_str()], "mcp-servers: {srv: {command: srv-server}}");
+        let (_, result) = run(&project, &[]);
+        assert_eq!(result["error"]["message"].as_str().unwrap_or_default(), message, "{report}: {result}");
+    }
+}
+
+#[test]
 fn no_path_leads_out_and_every_try_is_recorded() {
     let project = project("");
     project.write("precious.txt", "mine");

@@ -193,9 +193,20 @@ fn huge_files_are_named_and_take_no_memory() {
 
 /// A user without the privileges of root, who is subject to modes.
 const NOBODY: &str = "12345";
+/// Another one, who has no other processes.
+const NOBODY_ELSE: &str = "12346";
 
 /// Runs the program as a user who is subject to modes. Returns `None` if this is not possible.
 fn run_as_somebody(project: &Project, args: &[&str]) -> Option<std::process::Output> {
+    let done = as_somebody(project, NOBODY, args)?.output();
+    if let Err(error) = &done {
+        not_run(MACHINE, &format!("no program can be started as another user: {error}"));
+    }
+    done.ok()
+}
+
+/// Returns the program as a user who is subject to modes and limits. Returns `None` if files cannot be given to another user.
+fn as_somebody(project: &Project, user: &str, args: &[&str]) -> Option<std::process::Command> {
     let evals = project.command(args);
     let root = project.path("").parent().unwrap().to_owned();
     let mut command = if fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) != 0) {
@@ -207,21 +218,18 @@ fn run_as_somebody(project: &Project, args: &[&str]) -> Option<std::process::Out
         // system starts no program that is open for writing.
         let copied = std::process::Command::new("cp").arg(evals.get_program()).arg(&program).status();
         assert!(copied.unwrap().success());
-        let done = std::process::Command::new("chown").args(["-R", NOBODY]).arg(&root).status();
+        let done = std::process::Command::new("chown").args(["-R", user]).arg(&root).status();
         if !done.is_ok_and(|status| status.success()) {
             not_run(MACHINE, "files cannot be given to another user");
             return None;
         }
         let mut command = std::process::Command::new("setpriv");
-        command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]).arg(program);
+        command.args(["--reuid", user, "--regid", user, "--clear-groups"]).arg(program);
         command
     };
     command.env_clear().envs(evals.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let done = command.args(args).current_dir(project.path("")).output();
-    if let Err(error) = &done {
-        not_run(MACHINE, &format!("no program can be started as another user: {error}"));
-    }
-    done.ok()
+    command.args(args).current_dir(project.path(""));
+    Some(command)
 }
 
 #[test]
@@ -297,4 +305,35 @@ fn a_file_that_git_tracks_is_changed_and_protected_whatever_gitignore_says() {
     let verdict = |case: &str| project.result(&format!("{case}/demo/default/1"))["verdict"].clone();
     let verdicts = ["none", "changed", "protected", "strict"].map(verdict);
     assert_eq!(verdicts, ["fail", "pass", "pass", "fail"]);
+}
+
+#[test]
+fn a_trial_that_removes_the_folder_of_its_run_costs_no_other_trial_its_result() {
+    let project = project("case $(cat) in above) cd ../..; rm -rf \"$PWD\";; *) echo x > made;; esac");
+    for (case, prompt) in [("a", "above"), ("b", "here"), ("c", "here")] {
+        project.write(
+            &format!("cases/{case}.yaml"),
+            &format!("prompt: {prompt}\ngraders: [{{files: {{exists: [made]}}}}]\n"),
+        );
+    }
+    project.evals(&["run", "--harness", "sh", "--jobs", "1"]).exits(3);
+    let verdicts = ["a", "b", "c"].map(|case| project.result(&format!("{case}/sh/default/1"))["verdict"].clone());
+    assert_eq!(verdicts, ["errored", "pass", "pass"]);
+    assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_limit_of_processes_that_is_too_low_ends_with_4_and_its_name() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    let Some(evals) = as_somebody(&project, NOBODY_ELSE, &["run"]) else { return };
+    let mut command = std::process::Command::new("timeout");
+    command.args(["60", "prlimit", "--nproc=5"]).arg(evals.get_program()).args(evals.get_args());
+    command.env_clear().envs(evals.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let Ok(done) = command.current_dir(project.path("")).output() else {
+        return not_run(MACHINE, "no program can be started with a limit of processes");
+    };
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(4), "{said}");
+    assert!(said.contains("ulimit -u") && project.runs().is_empty(), "{said}");
 }

@@ -126,3 +126,44 @@ fn tests_of_jest_junit_are_found_by_their_names() {
     }
     assert_eq!(counts(&report("junit", &xml(1))), (1, 0, 2));
 }
+
+#[test]
+fn a_dash_belongs_to_the_name_of_a_test_of_pytest() {
+    let text = "=== test session starts ===\ncollected 4 items\n\ntest_p.py ...EF\n\n\
+                === short test summary info ===\nPASSED test_p.py::test_p[1 - 2]\nPASSED test_p.py::test_q[a]\n\
+                PASSED test_p.py::test_q[a] - b]\nERROR test_p.py::test_q[a] - b] - boom\n\
+                FAILED test_p.py::test_f[1 - 2] - assert x[1] - y\n=== 1 failed, 3 passed, 1 error in 0.1s ===\n";
+    let report = report("pytest", text);
+    for (name, expected) in [
+        ("test_p[1 - 2]", vec![Status::Passed]),
+        ("test_p[1", vec![]),
+        ("test_f[1 - 2]", vec![Status::Failed]),
+        // The line of a failure does not show where a name with ` - ` ends.
+        ("test_f[1", vec![Status::Failed]),
+        ("test_q[a] - b]", vec![Status::Failed]),
+        ("test_q[a]", vec![Status::Failed]),
+    ] {
+        let found: Vec<Status> = report.named(&format!("test_p.py::{name}")).iter().map(|test| test.status).collect();
+        assert_eq!(found, expected, "{name}: {:?}", report.tests());
+    }
+}
+
+#[test]
+fn the_summary_of_pytest_without_totals_names_each_test() {
+    let text = "..    [100%]\n=== PASSES ===\n=== short test summary info ===\n\
+                PASSED test_p.py::test_a\nPASSED test_p.py::test_b\n";
+    let listed = |names: &str, text: &str, code: i32| {
+        let grader = format!("{{run: x, format: pytest, fail-to-pass: [{names}]}}");
+        scored(grade(&grader, text, code))
+    };
+    assert!(listed("'test_p.py::test_a', test_b", text, 0).0);
+    let (passed, _, reason) = listed("test_a", text, 1);
+    assert!(!passed && reason.contains("exited with 1 though no test failed"), "{reason}");
+    let (passed, _, reason) = listed("test_c", text, 0);
+    assert!(!passed && reason.contains("`test_c` was not run"), "{reason}");
+    let failed = text.replace("PASSED test_p.py::test_b", "FAILED test_p.py::test_b - assert 1");
+    assert!(!listed("test_a, test_b", &failed, 1).0);
+    // Other programs print such lines, too.
+    let (_, _, reason) = listed("test_a", "PASSED test_p.py::test_a\n", 0);
+    assert!(reason.contains("showed no test that could be understood"), "{reason}");
+}

@@ -435,3 +435,15 @@ fn a_package_of_go_that_names_no_test_ran_none() {
         assert_eq!(go::is_verbose(line), is_verbose, "{line}");
     }
 }
+
+#[test]
+fn suites_that_are_nested_too_deep_are_no_report() {
+    let nested = |depth: usize| {
+        let (begin, end) = ("<testsuite name=\"s\">".repeat(depth), "</testsuite>".repeat(depth));
+        format!("{begin}<testcase classname=\"t\" name=\"a\"/>{end}")
+    };
+    let graded = |depth: usize| scored(grade("{run: x, format: junit, fail-to-pass: [t.a]}", &nested(depth), 0));
+    assert!(graded(20).0);
+    let (passed, _, reason) = graded(100);
+    assert!(!passed && reason.contains("nested more than 64 deep"), "{reason}");
+}

@@ -1,0 +1,118 @@
+//! Stamps of files, by which a later change of a file is noticed without reading it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::walk::{Descend, walk};
+
+/// Identifies a version of a file. A program can set the times of reading and writing, but not the time of the last change of
+/// the file's state (`ctime`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    device: u64,
+    inode: u64,
+    mode: u32,
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// Returns the stamp of a file or a link. A folder counts by its place and its mode, because its entries have stamps of their own.
+    pub fn of(meta: &Metadata) -> Self {
+        let (size, changed) = match meta.is_dir() {
+            true => (0, (0, 0)),
+            false => (meta.len(), (meta.ctime(), meta.ctime_nsec())),
+        };
+        Self { device: meta.dev(), inode: meta.ino(), mode: meta.mode(), size, changed }
+    }
+}
+
+/// The stamps of a folder and of everything in it.
+#[derive(Debug)]
+pub struct FolderStamps {
+    root: PathBuf,
+    stamps: BTreeMap<PathBuf, Stamp>,
+}
+
+impl FolderStamps {
+    /// Takes the stamps of a folder.
+    ///
+    /// # Errors
+    /// Returns an error if the folder cannot be read.
+    pub fn of(root: &Path) -> io::Result<Self> {
+        let mut stamps = BTreeMap::from([(PathBuf::new(), Stamp::of(&root.symlink_metadata()?))]);
+        walk(root, |path, meta| {
+            stamps.insert(path.to_owned(), Stamp::of(meta));
+            Descend::Enter
+        })?;
+        Ok(Self { root: root.to_owned(), stamps })
+    }
+
+    /// Returns the first path, relative to the folder, that was made, changed or removed since the stamps were taken. The path is
+    /// empty if it is the folder itself, or if the folder cannot be read.
+    pub fn first_change(&self) -> Option<PathBuf> {
+        self.changes().into_iter().next()
+    }
+
+    /// Returns the names of the folder's own entries in which something was made, changed or removed since the stamps were taken.
+    /// `None` if it is the folder itself, or if the folder cannot be read.
+    pub fn changed_entries(&self) -> Option<BTreeSet<OsString>> {
+        self.changes().iter().map(|path| Some(path.iter().next()?.to_owned())).collect()
+    }
+
+    fn changes(&self) -> BTreeSet<PathBuf> {
+        let Ok(now) = Self::of(&self.root) else { return BTreeSet::from([PathBuf::new()]) };
+        let paths = self.stamps.keys().chain(now.stamps.keys());
+        paths.filter(|path| self.stamps.get(*path) != now.stamps.get(*path)).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File, FileTimes};
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Returns the first change that `act` makes in a folder with the files `a` and `d/b`.
+    fn first_change(act: impl FnOnce(&Path)) -> Option<String> {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("copy");
+        fs::create_dir_all(folder.join("d")).unwrap();
+        for path in ["a", "d/b"] {
+            fs::write(folder.join(path), "text").unwrap();
+        }
+        let stamps = FolderStamps::of(&folder).unwrap();
+        // File systems count time in steps of a few milliseconds.
+        sleep(Duration::from_millis(30));
+        act(&folder);
+        stamps.first_change().map(|path| path.display().to_string())
+    }
+
+    #[test]
+    fn every_change_of_a_file_is_noticed_and_reading_is_none() {
+        assert_eq!(first_change(|folder| assert_eq!(fs::read_to_string(folder.join("d/b")).unwrap(), "text")), None);
+        let told = |path: &str| Some(path.to_owned());
+        assert_eq!(first_change(|folder| fs::write(folder.join("d/c"), "").unwrap()), told("d/c"));
+        assert_eq!(first_change(|folder| fs::remove_file(folder.join("a")).unwrap()), told("a"));
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("d")).unwrap();
+        let stamps = FolderStamps::of(root.path()).unwrap();
+        fs::write(root.path().join("d/new"), "").unwrap();
+        assert_eq!(stamps.changed_entries(), Some(BTreeSet::from(["d".into()])));
+        assert_eq!(first_change(|folder| fs::rename(folder, folder.with_file_name("other")).unwrap()), told(""));
+        // The same size and the same time of writing.
+        let forge = |folder: &Path| {
+            let path = folder.join("d/b");
+            let written = path.metadata().unwrap().modified().unwrap();
+            fs::write(&path, "TEXT").unwrap();
+            File::options().write(true).open(&path).unwrap().set_times(FileTimes::new().set_modified(written)).unwrap();
+        };
+        assert_eq!(first_change(forge), told("d/b"));
+    }
+}
