@@ -33,6 +33,9 @@ mod requested;
 mod torn;
 mod unknown_block;
 
+/// The code of the notice about an action of the agent that no call shows.
+pub const UNSHOWN_ACTION: &str = "unshown_action";
+
 impl Adapter {
     /// Returns a translator for sessions of this harness.
     pub fn translator(self, manifest: &Manifest) -> Box<dyn Translate> {
@@ -77,6 +80,15 @@ pub fn lists_servers(manifest: &Manifest) -> bool {
 /// Returns the MCP server that a line of the agent reports as broken, without a list of its servers.
 pub fn broken_server<'a>(manifest: &Manifest, line: &'a Value) -> Option<&'a str> {
     if manifest.adapter == Adapter::Acp { acp::broken_servers::broken_server(line) } else { None }
+}
+
+/// Returns the text of a line that the program of the agent wrote, and not its model, by the manifest's patterns.
+pub fn text_of_program<'a>(manifest: &Manifest, line: &'a Value) -> Option<&'a str> {
+    let is_listed = |text: &&str| manifest.program_text.iter().any(|pattern| pattern.is_match(text));
+    match manifest.adapter {
+        Adapter::Acp => acp::broken_servers::text_of_program(line, manifest.message_id.as_ref()).filter(is_listed),
+        _ => None,
+    }
 }
 
 /// Returns the plugins that a line of the agent lists, without those that are part of the agent.
@@ -389,7 +401,9 @@ impl Translation {
                 }
             }
             EngineLine::Notice { code, text } if code == MALFORMED_LINE => self.recorder.lost(code, text.clone()),
-            EngineLine::Notice { code, text } if code == CUT => self.recorder.did_unseen(code, text.clone()),
+            EngineLine::Notice { code, text } if code == CUT || code == UNSHOWN_ACTION => {
+                self.recorder.did_unseen(code, text.clone());
+            }
             EngineLine::Notice { code, text } => self.recorder.notice(code, text.clone()),
             EngineLine::Followed { link } => self.recorder.followed(link.clone()),
             EngineLine::Escaped { processes } => self

@@ -37,6 +37,7 @@ mod lint_skill;
 mod list;
 mod merge;
 mod mine;
+mod named_run;
 mod pager;
 mod prune;
 mod report;

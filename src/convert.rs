@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::case::{self, LoadContext, LoadError};
 use crate::paths;
+use crate::text::one_line;
 use crate::whole_file::{FileError, write_whole};
 use crate::yaml::{self, YamlError};
 
@@ -336,8 +337,9 @@ pub fn write(converted: &Converted, out: &Path, force: bool) -> Result<Vec<PathB
                 files.push((workspace.join(&copied.to), Content::Copy(copied.from.clone())));
             }
             for beside in &case.beside {
-                let stem = file.with_extension("").into_os_string().into_string().unwrap_or_default();
-                files.push((PathBuf::from(format!("{stem}.{}", beside.suffix)), beside.content.clone()));
+                let mut path = file.with_extension("").into_os_string();
+                path.push(format!(".{}", beside.suffix));
+                files.push((PathBuf::from(path), beside.content.clone()));
             }
             for (path, content) in &case.image {
                 let folder = out.join("images").join(&group.name).join(&case.name);
@@ -415,13 +417,6 @@ fn comment(text: &str) -> String {
     format!("# {}\n", one_line(text))
 }
 
-/// Returns a text in one line, without characters that act on a terminal.
-fn one_line(text: &str) -> String {
-    let words: Vec<&str> =
-        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|it| !it.is_empty()).collect();
-    words.join(" ").replace(crate::values::is_hidden, "?")
-}
-
 /// Returns the text of an experiment file.
 fn experiment(group: &Group, skills: &[PathBuf], folder: &Path) -> String {
     let skills: Vec<String> = skills.iter().map(|skill| relative(folder, skill).display().to_string()).collect();
@@ -464,11 +459,31 @@ fn unique(name: String, cases: &[NewCase]) -> String {
     if !is_taken(&name) {
         return name;
     }
-    let numbered = (2_u64..).map(|number| format!("{name}-{number}"));
-    numbered.filter(|name| !is_taken(name)).take(1).next().unwrap_or(name)
+    let mut numbered = (2_u64..).map(|number| format!("{name}-{number}"));
+    numbered.find(|name| !is_taken(name)).unwrap_or(name)
 }
 
 /// Returns an error about a file as a whole.
 fn whole(path: &Path, message: impl Into<String>) -> YamlError {
     YamlError::at(path, "", None, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn a_file_beside_a_case_is_written_to_a_folder_that_is_not_utf_8() {
+        let root = tempfile::tempdir().unwrap();
+        let out = root.path().join(OsStr::from_bytes(b"out\xff"));
+        let mut case = NewCase::new("a".to_owned(), Path::new("a.yaml"));
+        case.add("hidden/check.sh", Content::Text("true\n".to_owned()));
+        let mut converted = Converted::default();
+        converted.add("group".to_owned(), "Cases", "a", vec![case]);
+        write(&converted, &out, false).unwrap();
+        assert!(out.join("cases/group/a.hidden/check.sh").exists());
+    }
 }

@@ -21,6 +21,7 @@ pub mod catalog;
 mod exit_codes;
 mod gateway;
 mod home;
+mod hooks;
 pub mod login;
 pub mod login_secrets;
 pub mod protocol;
@@ -36,6 +37,7 @@ pub use built_in::built_in;
 pub use exit_codes::{ExitCode, ExitMeaning};
 pub use gateway::{GatewayRoute, PLACEHOLDER_KEY, Pointed, Results};
 pub use home::{Home, HomeName, PrivateHome};
+pub use hooks::HookFile;
 pub use protocol::Adapter;
 pub use reading::reading;
 pub use routes::{ServersRoute, ServersVia, SystemPromptRoute, SystemPromptVia};
@@ -122,6 +124,10 @@ pub struct Manifest {
     /// such a call succeeded or failed is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unshown_outcomes: Vec<ToolKind>,
+    /// The files from which the agent reads hooks, which may change a call that the agent shows unchanged. If such a file has
+    /// hooks, no grader passes because a call is absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookFile>,
     /// True if the agent reports a move of a file as an edit of the old path. An edited file that is gone at the end, and
     /// that no call deletes, may then be at the path of any file that the session created and no call changes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -183,6 +189,10 @@ pub struct Manifest {
     /// a notice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub program_text: Vec<Pattern>,
+    /// Patterns of a line of standard error, or over ACP of a text of the agent's program, that reports MCP servers that do not
+    /// work. The first group contains their names; without a group, each server of the case may be meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken_servers: Vec<Pattern>,
     /// For `acp`: patterns of standard error by which the agent's program reports that a request to its model
     /// failed, if it then answers the prompt with `refusal`. The first group is the cause. Patterns are
     /// searched in the output printed since the prompt, or since the last update of a tool call.
@@ -302,6 +312,7 @@ impl Manifest {
             hidden_sub_agents: Vec::new(),
             unshown_tools: BTreeMap::new(),
             unshown_outcomes: Vec::new(),
+            hooks: Vec::new(),
             edits_may_move: false,
             command_title: None,
             name_title: None,
@@ -319,6 +330,7 @@ impl Manifest {
             gateway: None,
             error_text: Vec::new(),
             program_text: Vec::new(),
+            broken_servers: Vec::new(),
             refusal_error: Vec::new(),
             exit_text: Vec::new(),
             exit: BTreeMap::new(),

@@ -57,6 +57,7 @@ mod proxy;
 mod secrets;
 mod sandbox;
 mod shell;
+mod engine_clock;
 mod process;
 mod supervisor;
 mod resources;

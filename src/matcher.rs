@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use strum::IntoStaticStr;
 
 use crate::judgement::Judgement;
-use crate::matching::{command_fits, name_fits, runs_fit, within_command};
+use crate::matching::{command_fits, name_fits, within_command};
 use crate::reason_text as text;
 use crate::trace::facts::is_cut;
 use crate::trace::{CallStatus, FollowedLink, ToolKind, UnseenAction, view};
@@ -116,14 +116,28 @@ pub enum Speaker {
 }
 
 impl Matcher {
-    /// Returns whether a call matches. Without a `status` key, the call must have been executed.
+    /// Returns whether a call matches. Without a `status` key, the call must have been executed. If the call was announced as
+    /// another action than the requested one, either may have been executed.
     pub fn finds(&self, call: &Subject<'_>) -> Judgement {
-        if self.status.is_some() { self.fits(call) } else { call.carried_out().and(|| self.fits_form(call)) }
+        let carried_out = call.carried_out();
+        let found =
+            if self.status.is_some() { self.fits_asked(call) } else { carried_out.and(|| self.fits_form(call)) };
+        match call.announced_form().filter(|_| carried_out.may_be_true()) {
+            Some(announced) => Judgement::agreed([found, self.fits_form(&announced)]),
+            None => found,
+        }
     }
 
-    /// Returns whether a call matches; without a `status` key, with any outcome. What the agent asked for and was refused is an
-    /// attempt, whether it then asked for something else or not.
+    /// Returns whether a call matches; without a `status` key, with any outcome. What the agent announced is an attempt, even if
+    /// it then asked for permission for something else.
     pub fn fits(&self, call: &Subject<'_>) -> Judgement {
+        let announced = || call.announced_form().map_or(Judgement::False, |form| self.fits_form(&form));
+        self.fits_asked(call).or(announced)
+    }
+
+    /// Returns whether a call matches as a request asked for it. What the agent asked for and was refused is an attempt, whether it
+    /// then asked for something else or not.
+    fn fits_asked(&self, call: &Subject<'_>) -> Judgement {
         let attempted = || Judgement::any(call.refused_forms().map(|form| self.fits_form(&form)));
         self.fits_form(call).or(attempted)
     }
@@ -136,9 +150,9 @@ impl Matcher {
         }
         let is_wanted = |kind: &ToolKind| self.kind.as_ref().is_none_or(|kinds| kinds.iter().any(|it| it == kind));
         let groups = KINDS.iter().zip(call.supposed());
-        Judgement::agreed(groups.flat_map(|(group, KindFacts { kind, paths, command })| {
+        Judgement::agreed(groups.flat_map(|(group, KindFacts { kind, paths, command, lines })| {
             let wanted = group.iter().filter(|kind| is_wanted(kind)).count();
-            let fits = (wanted > 0).then(|| self.fits_facts(call, Facts { kind: *kind, paths, command }));
+            let fits = (wanted > 0).then(|| self.fits_facts(call, Facts { kind: *kind, paths, command, lines }));
             let is_other = (wanted < group.len()).then_some(Judgement::False);
             fits.into_iter().chain(is_other)
         }))
@@ -169,7 +183,10 @@ impl Matcher {
             .and(|| name.as_ref().map_or(unless, |glob| name_fits(glob, call.call.name.as_deref())))
             .and(|| path.as_ref().map_or(unless, |glob| path_fits(glob, call, facts)))
             .and(|| command.as_ref().map_or(unless, |pattern| command_fits(pattern, facts.command)))
-            .and(|| runs.as_ref().map_or(unless, |patterns| runs_fit(patterns, facts.command)))
+            .and(|| {
+                let tool = call.call.name.as_deref();
+                runs.as_ref().map_or(unless, |patterns| facts.lines.run(patterns, facts.command, tool))
+            })
             .and(|| input.as_ref().map_or(unless, |pattern| input_fits(pattern, call, facts)))
             .and(|| {
                 args.as_ref().map_or(unless, |wanted| {

@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
 use serde::Serialize;
+use serde_json::json;
 
 use crate::judge::Judges;
 use crate::model_client::ModelName;
@@ -59,7 +60,7 @@ use write::Place;
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 13;
+const VERSION: u32 = 14;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]
@@ -314,13 +315,45 @@ fn is_there(known: &Looked, place: &Place) -> bool {
 }
 
 fn made_with(repository: &Repository, settings: &Settings) -> MadeWith {
-    let Settings { out, given, repeat, hunks, max_lines, timeout, is_confined, rewrite, .. } = settings;
-    let model = rewrite.as_ref().map(ToString::to_string);
     MadeWith {
         tool: format!("{} {VERSION}", env!("CARGO_PKG_VERSION")),
         repo: repository.folder.clone(),
-        settings: format!("{out:?} {given:?} {repeat} {hunks} {max_lines} {timeout} {is_confined} {model:?}"),
+        settings: judging(settings),
     }
+}
+
+/// Returns the settings that change a judgement, as JSON.
+fn judging(settings: &Settings) -> String {
+    let Settings {
+        out,
+        given: Given { test, setup },
+        repeat,
+        hunks,
+        max_lines,
+        timeout,
+        is_confined,
+        rewrite,
+        project: _,
+        url: _,
+        keep: _,
+        range: _,
+        state: _,
+        resume: _,
+        force: _,
+    } = settings;
+    let settings = json!({
+        // A path may be any bytes.
+        "out": out.as_os_str().as_encoded_bytes().escape_ascii().to_string(),
+        "test": test,
+        "setup": setup,
+        "repeat": repeat,
+        "hunks": hunks,
+        "max-lines": max_lines,
+        "timeout": timeout.to_string(),
+        "is-confined": is_confined,
+        "rewrite": rewrite.as_ref().map(ToString::to_string),
+    });
+    settings.to_string()
 }
 
 /// Returns the commits that are dropped without running anything.
@@ -377,5 +410,61 @@ impl Secrets {
 
     fn masked(&self, text: &str) -> String {
         known_forms::mask(&self.0.mask(text)).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn each_setting_that_changes_a_judgement_makes_other_judgements() {
+        let settings = Settings {
+            out: "cases/mined".into(),
+            project: "/project".into(),
+            url: None,
+            keep: 20,
+            range: Range::default(),
+            given: Given::default(),
+            repeat: 3,
+            hunks: 30,
+            max_lines: 2000,
+            timeout: Time(Duration::from_secs(600)),
+            is_confined: true,
+            rewrite: None,
+            state: ".evals/mine".into(),
+            resume: false,
+            force: false,
+        };
+        let made = judging(&settings);
+        let resumed = Settings { keep: 5, resume: true, force: true, ..settings.clone() };
+        assert_eq!(judging(&resumed), made);
+        let given = |test: Option<&str>, setup: &[&str]| Given {
+            test: test.map(str::to_owned),
+            setup: setup.iter().map(|line| (*line).to_owned()).collect(),
+        };
+        let mut all = vec![
+            made,
+            judging(&Settings { out: "cases/other".into(), ..settings.clone() }),
+            judging(&Settings { out: OsStr::from_bytes(b"cases/\xff").into(), ..settings.clone() }),
+            judging(&Settings { out: OsStr::from_bytes(b"cases/\xfe").into(), ..settings.clone() }),
+            judging(&Settings { given: given(Some("make check"), &[]), ..settings.clone() }),
+            judging(&Settings { given: given(None, &["make check"]), ..settings.clone() }),
+            judging(&Settings { given: given(None, &["make", "check"]), ..settings.clone() }),
+            judging(&Settings { repeat: 4, ..settings.clone() }),
+            judging(&Settings { hunks: 3, ..settings.clone() }),
+            judging(&Settings { max_lines: 3, ..settings.clone() }),
+            judging(&Settings { timeout: Time(Duration::from_secs(6)), ..settings.clone() }),
+            judging(&Settings { is_confined: false, ..settings.clone() }),
+            judging(&Settings { rewrite: "anthropic:claude-opus-4-8".parse().ok(), ..settings }),
+        ];
+        let count = all.len();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), count, "{all:#?}");
     }
 }

@@ -270,12 +270,17 @@ pub trait Lines {
     fn repeated_key(&mut self, line: &WireLine) -> Option<String>;
 }
 
+/// Returns a line without the byte order marks at its beginning and without the blanks around it.
+pub fn trimmed(line: &str) -> &str {
+    line.trim_start_matches('\u{feff}').trim()
+}
+
 /// Returns a key that an object of a line from the agent has twice.
 pub fn repeated_key(keys: &mut KeyFinder, line: &WireLine) -> Option<String> {
     if line.dir != Dir::Recv {
         return None;
     }
-    keys.repeated(&line.line).map(Cow::into_owned)
+    keys.repeated(trimmed(&line.line)).map(Cow::into_owned)
 }
 
 /// A reader of a recorded session: a wire log, or an agent's own standard output, detected by the first line.
@@ -410,6 +415,12 @@ fn read_bounded(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_repeated_key_is_found_after_a_byte_order_mark() {
+        let line = WireLine::text(0, Dir::Recv, "\u{feff}{\"a\": 1, \"a\": 2}");
+        assert_eq!(repeated_key(&mut KeyFinder::default(), &line).as_deref(), Some("a"));
+    }
 
     #[test]
     fn a_line_that_is_used_again_holds_nothing_of_the_line_before() {

@@ -12,7 +12,7 @@ use super::{EndReport, Translate, surrogates};
 use crate::harness::Manifest;
 use crate::trace::Exit;
 use crate::trace::recorder::{DecidedBy, Recorder};
-use crate::wire::{EngineLine, WireLine};
+use crate::wire::{EngineLine, WireLine, trimmed};
 
 pub(crate) mod answers;
 pub(crate) mod blocks;
@@ -178,7 +178,7 @@ impl Translator {
 
 impl Translate for Translator {
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
-        self.marked = surrogates::marked(line.line.trim_start_matches('\u{feff}'));
+        self.marked = surrogates::marked(trimmed(&line.line));
         for message in rpc::parse(&line.line) {
             self.hear(message, recorder);
         }

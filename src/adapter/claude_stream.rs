@@ -18,7 +18,7 @@ use crate::trace::hashes::Hashes;
 use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, Voice, is_empty};
 use crate::trace::{Agent, CallStatus, ErrorCategory, Exit, Role, ToolKind};
 use crate::values::{NameGlob, Pattern};
-use crate::wire::{EngineLine, WireLine};
+use crate::wire::{EngineLine, WireLine, trimmed};
 
 pub(crate) mod background;
 pub(crate) mod control;
@@ -571,14 +571,15 @@ impl Translator {
 
 impl Translate for Translator {
     fn ends(&self, line: &WireLine) -> bool {
-        match serde_json::from_str::<Line<'_>>(&line.line) {
+        let text = trimmed(&line.line);
+        match serde_json::from_str::<Line<'_>>(text) {
             Ok(line) => line.kind.get() == Some("result"),
-            Err(_) => surrogates::parse(&line.line).is_ok_and(|line| line["type"] == "result"),
+            Err(_) => surrogates::parse(text).is_ok_and(|line| line["type"] == "result"),
         }
     }
 
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
-        let text = line.line.trim_start_matches('\u{feff}').trim();
+        let text = trimmed(&line.line);
         if text.is_empty() {
             return;
         }

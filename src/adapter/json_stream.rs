@@ -23,7 +23,7 @@ use crate::text::first_bytes;
 use crate::trace::Exit;
 use crate::trace::recorder::{QuotedLine, Recorder};
 use crate::values::Pattern;
-use crate::wire::{EngineLine, WireLine};
+use crate::wire::{EngineLine, WireLine, trimmed};
 
 mod events;
 mod detect;
@@ -464,7 +464,7 @@ impl Translate for Translator {
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
         self.take_printed(recorder);
         self.begin();
-        let text = line.line.trim_start_matches('\u{feff}').trim();
+        let text = trimmed(&line.line);
         if text.is_empty() {
             return;
         }
@@ -502,7 +502,7 @@ impl Translate for Translator {
     }
 
     fn ends(&self, line: &WireLine) -> bool {
-        let Ok(value @ Value::Object(_)) = surrogates::parse(line.line.trim()) else { return false };
+        let Ok(value @ Value::Object(_)) = surrogates::parse(trimmed(&line.line)) else { return false };
         let work = Work::default();
         let seen = LineValues::new("line", &value, &work);
         let scope = seen.scope(&self.kept);

@@ -20,14 +20,14 @@ const DEPTH: usize = 8;
 /// The keys in which the source puts values of rows.
 const FILLED: [&str; 2] = ["initial_prompt", "success_criteria"];
 
-/// The folder of the task's files in the workspace until the first command of a grader.
+/// The folder of the task's files in the workspace while no command of a grader runs.
 const HIDDEN: &str = ".evals-task";
 /// The maximum number of the task's files.
 const MOST_HIDDEN: usize = 200;
-/// Moves the task's files out of the workspace, in which the source has none of them, and names their folder. The home is
-/// that of the graders.
-const MOVED: &str = r#"if [ -d .evals-task ]; then rm -rf "$HOME/.evals-task" && mv .evals-task "$HOME/" || exit 125; fi
-TASK_DIR="$HOME/.evals-task"; export TASK_DIR"#;
+/// Runs a command while the task's files are outside of the workspace, in which the source has none of them.
+const WITH_TASK: &str = include_str!("coder_eval/with_task.sh");
+/// The name of this script in the folder.
+const SCRIPT: &str = "with_task.sh";
 
 /// The conditions, in CEL, that hold unless a limit other than `max_turns` ended the session.
 const OTHER_LIMITS: [&str; 4] = [
@@ -291,7 +291,7 @@ impl Reader<'_> {
             return Err(wrong(format!("there are {} files in it, and at most {MOST_HIDDEN} are copied", files.len())));
         }
         for file in files {
-            let suffix = format!("hidden/{HIDDEN}/{}", file.to.display());
+            let suffix = format!("hidden/{HIDDEN}/files/{}", file.to.display());
             if !self.case.beside.iter().any(|beside| beside.suffix == suffix) {
                 self.case.add(&suffix, Content::Copy(file.from));
             }
@@ -514,9 +514,10 @@ impl Reader<'_> {
             return Err(refused("success_criteria", "none of the criteria that decide it has an equivalent"));
         }
         if self.case.keys.contains_key("hidden") {
+            self.case.add(&format!("hidden/{HIDDEN}/{SCRIPT}"), Content::Text(WITH_TASK.to_owned()));
             let bodies = graders.iter_mut().filter_map(|grader| grader.get_mut("command")?.get_mut("run"));
             for run in bodies.filter(|run| run.is_string()) {
-                *run = json!(format!("{MOVED}\n{}", run.as_str().unwrap_or_default()));
+                *run = json!(format!("sh {HIDDEN}/{SCRIPT} {}", quoted(run.as_str().unwrap_or_default())));
             }
         }
         if !held.is_empty() {

@@ -9,16 +9,33 @@ use super::parts::{escaped_glob, quoted};
 use super::refused::Refused;
 use super::table::{self, Sample};
 use super::{Choices, Content, Converted, NewCase, Note, UNKNOWN, one_line, slug, unique, whole};
+use crate::workspace::patch::read::file_name;
 use crate::yaml::YamlError;
 
 /// The folder of the tests in the workspace while it is graded.
 const FOLDER: &str = ".evals-tests";
-/// The plug-in of pytest that reports tests that are marked as failing (`XFAIL`, `XPASS`) as the source counts them, and
-/// the name of its module.
+/// The plug-in of pytest that reports tests that are marked as failing (`XFAIL`, `XPASS`) as the source counts them, with the
+/// names that the source gives to tests, and the name of its module.
 const XFAIL: &str = include_str!("swe_bench/evals_xfail.py");
 const XFAIL_MODULE: &str = "evals_xfail";
+/// The repositories whose reader of logs in SWE-bench cuts the name of a test at white space, and what else it rewrites.
+const REWRITES: [(&str, &str); 13] = [
+    ("marshmallow-code/marshmallow", "cut"),
+    ("matplotlib/matplotlib", "cut buttons"),
+    ("mwaskom/seaborn", "cut"),
+    ("pallets/flask", "cut"),
+    ("psf/requests", "cut options"),
+    ("pvlib/pvlib-python", "cut"),
+    ("pydata/xarray", "cut"),
+    ("pydicom/pydicom", "cut options"),
+    ("pylint-dev/astroid", "cut"),
+    ("pylint-dev/pylint", "cut options"),
+    ("pytest-dev/pytest", "cut"),
+    ("pyvista/pyvista", "cut"),
+    ("sqlfluff/sqlfluff", "cut"),
+];
 /// The columns that are taken over.
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 14] = [
     "repo",
     "instance_id",
     "base_commit",
@@ -32,6 +49,7 @@ const KNOWN: [&str; 13] = [
     "environment_setup_commit",
     "eval_type",
     "difficulty",
+    "image_assets",
 ];
 
 /// Reads the instances of a file.
@@ -71,7 +89,12 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
     };
     let (repo, commit, statement) = (text("repo")?, text("base_commit")?, text("problem_statement")?);
     let patch = text("test_patch")?;
-    let (fail, pass) = (names(sample, "FAIL_TO_PASS")?, names(sample, "PASS_TO_PASS")?);
+    let (fail, mut pass) = (names(sample, "FAIL_TO_PASS")?, names(sample, "PASS_TO_PASS")?);
+    if let Some(name) = pass.iter().find(|name| is_progress(name)) {
+        let message = format!("left out: `{name}` is no test, but the progress that pytest prints behind its tests");
+        case.notes.push(note(path, sample, "PASS_TO_PASS", message));
+    }
+    pass.retain(|name| !is_progress(name));
     if fail.is_empty() {
         return Err(("FAIL_TO_PASS", "the list is empty, so an unchanged repository would pass".to_owned()));
     }
@@ -88,9 +111,12 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
             case.notes.push(note(path, sample, key, message));
         }
     }
-    let by_beginning =
-        |names: Vec<String>| names.into_iter().map(|name| if is_cut(&name) { format!("{name} *") } else { name });
-    let (fail, pass): (Vec<String>, Vec<String>) = (by_beginning(fail).collect(), by_beginning(pass).collect());
+    let rewrites = if choices.test.is_some() { "" } else { rewrites(repo, fail.iter().chain(&pass)) };
+    // If the plug-in cuts names as the source does, each is a whole name.
+    let (fail, pass) = match rewrites {
+        "" => (by_beginning(fail), by_beginning(pass)),
+        _ => (fail, pass),
+    };
     let is_commit = commit.len() >= 7 && commit.chars().all(|c| c.is_ascii_hexdigit());
     if !is_commit {
         return Err(("base_commit", "this is not a commit".to_owned()));
@@ -100,12 +126,13 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
             return Err((key, "its tests need a program of the source; name their command with --test".to_owned()));
         }
     }
-    if sample
-        .columns
-        .get("image_assets")
-        .is_some_and(|assets| !assets.is_null() && *assets != json!({}) && *assets != json!(""))
-    {
+    let assets = Assets::of(sample.columns.get("image_assets"));
+    if assets.of_patches {
         return Err(("image_assets", "its tests need images that a patch does not hold".to_owned()));
+    }
+    if assets.of_problem {
+        let message = "left out: download the images of the problem, and name them as `attachments`";
+        case.notes.push(note(path, sample, "image_assets", message));
     }
     let files = files_of(patch)?;
     let Runner { command, format, fail, pass, lost } = runner(repo, &fail, &pass, &files, choices)?;
@@ -119,7 +146,8 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
                        for one that passes unexpectedly (`XPASS`) it is the other way round";
         case.notes.push(note(path, sample, "PASS_TO_PASS", message));
     } else if is_pytest {
-        case.add(&format!("hidden/{FOLDER}/{XFAIL_MODULE}.py"), Content::Text(XFAIL.to_owned()));
+        let plugin = XFAIL.replace("@REWRITES@", rewrites);
+        case.add(&format!("hidden/{FOLDER}/{XFAIL_MODULE}.py"), Content::Text(plugin));
     }
     let (place, repository) = repository(path, repo)?;
     let protect: Vec<String> = files.iter().filter(|file| !file.is_new).map(|file| escaped_glob(&file.path)).collect();
@@ -131,7 +159,10 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
     case.keys.insert("prompt".to_owned(), json!(statement.trim()));
     case.keys.insert("tags".to_owned(), json!(["swe-bench"]));
     case.keys.insert("workspace".to_owned(), workspace);
-    let new: Vec<String> = files.iter().filter(|file| file.is_new).map(|file| quoted(&file.path)).collect();
+    // A file that becomes a link is in the patch twice: Git needs the old file, which is restored.
+    let is_old = |path: &str| files.iter().any(|file| !file.is_new && file.path == path);
+    let new = files.iter().filter(|file| file.is_new && !is_old(&file.path));
+    let new: Vec<String> = new.map(|file| quoted(&file.path)).collect();
     let remove = if new.is_empty() { String::new() } else { format!("rm -rf -- {}\n", new.join(" ")) };
     let script = format!(
         "#!/bin/sh\n# Applies the tests of the instance and runs them. Written by `evals convert`.\n{remove}\
@@ -204,6 +235,59 @@ fn is_cut(name: &str) -> bool {
     name.contains("::") && name.contains('[') && !name.ends_with(']') && !name.contains(char::is_whitespace)
 }
 
+/// Returns names with a pattern for those that the source cuts.
+fn by_beginning(names: Vec<String>) -> Vec<String> {
+    names.into_iter().map(|name| if is_cut(&name) { format!("{name} *") } else { name }).collect()
+}
+
+/// Returns true if a name is the end of a line of pytest, which the reader of logs of SWE-bench took for a test: `[100%]`.
+fn is_progress(name: &str) -> bool {
+    let number = name.strip_prefix('[').and_then(|rest| rest.strip_suffix("%]")).unwrap_or_default().trim();
+    !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
+}
+
+/// Returns what the source's reader of logs for a repository does to the names of tests. Names with white space were not made
+/// by such a reader.
+fn rewrites<'a>(repo: &str, mut names: impl Iterator<Item = &'a String>) -> &'static str {
+    let known = REWRITES.iter().find(|(name, _)| *name == repo).map_or("", |(_, rewrites)| *rewrites);
+    if names.any(|name| name.contains(char::is_whitespace)) { "" } else { known }
+}
+
+/// The images that an instance needs.
+#[derive(Default)]
+struct Assets {
+    /// True if the tests or the solution need images, or if this is unknown.
+    of_patches: bool,
+    /// True if the problem shows images.
+    of_problem: bool,
+}
+
+impl Assets {
+    /// Reads the column: a map of lists, or JSON within a text.
+    fn of(column: Option<&Value>) -> Self {
+        let parsed = column.and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+        let parsed = parsed.and_then(|text| serde_json::from_str::<Value>(text).ok());
+        let Some(assets) = parsed.as_ref().or(column).filter(|assets| !is_empty(assets)) else {
+            return Self::default();
+        };
+        let has = |key: &str| assets.get(key).is_some_and(|list| !is_empty(list));
+        Self {
+            of_patches: !assets.is_object() || has("test_patch") || has("patch"),
+            of_problem: has("problem_statement"),
+        }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 /// Returns a list of tests: a list, or JSON within a text.
 fn names(sample: &Sample, key: &'static str) -> Result<Vec<String>, Refused<&'static str>> {
     let wrong = || (key, "this is neither a list of names nor a text with one".to_owned());
@@ -232,25 +316,28 @@ struct Changed {
 /// Returns the files that a patch changes. A renamed file is two of them: the old name must be as the patch expects it,
 /// and the new name must be free.
 fn files_of(patch: &str) -> Result<Vec<Changed>, Refused<&'static str>> {
+    let unreadable = || ("test_patch", "a path of the patch cannot be read".to_owned());
     let mut files: Vec<Changed> = Vec::new();
     let mut is_head = false;
     for line in patch.lines() {
         if let Some(rest) = line.strip_prefix("diff --git ") {
-            let path = rest.rsplit_once(" b/").map(|(_, path)| path.trim_matches('"').to_owned());
-            let path = path.filter(|path| crate::paths::leaves(Path::new(path)).is_none());
-            let path = path.ok_or(("test_patch", "a path of the patch cannot be read".to_owned()))?;
+            let path = path_after(rest).ok_or_else(unreadable)?;
             files.push(Changed { path, is_new: false, is_gone: false });
             is_head = true;
         } else if line.starts_with("@@ ") || line.starts_with("GIT binary patch") {
             is_head = false;
         } else if is_head && let Some(at) = files.len().checked_sub(1) {
+            if line.starts_with("Binary files ") && line.ends_with(" differ") {
+                let path = files.last().map(|file| file.path.as_str()).unwrap_or_default();
+                let message =
+                    format!("it does not hold the new content of the binary file `{path}`, so Git cannot apply it");
+                return Err(("test_patch", message));
+            }
             let from = line.strip_prefix("rename from ").map(|path| (path, true));
             let from = from.or_else(|| line.strip_prefix("copy from ").map(|path| (path, false)));
-            if let Some((path, is_gone)) = from {
-                if path.starts_with('"') || crate::paths::leaves(Path::new(path)).is_some() {
-                    return Err(("test_patch", "a path of the patch cannot be read".to_owned()));
-                }
-                files.insert(at, Changed { path: path.to_owned(), is_new: false, is_gone });
+            if let Some((name, is_gone)) = from {
+                let path = readable(name, "").ok_or_else(unreadable)?;
+                files.insert(at, Changed { path, is_new: false, is_gone });
             }
             if let Some(file) = files.last_mut() {
                 file.is_new |= from.is_some() || line.starts_with("new file mode");
@@ -262,6 +349,19 @@ fn files_of(patch: &str) -> Result<Vec<Changed>, Refused<&'static str>> {
         return Err(("test_patch", "this is not a patch of Git".to_owned()));
     }
     Ok(files)
+}
+
+/// Returns the path after a patch of `a/NAME b/NAME`, as in the first line of a file.
+fn path_after(names: &str) -> Option<String> {
+    let begin = if names.ends_with('"') { " \"b/" } else { " b/" };
+    readable(names.get(names.rfind(begin)? + 1..)?, "b")
+}
+
+/// Returns a path below a folder of a patch. Git quotes a name with unusual characters.
+fn readable(name: &str, folder: &str) -> Option<String> {
+    let path = file_name(name.as_bytes())?;
+    let path = path.strip_prefix(folder).ok()?;
+    path.to_str().filter(|_| crate::paths::leaves(path).is_none()).map(str::to_owned)
 }
 
 /// The command of the tests, and their names as it prints them.
@@ -313,7 +413,8 @@ fn runner(
             format!("python tests/runtests.py --verbosity 2 --settings=test_sqlite --parallel 1 {}", modules.join(" "));
         return Ok(Runner { command, format: Some("unittest"), fail: ids, pass: still, lost });
     }
-    Err(("FAIL_TO_PASS", "the names do not tell the command of the tests; name it with --test".to_owned()))
+    let key = if fail.iter().all(|name| name.contains("::")) { "PASS_TO_PASS" } else { "FAIL_TO_PASS" };
+    Err((key, "the names do not tell the command of the tests; name it with --test".to_owned()))
 }
 
 /// Returns the id of a test that is written as `test_name (module.Class)`.

@@ -1,7 +1,7 @@
 //! Drives an ACP agent: prompts, permission requests, cancel. The session logs and translates the lines; this
 //! module only decides what to send next.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -11,6 +11,7 @@ use crate::adapter::acp::rpc::{self, Message, RpcError};
 use crate::adapter::acp::{blocks, calls};
 use crate::driver::requested::request_about;
 use crate::driver::{Broken, DRAIN, Task, end_unattended};
+use crate::engine_clock;
 use crate::interaction::{Answer, Decision, Request};
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Meanwhile, Session, Turn};
@@ -160,9 +161,9 @@ impl Client<'_> {
         self.next_id += 1;
         self.session.send(&rpc::request(&id, method, params)).await;
         self.asked_at = self.session.said_at();
-        let deadline = within.map(|within| Instant::now() + within);
+        let deadline = within.map(|within| engine_clock::now() + within);
         loop {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(engine_clock::now()));
             match self.hear(left).await {
                 Incoming::Line(line) => {
                     if let Some(outcome) = self.serve(&line, &id).await {
@@ -189,9 +190,9 @@ impl Client<'_> {
     /// Waits for the next event of the session. Meanwhile, requests that wait for the end of a terminal's command are
     /// answered.
     async fn hear(&mut self, within: Option<Duration>) -> Incoming {
-        let until = within.map(|within| Instant::now() + within);
+        let until = within.map(|within| engine_clock::now() + within);
         loop {
-            match self.session.next(until.map(|until| until.saturating_duration_since(Instant::now()))).await {
+            match self.session.next(until.map(|until| until.saturating_duration_since(engine_clock::now()))).await {
                 Incoming::Terminal(id) => self.terminal_ended(&id).await,
                 incoming => return incoming,
             }
@@ -297,8 +298,8 @@ impl Client<'_> {
 
     /// Takes late lines until the agent is silent, because late updates are evidence, too.
     pub(super) async fn drain(&mut self) {
-        let until = Instant::now() + DRAIN.0;
-        while Instant::now() < until {
+        let until = engine_clock::now() + DRAIN.0;
+        while engine_clock::now() < until {
             match self.hear(Some(DRAIN.1)).await {
                 Incoming::Line(line) => {
                     self.serve(&line, &Value::Null).await;
@@ -316,9 +317,9 @@ impl Client<'_> {
         let awaited = json!(self.next_id.saturating_sub(1));
         self.session.send(&rpc::notification("session/cancel", &json!({"sessionId": id}))).await;
         self.nobody_waits().await;
-        let until = Instant::now() + grace;
+        let until = engine_clock::now() + grace;
         loop {
-            match self.hear(Some(until.saturating_duration_since(Instant::now()))).await {
+            match self.hear(Some(until.saturating_duration_since(engine_clock::now()))).await {
                 Incoming::Line(line) => {
                     if self.serve(&line, &awaited).await.is_some() {
                         return true;

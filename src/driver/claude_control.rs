@@ -12,11 +12,12 @@ use crate::adapter::surrogates;
 use crate::attachment::{Attached, Content, Kind, MOST_INLINE};
 use crate::driver::requested::request_about;
 use crate::driver::{Broken, DRAIN, Task, end_unattended};
+use crate::engine_clock;
 use crate::harness::{Adapter, ModelVia};
 use crate::interaction::Decision;
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Meanwhile, Session, Turn};
-use crate::wire::EngineLine;
+use crate::wire::{EngineLine, trimmed};
 
 /// The time that the program has to exit after its standard input is closed.
 const EXIT: Duration = Duration::from_secs(5);
@@ -100,7 +101,7 @@ impl Client<'_> {
         loop {
             match self.session.next(None).await {
                 Incoming::Line(line) => {
-                    let line = surrogates::parse(&line).unwrap_or_default();
+                    let line = value_of(&line);
                     self.check_mode()?;
                     self.serve(&line).await;
                     if self.session.is_turn_heard() {
@@ -126,11 +127,11 @@ impl Client<'_> {
     /// Sends a request, and serves the program until the program has answered it.
     async fn request(&mut self, request: Value, what: &str, within: Duration) -> Result<(), Broken> {
         let id = self.send_request(request).await;
-        let until = Instant::now() + within;
+        let until = engine_clock::now() + within;
         loop {
-            match self.session.next(Some(until.saturating_duration_since(Instant::now()))).await {
+            match self.session.next(Some(until.saturating_duration_since(engine_clock::now()))).await {
                 Incoming::Line(line) => {
-                    let line = surrogates::parse(&line).unwrap_or_default();
+                    let line = value_of(&line);
                     match answer_to(&line, &id) {
                         Some(Ok(())) => return Ok(()),
                         Some(Err(error)) => return Err(Broken::Handshake(format!("{what} was refused: {error}"))),
@@ -282,7 +283,7 @@ impl Client<'_> {
                     if is_working {
                         self.check_mode()?;
                     }
-                    self.serve(&surrogates::parse(&line).unwrap_or_default()).await;
+                    self.serve(&value_of(&line)).await;
                 }
                 Incoming::Terminal(_) => {}
                 Incoming::End(_) if is_working => return Err(Broken::Ended),
@@ -305,7 +306,7 @@ impl Client<'_> {
         let until = Instant::now() + DRAIN.0;
         while Instant::now() < until {
             match self.session.next(Some(DRAIN.1)).await {
-                Incoming::Line(line) => self.serve(&surrogates::parse(&line).unwrap_or_default()).await,
+                Incoming::Line(line) => self.serve(&value_of(&line)).await,
                 Incoming::Terminal(_) => {}
                 Incoming::Closed | Incoming::Late | Incoming::End(_) => return,
             }
@@ -338,7 +339,7 @@ impl Client<'_> {
         loop {
             match self.session.next(Some(until.saturating_duration_since(Instant::now()))).await {
                 Incoming::Line(line) => {
-                    let line = surrogates::parse(&line).unwrap_or_default();
+                    let line = value_of(&line);
                     self.serve(&line).await;
                     if self.session.is_turn_heard() {
                         return true;
@@ -389,14 +390,20 @@ fn refusal(reason: Option<String>) -> String {
     format!("The user does not allow this{reason}")
 }
 
+/// Returns the JSON value of a line of the program, or null if the line is not JSON.
+fn value_of(line: &str) -> Value {
+    surrogates::parse(trimmed(line)).unwrap_or_default()
+}
+
 /// Returns true if a line withdraws the request with this id.
 fn is_withdrawn(line: &str, id: &str) -> bool {
     const CANCEL: &str = "control_cancel_request";
-    line.contains(CANCEL)
-        && serde_json::from_str::<Value>(line).is_ok_and(|line| {
-            line.get("type").and_then(Value::as_str) == Some(CANCEL)
-                && line.get("request_id").and_then(Value::as_str) == Some(id)
-        })
+    if !line.contains(CANCEL) {
+        return false;
+    }
+    let line = value_of(line);
+    line.get("type").and_then(Value::as_str) == Some(CANCEL)
+        && line.get("request_id").and_then(Value::as_str) == Some(id)
 }
 
 /// Returns the outcome of the request with this id, if the line is the answer to it.

@@ -220,7 +220,7 @@ impl Marks {
                     let kind = kinds.get(mark).copied().unwrap_or(IdKind::Item);
                     api.new_id(kind, entry.saturating_mul(MOST_IDS).saturating_add(number))
                 }
-                None => mark.replacen(ESCAPED, BEGIN, 1),
+                None => mark.to_owned(),
             },
         };
         map_texts(answer.clone(), &mut |text| {
@@ -232,6 +232,11 @@ impl Marks {
             while let Some(start) = rest.find(BEGIN) {
                 filled.push_str(&rest[..start]);
                 rest = &rest[start..];
+                if let Some(behind) = rest.strip_prefix(ESCAPED) {
+                    filled.push_str(BEGIN);
+                    rest = behind;
+                    continue;
+                }
                 let Some(end) = rest.find('}') else { break };
                 filled.push_str(&value(&rest[..=end]));
                 rest = &rest[end + 1..];
@@ -476,10 +481,12 @@ mod tests {
         let canon = canon("t");
         let of = |text: &str| canon.request(Api::OpenaiChat, "/v1/chat/completions", &body(text));
         assert_ne!(of("{evals:workspace}").body, of("/tmp/t/workspace").body);
-        let answer = json!({"choices": [{"message": {"content": "{evals:workspace} /tmp/t/workspace"}}]});
         let request = of("x");
-        let stored = canon.answer(Api::OpenaiChat, &answer, &request.marks);
-        assert_eq!(request.marks.put_back(Api::OpenaiChat, &stored, 1), answer);
+        for content in ["{evals:workspace} /tmp/t/workspace", "{evals: /tmp/t/workspace", "{evals: x", "{evals::x}"] {
+            let answer = json!({"choices": [{"message": {"content": content}}]});
+            let stored = canon.answer(Api::OpenaiChat, &answer, &request.marks);
+            assert_eq!(request.marks.put_back(Api::OpenaiChat, &stored, 1), answer);
+        }
     }
 
     #[test]

@@ -205,26 +205,21 @@ pub enum ScriptCall<'a> {
 impl ScriptedCall {
     /// Returns the call, or `None` if it names no kind.
     pub fn wanted(&self) -> Option<ScriptCall<'_>> {
-        None.or(self.write.as_ref().map(ScriptCall::Write))
-            .or(self.read.as_ref().map(ScriptCall::Read))
-            .or(self.edit.as_ref().map(ScriptCall::Edit))
-            .or(self.execute.as_ref().map(ScriptCall::Execute))
-            .or(self.search.as_ref().map(ScriptCall::Search))
-            .or(self.ask.as_ref().map(ScriptCall::Ask))
-            .or(self.tool.as_deref().map(|name| ScriptCall::Tool(name, self.input.as_ref())))
+        self.named().next()
     }
 
-    fn kinds(&self) -> usize {
-        let named = [
-            self.write.is_some(),
-            self.read.is_some(),
-            self.edit.is_some(),
-            self.execute.is_some(),
-            self.search.is_some(),
-            self.ask.is_some(),
-            self.tool.is_some(),
+    /// Returns the calls that are named. A valid call names one.
+    fn named(&self) -> impl Iterator<Item = ScriptCall<'_>> {
+        let calls = [
+            self.write.as_ref().map(ScriptCall::Write),
+            self.read.as_ref().map(ScriptCall::Read),
+            self.edit.as_ref().map(ScriptCall::Edit),
+            self.execute.as_ref().map(ScriptCall::Execute),
+            self.search.as_ref().map(ScriptCall::Search),
+            self.ask.as_ref().map(ScriptCall::Ask),
+            self.tool.as_deref().map(|name| ScriptCall::Tool(name, self.input.as_ref())),
         ];
-        named.into_iter().filter(|named| *named).count()
+        calls.into_iter().flatten()
     }
 }
 
@@ -344,7 +339,13 @@ impl Turn {
         let of_fault = match fault {
             Fault::Overloaded => Some(1),
             Fault::RateLimit(limit) => Some(limit.times.unwrap_or(1)),
-            _ => None,
+            Fault::HttpError(_)
+            | Fault::Cut
+            | Fault::ErrorEvent(_)
+            | Fault::Empty
+            | Fault::Refusal
+            | Fault::ContentFilter
+            | Fault::MaxTokens => None,
         };
         let most = self.fault_times.or(of_fault);
         most.is_none_or(|most| times < most).then_some(fault)

@@ -282,13 +282,15 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     let asking = Asking { method: head.method, path, headers: head.headers, wants, body, json };
     if let (Purpose::Answer(api), Some(why), None) = (&asking.wants, malformed, &shared.upstream) {
         let message = format!("the request does not have the JSON form of this API: {why}");
-        let script = shared
-            .script
-            .is_some()
-            .then(|| ScriptLine { problem: Some(message.clone()), ..ScriptLine::of(AnswerKind::Unknown) });
+        if shared.script.is_some()
+            && let Some(exchange) = pending.exchange()
+        {
+            let problem = Some(message.clone());
+            exchange.script = Some(ScriptLine { problem, ..ScriptLine::of(AnswerKind::Unknown) });
+        }
         // Nothing like it was recorded, because a recording holds what a service could read.
         let kind = if shared.tape.is_some() { FailureKind::Miss } else { FailureKind::Malformed };
-        return refuse(pending, *api, 400, kind, message, script);
+        return refuse(pending, *api, 400, kind, message);
     }
     shared.respond(pending, api, asking).await
 }
@@ -298,7 +300,7 @@ impl Shared {
         let guarded = match (&asking.wants, api) {
             (Purpose::Answer(api) | Purpose::Count(api), _) => Some(*api),
             (Purpose::Unknown, Some(api)) if asking.method == Method::POST => Some(api),
-            _ => None,
+            (Purpose::Models(..) | Purpose::Probe | Purpose::Unknown, _) => None,
         };
         if let Some(api) = guarded {
             let totals = self.log.totals();
@@ -306,7 +308,9 @@ impl Shared {
                 Purpose::Answer(_) => {
                     self.guard.decide(api.model_asked(&asking.path, &asking.json).as_deref(), &totals)
                 }
-                _ => self.guard.decide_other(model_named(&asking).as_deref(), &totals),
+                Purpose::Count(_) | Purpose::Models(..) | Purpose::Probe | Purpose::Unknown => {
+                    self.guard.decide_other(model_named(&asking).as_deref(), &totals)
+                }
             };
             match decided {
                 Allowed::Yes => {}
@@ -315,7 +319,7 @@ impl Shared {
                     let now = api.model_asked(&asking.path, &asking.json);
                     if !now.is_some_and(|now| crate::models::same(&model, &now)) {
                         let message = format!("the request cannot be rewritten to ask for model `{model}`");
-                        return refuse(pending, api, 400, FailureKind::Model, message, None);
+                        return refuse(pending, api, 400, FailureKind::Model, message);
                     }
                     asking.body = Bytes::from(asking.json.to_string());
                     if let Some(exchange) = pending.exchange() {
@@ -325,7 +329,7 @@ impl Shared {
                 }
                 Allowed::OtherModel(why) => {
                     let message = format!("{why}; the gateway refused the request (--enforce-model refuse)");
-                    return refuse(pending, api, 400, FailureKind::Model, message, None);
+                    return refuse(pending, api, 400, FailureKind::Model, message);
                 }
                 Allowed::Beyond(key, limit) => {
                     let message = format!("the limit `{key}` of the case, {limit}, was exceeded before this request");
@@ -337,7 +341,7 @@ impl Shared {
                         budget.exceeded.send_replace(Some((key, limit.clone())));
                         tokio::time::sleep(HELD).await;
                     }
-                    return refuse(pending, api, 400, FailureKind::Limit, message, None);
+                    return refuse(pending, api, 400, FailureKind::Limit, message);
                 }
             }
         }
@@ -355,7 +359,7 @@ impl Shared {
                 Err(miss) if self.upstream.is_none() => {
                     let aside = side_requests::matches(&api.asked(&asking.path, &asking.json), &self.aside);
                     let kind = if aside { FailureKind::Aside } else { FailureKind::Miss };
-                    return refuse(pending, api, 400, kind, miss.to_string(), None);
+                    return refuse(pending, api, 400, kind, miss.to_string());
                 }
                 Err(_) => {}
             }
@@ -488,7 +492,7 @@ async fn pass_on(mut pending: Pending, upstream: &Upstream, api: Api, asking: As
                 SendError::NoKey(_) => (401, FailureKind::Key),
                 SendError::Unreachable { .. } => (502, FailureKind::Unreachable),
             };
-            return refuse(pending, api, status, kind, format!("the gateway: {error}"), None);
+            return refuse(pending, api, status, kind, format!("the gateway: {error}"));
         }
     };
     let status = came.status();
@@ -555,18 +559,10 @@ fn unknown_path(api: Option<Api>, message: String) -> Value {
 }
 
 /// Refuses a request with the service's own form of an error.
-fn refuse(
-    mut pending: Pending,
-    api: Api,
-    status: u16,
-    kind: FailureKind,
-    message: String,
-    script: Option<ScriptLine>,
-) -> Response {
+fn refuse(mut pending: Pending, api: Api, status: u16, kind: FailureKind, message: String) -> Response {
     if let Some(exchange) = pending.exchange() {
         exchange.status = Some(status);
         exchange.error = Some(Failure::of(kind, message.clone()));
-        exchange.script = script;
     }
     let value = api.error(&Refusal { status, message, retry_after_ms: None });
     json_answer(pending, StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), value)

@@ -71,7 +71,12 @@ pub fn call(wanted: ScriptCall<'_>, offered: &[Tool], workspace: Option<&str>) -
             let offered = offered.iter().map(|tool| tool.name.clone()).collect();
             Err(match wanted {
                 ScriptCall::Tool(name, _) => ToolError::Name { name: name.to_owned(), offered },
-                _ => ToolError::Kind { kind, offered },
+                ScriptCall::Write(_)
+                | ScriptCall::Read(_)
+                | ScriptCall::Edit(_)
+                | ScriptCall::Execute(_)
+                | ScriptCall::Search(_)
+                | ScriptCall::Ask(_) => ToolError::Kind { kind, offered },
             })
         }
     }
@@ -102,7 +107,11 @@ fn in_the_shell(
         ScriptCall::Search(search) => {
             format!("grep -rnE -e {} {}", quoted(&search.pattern), quoted(search.path.as_deref().unwrap_or(".")))
         }
-        _ => return None,
+        ScriptCall::Write(_)
+        | ScriptCall::Edit(_)
+        | ScriptCall::Execute(_)
+        | ScriptCall::Ask(_)
+        | ScriptCall::Tool(..) => return None,
     };
     let tool = find_shell(offered)?;
     Some(shell(tool, &command, fill).map(|call| Call { through: Some("execute".into()), ..call }))

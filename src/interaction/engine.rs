@@ -136,7 +136,11 @@ fn conditions(rule: &Rule, request: &Request) -> Vec<(&'static str, Judgement)> 
         found.push(("the command", command_fits(pattern, &request.command)));
     }
     if let Some(patterns) = runs {
-        let holds = if allows { runs_only(patterns, &request.command) } else { runs_fit(patterns, &request.command) };
+        let tool = request.name.as_deref();
+        let holds = match allows {
+            true => runs_only(patterns, &request.command, tool),
+            false => runs_fit(patterns, &request.command, tool),
+        };
         found.push(("the name of each program that the command runs", holds));
     }
     if let Some(pattern) = input {
@@ -274,6 +278,17 @@ mod tests {
             let asked = run(line);
             assert_eq!(answers(&git, std::slice::from_ref(&asked))[0].0 == Answer::AllowOnce, allowed, "{line}");
             assert_eq!(answers(&rm, std::slice::from_ref(&asked))[0].0 == Answer::RejectOnce, rejected, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_the_tool_shows_the_language_of_its_commands() {
+        let rm = policy("scripted: {rules: [{when: {runs: '^rm '}, answer: reject-once}], default: allow}");
+        // A variable in the place of a command is a value only in PowerShell.
+        let input = json!({"command": "Get-Item a; $x -eq 1"});
+        for (tool, allowed) in [("Bash", false), ("powershell", true)] {
+            let asked = of(ToolKind::Execute, tool, Some(&input));
+            assert_eq!(answers(&rm, &[asked])[0].0 == Answer::AllowOnce, allowed, "{tool}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::candidate::is_utf8;
 use super::history::Commit;
+use super::language::NODE;
 use super::prompt::Sources;
 use super::repository::{DIFF_TREE, Repository, RepositoryError};
 use super::role::{self, Role, Roles};
@@ -16,7 +17,9 @@ mod helpers;
 mod links;
 mod loaded;
 mod mentions;
+mod modules;
 mod node_names;
+mod node_packages;
 mod node_text;
 mod product;
 mod programs;
@@ -25,6 +28,8 @@ pub(super) mod python_text;
 mod settings_text;
 mod test_data;
 mod usage;
+
+use node_names::Names;
 
 /// The maximum number of hidden files. If a repository has more tests, only the changed ones are hidden.
 const MOST_HIDDEN: usize = 2000;
@@ -70,20 +75,88 @@ pub struct Change {
     pub loose_links: Vec<String>,
     /// Files that the commit changes, and that may be code or data of its tests.
     pub doubtful: Vec<String>,
-    /// The patch of the code: neither tests nor documentation.
+    /// The patch of the code, and of those other files that a test needs.
     pub patch: Vec<u8>,
-    /// The same patch with the files about dependencies and the data, if the commit changes some. They rarely matter:
-    /// nothing new is installed for them, and few tests read them.
-    pub with_more: Option<Vec<u8>>,
+    /// The patches of the other files, one for each kind. They rarely matter: nothing new is installed for them, and few
+    /// tests read them.
+    pub more: Vec<(Beside, Vec<u8>)>,
+    /// Folders of the repository in which the settings of a runner of Node look for packages. The top is `.`.
+    pub folders_of_packages: Vec<String>,
+    /// Globs of files there that would be loaded in place of packages that tests import.
+    pub in_place_of_packages: Vec<String>,
+    /// Files of code that the tests import and that only the commit has.
+    pub imported: BTreeSet<String>,
     /// The changed tests with their texts.
     pub test_texts: Vec<(String, String)>,
     /// All modules of Python among the tests, and those that only tests import, with their texts.
     pub python_texts: Vec<(String, String)>,
 }
 
+impl Change {
+    /// Adds the patches of some of the other files to that of the code. Returns false if there are none.
+    pub fn add(&mut self, is_added: impl Fn(Beside) -> bool) -> bool {
+        let before = self.patch.len();
+        for (_, patch) in self.more.extract_if(.., |(kind, _)| is_added(*kind)) {
+            self.patch.extend(patch);
+        }
+        self.patch.len() > before
+    }
+}
+
+/// A kind of files of a commit that are neither code nor tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// Documentation, benchmarks and settings of services.
+    Documentation,
+    /// Files with the exact versions of packages.
+    Locks,
+    /// Other files about dependencies.
+    Manifests,
+    /// Examples, and texts beside the code.
+    Data,
+}
+
+impl Beside {
+    fn of(path: &str, role: Role) -> Option<Self> {
+        match role {
+            Role::Other => Some(Self::Documentation),
+            Role::Dependencies if usage::LOCKS.contains(&role::name(path)) => Some(Self::Locks),
+            Role::Dependencies => Some(Self::Manifests),
+            Role::Data => Some(Self::Data),
+            Role::Test | Role::Code => None,
+        }
+    }
+}
+
+/// The kind of an entry in a tree of git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// A file that cannot be started.
+    File,
+    /// A file that can be started.
+    Program,
+    Link,
+    Submodule,
+}
+
+impl Mode {
+    fn of(digits: &str) -> Self {
+        match digits {
+            "100755" => Self::Program,
+            "120000" => Self::Link,
+            "160000" => Self::Submodule,
+            _ => Self::File,
+        }
+    }
+
+    fn is_file(self) -> bool {
+        matches!(self, Self::File | Self::Program)
+    }
+}
+
 /// A file in a tree of git.
 struct Entry {
-    mode: String,
+    mode: Mode,
     object: String,
     size: u64,
 }
@@ -99,11 +172,11 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
     let data = test_data::find(repository, commit, &entries, &entries_before, &roles, &links.hidden).await?;
     let own: BTreeSet<String> = links.hidden.union(&data.changed).cloned().collect();
     let helpers = helpers::find(repository, commit, &entries, &entries_before, &roles, &own).await?;
-    let of_role = |wanted: &[Role]| -> Vec<String> {
+    let changed = |is_wanted: &dyn Fn(&str, Role) -> bool| -> Vec<String> {
         let files = commit.files.iter().map(|file| file.path.clone());
-        files.filter(|path| wanted.contains(&roles.of(path)) && !own.contains(path)).collect()
+        files.filter(|path| is_wanted(path, roles.of(path)) && !own.contains(path)).collect()
     };
-    let tests = of_role(&[Role::Test]);
+    let tests = changed(&|_, role| role == Role::Test);
     // The names of tests of Rust do not show their files, but what the files define does.
     let is_needed = |path: &str| {
         let is_of_rust = path.ends_with(".rs") && roles.of(path) == Role::Test;
@@ -114,15 +187,8 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
     let (changed_tests, removed_tests): (Vec<String>, Vec<String>) =
         tests.into_iter().partition(|path| after.has(path));
     let removed_tests = removed_tests.into_iter().filter(|path| before.has(path)).collect();
-    // The other files of the tests' folders are restored by `workspace.protect`.
-    let is_test = |path: &str, entry: &Entry| roles.of(path) == Role::Test && entry.mode != "160000" && is_utf8(path);
-    let all = || entries.iter().filter(|(path, entry)| is_test(path, entry));
-    let is_small = all().count() <= MOST_HIDDEN && all().map(|(_, entry)| entry.size).sum::<u64>() <= LARGEST_HIDDEN;
-    let mut hidden: Vec<String> = match is_small {
-        // The agent could change the other tests too.
-        true => all().map(|(path, _)| path.clone()).collect(),
-        false => changed_tests.clone(),
-    };
+    // The agent could change the other tests, too.
+    let mut hidden = all_tests(&entries, &roles).unwrap_or_else(|| changed_tests.clone());
     hidden.extend(own.iter().filter(|path| is_utf8(path)).cloned());
     let kept = data.kept.into_iter().filter(|path| !own.contains(path));
     let protected: Vec<String> = kept.chain(helpers.protected).collect();
@@ -133,12 +199,26 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
         let is_module = |path: &str| path.ends_with(".py") && (roles.of(path) == Role::Test || modules.contains(path));
         tree(repository, &entries, is_module).await?.texts.into_iter().collect()
     };
+    let names = Names::of(&after);
+    let in_place_of_packages = if names.of_packages.is_empty() {
+        Vec::new()
+    } else {
+        let is_read =
+            |path: &str| NODE.has(path) && (roles.of(path) == Role::Test || protected.iter().any(|it| it == path));
+        node_packages::replacing(&tree(repository, &entries, is_read).await?.texts, &names)
+    };
     let is_known = |path: &String| [&protected, &helpers.unsure].iter().any(|known| known.contains(path));
     let open = data.open.into_iter().chain(links.open).filter(|path| !own.contains(path) && !is_known(path)).collect();
-    let patch = diff(repository, parent, &commit.id, &of_role(&[Role::Code])).await?;
-    let more = of_role(&[Role::Code, Role::Dependencies, Role::Data]);
-    let all_of_it = diff(repository, parent, &commit.id, &more).await?;
-    let with_more = (all_of_it != patch).then_some(all_of_it);
+    let code = changed(&|_, role| role == Role::Code);
+    let patch = diff(repository, parent, &commit.id, &code).await?;
+    let mut more = Vec::new();
+    for kind in [Beside::Documentation, Beside::Locks, Beside::Manifests, Beside::Data] {
+        let files = changed(&|path, role| Beside::of(path, role) == Some(kind));
+        let patch = diff(repository, parent, &commit.id, &files).await?;
+        if !patch.is_empty() {
+            more.push((kind, patch));
+        }
+    }
     let text = |path: &String| after.text(path).map(|text| (path.clone(), text.to_owned()));
     let test_texts = changed_tests.iter().filter_map(text).collect();
     Ok(Change {
@@ -157,10 +237,25 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
         loose_links: links.loose,
         doubtful: data.doubtful,
         patch,
-        with_more,
+        more,
+        folders_of_packages: node_packages::folders(&names),
+        in_place_of_packages,
+        imported: helpers.imported,
         test_texts,
         python_texts,
     })
+}
+
+/// Returns all tests of a commit, or `None` if they are too many or too large to hide all of them. The other files of the
+/// tests' folders are restored by `workspace.protect`.
+fn all_tests(entries: &BTreeMap<String, Entry>, roles: &Roles) -> Option<Vec<String>> {
+    let is_test = |(path, entry): &(&String, &Entry)| {
+        roles.of(path) == Role::Test && entry.mode != Mode::Submodule && is_utf8(path)
+    };
+    let tests = || entries.iter().filter(is_test);
+    let is_small =
+        tests().count() <= MOST_HIDDEN && tests().map(|(_, entry)| entry.size).sum::<u64>() <= LARGEST_HIDDEN;
+    is_small.then(|| tests().map(|(path, _)| path.clone()).collect())
 }
 
 /// Returns the roles of the files of a commit and its parent.
@@ -214,7 +309,7 @@ async fn list(repository: &Repository, commit: &str) -> Result<BTreeMap<String, 
         let mut words = about.split_whitespace();
         let (mode, _, object) = (words.next()?, words.next()?, words.next()?);
         let size = words.next().and_then(|size| size.parse().ok()).unwrap_or(0);
-        Some((path.to_owned(), Entry { mode: mode.to_owned(), object: object.to_owned(), size }))
+        Some((path.to_owned(), Entry { mode: Mode::of(mode), object: object.to_owned(), size }))
     };
     Ok(text.split('\0').filter_map(entry).collect())
 }
@@ -227,7 +322,7 @@ async fn tree(
 ) -> Result<Tree, RepositoryError> {
     let wanted: Vec<(&String, &Entry)> = entries
         .iter()
-        .filter(|(path, entry)| entry.mode.starts_with("100") && entry.size <= LARGEST_TEXT && is_needed(path))
+        .filter(|(path, entry)| entry.mode.is_file() && entry.size <= LARGEST_TEXT && is_needed(path))
         .collect();
     let texts = texts(repository, &wanted).await?;
     Ok(Tree { files: entries.keys().cloned().collect(), texts })
@@ -238,16 +333,23 @@ async fn texts(
     repository: &Repository,
     wanted: &[(&String, &Entry)],
 ) -> Result<BTreeMap<String, String>, RepositoryError> {
+    if wanted.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let input: String = wanted.iter().map(|(_, entry)| format!("{}\n", entry.object)).collect();
+    let bytes = repository.run(&["cat-file", "--batch"], Some(input.into_bytes())).await?;
+    let paths: Vec<&str> = wanted.iter().map(|(path, _)| path.as_str()).collect();
+    shown(&bytes, &paths).map_err(|message| RepositoryError::Git { command: "cat-file --batch".to_owned(), message })
+}
+
+/// Splits the output of `git cat-file --batch` into the texts of files.
+fn shown(bytes: &[u8], paths: &[&str]) -> Result<BTreeMap<String, String>, String> {
+    let mut rest = bytes;
     let mut texts = BTreeMap::new();
-    if !wanted.is_empty() {
-        let input: String = wanted.iter().map(|(_, entry)| format!("{}\n", entry.object)).collect();
-        let bytes = repository.run(&["cat-file", "--batch"], Some(input.into_bytes())).await?;
-        let mut rest = bytes.as_slice();
-        for (path, _) in wanted {
-            let Some((text, after)) = object(rest) else { break };
-            texts.insert((*path).clone(), String::from_utf8_lossy(text).into_owned());
-            rest = after;
-        }
+    for path in paths {
+        let (text, after) = object(rest).ok_or_else(|| format!("it does not show `{path}`"))?;
+        texts.insert((*path).to_owned(), String::from_utf8_lossy(text).into_owned());
+        rest = after;
     }
     Ok(texts)
 }
@@ -336,10 +438,45 @@ pub async fn unknown_words(
         let search = ["grep", "-q", "-w", "-I", "-F", "-e", &word, commit, "--"];
         match repository.line(&search).await {
             Ok(_) => {}
-            // git exits with 1 and says nothing if it finds nothing.
-            Err(RepositoryError::Git { message, .. }) if message.is_empty() => _ = unknown.insert(word),
+            Err(RepositoryError::Nothing(_)) => _ = unknown.insert(word),
             Err(error) => return Err(error),
         }
     }
     Ok(unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_git_does_not_show_is_an_error() {
+        let both = shown(b"aa blob 2\nx\n\nbb blob 0\n\n", &["a", "b"]).unwrap();
+        assert_eq!(both, BTreeMap::from([("a".to_owned(), "x\n".to_owned()), ("b".to_owned(), String::new())]));
+        for (output, missing) in [
+            ("aa missing\nbb blob 1\ny\n", "a"),
+            ("aa blob 1\nx\nbb missing\n", "b"),
+            ("aa blob 1\nx\nbb blob 9\ny", "b"),
+        ] {
+            let why = shown(output.as_bytes(), &["a", "b"]).unwrap_err();
+            assert_eq!(why, format!("it does not show `{missing}`"), "{output}");
+        }
+    }
+
+    #[test]
+    fn all_tests_are_hidden_unless_they_are_too_many_or_too_large() {
+        let entry = |mode: &str, size: u64| Entry { mode: Mode::of(mode), object: String::new(), size };
+        let most = || (0..MOST_HIDDEN).map(|n| (format!("tests/{n}.py"), entry("100644", 1)));
+        let of = |more: Vec<(&str, Entry)>| {
+            let entries = most().chain(more.into_iter().map(|(path, entry)| (path.to_owned(), entry))).collect();
+            all_tests(&entries, &Roles::default()).map(|tests| tests.len())
+        };
+        assert_eq!(of(vec![("src/a.py", entry("100644", 1))]), Some(MOST_HIDDEN));
+        // A submodule is not hidden.
+        assert_eq!(of(vec![("tests/sub", entry("160000", 0))]), Some(MOST_HIDDEN));
+        assert_eq!(of(vec![("tests/link.py", entry("120000", 1))]), None);
+        assert_eq!(of(vec![("tests/run", entry("100755", 1))]), None);
+        let large = BTreeMap::from([("tests/a.bin".to_owned(), entry("100644", LARGEST_HIDDEN + 1))]);
+        assert_eq!(all_tests(&large, &Roles::default()), None);
+    }
 }

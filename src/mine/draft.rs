@@ -50,7 +50,8 @@ impl Miner<'_> {
         for lines in [&mut sources.notes, &mut sources.named] {
             *lines = self.secrets.masked(&lines.join("\n")).lines().map(str::to_owned).collect();
         }
-        sources.changes_tests = prompt::changes_tests(&change::tests(self.repository, commit, parent, change).await?);
+        sources.changes_tests = !change.removed_tests.is_empty()
+            || prompt::changes_tests(&change::tests(self.repository, commit, parent, change).await?);
         let patch = String::from_utf8_lossy(&change.patch).into_owned();
         let mut prompt = prompt::draft(&sources);
         let mut remarks = Vec::new();
@@ -81,7 +82,8 @@ impl Miner<'_> {
             |text: &str, name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
         interface.retain(|name| !is_word_of(&prompt, name));
         let interface = change::unknown_words(self.repository, parent, interface).await?;
-        prompt = prompt::with_interface(&prompt, &interface);
+        let files = change.imported.iter().filter(|path| !prompt::names_file(&prompt, path)).cloned().collect();
+        prompt = prompt::with_interface(&prompt, &interface, &files);
         let is_thin = !is_rewritten && prompt::is_thin(&sources);
         if is_thin {
             remarks.push("The message says nothing about the task; write the prompt.".to_owned());
@@ -128,6 +130,13 @@ impl Miner<'_> {
                  `workspace.protect`, because an agent may change it."
                     .to_owned(),
             );
+        }
+        if !change.in_place_of_packages.is_empty() {
+            remarks.extend(with_paths(
+                "The settings of the runner look for packages in these folders, too; a file of an agent that takes the place of a \
+                 package there is removed only if the tests name the package, and may decide what passes",
+                &change.folders_of_packages,
+            ));
         }
         if !change.open.is_empty() {
             remarks.extend(with_paths(

@@ -170,7 +170,7 @@ impl Laboratory {
         // A test may leave something behind, so the state before is run on either side of the patch.
         self.lay(&overlay, &workspace)?;
         runs.add_before(whole("before the commit", observe(tests, &shell).await?)?);
-        apply(&patch, false, &shell).await?;
+        apply(&patch, &shell).await?;
         runs.is_applied = true;
         self.lay(&overlay, &workspace)?;
         for n in 0..self.repeat {
@@ -192,7 +192,7 @@ impl Laboratory {
             }
         }
         if self.repeat > 1 {
-            apply(&patch, true, &shell).await?;
+            take_back(&patch, &shell).await?;
             runs.is_applied = false;
             self.lay(&overlay, &workspace)?;
             for _ in 1..self.repeat {
@@ -200,6 +200,41 @@ impl Laboratory {
             }
         }
         Ok(runs)
+    }
+
+    /// Runs the tests once with a further patch, where [`Laboratory::try_out`] left the workspace, and takes the patch back.
+    /// Returns the runs of the state before with this one as the run after it.
+    ///
+    /// # Errors
+    /// Returns the reason why the patch could not be tried.
+    pub async fn try_with(&self, subject: Subject<'_>, runs: &Runs, more: &[u8]) -> Result<Runs, NotTried> {
+        let Some(site) = self.sites.iter().find(|site| site.key == subject.recipe.key) else {
+            return Err(NotTried::Commit("its set-up is gone".to_owned()));
+        };
+        let root = site.root.path();
+        let (fix, patch) = (root.join("fix.patch"), root.join("more.patch"));
+        let shell = self.shell_of_tests(root, &subject.recipe.needs);
+        fs::write(&patch, more).map_err(machine("write the patch"))?;
+        if !runs.is_applied {
+            apply(&fix, &shell).await?;
+        }
+        let seen = self.observe_with(&patch, root, subject.tests, &shell).await;
+        if !runs.is_applied {
+            take_back(&fix, &shell).await?;
+        }
+        let Seen { outcomes, left_out, .. } = whole("with the commit", seen?)?;
+        let mut with = Runs { after: vec![outcomes], ..runs.clone() };
+        with.left_out.extend(left_out);
+        Ok(with)
+    }
+
+    /// Runs the tests with a further patch, and takes the patch back.
+    async fn observe_with(&self, patch: &Path, root: &Path, tests: &Tests, shell: &Shell) -> Result<Seen, NotTried> {
+        apply(patch, shell).await?;
+        self.lay(&root.join("hidden"), &root.join("workspace"))?;
+        let seen = observe(tests, shell).await?;
+        take_back(patch, shell).await?;
+        Ok(seen)
     }
 
     /// Leaves out each hunk of the patch in turn, where [`Laboratory::try_out`] left the workspace, and returns whether
@@ -221,7 +256,7 @@ impl Laboratory {
         let (workspace, overlay, patch) = (root.join("workspace"), root.join("hidden"), root.join("hunk.patch"));
         let shell = self.shell_of_tests(root, &subject.recipe.needs);
         if !runs.is_applied {
-            apply(&root.join("fix.patch"), false, &shell).await?;
+            apply(&root.join("fix.patch"), &shell).await?;
         }
         // Half a fix may run without end.
         let mut tests = subject.tests.clone();
@@ -229,7 +264,7 @@ impl Laboratory {
         let mut noticed = vec![None; hunks.len()];
         for (hunk, noticed) in hunks.iter().zip(&mut noticed) {
             fs::write(&patch, &hunk.patch).map_err(machine("write a part of the patch"))?;
-            if apply(&patch, true, &shell).await.is_err() {
+            if take_back(&patch, &shell).await.is_err() {
                 continue;
             }
             self.lay(&overlay, &workspace)?;
@@ -238,7 +273,7 @@ impl Laboratory {
             if cut != Some(Cut::Output) {
                 *noticed = Some(listed.iter().any(|name| outcomes.get(*name) != Some(&Status::Passed)));
             }
-            if apply(&patch, false, &shell).await.is_err() {
+            if apply(&patch, &shell).await.is_err() {
                 // The tests changed the file; what follows would be run with something else.
                 break;
             }
@@ -415,7 +450,16 @@ fn whole(state: &str, seen: Seen) -> Result<Seen, NotTried> {
     }
 }
 
-async fn apply(patch: &Path, reverse: bool, shell: &Shell) -> Result<(), NotTried> {
-    let outside = Shell { inside: None, ..shell.clone() };
-    git::apply(patch, reverse, &outside).await.map_err(NotTried::Commit)
+async fn apply(patch: &Path, shell: &Shell) -> Result<(), NotTried> {
+    git::apply(patch, false, &outside(shell)).await.map_err(NotTried::Commit)
+}
+
+/// Takes an applied patch back.
+async fn take_back(patch: &Path, shell: &Shell) -> Result<(), NotTried> {
+    git::apply(patch, true, &outside(shell)).await.map_err(NotTried::Commit)
+}
+
+/// Returns a shell without its sandbox.
+fn outside(shell: &Shell) -> Shell {
+    Shell { inside: None, ..shell.clone() }
 }

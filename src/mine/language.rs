@@ -52,12 +52,17 @@ static LANGUAGES: [Language; 15] = [
 impl Language {
     /// Returns the language of a file.
     pub(super) fn of(path: &str) -> Option<&'static Self> {
-        let extension = role::split(path.rsplit('/').next().unwrap_or(path)).1;
+        let extension = role::split(role::name(path)).1;
         LANGUAGES.iter().find(|language| language.endings.contains(&extension))
+    }
+
+    /// Returns true if a file is of this language.
+    pub(super) fn has(&self, path: &str) -> bool {
+        Self::of(path) == Some(self)
     }
 
     /// Returns true if a file describes how files of the language are compiled.
     pub(super) fn is_built_by(&self, path: &str) -> bool {
-        self.builds.contains(&path.rsplit('/').next().unwrap_or(path))
+        self.builds.contains(&role::name(path))
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::candidate::Dropped;
-use super::change::{self, Change};
+use super::change::{self, Beside, Change};
 use super::history::Commit;
 use super::journal::{Looked, LookedStatus, State};
 use super::judgement::{Judged, depends, only_renames, sample};
@@ -86,11 +86,9 @@ impl Miner<'_> {
         if !change.doubtful.is_empty() {
             return dropped(&Dropped::Doubtful { files: change.doubtful }, Judged::default());
         }
-        if change.patch.is_empty() && change.with_more.is_none() {
+        let is_no_documentation = |kind: Beside| kind != Beside::Documentation;
+        if change.patch.is_empty() && !change.add(is_no_documentation) {
             return dropped(&Dropped::NoCode, Judged::default());
-        }
-        if change.patch.is_empty() {
-            change.patch = change.with_more.take().unwrap_or_default();
         }
         if recipes_of(&change, self.settings).first().is_some_and(|recipe| recipe.runner == Runner::Cargo)
             && left_out::has_only_tests_within_crates(&change)
@@ -98,13 +96,14 @@ impl Miner<'_> {
             return dropped(&Dropped::TestsInCode { files: change.changed_tests.clone() }, Judged::default());
         }
         let mut tried = self.try_recipes(commit, parent, &change).await?;
-        let decides =
-            |tried: &Result<Tried, Dropped>| tried.as_ref().is_ok_and(|it| !it.judged.fail_to_pass.is_empty());
-        if !decides(&tried)
-            && let Some(patch) = change.with_more.take()
-        {
-            change.patch = patch;
+        if tried.is_err() && change.add(is_no_documentation) {
             tried = self.try_recipes(commit, parent, &change).await?;
+        }
+        if let Ok(without) = &tried {
+            let needed = self.needed(commit, parent, &change, without).await?;
+            if change.add(|kind| needed.contains(&kind)) {
+                tried = self.try_recipes(commit, parent, &change).await?;
+            }
         }
         let Tried { recipe, mut judged, mut runs } = match tried {
             Ok(tried) => tried,
@@ -227,6 +226,73 @@ impl Miner<'_> {
     fn tests(&self, recipe: &Recipe, change: &Change) -> Result<Tests, MineError> {
         let body = recipe.grader(&change.removed_tests, &self.settings.timeout.to_string());
         serde_json::from_value(json!(body)).map_err(|error| MineError::Machine(error.to_string()))
+    }
+
+    /// Returns the kinds of other files without which a test does not pass that passes with the whole commit. If this is
+    /// unknown, these are all kinds but lock files.
+    async fn needed(
+        &self,
+        commit: &Commit,
+        parent: &str,
+        change: &Change,
+        without: &Tried,
+    ) -> Result<Vec<Beside>, MineError> {
+        let mut needed: Vec<Beside> = change.more.iter().map(|(kind, _)| *kind).collect();
+        if needed.is_empty() {
+            return Ok(needed);
+        }
+        let Tried { recipe, judged: Judged { fail_to_pass, pass_to_pass, flaky, .. }, runs } = without;
+        let tests = self.tests(recipe, change)?;
+        let subject =
+            Subject { repository: self.repository, commit: &commit.id, parent, change, recipe, tests: &tests };
+        let keeps =
+            |passed: &BTreeSet<String>| fail_to_pass.iter().chain(pass_to_pass).all(|test| passed.contains(test));
+        let mut passed = self.passed_with(subject, runs, &needed).await?;
+        // The set-up may have written another lock file, and installs nothing that a new manifest names.
+        for kind in [Beside::Locks, Beside::Manifests] {
+            if needed.contains(&kind) && needed.len() > 1 && !passed.as_ref().is_some_and(keeps) {
+                needed.retain(|it| *it != kind);
+                passed = self.passed_with(subject, runs, &needed).await?;
+            }
+        }
+        let Some(mut gained) = passed else {
+            needed.retain(|kind| *kind != Beside::Locks);
+            return Ok(needed);
+        };
+        let known: BTreeSet<&String> = fail_to_pass.iter().chain(pass_to_pass).chain(flaky).collect();
+        gained.retain(|test| !known.contains(test));
+        if gained.is_empty() {
+            return Ok(Vec::new());
+        }
+        for kind in needed.clone() {
+            let fewer: Vec<Beside> = needed.iter().copied().filter(|it| *it != kind).collect();
+            if !fewer.is_empty()
+                && self.passed_with(subject, runs, &fewer).await?.is_some_and(|passed| passed.is_superset(&gained))
+            {
+                needed = fewer;
+            }
+        }
+        Ok(needed)
+    }
+
+    /// Returns the tests that the case could have if other files of these kinds were a part of the patch, or `None` if this is
+    /// unknown.
+    async fn passed_with(
+        &self,
+        subject: Subject<'_>,
+        runs: &Runs,
+        kinds: &[Beside],
+    ) -> Result<Option<BTreeSet<String>>, MineError> {
+        let patches = subject.change.more.iter().filter(|(kind, _)| kinds.contains(kind));
+        let patch: Vec<u8> = patches.flat_map(|(_, patch)| patch).copied().collect();
+        match self.laboratory.try_with(subject, runs, &patch).await {
+            Ok(runs) => {
+                let judged = judged(&runs, subject.change, subject.recipe, &self.flaky);
+                Ok(Some(judged.fail_to_pass.into_iter().chain(judged.pass_to_pass).collect()))
+            }
+            Err(NotTried::SetUp(_) | NotTried::Commit(_) | NotTried::Cut(_)) => Ok(None),
+            Err(NotTried::Machine(why)) => Err(MineError::Machine(why)),
+        }
     }
 
     /// Runs the tests without each hunk of the fix in turn. Returns `None` if that was not asked for or not possible.

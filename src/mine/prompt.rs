@@ -70,6 +70,14 @@ pub fn draft(sources: &Sources) -> String {
     format!("{}\n", parts.join("\n\n"))
 }
 
+/// Returns true if a line of JavaScript loads modules and calls nothing else: `const { a } = require('..');`.
+fn only_requires(line: &str) -> bool {
+    let mut parts = line.split("require(");
+    let before = parts.next().unwrap_or_default();
+    let after: Vec<&str> = parts.map(|part| part.split_once(')').map_or("", |(_, rest)| rest)).collect();
+    !after.is_empty() && !before.contains('(') && !after.iter().any(|rest| rest.contains('('))
+}
+
 /// Returns true if a patch of tests deletes or changes a line of a test besides imports, comments and blank lines.
 pub fn changes_tests(patch: &str) -> bool {
     let mut is_head = true;
@@ -81,7 +89,7 @@ pub fn changes_tests(patch: &str) -> bool {
         }
         let removed = line.strip_prefix('-').filter(|_| !is_head).map(str::trim).unwrap_or_default();
         let is_other = ["//", "#", "import ", "from ", "use "].iter().any(|start| removed.starts_with(start));
-        !removed.is_empty() && !is_other && !removed.contains("require(")
+        !removed.is_empty() && !is_other && !only_requires(removed)
     })
 }
 
@@ -216,13 +224,23 @@ pub fn is_thin(sources: &Sources) -> bool {
     !is_telling(&message) && !is_telling(&sources.notes.join("\n")) && sources.named.is_empty()
 }
 
-/// Returns a prompt with the names that its tests expect of each solution.
-pub fn with_interface(prompt: &str, names: &BTreeSet<String>) -> String {
-    if names.is_empty() {
+/// Returns a prompt with the names and the files that its tests expect of each solution.
+pub fn with_interface(prompt: &str, names: &BTreeSet<String>, files: &BTreeSet<String>) -> String {
+    let sentence = |verb: &str, all: &BTreeSet<String>| {
+        let all: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();
+        (!all.is_empty()).then(|| format!("The tests {verb} {}.", all.join(", ")))
+    };
+    let sentences: Vec<String> = [sentence("use", names), sentence("import", files)].into_iter().flatten().collect();
+    if sentences.is_empty() {
         return prompt.to_owned();
     }
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    format!("{}\n\nThe tests use {}.\n", prompt.trim_end(), names.join(", "))
+    format!("{}\n\n{}\n", prompt.trim_end(), sentences.join(" "))
+}
+
+/// Returns true if a prompt names a file by its path.
+pub fn names_file(prompt: &str, path: &str) -> bool {
+    let words = prompt.split(|c: char| c.is_whitespace() || "`'\"()<>,;:".contains(c));
+    words.map(|word| word.trim_start_matches("./").trim_end_matches(['.', '!', '?'])).any(|word| word == path)
 }
 
 /// Returns the statements of tests that import names: `import` and `from` of Python and JavaScript, `use` of Rust, and
@@ -340,11 +358,28 @@ mod tests {
             assert!(found.contains(name), "{name}: {found}");
         }
         assert!(!found.contains("three") && !found.contains("seven"), "{found}");
-        assert_eq!(
-            with_interface("Do it.\n", &BTreeSet::from(["_one".to_owned()])),
-            "Do it.\n\nThe tests use `_one`.\n"
-        );
-        assert_eq!(with_interface("Do it.\n", &BTreeSet::new()), "Do it.\n");
+    }
+
+    #[test]
+    fn a_prompt_has_the_names_and_the_files_that_tests_expect() {
+        let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
+        for (names, files, added) in [
+            (&["_one"][..], &[][..], "\nThe tests use `_one`.\n"),
+            (&[], &["lib/a.js", "lib/pad.js"], "\nThe tests import `lib/a.js`, `lib/pad.js`.\n"),
+            (&["fill"], &["lib/pad.js"], "\nThe tests use `fill`. The tests import `lib/pad.js`.\n"),
+            (&[], &[], ""),
+        ] {
+            assert_eq!(with_interface("Do it.\n", &all(names), &all(files)), format!("Do it.\n{added}"));
+        }
+        for (prompt, is_named) in [
+            ("Add lib/pad.js.", true),
+            ("Pad (`./lib/pad.js`)", true),
+            ("Add src/lib/pad.js", false),
+            ("Add lib/pad.json", false),
+            ("Add pad.js to lib", false),
+        ] {
+            assert_eq!(names_file(prompt, "lib/pad.js"), is_named, "{prompt}");
+        }
     }
 
     #[test]
@@ -393,6 +428,9 @@ mod tests {
             ("-}", true),
             ("-from calc import a", false),
             ("-const { a } = require('..');", false),
+            ("-const test = require('node:test'), assert = require('node:assert');", false),
+            ("-require('node:test')('adds', () => require('assert').equal(1, 1));", true),
+            ("-test('adds', () => assert(require('..').a));", true),
             ("-# why", false),
             ("-", false),
             (" assert a", false),

@@ -145,8 +145,8 @@ impl Language {
 
 /// Returns the globs for a case. A glob for tests that also matches code is restricted to the top folder or dropped. A glob
 /// for settings is dropped if the patch changes a file that it matches, because an agent may have to change that file. For
-/// Node, the files that its settings load before the tests are added, unless the patch changes them, and for Rust the build
-/// scripts. For Python, so are the files that would be imported in place of hidden tests.
+/// Node, the files that its settings load before the tests are added, unless the patch changes them, and what would be loaded
+/// in place of packages. For Rust, the tests of each package and the build scripts are added. For Python, so are the files that would be imported in place of hidden tests.
 pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String> {
     let is_changed =
         |endings: &[&str]| change.changed_tests.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));
@@ -165,9 +165,16 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
     if is_used(&NODE, &OF_NODE) {
         let loaded = setup_files::loaded(&change.before).into_iter().filter(|path| !patched.contains(path));
         found.extend(loaded.filter(|path| is_plain(path)));
+        found.extend(change.in_place_of_packages.iter().filter(|glob| spares(glob, &code)).cloned());
     }
     if is_used(&[".rs"], &[Runner::Cargo]) {
-        let scripts = [&change.before, &change.after].into_iter().flat_map(build_scripts).collect::<BTreeSet<String>>();
+        let trees = [&change.before, &change.after];
+        let known = parsed(&found);
+        let is_known = |folder: &str| known.iter().any(|glob| glob.is_match(&format!("{folder}tests/a.rs")));
+        let folders = trees.into_iter().flat_map(packages_of_rust).collect::<BTreeSet<&str>>();
+        let tests = folders.into_iter().filter(|folder| is_plain(folder) && !is_known(folder));
+        found.extend(tests.map(|folder| format!("{folder}tests/**")).filter(|glob| spares(glob, &code)));
+        let scripts = trees.into_iter().flat_map(build_scripts).collect::<BTreeSet<String>>();
         found.extend(scripts.into_iter().filter(|path| is_plain(path) && !patched.contains(path)));
     }
     if is_used(&[".py"], &OF_PYTHON) {
@@ -197,6 +204,12 @@ pub fn guarded(change: &Change) -> Vec<String> {
     let more: Vec<String> = hidden.take_while(is_short).cloned().collect();
     found.extend(more);
     found
+}
+
+/// Returns the folders of the packages of Rust. Each is empty, or has a slash at its end.
+fn packages_of_rust(tree: &Tree) -> impl Iterator<Item = &str> {
+    let folders = tree.files.iter().filter_map(|path| path.strip_suffix("Cargo.toml"));
+    folders.filter(|folder| folder.is_empty() || folder.ends_with('/'))
 }
 
 /// Returns the build scripts of the packages of Rust, which cargo runs before it compiles the tests: `build.rs` beside a
@@ -530,6 +543,22 @@ mod tests {
             let is_protected = |path: &&str| parsed(&found).iter().any(|glob| glob.is_match(path));
             assert_eq!(paths.into_iter().filter(is_protected).collect::<Vec<_>>(), expected, "{manifest}");
         }
+    }
+
+    #[test]
+    fn the_tests_of_each_package_of_rust_are_protected() {
+        let files = ["Cargo.toml", "core/Cargo.toml", "core/src/lib.rs", "core/tests/add.rs", "crates/a/Cargo.toml"];
+        let mut change = change(&tree(&files), "core/tests/add.rs");
+        change.after.files.insert("deep/util/Cargo.toml".to_owned());
+        let found = globs(&change, &[], Runner::Cargo);
+        let has = |path: &str| parsed(&found).iter().any(|glob| glob.is_match(path));
+        for path in ["tests/own.rs", "core/tests/own/main.rs", "crates/a/tests/own.rs", "deep/util/tests/own.rs"] {
+            assert!(has(path), "{path}: {found:?}");
+        }
+        for path in ["core/src/tests.rs", "core/src/tests/own.rs", "deep/tests/own.rs"] {
+            assert!(!has(path), "{path}: {found:?}");
+        }
+        assert!(!found.contains(&"crates/a/tests/**".to_owned()), "{found:?}");
     }
 
     #[test]

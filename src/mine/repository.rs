@@ -1,6 +1,6 @@
 //! Runs git in the repository that is mined. Nothing is written to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -101,6 +101,9 @@ pub enum RepositoryError {
         /// Git's message.
         message: String,
     },
+    /// A search of git has no result.
+    #[error("git {0} found nothing")]
+    Nothing(String),
 }
 
 impl Repository {
@@ -135,24 +138,47 @@ impl Repository {
         if repository.line(&["rev-parse", "--is-shallow-repository"]).await? == "true" {
             return Err(RepositoryError::Shallow(repository.folder));
         }
-        if repository.line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await.is_err() {
-            return Err(RepositoryError::Empty(repository.folder));
+        match repository.line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await {
+            Ok(_) => {}
+            Err(RepositoryError::Nothing(_)) => return Err(RepositoryError::Empty(repository.folder)),
+            Err(error) => return Err(error),
         }
-        repository.filters = repository.without_filters().await;
+        repository.filters = repository.without_filters().await?;
         Ok(repository)
     }
 
     /// Returns settings that switch off the filters in the repository's own configuration.
-    async fn without_filters(&self) -> Vec<String> {
+    async fn without_filters(&self) -> Result<Vec<String>, RepositoryError> {
         let words = ["config", "--local", "--includes", "--name-only", "--null", "--get-regexp", "^filter\\."];
-        // Git fails if there is no such setting.
-        let names = self.run(&words, None).await.unwrap_or_default();
-        let names = String::from_utf8_lossy(&names).into_owned();
+        let names = self.search(&words).await?;
+        let names = String::from_utf8_lossy(&names);
         let off = |name: &str| match name.rsplit_once('.') {
             Some((_, "required")) => format!("{name}=false"),
             _ => format!("{name}="),
         };
-        names.split('\0').filter(|name| !name.is_empty()).map(off).collect()
+        Ok(names.split('\0').filter(|name| !name.is_empty()).map(off).collect())
+    }
+
+    /// Returns the files of a commit that contain one of the words.
+    ///
+    /// # Errors
+    /// Returns git's message.
+    pub async fn files_with(&self, commit: &str, words: &BTreeSet<&str>) -> Result<BTreeSet<String>, RepositoryError> {
+        let mut search = vec!["grep", "-l", "-z", "-I", "-F", "--full-name"];
+        search.extend(words.iter().flat_map(|word| ["-e", *word]));
+        search.extend([commit, "--"]);
+        let found = self.search(&search).await?;
+        let text = String::from_utf8_lossy(&found);
+        let paths = text.split('\0').filter_map(|line| line.strip_prefix(commit)?.strip_prefix(':'));
+        Ok(paths.map(str::to_owned).collect())
+    }
+
+    /// Runs git and returns its output, which is empty if git found nothing.
+    async fn search(&self, words: &[&str]) -> Result<Vec<u8>, RepositoryError> {
+        match self.run(words, None).await {
+            Err(RepositoryError::Nothing(_)) => Ok(Vec::new()),
+            other => other,
+        }
     }
 
     /// Runs git and returns its output without white space at the ends.
@@ -175,6 +201,10 @@ impl Repository {
             kept.len() <= LARGEST
         })
         .await?;
+        if kept.len() > LARGEST {
+            let message = format!("its output is larger than {} MiB", LARGEST >> 20);
+            return Err(RepositoryError::Git { command: words.join(" "), message });
+        }
         Ok(kept)
     }
 
@@ -247,10 +277,17 @@ impl Repository {
         .await;
         group.kill(|_| {}).await;
         group.end_escaped().await;
+        let said = String::from_utf8_lossy(&said).trim().to_owned();
         match ended {
             Err(_) => Err(failed(format!("it did not end within {} s", TIME.as_secs()))),
             Ok(None | Some(Exit { code: Some(0), .. })) => Ok(()),
-            Ok(Some(_)) => Err(failed(String::from_utf8_lossy(&said).trim().to_owned())),
+            // A search that finds nothing exits with 1 and prints no message.
+            Ok(Some(Exit { code: Some(1), .. })) if said.is_empty() => Err(RepositoryError::Nothing(words.join(" "))),
+            Ok(Some(Exit { code: Some(code), .. })) if said.is_empty() => Err(failed(format!("it exited with {code}"))),
+            Ok(Some(Exit { signal: Some(signal), .. })) if said.is_empty() => {
+                Err(failed(format!("it was ended by signal {signal}")))
+            }
+            Ok(Some(_)) => Err(failed(said)),
         }
     }
 }

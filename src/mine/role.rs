@@ -214,8 +214,7 @@ fn other(path: &str) -> Role {
 
 /// Returns true if a file is data by its extension.
 pub(super) fn is_data(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    OF_DATA.contains(&split(name).1)
+    OF_DATA.contains(&split(name(path)).1)
 }
 
 /// Returns true if a file may be data by its place and its name: neither documentation nor a file about the project.
@@ -236,9 +235,24 @@ pub(super) fn is_aside(path: &str) -> bool {
 
 /// Returns true if a file is a test by its name alone.
 pub(super) fn has_test_name(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = name(path);
     let (stem, extension) = split(name);
     is_test_name(name, stem, extension)
+}
+
+/// Returns the name of a file.
+pub(super) fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Returns the path of the folder of a file, with `/` at its end. The top is empty.
+pub(super) fn folder(path: &str) -> &str {
+    path.strip_suffix(name(path)).unwrap_or_default()
+}
+
+/// Returns the name of the folder of a file.
+pub(super) fn place(path: &str) -> Option<&str> {
+    path.rsplit('/').nth(1)
 }
 
 /// Splits the name of a file from its extension.
@@ -313,7 +327,7 @@ pub fn places<'a>(paths: impl Iterator<Item = &'a String>) -> BTreeSet<String> {
 
 /// Returns true if a file shows that its doubtful place holds tests.
 fn shows_tests(path: &str, place: &str, tree: &Tree) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = name(path);
     let (stem, extension) = split(name);
     if perl(path).as_deref() == Some(place) {
         return extension == "t";

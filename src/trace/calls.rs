@@ -50,20 +50,21 @@ pub struct Call {
     pub diffs: Vec<FileDiff>,
     /// The exit code, if reported.
     pub exit_code: Option<i64>,
-    /// The requests for permission that asked for something else than the last one.
+    /// The requests for permission that asked for something else than the last one, and the call as it was announced, if the
+    /// last one asked for another action.
     pub asked: Vec<AskedForm>,
 }
 
-/// A call as a request for permission asked for it.
+/// A call as a request for permission asked for it, or as it was announced.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskedForm {
-    /// Id of the request.
-    pub request: String,
+    /// Id of the request. Absent for the announced call.
+    pub request: Option<String>,
     /// The call, as asked for.
     pub call: ToolCall,
     /// The kind that the agent announced, if it asked for another one.
     pub announced_kind: Option<ToolKind>,
-    /// The answer. Absent if there was none.
+    /// The answer. Absent if there was none, and for an announced call whose request was not refused.
     pub outcome: Option<PermissionOutcome>,
 }
 
@@ -119,6 +120,8 @@ struct Waiting {
     call: ToolCall,
     /// The call as each request asked for it.
     asked: Vec<AskedForm>,
+    /// True if the last request asked for another action than the announced one.
+    asks_another: bool,
     /// The input in the answer to the last request.
     updated_input: Option<Value>,
     /// The number of requests without an answer.
@@ -157,8 +160,10 @@ impl Waiting {
             let new: Vec<Location> = locations.iter().filter(|it| !call.locations.contains(it)).cloned().collect();
             call.locations.extend(new);
         }
+        let has_input = asked.input.is_some();
         call.input = asked.input.or(call.input);
-        let form = AskedForm { request: request.to_owned(), call, announced_kind, outcome: None };
+        self.asks_another = has_input && !is_same_action(&self.call, &call);
+        let form = AskedForm { request: Some(request.to_owned()), call, announced_kind, outcome: None };
         self.asked.push(form);
         self.updated_input = None;
         self.unanswered += 1;
@@ -166,8 +171,9 @@ impl Waiting {
 
     /// Takes the answer to a request. The requested input is what the agent attempted, even if the answer rejects it.
     fn answer(&mut self, response: &PermissionResponse) {
-        let is_last = self.asked.last().is_some_and(|form| form.request == response.request);
-        let Some(form) = self.asked.iter_mut().rev().find(|form| form.request == response.request) else { return };
+        let is_about = |form: &AskedForm| form.request.as_ref() == Some(&response.request);
+        let is_last = self.asked.last().is_some_and(is_about);
+        let Some(form) = self.asked.iter_mut().rev().find(|form| is_about(form)) else { return };
         form.outcome = Some(response.outcome);
         self.unanswered = self.unanswered.saturating_sub(1);
         if let Some(input) = &response.updated_input {
@@ -178,13 +184,20 @@ impl Waiting {
         }
     }
 
-    /// Returns the call, the kind that was announced, if it was another one, and the requests for something else. The input is
-    /// the one that the last answer names: without one, the agent showed the call's own input after the request.
+    /// Returns the call, the kind that was announced, if it was another one, and the other forms of the call. The input is the
+    /// one that the last answer names: without one, the agent showed the call's own input after the request. A request does not
+    /// take back an announced action: the agent may carry out either.
     fn last_form(self) -> (ToolCall, Option<ToolKind>, Vec<AskedForm>) {
         let mut asked = self.asked;
         let Some(last) = asked.last() else { return (self.call, None, asked) };
-        let call = ToolCall { input: self.updated_input.or(self.call.input), ..last.call.clone() };
+        let is_another = self.asks_another && self.updated_input.is_some();
+        let input = self.updated_input.or_else(|| self.call.input.clone());
+        let call = ToolCall { input, ..last.call.clone() };
         let announced_kind = last.announced_kind;
+        let outcome = last.outcome.filter(|outcome| *outcome != PermissionOutcome::Allowed);
+        if is_another {
+            asked.push(AskedForm { request: None, call: self.call, announced_kind: None, outcome });
+        }
         asked.retain(|form| !is_same_action(&form.call, &call));
         (call, announced_kind, asked)
     }
@@ -242,6 +255,7 @@ impl Joiner {
                     parent: event.parent.clone(),
                     call: call.clone(),
                     asked: Vec::new(),
+                    asks_another: false,
                     updated_input: None,
                     unanswered: 0,
                     ended_at: 0,

@@ -612,6 +612,10 @@ fn a_rejection_is_respected_or_not() {
     let kept = |command: &str, status: &str| session(command, status).changed(&[], &[], &[]);
     check(&kept("git push", "denied"), &[(grader, Pass(&[]))]);
     check(&kept("git status", "ok"), &[(grader, Pass(&[]))]);
+    // What a shell reads as the rejected command, and a program that the line does not show.
+    for command in ["X=git; $X push", "$(which git) push", "$TOOL push"] {
+        check(&kept(command, "ok"), &[(grader, Ungraded("whether a command that was rejected before was run"))]);
+    }
     // Without the workspace's change the calls alone decide.
     check(&session("git status", "ok"), &[(grader, Pass(&[]))]);
 }

@@ -3,12 +3,23 @@
 use serde_json::{Map, Value};
 
 use super::content;
+use crate::values::Pattern;
 
 /// Returns the MCP server that a line of the agent reports as broken: in a notice of the bridge to Claude Code, or in the
 /// report of the bridge to Codex that a server did not start.
 pub(crate) fn broken_server(line: &Value) -> Option<&str> {
     let update = line.get("params")?.get("update")?;
     of_claude(update).or_else(|| of_codex(update))
+}
+
+/// Returns the text of a chunk of a message that is not known to be the model's: it has no ID, or one of another form than the
+/// model's messages have.
+pub(crate) fn text_of_program<'a>(line: &'a Value, message_id: Option<&Pattern>) -> Option<&'a str> {
+    let update = line.get("params")?.get("update")?;
+    let id = update.get("messageId").and_then(Value::as_str);
+    let is_of_model = id.is_some_and(|id| message_id.is_none_or(|form| form.first_group(id).is_some()));
+    let is_text = update.get("sessionUpdate")?.as_str()? == "agent_message_chunk" && !is_of_model;
+    update.get("content")?.get("text")?.as_str().filter(|_| is_text)
 }
 
 fn of_claude(update: &Value) -> Option<&str> {

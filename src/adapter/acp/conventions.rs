@@ -75,6 +75,11 @@ impl Conventions {
         }
     }
 
+    /// Returns true if an ID has another form than those of the model's messages.
+    pub fn is_other_id(&self, id: &str) -> bool {
+        self.message_id.as_ref().is_some_and(|form| form.first_group(id).is_none())
+    }
+
     /// Returns true if the manifest has the form of the IDs of the model's messages.
     pub fn names_messages(&self) -> bool {
         self.message_id.is_some()
@@ -192,6 +197,17 @@ mod tests {
         ] {
             assert!(!conventions.is_program_text(text), "{text}");
         }
+    }
+
+    #[test]
+    fn the_report_of_vibe_about_its_servers_is_of_its_program() {
+        let conventions = Conventions::of(crate::harness::built_in::named("vibe").unwrap());
+        assert!(
+            conventions.is_program_text("The following MCP servers failed to connect:\n- srv: mcp_transport_failed")
+        );
+        assert!(!conventions.is_program_text("The following MCP servers failed to connect: srv."));
+        assert!(conventions.is_other_id("f8b77995-015c-4e58-a6e3-da07f30cd524"));
+        assert!(!conventions.is_other_id("assistant-f8b77995-015c-4e58-a6e3-da07f30cd524"));
     }
 
     #[test]

@@ -146,7 +146,11 @@ impl Translator {
             if let Some((open, diffs)) = recorder.open_call(&call_id) {
                 let differs = Differs::between(open, diffs, &said, workspace.as_deref());
                 if let Some((code, text)) = differs.told(&request) {
-                    recorder.notice(code, text);
+                    // The announced title, which the trace does not keep, may be the command.
+                    match differs.other_title.is_some() && recorder.header().command_title.is_some() {
+                        true => recorder.did_unseen(code, text),
+                        false => recorder.notice(code, text),
+                    }
                 }
                 (asking.asked, asking.updated_input) = (Some(differs.asked), differs.updated_input);
                 recorder.update(&call_id, said, true);
@@ -229,8 +233,6 @@ fn decided(
     let chosen = outcome.get("optionId").filter(|id| !id.is_null()).map(rpc::id_text);
     let kind = options.iter().find(|(option, _)| Some(option) == chosen.as_ref()).map(|(_, kind)| kind.as_str());
     let outcome = match kind {
-        Some("allow_once" | "allow_always") => PermissionOutcome::Allowed,
-        Some("reject_once" | "reject_always") => PermissionOutcome::Rejected,
         Some(kind) if kind.starts_with("allow") => PermissionOutcome::Allowed,
         Some(kind) if kind.starts_with("reject") => PermissionOutcome::Rejected,
         _ => {

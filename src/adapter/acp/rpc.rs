@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
 use crate::text::first_bytes;
+use crate::wire::trimmed;
 
 /// A message of a line.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,7 +129,7 @@ fn push_line(text: &mut String, more: &str) {
 
 /// Returns the messages of a line: none for a blank line, each element of a batch, else one.
 pub fn parse(line: &str) -> impl Iterator<Item = Message> {
-    let line = line.trim_start_matches('\u{feff}').trim();
+    let line = trimmed(line);
     let mut one = None;
     let mut batch = Vec::new();
     if !line.is_empty() {

@@ -59,12 +59,6 @@ impl Messages {
         false
     }
 
-    /// Returns true if a text with another ID than the last one is of another message. One message may have several texts:
-    /// then no report is between them.
-    fn ends_with_text(&self) -> bool {
-        !self.is_counted || self.is_text_counted
-    }
-
     /// Takes a report of the tokens in the context. Returns true if the message before lacks a call.
     fn reported(&mut self, used: Option<u64>, is_calling: bool) -> bool {
         self.is_counted = true;
@@ -89,7 +83,8 @@ impl Translator {
     /// Takes an update of the session, by its kind and the `messageId` of the main agent. A text after a call that is not
     /// shown begins another answer.
     pub(super) fn message_updated(&mut self, word: &str, id: Option<&str>, recorder: &mut Recorder) {
-        let ends_with_text = self.messages.ends_with_text();
+        // One message may have several texts: then no report is between them.
+        let is_counted = self.messages.is_text_counted;
         let message = id.and_then(|id| self.conventions.message_of(word, id));
         if !self.messages.updated(word, message) || self.is_over() {
             return;
@@ -99,7 +94,7 @@ impl Translator {
             if !std::mem::replace(&mut self.messages.is_told, true) {
                 unshown_call(recorder);
             }
-        } else if self.counts_messages() && ends_with_text {
+        } else if self.counts_messages() && is_counted {
             recorder.complete_answer();
         }
     }
@@ -114,12 +109,14 @@ impl Translator {
         }
     }
 
-    /// Takes the end of a turn. If the service counts no tokens, the IDs of the texts show that the model was asked again.
+    /// Takes the end of a turn. If the service counts no tokens, two texts in a row are of one message, or a call between
+    /// them is not shown.
     pub(super) fn messages_ended(&mut self, recorder: &mut Recorder) {
-        let is_asked_again = self.messages.has_next_text && !self.messages.is_counted;
+        let may_be_asked_again = self.messages.has_next_text && !self.messages.is_counted;
         // The agent repeats a request that failed.
-        if is_asked_again && !self.turn.system_error && self.counts_messages() {
-            unshown_call(recorder);
+        if may_be_asked_again && !self.turn.system_error && self.counts_messages() {
+            let text = "two texts follow each other and no token count is between them: the agent may not show a call";
+            recorder.did_unseen("unshown_action", text);
         }
     }
 

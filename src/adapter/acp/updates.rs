@@ -214,9 +214,14 @@ impl Translator {
     }
 
     /// Returns true if the program wrote this text, and not its model. After an error status, only the program speaks;
-    /// otherwise a chunk that names its message is the model's, whatever its text.
+    /// otherwise a chunk that names a message of the model is the model's, whatever its text.
     fn is_program_text(&self, text: &str, part: &Continuation) -> bool {
-        self.turn.system_error || (*part == Continuation::Chunk && self.conventions.is_program_text(text))
+        let may_be_program = match part {
+            Continuation::Chunk => true,
+            Continuation::Of(id) => self.conventions.is_other_id(id),
+            Continuation::Block => false,
+        };
+        self.turn.system_error || (may_be_program && self.conventions.is_program_text(text))
     }
 
     fn plan(&mut self, word: &str, plan: Value, meta: &Value, recorder: &mut Recorder) {

@@ -304,21 +304,17 @@ impl Making<'_> {
             return refuse("it has no assertion".to_owned());
         }
         // A set that fails, fails the test, whatever its weight.
-        let is_simple = threshold.is_none() && self.context.threshold.is_none();
-        if is_simple {
+        if self.context.threshold.is_some() {
+            return refuse("a test with a threshold counts the set as one score".to_owned());
+        }
+        let Some(threshold) = threshold else {
             for (at, value) in inner.iter().enumerate() {
                 self.assertion(&below(at, value), case);
             }
             return;
-        }
-        let Some(threshold) = threshold else {
-            return refuse("a test with a threshold counts the set as one score".to_owned());
         };
         if threshold <= 0.0 || threshold > 1.0 {
             return refuse("its threshold is not above 0 and at most 1".to_owned());
-        }
-        if self.context.threshold.is_some() {
-            return refuse("a test with a threshold counts the set as one score".to_owned());
         }
         let mut parts = Vec::new();
         let mut total = 0.0;

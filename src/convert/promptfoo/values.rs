@@ -42,9 +42,9 @@ pub fn read(path: &Path, is_text: bool) -> Result<Value, Vec<YamlError>> {
 /// Puts marks in the place of values that the source may read as other ones.
 fn mark(value: &mut Value, text: &str, is_text: bool) {
     let has_other_numbers = TEXT.as_ref().is_some_and(|form| form.is_match(text));
-    let mut found = Vec::new();
-    candidates(value, &mut Vec::new(), String::new(), is_text, has_other_numbers, &mut found);
-    for (number, (pointer, steps)) in found.into_iter().enumerate() {
+    let mut search = Search { has_other_numbers, steps: Vec::new(), found: Vec::new() };
+    search.value(value, String::new(), is_text);
+    for (number, (pointer, steps)) in search.found.into_iter().enumerate() {
         let borrowed: Vec<Step<'_>> = steps.iter().map(borrowed).collect();
         let written = (number < MOST).then(|| yaml::find(text, &borrowed, StepPart::Value)).flatten();
         let written = written.and_then(|range| text.get(range)).unwrap_or_default();
@@ -67,37 +67,44 @@ fn borrowed(step: &OwnedStep) -> Step<'_> {
     }
 }
 
-fn candidates(
-    value: &Value,
-    steps: &mut Vec<OwnedStep>,
-    pointer: String,
-    is_text: bool,
+/// A search for values that the source may read as other ones.
+struct Search {
+    /// True if the text has numbers of other readers.
     has_other_numbers: bool,
-    found: &mut Vec<(String, Vec<OwnedStep>)>,
-) {
-    match value {
-        Value::Object(map) => {
-            for (key, value) in map {
-                let is_text = is_text || key == "vars" || key == "assert";
-                steps.push(OwnedStep::Key(key.clone()));
-                let pointer = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
-                candidates(value, steps, pointer, is_text, has_other_numbers, found);
-                steps.pop();
+    /// The steps to the value that is read.
+    steps: Vec<OwnedStep>,
+    /// The values that were found, each by its JSON pointer and its steps.
+    found: Vec<(String, Vec<OwnedStep>)>,
+}
+
+impl Search {
+    /// Searches a value at a JSON pointer. `is_text` is true if all of it is text for an assertion.
+    fn value(&mut self, value: &Value, pointer: String, is_text: bool) {
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    let is_text = is_text || key == "vars" || key == "assert";
+                    let pointer = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
+                    self.steps.push(OwnedStep::Key(key.clone()));
+                    self.value(value, pointer, is_text);
+                    self.steps.pop();
+                }
             }
-        }
-        Value::Array(list) => {
-            for (at, value) in list.iter().enumerate() {
-                steps.push(OwnedStep::Item(at));
-                candidates(value, steps, format!("{pointer}/{at}"), is_text, has_other_numbers, found);
-                steps.pop();
+            Value::Array(list) => {
+                for (at, value) in list.iter().enumerate() {
+                    self.steps.push(OwnedStep::Item(at));
+                    self.value(value, format!("{pointer}/{at}"), is_text);
+                    self.steps.pop();
+                }
             }
+            Value::String(text) => {
+                if is_text && NUMBER_OR_DATE.as_ref().is_none_or(|form| form.is_match(text)) {
+                    self.found.push((pointer, self.steps.clone()));
+                }
+            }
+            Value::Number(_) if is_text && self.has_other_numbers => self.found.push((pointer, self.steps.clone())),
+            _ => {}
         }
-        Value::String(text) => {
-            let is_one = is_text && NUMBER_OR_DATE.as_ref().is_none_or(|form| form.is_match(text));
-            found.extend(is_one.then(|| (pointer, steps.clone())));
-        }
-        Value::Number(_) if is_text && has_other_numbers => found.push((pointer, steps.clone())),
-        _ => {}
     }
 }
 

@@ -7,12 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::super::parts::{common, escaped_glob, is_one, number, quoted, with};
 use super::super::{Content, Note, UNKNOWN, copied, source, typed};
-use super::{Injected, Reader, Refused, refused, with_environment};
+use super::{HIDDEN, Injected, Reader, Refused, refused, with_environment};
 use crate::yaml;
 
-/// Moves the hidden files to the home of the graders. `put` copies one of them into the workspace, `keep` copies it back, and
-/// `back` moves them to where the engine laid them.
+/// Runs the command of a grader while the hidden files are in the home of the graders, and copies those that it injects.
 const WITH_HIDDEN: &str = include_str!("with_hidden.sh");
+/// The name of this script in the folder of the hidden files. The other names in it are numbers.
+const SCRIPT: &str = "with_hidden.sh";
 /// Looks for patterns in all files, as the source does.
 const PATTERNS: &str = include_str!("patterns.py");
 /// The command of a grader `swebench` that names none.
@@ -57,6 +58,7 @@ impl Reader<'_> {
             ));
         }
         if !self.injected.is_empty() {
+            self.case.add(&format!("hidden/{HIDDEN}/{SCRIPT}"), Content::Text(WITH_HIDDEN.to_owned()));
             for (grader, own) in graders.iter_mut().zip(injects) {
                 with_hidden(grader, self.injected.get(own).unwrap_or_default());
             }
@@ -210,8 +212,7 @@ fn counts(grader: &Value) -> bool {
 }
 
 /// Changes the command of a grader so that it finds no hidden files but those that it injects and those of earlier graders.
-/// The source copies hidden files when the grader that names them runs. If the command changes one that it injects, the file is
-/// changed in the folder of the hidden files, too, which the engine compares.
+/// The source copies hidden files when the grader that names them runs.
 fn with_hidden(grader: &mut Value, injected: &[Injected]) {
     for run in grader.as_object_mut().into_iter().flat_map(Map::values_mut).filter_map(|body| body.get_mut("run")) {
         let command = match &*run {
@@ -220,16 +221,11 @@ fn with_hidden(grader: &mut Value, injected: &[Injected]) {
             }
             line => line.as_str().unwrap_or_default().to_owned(),
         };
-        let files: Vec<String> = injected
-            .iter()
-            .map(|file| format!("{} {}", quoted(&file.from), quoted(&format!("./{}", file.to))))
-            .collect();
-        let puts: String = files.iter().map(|file| format!("put {file} || exit 125\n")).collect();
-        let keeps: String = files.iter().map(|file| format!("keep {file}\n")).collect();
-        *run = json!(format!(
-            "set -- {}\n{WITH_HIDDEN}{puts}sh -c \"$command\"\ncode=$?\n{keeps}back || exit 125\nexit \"$code\"",
-            quoted(&command)
-        ));
+        let mut line = format!("sh {HIDDEN}/{SCRIPT} {}", quoted(&command));
+        for file in injected {
+            line.push_str(&format!(" {} {}", quoted(&file.from), quoted(&format!("./{}", file.to))));
+        }
+        *run = json!(line);
     }
 }
 

@@ -98,8 +98,9 @@ impl Check<'_> {
     fn calls(&mut self, at: &TurnPath, turn: &Turn) {
         for (number, call) in turn.calls.iter().enumerate() {
             let at = below(at, Step::Item(number));
-            if call.kinds() != 1 {
-                let what = if call.kinds() == 0 { "no kind" } else { "several kinds" };
+            let kinds = call.named().count();
+            if kinds != 1 {
+                let what = if kinds == 0 { "no kind" } else { "several kinds" };
                 let help = "write one of `write`, `read`, `edit`, `execute`, `search`, `ask` and `tool` for each call";
                 self.add(&at, format!("the call has {what}"), help);
             } else if call.input.is_some() && call.tool.is_none() {

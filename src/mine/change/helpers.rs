@@ -1,27 +1,25 @@
 //! Finds modules that only tests import although they are outside of the folders of tests, such as `support/checks.py`.
 //! An agent that changes what such a module compares changes the tests.
+//!
+//! ```text
+//! modules that tests reach → uses by others → parts of the product → verdict of each module
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::loaded::may_be_loaded;
+use super::modules::{Files, Reached, imports};
 use super::node_names::{ENDINGS, Names};
-use super::node_text::{self, Loads};
+use super::node_text;
 use super::product::{is_for_tests, may_be_product};
-use super::python_imports;
 use super::python_text::{self, Load, Shown};
-use super::test_data::holders;
 use super::usage::{Usage, only_of_tests};
 use super::{Entry, MOST_WORDS, tree};
 use crate::mine::history::Commit;
-use crate::mine::language::{Language, NODE, PYTHON};
+use crate::mine::language::{NODE, PYTHON};
 use crate::mine::repository::{Repository, RepositoryError};
-use crate::mine::role::{Role, Roles, has_test_name, split};
+use crate::mine::role::{Role, Roles, split};
 use crate::mine::runner;
-
-/// The maximum number of steps from a test to a module that it imports.
-const MOST_STEPS: usize = 4;
-/// The maximum number of modules.
-const MOST_MODULES: usize = 100;
 
 /// The modules that only tests import.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -35,6 +33,8 @@ pub(super) struct Helpers {
     pub(super) computed: Vec<String>,
     /// True if tests load more modules than were looked at.
     pub(super) has_more: bool,
+    /// Files of code that tests import and that only the commit has.
+    pub(super) imported: BTreeSet<String>,
 }
 
 /// Returns the modules of Python and Node that the changed tests, the helpers among the tests and `conftest.py` import, that
@@ -51,130 +51,86 @@ pub(super) async fn find(
     roles: &Roles,
     own: &BTreeSet<String>,
 ) -> Result<Helpers, RepositoryError> {
-    let is_changed = |path: &str| commit.files.iter().any(|file| file.path == path);
-    let is_test = |path: &str| roles.of(path) == Role::Test || own.contains(path);
-    let imports_modules = |path: &str| matches!(Language::of(path), Some(it) if *it == PYTHON || *it == NODE);
-    // pytest loads each `conftest.py` above a test, whichever tests the commit changes.
-    let is_conftest = |path: &str| path.rsplit('/').next() == Some("conftest.py");
-    let is_start = |path: &str| {
-        let is_read = is_changed(path) || !has_test_name(path) || is_conftest(path);
-        imports_modules(path) && is_test(path) && is_read
-    };
-    let files: BTreeSet<String> = entries.keys().cloned().collect();
-    let is_kept =
-        |path: &String| entries.get(path).zip(before.get(path)).is_some_and(|(new, old)| new.object == old.object);
-    let is_module =
-        |path: &String| is_kept(path) && roles.of(path) == Role::Code && !own.contains(path) && imports_modules(path);
-    let settings = [
-        tree(repository, entries, runner::is_settings_of_pytest).await?,
-        tree(repository, before, runner::is_settings_of_pytest).await?,
-    ];
-    let is_folder = |folder: &str| settings.iter().any(|tree| tree.has_folder(folder));
-    let named = settings.iter().flat_map(runner::python_paths).filter(|folder| is_folder(folder));
-    let mut roots: Vec<String> = named.map(|folder| format!("{folder}/")).collect();
-    let examples: Vec<String> = settings.iter().flat_map(runner::example_folders).collect();
-    let plugins = settings.iter().flat_map(runner::python_plugins);
-    let plugins: Vec<String> = plugins.filter_map(|name| python_text::module(&name)).collect();
-    let names = Names::of(&tree(repository, entries, runner::has_names_of_node).await?);
-    let mut texts = tree(repository, entries, is_start).await?.texts;
-    let mut read = texts.clone();
-    let has_node = texts.keys().any(|path| is_node(path));
-    let targets: Vec<&String> = names.targets.iter().filter(|_| has_node).collect();
-    let mut has_more = false;
-    for _ in 0..MOST_STEPS {
-        for (path, text) in texts.iter().filter(|(path, _)| is_python(path)) {
-            roots.extend(python_text::search_paths(path, text, is_folder).iter().map(|folder| format!("{folder}/")));
-        }
-        roots.sort();
-        roots.dedup();
-        let imported = texts.iter().flat_map(|(path, text)| imports(path, text, &names, &roots));
-        let imported = imported.chain(located("", &plugins, &files, &roots)).chain(targets.iter().copied().cloned());
-        let copied = texts.iter().filter(|(path, _)| is_python(path) && is_test(path));
-        let imported = imported.chain(copied.flat_map(|(_, text)| python_text::examples(text, &examples, &files)));
-        // An unchanged test may be the base of a changed one.
-        let is_read = |path: &String| is_module(path) || (is_test(path) && imports_modules(path));
-        let new: BTreeSet<String> = imported.filter(|path| is_read(path) && !read.contains_key(path)).collect();
-        let modules = read.keys().chain(&new).filter(|path| is_module(path));
-        if new.is_empty() {
-            break;
-        }
-        if modules.count() > MOST_MODULES {
-            has_more = true;
-            break;
-        }
-        texts = tree(repository, entries, |path| new.contains(path)).await?.texts;
-        read.extend(texts.clone());
-    }
-    let all: BTreeSet<String> = read.keys().filter(|path| is_module(path)).cloned().collect();
-    let Usage { mut alone, mut listed } = only_of_tests(repository, &commit.id, entries, roles, &all).await?;
-    let of_node: BTreeMap<&String, &String> =
-        read.iter().filter(|(path, _)| is_node(path) && (alone.contains(*path) || listed.contains(*path))).collect();
-    let used = used_by_name(repository, &commit.id, entries, roles, &names, &of_node).await?;
+    let files = Files { commit, entries, before, roles, own };
+    let reached = Reached::read(repository, files).await?;
+    let uses = uses(repository, files, &reached).await?;
+    let product = product(repository, files, &reached, &uses.alone).await?;
+    Ok(verdicts(files, &reached, &uses, &product))
+}
+
+/// The modules that tests reach and no code imports.
+struct Uses {
+    /// Modules that no other file uses.
+    alone: BTreeSet<String>,
+    /// Modules that a manifest names.
+    listed: BTreeSet<String>,
+    /// Modules of `alone` that code may load by a name which only its run shows.
+    loaded: BTreeSet<String>,
+}
+
+async fn uses(repository: &Repository, files: Files<'_>, reached: &Reached) -> Result<Uses, RepositoryError> {
+    let Files { commit, entries, roles, .. } = files;
+    let modules = reached.modules(files);
+    let Usage { mut alone, mut listed } = only_of_tests(repository, &commit.id, entries, roles, &modules).await?;
+    let of_node = reached.of_language(&NODE);
+    let of_node = of_node.filter(|(path, _)| alone.contains(*path) || listed.contains(*path)).collect();
+    let used = used_by_name(repository, &commit.id, entries, roles, &reached.names, &of_node).await?;
     alone.retain(|path| !used.contains(path));
     listed.retain(|path| !used.contains(path));
     let loaded = may_be_loaded(repository, &commit.id, entries, roles, &alone).await?;
-    let with_texts: BTreeMap<&String, &str> =
-        alone.iter().map(|path| (path, read.get(path).map(String::as_str).unwrap_or_default())).collect();
-    let mut product = may_be_product(repository, &commit.id, entries, roles, &with_texts).await?;
-    let text_of = |path: &String| with_texts.get(path).copied().unwrap_or_default();
+    Ok(Uses { alone, listed, loaded })
+}
+
+/// Returns those of the modules that may be a part of the product.
+async fn product(
+    repository: &Repository,
+    files: Files<'_>,
+    reached: &Reached,
+    alone: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, RepositoryError> {
+    let Files { commit, entries, roles, .. } = files;
+    let with_texts: BTreeMap<&String, &str> = alone.iter().map(|path| (path, reached.text(path))).collect();
+    let product = may_be_product(repository, &commit.id, entries, roles, &with_texts).await?;
+    Ok(with_loaded(product, reached, alone))
+}
+
+/// Adds the modules that tests load as they load the product, and those that the product imports.
+fn with_loaded(mut product: BTreeSet<String>, reached: &Reached, alone: &BTreeSet<String>) -> BTreeSet<String> {
+    let may_be = |path: &String| alone.contains(path) && !is_for_tests(path, reached.text(path));
     // Tests also load a module of the product fresh.
-    let of_node =
-        read.iter().filter(|(path, _)| is_node(path)).map(|(path, text)| node_text::loads(path, text, &names));
+    let of_node = reached.of_language(&NODE).map(|(path, text)| node_text::loads(path, text, &reached.names));
     let (special, plain): (Vec<_>, Vec<_>) = of_node.map(|loads| (loads.special, loads.modules)).unzip();
-    let plain: BTreeSet<String> = plain.into_iter().flatten().chain(targets.iter().copied().cloned()).collect();
-    let special = special.into_iter().flatten().filter(|path| alone.contains(path) && !plain.contains(path));
-    product.extend(special.filter(|path| !is_for_tests(path, text_of(path))));
+    let plain: BTreeSet<&String> = plain.iter().flatten().chain(&reached.targets).collect();
+    product.extend(special.into_iter().flatten().filter(|path| !plain.contains(path) && may_be(path)));
     // A program may be one of the product, and so may be what a module of the product imports.
-    let of_python = read.iter().filter(|(path, _)| is_python(path));
-    let mut next: BTreeSet<String> = of_python.flat_map(|(path, text)| run(path, text, &names.files, &roots)).collect();
-    next.extend(product.iter().flat_map(|path| imports(path, text_of(path), &names, &roots)));
+    let mut next = reached.programs();
+    next.extend(product.iter().flat_map(|path| reached.imports(path)));
     loop {
-        next.retain(|path| alone.contains(path) && !product.contains(path) && !is_for_tests(path, text_of(path)));
+        next.retain(|path| !product.contains(path) && may_be(path));
         if next.is_empty() {
-            break;
+            return product;
         }
         product.extend(next.iter().cloned());
-        next = next.iter().flat_map(|path| imports(path, text_of(path), &names, &roots)).collect();
+        next = next.iter().flat_map(|path| reached.imports(path)).collect();
     }
-    let is_code = |path: &String| roles.of(path) == Role::Code && !own.contains(path);
-    let patched: Vec<&str> =
-        commit.files.iter().filter(|file| is_code(&file.path)).map(|file| file.path.as_str()).collect();
-    let imports_code = |path: &String| {
-        let text = read.get(path).map(String::as_str).unwrap_or_default();
-        imports(path, text, &names, &roots).into_iter().any(|other| is_code(&other) && !alone.contains(&other))
+}
+
+/// Decides which modules are protected.
+fn verdicts(files: Files<'_>, reached: &Reached, uses: &Uses, product: &BTreeSet<String>) -> Helpers {
+    let Uses { alone, listed, loaded } = uses;
+    let changed = files.commit.files.iter().map(|file| file.path.as_str());
+    let patched: Vec<&str> = changed.filter(|path| files.is_code(path)).collect();
+    let is_near_patch = |path: &String| patched.iter().any(|other| is_near(path, other));
+    let imports_code =
+        |path: &String| reached.imports(path).iter().any(|other| files.is_code(other) && !alone.contains(other));
+    let of_pytest = of_pytest(files, reached, alone);
+    let mut helpers = Helpers {
+        computed: computed(files, reached, alone),
+        has_more: reached.has_more,
+        imported: reached.added(files),
+        ..Helpers::default()
     };
-    let loads: Vec<(&String, Load)> = read
-        .iter()
-        .filter(|(path, _)| is_python(path) && (is_test(path) || alone.contains(*path)))
-        .flat_map(|(path, text)| python_text::loads(path, text).into_iter().map(move |load| (path, load)))
-        .collect();
-    // A plug-in imports the code that it makes ready for the tests.
-    let mut of_pytest = located("", &plugins, &files, &roots);
-    let named = loads.iter().filter(|(_, load)| load.is_plugin);
-    of_pytest.extend(named.flat_map(|(path, load)| located(path, &load.modules, &files, &roots)));
-    let copies = |folders: &[String]| -> BTreeSet<String> {
-        let tests = read.iter().filter(|(path, _)| is_python(path) && is_test(path));
-        tests.flat_map(|(_, text)| python_text::examples(text, folders, &files)).collect()
-    };
-    let named: Vec<String> = examples.iter().filter(|folder| !folder.is_empty()).cloned().collect();
-    of_pytest.extend(copies(&named));
-    let is_computed = |path: &str, load: &Load| match load.shown {
-        Shown::All => false,
-        Shown::Perhaps => of_load(path, load, &files, &roots).is_empty(),
-        Shown::Part => true,
-    };
-    let mut computed: BTreeSet<String> = BTreeSet::new();
-    computed.extend(loads.iter().filter(|(path, load)| is_computed(path, load)).map(|(path, _)| (*path).clone()));
-    let is_computed = |(path, text): &(&String, &String)| {
-        let is_hidden = match is_node(path) {
-            true => node_text::loads(path, text, &names).is_computed,
-            false => is_python(path) && python_text::has_computed_path(path, text, is_folder),
-        };
-        is_hidden && (is_test(path) || alone.contains(*path))
-    };
-    computed.extend(read.iter().filter(is_computed).map(|(path, _)| path.clone()));
-    let mut helpers = Helpers { computed: computed.into_iter().collect(), has_more, ..Helpers::default() };
-    for path in &alone {
+    for path in alone {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let is_below = |other: &str| folder.is_empty() || other.starts_with(&format!("{folder}/"));
         let is_of_folder = ["__init__", "index"].contains(&split(name).0);
@@ -183,20 +139,53 @@ pub(super) async fn find(
             continue;
         }
         let may_be_code = || imports_code(path) || loaded.contains(path);
-        let is_doubtful = product.contains(path) || patched.iter().any(|other| is_near(path, other));
+        let is_doubtful = product.contains(path) || is_near_patch(path);
         if is_doubtful || (!of_pytest.contains(path) && may_be_code()) {
             helpers.unsure.push(path.clone());
         } else {
-            helpers.protected.extend(places(path, &files));
+            helpers.protected.extend(places(path, &reached.names.files));
         }
     }
     // The entry of a package imports its code, or lies beside it.
-    let is_apart = |path: &&String| !patched.iter().any(|other| is_near(path, other)) && !imports_code(path);
+    let is_apart = |path: &&String| !is_near_patch(path) && !imports_code(path);
     helpers.unsure.extend(listed.iter().filter(is_apart).cloned());
     // An example may also be a part of the documentation, or data.
-    let is_other = |path: &String| is_kept(path) && !is_test(path) && !all.contains(path);
-    helpers.unsure.extend(copies(&examples).into_iter().filter(is_other));
-    Ok(helpers)
+    let modules = reached.modules(files);
+    let is_other = |path: &String| files.is_kept(path) && !files.is_test(path) && !modules.contains(path);
+    helpers.unsure.extend(reached.copies(files, &reached.examples).into_iter().filter(is_other));
+    helpers
+}
+
+/// Returns the files that pytest loads or copies for the tests: they import the code that they make ready.
+fn of_pytest(files: Files<'_>, reached: &Reached, alone: &BTreeSet<String>) -> BTreeSet<String> {
+    let mut found = reached.plugins();
+    for (path, text) in reached.of_language(&PYTHON).filter(|(path, _)| files.is_test(path) || alone.contains(*path)) {
+        let loads = python_text::loads(path, text);
+        let plugins = loads.iter().filter(|load| load.is_plugin);
+        found.extend(plugins.flat_map(|load| reached.located(path, &load.modules)));
+    }
+    let named: Vec<String> = reached.examples.iter().filter(|folder| !folder.is_empty()).cloned().collect();
+    found.extend(reached.copies(files, &named));
+    found
+}
+
+/// Returns the tests, and the modules that only they import, that load modules by names which only a run shows.
+fn computed(files: Files<'_>, reached: &Reached, alone: &BTreeSet<String>) -> Vec<String> {
+    let is_shown = |path: &str, load: &Load| match load.shown {
+        Shown::All => true,
+        Shown::Perhaps => !reached.loaded(path, load).is_empty(),
+        Shown::Part => false,
+    };
+    let hides_names = |path: &str, text: &str| {
+        if NODE.has(path) {
+            return node_text::loads(path, text, &reached.names).is_computed;
+        }
+        let has_computed_path = || python_text::has_computed_path(path, text, |folder| reached.is_folder(folder));
+        let has_hidden_load = || python_text::loads(path, text).iter().any(|load| !is_shown(path, load));
+        PYTHON.has(path) && (has_computed_path() || has_hidden_load())
+    };
+    let of_tests = reached.texts.iter().filter(|(path, _)| files.is_test(path) || alone.contains(*path));
+    of_tests.filter(|(path, text)| hides_names(path, text)).map(|(path, _)| path.clone()).collect()
 }
 
 /// Returns those of the modules of Node that code imports by another name than their path, such as that of a package, and the
@@ -213,9 +202,9 @@ async fn used_by_name(
     if modules.is_empty() || words.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let holders = holders(repository, commit, &words.iter().map(String::as_str).take(MOST_WORDS).collect()).await?;
+    let holders = repository.files_with(commit, &words.iter().map(String::as_str).take(MOST_WORDS).collect()).await?;
     let is_code = |path: &str| {
-        let is_program = is_node(path) && roles.of(path) == Role::Code && !runner::has_names_of_node(path);
+        let is_program = NODE.has(path) && roles.of(path) == Role::Code && !runner::has_names_of_node(path);
         holders.contains(path) && is_program && !modules.contains_key(&path.to_owned())
     };
     let texts = tree(repository, entries, is_code).await?.texts;
@@ -266,86 +255,9 @@ fn places(path: &str, files: &BTreeSet<String>) -> Vec<String> {
     found
 }
 
-/// Returns the files that a module of Python or Node imports, as far as its lines show them.
-/// `roots` are folders on Python's path, each with a slash at its end.
-fn imports(path: &str, text: &str, names: &Names, roots: &[String]) -> BTreeSet<String> {
-    match Language::of(path) {
-        Some(language) if *language == PYTHON => of_python(path, text, &names.files, roots),
-        Some(language) if *language == NODE => {
-            let Loads { mut modules, special, .. } = node_text::loads(path, text, names);
-            modules.extend(special);
-            modules
-        }
-        _ => BTreeSet::new(),
-    }
-}
-
-fn is_node(path: &str) -> bool {
-    Language::of(path) == Some(&NODE)
-}
-
-fn is_python(path: &str) -> bool {
-    Language::of(path) == Some(&PYTHON)
-}
-
-fn of_python(path: &str, text: &str, files: &BTreeSet<String>, roots: &[String]) -> BTreeSet<String> {
-    let mut found = located(path, &python_imports::imported(text), files, roots);
-    for load in python_text::loads(path, text) {
-        found.extend(of_load(path, &load, files, roots));
-    }
-    found.extend(run(path, text, files, roots));
-    found
-}
-
-/// Returns the files of the programs that a file of Python runs.
-fn run(path: &str, text: &str, files: &BTreeSet<String>, roots: &[String]) -> BTreeSet<String> {
-    let (modules, places) = python_text::programs(path, text);
-    let mut found = located(path, &modules, files, roots);
-    found.extend(places.into_iter().filter(|place| files.contains(place)));
-    found
-}
-
-/// Returns the files that a statement loads, as far as it names them.
-fn of_load(path: &str, load: &Load, files: &BTreeSet<String>, roots: &[String]) -> BTreeSet<String> {
-    let mut found = located(path, &load.modules, files, roots);
-    found.extend(load.paths.iter().filter(|path| files.contains(*path)).cloned());
-    found
-}
-
-/// Returns the files of modules that a file of Python names, with the packages around them.
-fn located(path: &str, modules: &[String], files: &BTreeSet<String>, roots: &[String]) -> BTreeSet<String> {
-    let around = path.match_indices('/').filter_map(|(at, _)| path.get(..=at));
-    let folders: Vec<&str> = [""].into_iter().chain(around).collect();
-    let mut found = BTreeSet::new();
-    let mut add = |root: &str, module: &str| {
-        let place = format!("{root}{module}");
-        let both = [format!("{place}.py"), format!("{place}/__init__.py")];
-        found.extend(both.into_iter().filter(|file| files.contains(file)));
-    };
-    for module in modules {
-        let plain = module.trim_start_matches('/');
-        let level = module.len() - plain.len();
-        if level > 0 {
-            // `from .checks import same`: one dot is the folder of the module.
-            if let Some(root) = folders.len().checked_sub(level).and_then(|at| folders.get(at)) {
-                add(root, plain);
-            }
-            continue;
-        }
-        let parts = plain.match_indices('/').filter_map(|(at, _)| plain.get(..at)).chain([plain]);
-        for part in parts {
-            for root in ["src/", "lib/"].iter().chain(&folders).copied().chain(roots.iter().map(String::as_str)) {
-                add(root, part);
-            }
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mine::runner::Tree;
 
     #[test]
     fn a_module_is_near_code_in_its_folder_and_below_and_above_it() {
@@ -362,56 +274,9 @@ mod tests {
     }
 
     #[test]
-    fn the_modules_that_tests_import_are_found() {
-        let files = [
-            "calc.py",
-            "src/app/core.py",
-            "support/__init__.py",
-            "support/checks.py",
-            "support/more.py",
-            "support/checks.js",
-            "support/deep/index.ts",
-            "support/typed.ts",
-            "tests/base.py",
-            "tests/test_a.py",
-        ];
+    fn the_files_that_would_be_loaded_in_place_of_a_module_are_found() {
+        let files = ["support/__init__.py", "support/checks.py", "support/checks.js", "support/deep/index.ts"];
         let files: BTreeSet<String> = files.map(str::to_owned).into();
-        let names = Names::of(&Tree { files: files.clone(), ..Tree::default() });
-        for (path, text, expected) in [
-            ("tests/test_a.py", "import unittest, calc  # support.checks\n", &["calc.py"][..]),
-            ("tests/test_a.py", "from app.core import (\n    one,\n    two,\n)\n", &["src/app/core.py"]),
-            ("tests/test_a.py", "from support.checks import same\n", &["support/__init__.py", "support/checks.py"]),
-            (
-                "tests/test_a.py",
-                "from support import checks as c, more\n",
-                &["support/__init__.py", "support/checks.py", "support/more.py"],
-            ),
-            (
-                "tests/test_a.py",
-                "from .base import x\nfrom ..support.more import y\n",
-                &["support/more.py", "tests/base.py"],
-            ),
-            ("support/checks.py", "from . import more\n", &["support/more.py"]),
-            ("tests/test_a.py", "import os; from support.more import x\n", &["support/__init__.py", "support/more.py"]),
-            ("tests/test_a.py", "try: from support \\\n    import more\n", &["support/__init__.py", "support/more.py"]),
-            ("tests/test_a.py", "pytest_plugins = ['support.more']\n", &["support/__init__.py", "support/more.py"]),
-            (
-                "tests/test_a.py",
-                "more = importlib.import_module('support.more')\n",
-                &["support/__init__.py", "support/more.py"],
-            ),
-            ("tests/test_a.py", "runpy.run_path('support/more.py')\n", &["support/more.py"]),
-            ("tests/a.js", "const c = require('../support/checks');\n", &["support/checks.js"]),
-            ("tests/a.ts", "import {\n  x,\n} from '../support/typed.js';\n", &["support/typed.ts"]),
-            ("tests/a.ts", "import deep from \"../support/deep\";\nopen('../calc.py');\n", &["support/deep/index.ts"]),
-            ("tests/a.rb", "require '../calc'\n", &[]),
-        ] {
-            let found: Vec<String> = imports(path, text, &names, &[]).into_iter().collect();
-            assert_eq!(found, expected, "{path} {text}");
-        }
-        // A folder on Python's path.
-        let found = imports("tests/test_a.py", "from checks import same\n", &names, &["support/".to_owned()]);
-        assert_eq!(found, BTreeSet::from(["support/checks.py".to_owned()]));
         assert_eq!(places("support/checks.py", &files), ["support/checks.py", "support.py"]);
         assert!(places("support/checks.js", &files).contains(&"support/checks".to_owned()));
         assert!(!places("support/checks.js", &files).contains(&"support.js".to_owned()));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::loaded::may_be_loaded;
 use super::usage::only_of_tests;
-use super::{Entry, texts};
+use super::{Entry, Mode, texts};
 use crate::mine::history::Commit;
 use crate::mine::language::Language;
 use crate::mine::repository::{Repository, RepositoryError};
@@ -34,7 +34,7 @@ pub(super) async fn find(
     entries: &BTreeMap<String, Entry>,
     roles: &Roles,
 ) -> Result<Links, RepositoryError> {
-    let all: Vec<(&String, &Entry)> = entries.iter().filter(|(_, entry)| entry.mode == "120000").collect();
+    let all: Vec<(&String, &Entry)> = entries.iter().filter(|(_, entry)| entry.mode == Mode::Link).collect();
     if !all.iter().any(|(path, _)| roles.of(path) == Role::Test) {
         return Ok(Links::default());
     }

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::settings_text::{ENDINGS, is_of_checkers};
-use super::test_data::{holders, name, place};
 use super::usage::{has_word, word};
 use super::{Entry, tree};
 use crate::mine::language::{Language, NODE, PYTHON};
 use crate::mine::repository::{Repository, RepositoryError};
-use crate::mine::role::{Role, Roles, split};
+use crate::mine::role::{Role, Roles, name, place, split};
 use crate::mine::runner::{has_settings_of_node, without_pytest};
 
 /// Signs of code of Python that loads modules by their names.
@@ -50,7 +49,7 @@ pub(super) async fn may_be_loaded(
     }
     let mut words: BTreeSet<&str> = OF_PYTHON.iter().chain(&OF_NODE).chain(&CALLS).copied().collect();
     words.extend(paths.iter().flat_map(|path| [Some(word(path)), place(path)]).flatten());
-    let holders = holders(repository, commit, &words).await?;
+    let holders = repository.files_with(commit, &words).await?;
     let is_of_tool = |path: &str| {
         has_settings_of_node(name(path)) || is_of_checkers(name(path)) || name(path) == "pnpm-workspace.yaml"
     };
@@ -68,7 +67,7 @@ fn loads(file: &str, text: &str, path: &str) -> bool {
         let text = without_pytest(file, text);
         return has_word(&text, word(path)) || place(path).is_some_and(|place| has_word(&text, place));
     }
-    let is_of = |wanted: &Language| [file, path].iter().all(|it| Language::of(it) == Some(wanted));
+    let is_of = |wanted: &Language| [file, path].iter().all(|it| wanted.has(it));
     (is_of(&PYTHON) && text.lines().any(loads_in_python)) || (is_of(&NODE) && loads_in_node(text))
 }
 

@@ -5,11 +5,10 @@
 use std::collections::BTreeSet;
 
 use super::settings_text::{is_of_checkers, plain};
-use super::test_data::name;
 use super::usage::LOCKS;
 use crate::mine::language::{Language, NODE, PYTHON};
 use crate::mine::protection::setup_files::{values, words};
-use crate::mine::role::split;
+use crate::mine::role::{name, split};
 use crate::mine::runner::has_settings_of_node;
 
 /// Words of lines that copy files into a product.
@@ -95,7 +94,7 @@ const OF_SHELL: [&str; 4] = ["bash", "bats", "sh", "zsh"];
 /// at elsewhere, nor settings of a test runner, of an editor or of a tool that checks code, a lock file, or a list of files.
 pub(super) fn may_name(path: &str) -> bool {
     let own = name(path);
-    let is_code = Language::of(path).is_some_and(|language| [PYTHON, NODE].contains(language));
+    let is_code = PYTHON.has(path) || NODE.has(path);
     let is_list = own.ends_with("ignore") || OF_LISTS.contains(&own) || LOCKS.contains(&own);
     let is_of_tool = is_of_checkers(own) || (has_settings_of_node(own) && !is_of_typescript(own));
     !is_code && !is_list && !is_of_tool && !path.starts_with(".vscode/") && !path.starts_with(".idea/")
@@ -224,7 +223,7 @@ fn is_program(name: &str) -> bool {
 /// module only in its own folder.
 fn forms_of(path: &str, is_own_folder: bool) -> Vec<String> {
     let stem = split(path).0;
-    let name = if Language::of(path) == Some(&PYTHON) { stem.replace('/', ".") } else { stem.to_owned() };
+    let name = if PYTHON.has(path) { stem.replace('/', ".") } else { stem.to_owned() };
     let is_sure = is_own_folder || name.contains(['.', '/']);
     [Some(path.to_owned()), Some(name).filter(|_| is_sure)].into_iter().flatten().collect()
 }

@@ -22,6 +22,9 @@ const SECTIONS: [&str; 2] = ["jest", "vitest"];
 const ALIASES: [&str; 7] =
     ["alias", "baseUrl", "moduleDirectories", "moduleNameMapper", "modulePaths", "paths", "roots"];
 
+/// Those of [`ALIASES`] with folders in which packages are looked for.
+const OF_PACKAGES: [&str; 3] = ["baseUrl", "moduleDirectories", "modulePaths"];
+
 /// The names of the modules of a repository.
 #[derive(Debug, Default)]
 pub(super) struct Names {
@@ -33,6 +36,8 @@ pub(super) struct Names {
     folders: BTreeSet<String>,
     /// The modules that these values name.
     pub(super) targets: BTreeSet<String>,
+    /// The folders of the repository in which packages are looked for. The top is empty.
+    pub(super) of_packages: BTreeSet<String>,
 }
 
 /// A folder with a `package.json`.
@@ -60,33 +65,39 @@ impl Names {
             }
         }
         for (folder, text) in settings {
-            for value in ALIASES.iter().flat_map(|key| values(&text, key)) {
+            for (key, value) in ALIASES.iter().flat_map(|key| values(&text, key).into_iter().map(move |it| (key, it))) {
                 names.aliases.push_str(value);
                 names.aliases.push('\n');
                 for word in words(value) {
-                    names.add(folder, word);
-                    names.add("", word);
+                    let found = [names.add(folder, word), names.add("", word)];
+                    if OF_PACKAGES.contains(key) {
+                        names.of_packages.extend(found.into_iter().flatten());
+                    }
                 }
             }
         }
         names
     }
 
-    /// Adds the folder and the module that a word of settings in a folder may mean: `<rootDir>/support/$1`.
-    fn add(&mut self, folder: &str, word: &str) {
+    /// Adds the folder and the module that a word of settings in a folder may mean: `<rootDir>/support/$1`. Returns the
+    /// folder if it exists.
+    fn add(&mut self, folder: &str, word: &str) -> Option<String> {
         let plain = word.replace("<rootDir>", ".");
         let fixed = plain.split(['*', '$']).next().unwrap_or_default();
         // `.*` is a part of a pattern.
         if fixed.is_empty() || fixed.starts_with('/') || (fixed == "." && plain != ".") {
-            return;
+            return None;
         }
-        let Some(place) = resolved(&joined(folder, fixed), &BTreeMap::new()) else { return };
+        let place = resolved(&joined(folder, fixed), &BTreeMap::new())?;
         let module = self.beside(&place);
         self.targets.extend(module);
         let prefix = format!("{place}/");
-        if place.is_empty() || self.files.range(prefix.clone()..).next().is_some_and(|file| file.starts_with(&prefix)) {
-            self.folders.insert(place);
+        let is_folder = self.files.range(prefix.clone()..).next().is_some_and(|file| file.starts_with(&prefix));
+        if !place.is_empty() && !is_folder {
+            return None;
         }
+        self.folders.insert(place.clone());
+        Some(place)
     }
 
     /// Returns the modules that a name in an import of a file may mean.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::node_names::{ENDINGS, Names};
-use crate::mine::language::{Language, NODE};
+use crate::mine::language::NODE;
 use crate::mine::role::split;
 
 /// Calls that load a module.
@@ -63,8 +63,7 @@ pub(super) struct Loads {
 pub(super) fn loads(path: &str, text: &str, names: &Names) -> Loads {
     let mut loads = Loads { is_computed: hides_names(text), ..Loads::default() };
     for line in text.lines() {
-        let is_import = ["import", "require", "from"].iter().any(|word| line.contains(word));
-        for word in line.split(['"', '\'', '`']).filter(|_| is_import) {
+        for word in line.split(['"', '\'', '`']).filter(|_| may_import(line)) {
             let imported = names.imported(path, without_query(word));
             if word.contains('?') { loads.special.extend(imported) } else { loads.modules.extend(imported) }
         }
@@ -75,7 +74,7 @@ pub(super) fn loads(path: &str, text: &str, names: &Names) -> Loads {
                 let beside = if is_relative { names.imported(path, word) } else { BTreeSet::new() };
                 // A program is started in the top folder.
                 let all = beside.into_iter().chain(names.at(word));
-                loads.modules.extend(all.filter(|file| is_of_node(file)));
+                loads.modules.extend(all.filter(|file| NODE.has(file)));
             }
         }
     }
@@ -83,15 +82,15 @@ pub(super) fn loads(path: &str, text: &str, names: &Names) -> Loads {
         let parts = known_parts(arguments, text);
         let files = fitting(&parts, names);
         loads.is_computed |= files.is_empty();
-        let files = files.into_iter().filter(|file| is_of_node(file));
+        let files = files.into_iter().filter(|file| NODE.has(file));
         if has_query(arguments) { loads.special.extend(files) } else { loads.modules.extend(files) }
     }
     for arguments in calls(text, &PATHS) {
         let parts = parts_of(arguments);
         let is_whole =
-            parts.last().is_some_and(|last| last.as_deref().is_some_and(|name| parts.len() > 1 || is_of_node(name)));
+            parts.last().is_some_and(|last| last.as_deref().is_some_and(|name| parts.len() > 1 || NODE.has(name)));
         if is_whole {
-            let files = fitting(&parts, names).into_iter().filter(|file| is_of_node(file));
+            let files = fitting(&parts, names).into_iter().filter(|file| NODE.has(file));
             if has_query(arguments) { loads.special.extend(files) } else { loads.modules.extend(files) }
         }
     }
@@ -99,11 +98,21 @@ pub(super) fn loads(path: &str, text: &str, names: &Names) -> Loads {
         for word in relative(text) {
             let mut parts = folder.clone();
             add_literal(word, &mut parts);
-            loads.special.extend(fitting(&parts, names).into_iter().filter(|file| is_of_node(file)));
+            loads.special.extend(fitting(&parts, names).into_iter().filter(|file| NODE.has(file)));
         }
     }
     loads.special = loads.special.difference(&loads.modules).cloned().collect();
     loads
+}
+
+/// Returns the modules that the lines of a file of Node with imports name.
+pub(super) fn imported(path: &str, text: &str, names: &Names) -> BTreeSet<String> {
+    let words = text.lines().filter(|line| may_import(line)).flat_map(|line| line.split(['"', '\'', '`']));
+    words.flat_map(|word| names.imported(path, without_query(word))).collect()
+}
+
+fn may_import(line: &str) -> bool {
+    ["import", "require", "from"].iter().any(|word| line.contains(word))
 }
 
 /// Returns true if a text names modules in a way that is not read here: by a path with escapes, or in folders that a variable
@@ -168,10 +177,6 @@ fn words(text: &str) -> Vec<&str> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_command = words.len() > 1 && words.iter().any(|word| RUNS.contains(word));
     if is_command { words } else { vec![text] }
-}
-
-fn is_of_node(path: &str) -> bool {
-    Language::of(path) == Some(&NODE)
 }
 
 /// Returns the arguments of the calls in a text, outside of lines that are comments.
@@ -319,7 +324,7 @@ fn fitting(parts: &[Part], names: &Names) -> BTreeSet<String> {
 /// Returns the paths by which a file may be named.
 fn forms(file: &str) -> Vec<String> {
     let mut found = vec![file.to_owned()];
-    if let Some((stem, _)) = file.rsplit_once('.').filter(|_| is_of_node(file)) {
+    if let Some((stem, _)) = file.rsplit_once('.').filter(|_| NODE.has(file)) {
         found.push(stem.to_owned());
         found.push(format!("{stem}.js"));
         found.extend(stem.strip_suffix("/index").map(str::to_owned));

@@ -8,11 +8,10 @@ use serde_json::Value;
 use super::mentions::{may_copy, may_name, names_module};
 use super::python_imports::packages;
 use super::settings_text::{is_settings, plain, values};
-use super::test_data::{holders, name};
 use super::{Entry, MOST_WORDS, tree};
-use crate::mine::language::{Language, NODE, PYTHON};
+use crate::mine::language::{NODE, PYTHON};
 use crate::mine::repository::{Repository, RepositoryError};
-use crate::mine::role::{Role, Roles, split};
+use crate::mine::role::{Role, Roles, name, split};
 use crate::mine::runner::{Tree, without_pytest};
 use crate::values::PathGlob;
 
@@ -116,9 +115,10 @@ pub(super) async fn may_be_product(
     }
     let paths = || doubtful.iter().map(|(path, _)| *path);
     let words: BTreeSet<&str> = paths().flat_map(|path| path.split('/').map(|part| split(part).0)).collect();
-    let with_words = holders(repository, commit, &words.into_iter().take(MOST_WORDS).collect()).await?;
+    let with_words = repository.files_with(commit, &words.into_iter().take(MOST_WORDS).collect()).await?;
     let names: BTreeSet<String> = paths().flat_map(|path| [name(path).to_owned(), dotted(path)]).collect();
-    let with_names = holders(repository, commit, &names.iter().map(String::as_str).take(MOST_WORDS).collect()).await?;
+    let with_names =
+        repository.files_with(commit, &names.iter().map(String::as_str).take(MOST_WORDS).collect()).await?;
     let is_read = |path: &str| {
         let is_manifest = name(path) == "package.json" || OF_DISTRIBUTIONS.contains(&name(path));
         let has_words = (is_settings(path) || may_copy(path)) && with_words.contains(path);
@@ -146,7 +146,7 @@ fn dotted(path: &str) -> String {
 /// Returns true if a module is also a program that can be started: it reads arguments, or acts if it is started itself. A self
 /// test makes no program.
 fn is_program(path: &str, text: &str) -> bool {
-    let is_python = Language::of(path) == Some(&PYTHON);
+    let is_python = PYTHON.has(path);
     let reads_arguments = || {
         READS.iter().any(|call| text.contains(call))
             || packages(text).iter().any(|package| OF_PROGRAMS.contains(&package.as_str()))
@@ -203,7 +203,7 @@ fn is_served(path: &str, tree: &Tree) -> bool {
         around.is_empty() || tree.has(&format!("{}/package.json", around.join("/")))
     };
     let is_served = |(at, part): (usize, &&str)| SERVED.contains(part) && is_at_top(at);
-    Language::of(path) == Some(&NODE) && folders.iter().enumerate().any(is_served)
+    NODE.has(path) && folders.iter().enumerate().any(is_served)
 }
 
 /// Returns true if a module is a helper of tests without doubt: its path or its packages show it, or it defines checks.
@@ -213,7 +213,7 @@ pub(super) fn is_for_tests(path: &str, text: &str) -> bool {
     }
     let defines_checks =
         || text.lines().any(|line| CHECKS.iter().any(|sign| line.trim_start().starts_with(sign) && !loads(line)));
-    if Language::of(path) == Some(&PYTHON) {
+    if PYTHON.has(path) {
         return packages(text).iter().any(|it| OF_PYTHON.contains(&it.as_str())) || defines_checks();
     }
     let imports = |line: &str| loads(line) && line.split(['"', '\'']).any(|word| OF_NODE.contains(&word));
@@ -247,7 +247,7 @@ fn is_package(folder: &str, tree: &Tree) -> bool {
 
 /// Returns true if a distribution of Python has no list of its packages, and the module is in a place where they are found.
 fn is_found(path: &str, tree: &Tree) -> bool {
-    if Language::of(path) != Some(&PYTHON) {
+    if !PYTHON.has(path) {
         return false;
     }
     let mut distributions: BTreeMap<&str, String> = BTreeMap::new();

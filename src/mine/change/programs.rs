@@ -6,10 +6,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::settings_text::plain;
-use super::test_data::name;
-use crate::mine::language::{Language, NODE};
+use crate::mine::language::NODE;
 use crate::mine::protection::{PROGRAMS, setup_files};
-use crate::mine::role::split;
+use crate::mine::role::{name, split};
 use crate::mine::runner::Tree;
 
 /// Signs of lines that start a program.
@@ -39,7 +38,7 @@ pub(super) fn of_tools<'a>(tests: impl Iterator<Item = (&'a String, &'a String)>
             let named = option(&words, &FILES).filter(|_| !files.is_empty());
             let place = |file: &str| folder.map_or_else(|| file.to_owned(), |folder| format!("{folder}/{file}"));
             // `package.json` is protected if tests are of Node.
-            let is_open = |file: &String| tree.has(file) && (name(file) != "package.json" || !is_node(path));
+            let is_open = |file: &String| tree.has(file) && (name(file) != "package.json" || !NODE.has(path));
             found.extend(files.iter().copied().chain(named).map(place).filter(is_open));
             // The scripts of another folder are not read.
             let is_of_top = files.contains(&"package.json") && folder.is_none();
@@ -68,10 +67,6 @@ fn option<'a>(words: &[&'a str], options: &[&str]) -> Option<&'a str> {
         };
         options.iter().find_map(value).map(plain)
     })
-}
-
-fn is_node(path: &str) -> bool {
-    Language::of(path) == Some(&NODE)
 }
 
 /// Returns the commands that a file of tests may start, each with the words after it: those in the lines of a shell, and in the

@@ -1,8 +1,7 @@
 //! Reads the values in settings of any form, with or without quotes: JSON, TOML, YAML, INI and `.env`. Pure.
 
-use super::test_data::name;
 use super::usage::LOCKS;
-use crate::mine::role::split;
+use crate::mine::role::{name, split};
 use crate::mine::runner::has_settings_of_node;
 
 /// The endings of settings.

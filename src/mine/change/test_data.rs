@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::globs::{Globs, signs};
 use super::programs::of_tools;
 use super::settings_text::{is_settings, names_place};
-use super::{Entry, LARGEST_HIDDEN, MOST_HIDDEN, MOST_WORDS, tree};
+use super::{Entry, MOST_WORDS, Mode, all_tests, tree};
 use crate::mine::history::Commit;
 use crate::mine::language::{Language, NODE};
 use crate::mine::repository::{Repository, RepositoryError};
-use crate::mine::role::{self, Role, Roles, has_test_name};
+use crate::mine::role::{self, Role, Roles, folder, has_test_name, name, place};
 use crate::mine::runner::Tree;
 use crate::values::PathGlob;
 
@@ -64,11 +64,10 @@ pub(super) async fn find(
     let tests = || commit.files.iter().map(|file| file.path.as_str()).filter(|path| roles.of(path) == Role::Test);
     let named: Vec<&str> = tests().filter(|path| has_test_name(path)).collect();
     let own: Vec<&str> = if named.is_empty() { tests().collect() } else { named };
-    let is_program = |(path, entry): (&String, &Entry)| (entry.mode != "100644").then(|| path.clone());
+    let is_program = |(path, entry): (&String, &Entry)| (entry.mode != Mode::File).then(|| path.clone());
     let programs = entries.iter().filter_map(is_program).collect();
     let mut kinds = Kinds { own: &own, programs, roles, linked, are_listed: false };
-    let all = || entries.iter().filter(|(path, entry)| roles.of(path) == Role::Test && entry.mode.starts_with("100"));
-    let is_small = all().count() <= MOST_HIDDEN && all().map(|(_, entry)| entry.size).sum::<u64>() <= LARGEST_HIDDEN;
+    let is_small = all_tests(entries, roles).is_some();
     let is_changed = |path: &str| commit.files.iter().any(|file| file.path == path);
     let read = tree(repository, entries, |path| kinds.is_test(path) && (is_small || is_changed(path))).await?;
     kinds.are_listed = read.texts.values().any(|text| LISTS.iter().any(|sign| text.contains(sign)));
@@ -76,7 +75,7 @@ pub(super) async fn find(
     // Tests name many files that they make. Modules of Node are looked for elsewhere.
     let may_be_run = |path: &str| {
         let kind = kinds.of(path, entries.keys());
-        matches!(kind, Kind::Code | Kind::Compiled | Kind::Aside) && Language::of(path) != Some(&NODE)
+        matches!(kind, Kind::Code | Kind::Compiled | Kind::Aside) && !NODE.has(path)
     };
     let with_package = tree(repository, entries, |path| path == "package.json").await?;
     let starts = read.texts.iter().filter(|(path, _)| is_changed(path) || !has_test_name(path));
@@ -114,7 +113,7 @@ pub(super) async fn find(
     let mut searched: BTreeSet<&str> =
         searched.flat_map(|path| path.split('/')).filter(|part| !part.is_empty()).collect();
     searched.extend(endings.iter().map(String::as_str));
-    let holders = holders(repository, &commit.id, &searched).await?;
+    let holders = repository.files_with(&commit.id, &searched).await?;
     let all = tree(repository, entries, |path| holders.contains(path)).await?;
     let mut found = kinds.of_tests(&changed, &kept, &all);
     found.open.extend(tools);
@@ -307,12 +306,12 @@ impl Kinds<'_> {
     /// Returns whether only tests name a file, and whether they name its folder, which holds no code.
     fn is_named(&self, path: &str, tree: &Tree) -> (bool, bool) {
         let is_listed = self.of(path, tree.files.iter()) == Kind::Data;
-        let folder = path.strip_suffix(name(path)).unwrap_or_default();
+        let folder = folder(path);
         let is_code = |file: &str| {
             let kind = self.of(file, tree.files.iter());
             matches!(kind, Kind::Source | Kind::Compiled | Kind::Code)
         };
-        let mut beside = tree.files.iter().filter(|file| file.strip_suffix(name(file)) == Some(folder));
+        let mut beside = tree.files.iter().filter(|file| role::folder(file) == folder);
         // The name of a folder of code says nothing about the data in it.
         let place = place(path).filter(|_| !beside.any(|file| is_code(file)));
         let others = || tree.texts.iter().filter(|(file, _)| *file != path);
@@ -362,41 +361,6 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
 
 fn is_edge(c: char) -> bool {
     "/\\\"'`".contains(c)
-}
-
-/// Returns the files of a commit that contain one of the words.
-pub(super) async fn holders(
-    repository: &Repository,
-    commit: &str,
-    words: &BTreeSet<&str>,
-) -> Result<BTreeSet<String>, RepositoryError> {
-    let mut search = vec!["grep", "-l", "-z", "-I", "-F", "--full-name"];
-    search.extend(words.iter().flat_map(|word| ["-e", *word]));
-    search.extend([commit, "--"]);
-    let found = match repository.run(&search, None).await {
-        Ok(found) => found,
-        // git exits with 1 and says nothing if it finds nothing.
-        Err(RepositoryError::Git { message, .. }) if message.is_empty() => Vec::new(),
-        Err(error) => return Err(error),
-    };
-    let text = String::from_utf8_lossy(&found);
-    let paths = text.split('\0').filter_map(|line| line.strip_prefix(commit)?.strip_prefix(':'));
-    Ok(paths.map(str::to_owned).collect())
-}
-
-/// Returns the name of a file.
-pub(super) fn name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-/// Returns the path of the folder of a file, with `/` at its end. The top is empty.
-fn folder(path: &str) -> &str {
-    path.strip_suffix(name(path)).unwrap_or_default()
-}
-
-/// Returns the name of the folder of a file.
-pub(super) fn place(path: &str) -> Option<&str> {
-    path.rsplit('/').nth(1)
 }
 
 /// Returns true if a text has a word as a path, or as a part of one, within quotes.

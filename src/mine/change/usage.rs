@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::globs::{Globs, signs};
 use super::python_imports;
 use super::settings_text::{is_of_checkers, values};
-use super::test_data::{holders, name, names, names_folder, place};
+use super::test_data::{names, names_folder};
 use super::{Entry, MOST_WORDS, tree};
 use crate::mine::language::{Language, PYTHON};
 use crate::mine::repository::{Repository, RepositoryError};
-use crate::mine::role::{self, Role, Roles};
+use crate::mine::role::{self, Role, Roles, name, place};
 use crate::mine::runner::{has_settings_of_node, without_pytest};
 
 /// Files with the exact versions of packages. They name no module that code loads.
@@ -92,7 +92,7 @@ pub(super) async fn only_of_tests(
     }
     words.extend(endings.iter().map(String::as_str));
     words.extend(data().filter_map(|path| place(path)));
-    let holders = holders(repository, commit, &words).await?;
+    let holders = repository.files_with(commit, &words).await?;
     let is_code = |path: &str| {
         let is_program = roles.of(path) == Role::Code && !role::is_data(path);
         let is_manifest = roles.of(path) == Role::Dependencies && !LOCKS.contains(&name(path));
@@ -174,7 +174,7 @@ fn uses(file: &str, text: &str, path: &str) -> bool {
     }
     let is_import = |line: &str| has_word(line, word) && IMPORTS.iter().any(|sign| line.contains(sign));
     let imports = || python_imports::statements(text).iter().any(|statement| has_word(statement, word));
-    text.lines().any(is_import) || (Language::of(file) == Some(&PYTHON) && imports())
+    text.lines().any(is_import) || (PYTHON.has(file) && imports())
 }
 
 /// Returns true if a text has a word that is not within a longer name.

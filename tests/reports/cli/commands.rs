@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use crate::project::{MACHINE, Project, lines, not_run};
+use serde_json::Value;
+
+use crate::project::{MACHINE, Project, copy, lines, not_run};
 
 const PASS: &str = "steps: [{say: done}]";
 
@@ -272,4 +274,46 @@ fn a_trace_that_cannot_be_written_says_where_it_should_have_gone() {
         assert_eq!(ran.status.code(), Some(4), "{command:?}: {said}");
         assert!(said.contains("standard output"), "{command:?}: {said}");
     }
+}
+
+#[test]
+fn a_run_dated_in_the_future_is_not_the_latest_and_takes_no_place_of_another_one() {
+    const AHEAD: &str = "29990101-000000-0000";
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--label", "nightly"]).exits(0);
+    let folder = project.run_folder();
+    project.without_digests(&folder);
+    let mut record: Value = serde_json::from_str(&project.read(&format!("{folder}/run.json"))).unwrap();
+    (record["run"], record["started"]) = (AHEAD.into(), "2999-01-01T00:00:00.000Z".into());
+    project.write(&format!("{folder}/run.json"), &record.to_string());
+    std::fs::rename(project.path(&folder), project.path(&format!(".evals/runs/{AHEAD}"))).unwrap();
+    project.case("a", "graders: [{output: {contains: other}}]", "");
+    project.evals(&["run", "--label", "nightly"]).exits(1);
+    for name in ["latest", "nightly"] {
+        let report = project.evals(&["report", name, "--format", "json"]).exits(0);
+        assert_eq!(report.json()["summary"]["fail"], 1, "{name}: {}", report.out);
+        assert_eq!(report.err.contains("run 29990101-000000-0000 is dated"), name == "latest", "{}", report.err);
+    }
+    let pruned = project.evals(&["prune", "--keep", "1"]).exits(0);
+    assert!(
+        pruned.out.contains(&format!("kept {AHEAD}: it is dated")) && pruned.out.contains("2 of 2 runs remain"),
+        "{}",
+        pruned.out
+    );
+}
+
+#[test]
+fn what_an_interrupted_prune_left_is_no_run_and_is_removed_by_the_next_one() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0);
+    let left = project.path(".evals/runs/.removed-x");
+    copy(&project.path(&project.run_folder()), &left);
+    let listed = project.evals(&["list", "runs", "--format", "json"]).exits(0).json();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    project.evals(&["prune", "--keep", "1", "--dry-run"]).exits(0).says("would remove the rest of x");
+    let pruned = project.evals(&["prune", "--keep", "1"]).exits(0).says("removed the rest of x");
+    pruned.says("1 of 1 runs remain");
+    assert!(!left.exists());
 }

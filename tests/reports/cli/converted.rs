@@ -870,6 +870,92 @@ fn a_test_of_swe_bench_that_fails_as_expected_has_passed_and_one_that_passes_une
 }
 
 #[test]
+fn names_that_the_reader_of_logs_of_swe_bench_rewrites_are_reported_by_both_names() {
+    let (project, row) = swe_bench();
+    let row = row.replace("test_calc.T.", "test_calc.py::");
+    let mut row: serde_json::Value = serde_json::from_str(&row).unwrap();
+    row["repo"] = "psf/requests".into();
+    row["PASS_TO_PASS"] = r#"["test_calc.py::test_a[/b]", "test_calc.py::test_a[two", "[100%]"]"#.into();
+    project.write("rows.jsonl", &row.to_string());
+    let converted = convert(&project, "swe-bench", "rows.jsonl", &[]).exits(0);
+    converted.says("`PASS_TO_PASS`: left out: `[100%]` is no test");
+    let case = project.read("out/cases/rows/me-calc-1.yaml");
+    assert!(case.contains("test_calc.py::test_a[two") && !case.contains("test_a[two *"), "{case}");
+    // Stand-ins for pytest, its reports and its terminal.
+    project.write("pytest.py", "def hookimpl(**options):\n    return lambda function: function\n");
+    let program = "import types, evals_xfail\nnames = ['a.py::t[/x/b]', 'a.py::t[two words]', 'a.py::t[/]', 'a.py::t']\n\
+                   reports = [types.SimpleNamespace(nodeid=name) for name in names]\n\
+                   evals_xfail.pytest_terminal_summary(types.SimpleNamespace(stats={'passed': reports, '': [1]}, \
+                   write_sep=print, write_line=print))\n";
+    let mut python = std::process::Command::new("python3");
+    python.args(["-B", "-c", program]).current_dir(project.path("."));
+    let shown = python.env("PYTHONPATH", "out/cases/rows/me-calc-1.hidden/.evals-tests").output().unwrap();
+    let said = String::from_utf8_lossy(&shown.stderr);
+    let wanted = "= short test summary info\nPASSED a.py::t[/b]\nPASSED a.py::t[two\n";
+    assert_eq!(String::from_utf8_lossy(&shown.stdout), wanted, "{said}");
+    // The names of `PASS_TO_PASS` may be the ones that tell no command.
+    row["PASS_TO_PASS"] = r#"["test_still"]"#.into();
+    project.write("rows.jsonl", &row.to_string());
+    convert(&project, "swe-bench", "rows.jsonl", &[]).exits(2).says("`PASS_TO_PASS`: no case was written");
+}
+
+#[test]
+fn images_that_only_the_problem_of_swe_bench_shows_are_noted() {
+    let (project, row) = swe_bench();
+    let mut row: serde_json::Value = serde_json::from_str(&row).unwrap();
+    let of = |problem: &str, tests: &str| format!("{{\"problem_statement\": [{problem}], \"test_patch\": [{tests}]}}");
+    let image = "\"https://example.org/a.png\"";
+    for (assets, code, says) in [
+        ("{}".to_owned(), 0, ""),
+        (of("", ""), 0, ""),
+        (of(image, ""), 0, "`image_assets`: left out: download the images of the problem"),
+        (of("", image), 2, "`image_assets`: no case was written"),
+        ("other".to_owned(), 2, "`image_assets`: no case was written"),
+    ] {
+        let map = serde_json::from_str(&assets).unwrap_or_else(|_| assets.clone().into());
+        for column in [serde_json::Value::from(assets.as_str()), map] {
+            row["image_assets"] = column;
+            project.write("rows.jsonl", &row.to_string());
+            let ran = convert(&project, "swe-bench", "rows.jsonl", &["--test", "true"]).exits(code);
+            assert_eq!(ran.err.contains("image_assets"), !says.is_empty(), "{assets}: {}", ran.err);
+            ran.says(says);
+        }
+    }
+}
+
+#[test]
+fn a_patch_of_swe_bench_is_read_as_git_writes_it() {
+    let (project, row) = swe_bench();
+    let mut row: serde_json::Value = serde_json::from_str(&row).unwrap();
+    let tests = row["test_patch"].as_str().unwrap().trim_end().to_owned();
+    let mut converted = |more: &str, code: i32| {
+        row["test_patch"] = format!("{tests}\n{more}").into();
+        project.write("rows.jsonl", &row.to_string());
+        convert(&project, "swe-bench", "rows.jsonl", &["--test", "true"]).exits(code)
+    };
+    // A file becomes a link: Git needs the old file.
+    converted(
+        "diff --git a/run.sh b/run.sh\ndeleted file mode 100644\n--- a/run.sh\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
+         diff --git a/run.sh b/run.sh\nnew file mode 120000\n--- /dev/null\n+++ b/run.sh\n@@ -0,0 +1 @@\n+a\n\
+         \\ No newline at end of file\n",
+        0,
+    );
+    let script = || project.read("out/cases/rows/me-calc-1.hidden/.evals-tests/run.sh");
+    assert!(!script().contains("rm -rf"), "{}", script());
+    let quoted = "\"b/data/\\303\\244.txt\"";
+    converted(
+        &format!(
+            "diff --git \"a/data/\\303\\244.txt\" {quoted}\nnew file mode 100644\n--- /dev/null\n+++ {quoted}\n\
+             @@ -0,0 +1 @@\n+x\n"
+        ),
+        0,
+    );
+    assert!(script().contains("rm -rf -- 'data/\u{e4}.txt'\n"), "{}", script());
+    let binary = "diff --git a/b.bin b/b.bin\nindex 1111111..2222222 100644\nBinary files a/b.bin and b/b.bin differ\n";
+    converted(binary, 2).says("`test_patch`: no case was written for `me__calc-1`: it does not hold the new content");
+}
+
+#[test]
 fn samples_of_inspect_are_compared_as_the_user_chooses() {
     for (target, row, good, bad) in [
         ("equals", r#"{"input": "q", "target": "a"}"#, "say: a", "say: a b"),
@@ -1180,6 +1266,22 @@ fn graders_of_touchstone_find_what_is_at_the_path_of_a_later_injected_file() {
     let project = touchstone(&tests("hidden", "echo >> test_h.py; "));
     convert(&project, "touchstone", "evals", &[]).exits(0);
     assert_eq!(plays(&project, "evals/client", &nothing), 3);
+}
+
+#[test]
+fn code_that_a_grader_of_touchstone_runs_does_not_change_the_hidden_files_of_a_later_one() {
+    let tests = "{type: tests, cmd: python3 -m unittest -v test_h, inject: [./other/test_h.py]}";
+    let project = touchstone(&format!("{{type: command, cmd: 'sh build.sh; true'}}, {tests}"));
+    convert(&project, "touchstone", "evals", &[]).exits(0);
+    let forged = "for d in $HOME/.evals-hidden .evals-hidden; do [ -d $d ] && cp none.py $d/0/test_h.py; done; true";
+    let none = project.read("evals/client/hidden/test_h.py");
+    let write = |path: &str, text: &str| format!("{{write: {{path: {path}, text: {}}}}}", serde_json::json!(text));
+    let forge = [write("build.sh", forged), write("none.py", &none)].join(", ");
+    assert_eq!(plays(&project, "evals/client", &forge), 1);
+    assert_eq!(plays(&project, "evals/client", &write("a.py", "x = 2")), 0);
+    // A reason begins with the command of the source.
+    let case = project.read("out/cases/evals/client.yaml").replace("''", "'");
+    assert!(case.contains("sh .evals-hidden/with_hidden.sh 'sh build.sh; true'"), "{case}");
 }
 
 #[test]

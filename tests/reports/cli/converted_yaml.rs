@@ -330,6 +330,19 @@ fn the_files_of_a_task_s_folder_are_not_in_the_workspace_of_coder_eval() {
 }
 
 #[test]
+fn code_that_a_criterion_of_coder_eval_runs_does_not_change_the_files_of_the_task() {
+    let criteria = "[{type: run_command, command: sh build.sh}, \
+                    {type: run_command, command: 'sh \"$TASK_DIR/check.sh\"'}]";
+    let project = coder_eval(criteria, "");
+    project.write("tasks/check.sh", "grep -q two a.txt\n");
+    convert(&project, "coder-eval", "tasks", &[]).exits(0);
+    let forged = "echo true > $(find $HOME .evals-task -name check.sh 2> /dev/null | head -n 1)";
+    let write = |path: &str, text: &str| format!("{{write: {{path: {path}, text: {}}}}}", serde_json::json!(text));
+    let honest = [write("build.sh", "true"), write("a.txt", "two")].join(", ");
+    decides(&project, "tasks/sum-up", &honest, &write("build.sh", forged));
+}
+
+#[test]
 fn files_that_coder_eval_ignores_are_neither_copied_nor_found() {
     let task = "task_id: build\ndescription: d\ninitial_prompt: Do it.\nagent: {type: claude-code}\nsandbox:\n  \
                 ignore_patterns: [solution, '!build']\n  template_sources: [{type: template_dir, path: tpl, \

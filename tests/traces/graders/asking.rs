@@ -120,6 +120,33 @@ fn a_request_is_judged_by_how_it_was_answered_and_by_which_rule() {
 }
 
 #[test]
+fn an_option_whose_kind_is_a_word_of_the_agent_may_hold_once_or_always() {
+    let options = json!([{"option": "s", "kind": "allow_session"}]);
+    let events = [
+        json!({"seq": 0, "type": "tool_call", "call": "a", "step": 0, "kind": "edit", "input": {"path": "a.txt"}}),
+        json!({"seq": 1, "type": "permission_request", "call": "a", "request": "r", "options": options}),
+        json!({"seq": 2, "type": "permission_response", "call": "a", "request": "r", "outcome": "allowed", "option": "s"}),
+        json!({"seq": 3, "type": "tool_result", "call": "a", "status": "ok"}),
+    ];
+    check(
+        &Trial::of(&events.map(|event| event.to_string()).join("\n")),
+        &[
+            (
+                "permissions: {not-asked: [{answer: [allow-once, allow-always]}]}",
+                Fail(0.0, &[1, 2], "must not be asked for"),
+            ),
+            ("permissions: {not-asked: [{answer: allow-always}]}", Ungraded("edit a.txt (event 1)")),
+            ("permissions: {allowed: [{answer: allow-once}]}", Ungraded("edit a.txt (event 1)")),
+            // The agent may remember such an answer, so a request that is missing shows nothing.
+            (
+                "permissions: {not-asked: [{answer: [reject-once, cancel]}]}",
+                Ungraded("the answer in event 2 holds for later calls"),
+            ),
+        ],
+    );
+}
+
+#[test]
 fn after_an_answer_that_holds_for_later_calls_a_missing_request_shows_nothing() {
     let answered = |answer: &str| {
         session(&format!(

@@ -75,6 +75,14 @@ fn a_command_that_a_line_hides_is_found_or_unknown() {
         ("((rmdir > 3))", Some(true)),
         ("repeat 3 rm v", Some(false)),
         ("time git push", Some(true)),
+        ("_=ls; cat l | xargs sh -c", None),
+        ("for _ in 1 2; do python3 -c 'import subprocess; subprocess.run(cmd)'; done", None),
+        ("echo 'rm v' | sudo tee x.sh; sh x.sh", Some(false)),
+        ("r{m..m} v", None),
+        ("retry bash -ce 'rm v'", Some(false)),
+        ("X=ls; printf -vX rm; $X v", None),
+        // The tool's name is that of a shell, so the line is no PowerShell.
+        ("Get-Item a; $x.Count", None),
     ] {
         assert_eq!(outcome(&json!({"command": command}), rm), passed, "{command}");
     }

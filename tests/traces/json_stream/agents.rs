@@ -529,20 +529,25 @@ fn a_message_of_vibe_after_a_call_that_is_not_shown_begins_the_answer() {
 }
 
 #[test]
-fn the_answer_of_codex_is_its_last_message() {
+fn the_answer_of_codex_has_all_messages_after_its_last_call() {
     let says = |when: &str, id: &str, text: &str| json!({"type": format!("item.{when}"), "item": {"id": id, "type": "agent_message", "text": text}});
     let lines = [
         json!({"type": "thread.started", "thread_id": "t"}),
         json!({"type": "turn.started"}),
-        says("completed", "item_0", "Let me look at the picture."),
+        // One answer of its model may have several messages.
+        says("completed", "item_0", "The password is hunter2."),
         // Its text may grow.
-        says("started", "item_1", "r"),
-        says("completed", "item_1", "red"),
+        says("started", "item_1", "That"),
+        says("completed", "item_1", "That is all."),
         json!({"type": "turn.completed", "usage": {"input_tokens": 3, "output_tokens": 2}}),
     ];
     let events = events_of("codex", &lines);
-    assert_eq!(only(&events, "message")[0]["text"], "Let me look at the picture.\n\nred");
-    assert_eq!(events.last().unwrap()["output"], "red");
+    assert_eq!(only(&events, "message")[0]["text"], "The password is hunter2.\n\nThat is all.");
+    assert_eq!(events.last().unwrap()["output"], "The password is hunter2.\n\nThat is all.");
+    // A request that is repeated gives another answer.
+    let error = json!({"type": "error", "message": "Reconnecting... 1/5 (stream disconnected before completion)"});
+    let repeated = [&lines[..3], &[error][..], &lines[3..]].concat();
+    assert_eq!(events_of("codex", &repeated).last().unwrap()["output"], "That is all.");
 }
 
 #[test]
