@@ -77,8 +77,8 @@ impl CommandLine {
     fn is_certain(&self, mut marked: Vec<bool>) -> bool {
         // A choice within another one comes before it.
         for Choice { readings } in &self.choices {
-            let of = |reading: &Range<usize>| marked.get(reading.clone()).unwrap_or_default();
-            let is_in_all = readings.iter().all(|reading| of(reading).contains(&true));
+            let is_in = |reading: &Range<usize>| marked.get(reading.clone()).is_some_and(|marks| marks.contains(&true));
+            let is_in_all = readings.iter().all(is_in);
             let whole = readings.first().map_or(0, |first| first.start)..readings.last().map_or(0, |last| last.end);
             if let Some(marks) = marked.get_mut(whole) {
                 marks.fill(false);

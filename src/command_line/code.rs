@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::expanded::Argument;
-use super::python;
+use super::runners::NOT_SHOWN;
+use super::{is_shell, python};
 
 /// The maximum number of variables whose values are searched in code.
 const MOST_NAMES: usize = 32;
@@ -51,15 +52,23 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
         lines.retain(|line| !shown.contains(line));
         return Code { lines, calls, has_unknown };
     }
-    for text in texts {
-        let names = variables_of_calls(text);
-        has_unknown |= names.len() > MOST_NAMES;
-        for name in names.into_iter().take(MOST_NAMES) {
-            let before = found.lines.len();
-            has_unknown |= !values_of(text, name, &mut found) || found.lines.len() == before;
+    has_unknown |= texts.iter().any(|text| runs_value(program, text));
+    let mut calls: Vec<String> = Vec::new();
+    for text in texts.into_iter().filter(|_| matches!(program, "node" | "nodejs" | "deno" | "bun")) {
+        let arguments = arguments_of_calls(text);
+        has_unknown |= arguments.len() > MOST_NAMES;
+        for argument in arguments.into_iter().take(MOST_NAMES) {
+            match argument {
+                First::Name(name) => {
+                    let before = found.lines.len();
+                    let is_all = values_of(text, name, &mut found) && found.lines.len() > before;
+                    has_unknown |= !is_all || is_set_otherwise(text, name);
+                }
+                First::Text(line) => calls.push(line),
+            }
         }
     }
-    Code { lines: found.lines, calls: Vec::new(), has_unknown }
+    Code { lines: found.lines, calls, has_unknown }
 }
 
 /// The command lines that were found, and the size in bytes of those that may follow.
@@ -95,14 +104,103 @@ fn in_quotes_of_perl(code: &str) -> Vec<String> {
     texts.map(|text| text.as_str().to_owned()).collect()
 }
 
-/// Returns the names of the variables that code passes to functions that run commands: `execSync(cmd)`.
-fn variables_of_calls(code: &str) -> BTreeSet<&str> {
+/// The first argument of a call that runs a command.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum First<'a> {
+    /// A variable.
+    Name(&'a str),
+    /// A text, with [`NOT_SHOWN`] in the place of values.
+    Text(String),
+}
+
+/// Returns the first arguments of calls such as `execSync(…)` in JavaScript, without those that are one text.
+fn arguments_of_calls(code: &str) -> BTreeSet<First<'_>> {
     static CALLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let functions = r"execSync|execFileSync|spawnSync";
-        Regex::new(&format!(r"\b(?:{functions})\s*\(\s*([A-Za-z_]\w*)\s*[,)]")).ok()
+        let of_module = r"\b(?:child_process|cp)['\x22]?\)?\s*\.\s*(?:exec|execFile|spawn)";
+        Regex::new(&format!(r"(?:\b(?:execSync|execFileSync|spawnSync)|{of_module})\s*\(")).ok()
     });
     let Some(calls) = CALLS.as_ref() else { return BTreeSet::new() };
-    calls.captures_iter(code).filter_map(|call| Some(call.get(1)?.as_str())).collect()
+    calls.find_iter(code).filter_map(|call| first_argument(code, call.end())).collect()
+}
+
+/// Returns the argument that begins at a place of a program in JavaScript, unless it is one text.
+fn first_argument(code: &str, from: usize) -> Option<First<'_>> {
+    let mut rest = code.get(from..).unwrap_or_default().trim_start();
+    let size = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+    let (name, behind) = rest.split_at_checked(size).unwrap_or_default();
+    if !name.is_empty() && behind.trim_start().starts_with([',', ')']) {
+        return Some(First::Name(name));
+    }
+    let (mut line, mut is_joined) = (String::new(), false);
+    loop {
+        let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
+        let inner = rest.get(1..).unwrap_or_default();
+        match quote.and_then(|quote| Some((quote, end_of(inner, quote)?))) {
+            Some((quote, end)) => {
+                let text = inner.get(..end).unwrap_or_default().replace("\\n", "\n");
+                line.push_str(&if quote == '`' { without_values(&text) } else { text.replace('\\', "") });
+                rest = inner.get(end + 1..).unwrap_or_default().trim_start();
+            }
+            None => {
+                line.push_str(if rest.starts_with("process.execPath") { "node" } else { NOT_SHOWN });
+                rest = rest.find(['+', ',', ')']).and_then(|end| rest.get(end..)).unwrap_or_default();
+            }
+        }
+        match rest.strip_prefix('+') {
+            Some(behind) => (rest, is_joined) = (behind.trim_start(), true),
+            None => break,
+        }
+    }
+    // A shell reads the text that the program gives it.
+    let options: String = rest.chars().take(200).collect();
+    if is_shell(&line) && options.contains("input") {
+        line.push_str(&format!(" <<<{NOT_SHOWN}"));
+    }
+    (is_joined || line.contains(NOT_SHOWN)).then_some(First::Text(line))
+}
+
+/// Returns a template of JavaScript with [`NOT_SHOWN`] in the place of each `${…}`.
+fn without_values(text: &str) -> String {
+    let mut parts = text.split("${");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        shown.push_str(NOT_SHOWN);
+        shown.push_str(part.split_once('}').map_or("", |(_, behind)| behind));
+    }
+    shown
+}
+
+/// Returns true if a variable of JavaScript gets a value in another way than `NAME = …`: as a parameter, or by a loop.
+fn is_set_otherwise(code: &str, name: &str) -> bool {
+    let is_parameter = format!(r"\bfunction\s*\w*\s*\([^)]*\b{name}\b|\([^()]*\b{name}\b[^()]*\)\s*=>|\b{name}\s*=>");
+    let is_loop = format!(r"\b{name}\s+(?:of|in)\b");
+    match Regex::new(&format!("{is_parameter}|{is_loop}")) {
+        Ok(places) => places.is_match(code),
+        Err(_) => true,
+    }
+}
+
+/// Returns true if code in awk, Perl, Ruby or PHP runs a value, which may be any command: `system(c)`.
+fn runs_value(program: &str, code: &str) -> bool {
+    static OF_AWK: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let print = r#"\bprintf?\b[^;}\n"/|]*(?:"[^"]*"[^;}\n"/|]*)*\|&?\s*(?:[A-Za-z_]|"(?:\S*/)?(?:ba|da|z|k)?sh\b)"#;
+        Regex::new(&format!(r#"\bsystem\s*\(\s*[^"\s)]|[\w$)\]]\s*\|\s*getline|{print}"#)).ok()
+    });
+    static OF_PERL: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#"(?:^|[^\w$@%>.])(?:system|exec|qx)\s*[({]?\s*"?[$@]"#).ok());
+    static OF_RUBY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r##"(?:^|[^\w.@:$])(?:system|exec)\s*\(\s*[a-z_@*]|(?:\bsystem|\bexec|%x|`)\s*[({]?\s*"?#\{"##).ok()
+    });
+    static OF_PHP: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"\b(?:system|exec|shell_exec|passthru|popen|proc_open)\s*\(\s*\$").ok());
+    let calls = match program {
+        "perl" => &OF_PERL,
+        "ruby" => &OF_RUBY,
+        "php" => &OF_PHP,
+        name if name.ends_with("awk") => &OF_AWK,
+        _ => return false,
+    };
+    (**calls).as_ref().is_none_or(|calls| calls.is_match(code))
 }
 
 /// Adds the texts that code assigns to a variable. Returns false if they are too long.

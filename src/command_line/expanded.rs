@@ -1,7 +1,7 @@
 //! The words of a command after the substitutions whose values the command line shows.
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::runners::NOT_SHOWN;
 use super::tokens::{Operator, Piece, Redirection, Token, Way, Word};
@@ -14,12 +14,22 @@ const LONGEST: usize = 4096;
 const LONGEST_LIST: usize = 64 << 10;
 /// The maximum number of values of a loop.
 const MOST_VALUES: usize = 1024;
+/// The maximum number of variables of a command that are read with each of their possible values.
+pub(super) const MOST_CHOSEN: usize = 2;
+/// The maximum number of values of which a variable may have one.
+const MOST_POSSIBLE: usize = 8;
+/// The maximum number of branches whose values are joined.
+const MOST_BRANCHES: usize = 64;
+/// The maximum number of variables whose values arithmetic may read.
+const MOST_NAMES: usize = 64;
+/// The maximum number of written files that are compared with a path in another folder.
+const MOST_FILES: usize = 256;
 /// The maximum size in bytes of all values that are put in the place of variables.
 const BUDGET: usize = 1 << 20;
 
 /// The value of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Value {
+pub(super) enum Value {
     /// The value is not shown.
     Unknown,
     One(String),
@@ -33,6 +43,85 @@ enum Value {
     Among(Vec<String>),
     /// The elements of an array.
     List(Vec<String>),
+    /// One of these, because a branch may set the variable.
+    Maybe(Vec<Self>),
+}
+
+impl Value {
+    /// Makes the value that is one of others.
+    fn one_of(values: &[&Self]) -> Self {
+        let mut distinct: Vec<&Self> = Vec::new();
+        for &value in values {
+            let parts = if let Self::Maybe(parts) = value { parts.as_slice() } else { std::slice::from_ref(value) };
+            for part in parts {
+                if !distinct.contains(&part) {
+                    distinct.push(part);
+                }
+                if distinct.len() > MOST_POSSIBLE {
+                    return Self::Unknown;
+                }
+            }
+        }
+        match distinct.as_slice() {
+            [only] => (*only).clone(),
+            all => Self::Maybe(all.iter().map(|value| (*value).clone()).collect()),
+        }
+    }
+
+    /// Returns the size of the texts in bytes.
+    fn size(&self) -> usize {
+        match self {
+            Self::Unknown => 0,
+            Self::One(text) | Self::Partly { text, .. } => text.len(),
+            Self::Among(texts) | Self::List(texts) => texts.iter().map(String::len).sum(),
+            Self::Maybe(values) => values.iter().map(Self::size).sum(),
+        }
+    }
+
+    fn may_be_unknown(&self) -> bool {
+        match self {
+            Self::Unknown => true,
+            Self::Maybe(values) => values.contains(&Self::Unknown),
+            _ => false,
+        }
+    }
+
+    /// Returns the known texts.
+    fn texts(&self) -> Vec<&str> {
+        match self {
+            Self::Unknown => Vec::new(),
+            Self::One(text) | Self::Partly { text, .. } => vec![text.as_str()],
+            Self::Among(texts) | Self::List(texts) => texts.iter().map(String::as_str).collect(),
+            Self::Maybe(values) => values.iter().flat_map(Self::texts).collect(),
+        }
+    }
+}
+
+/// A variable that has one of several values.
+pub(super) struct Varying {
+    pub name: String,
+    pub values: Vec<Value>,
+    /// True if commands run for each of the values, as in a loop. Otherwise, they run for one of them.
+    pub is_loop: bool,
+    whole: Value,
+}
+
+/// The branches of `if`, `case`, a loop, or a list of commands.
+#[derive(Debug, Default)]
+pub(super) struct Branches {
+    /// The number of changes of variables before the branches.
+    mark: usize,
+    /// The variables that each of the earlier branches changed.
+    ended: Vec<BTreeMap<String, Value>>,
+    /// True if one of the branches runs in any case.
+    pub is_complete: bool,
+}
+
+impl Branches {
+    /// Returns true if the first of the branches has ended.
+    pub fn has_ended(&self) -> bool {
+        !self.ended.is_empty()
+    }
 }
 
 /// The variables that a command line sets.
@@ -41,10 +130,14 @@ pub(super) struct Variables {
     values: HashMap<String, Value>,
     /// The variables whose values are never known: those that refer to others, and those that change what is assigned to them.
     hidden: HashSet<String>,
-    /// True if a value has a substitution within an index, which arithmetic runs: `a[$(rm b)]`.
-    pub has_code: bool,
+    /// The changed variables, with their values before each change.
+    log: Vec<(String, Option<Value>)>,
+    /// The texts that the functions of the line print.
+    prints: HashMap<String, String>,
+    /// True if arithmetic reads a variable whose value is not shown.
+    evaluates_unknown: Cell<bool>,
     /// The texts of the files that the line writes.
-    files: HashMap<String, String>,
+    files: BTreeMap<String, String>,
     /// The files that the line changes in a way that it does not show.
     changed: HashSet<String>,
     left: Cell<usize>,
@@ -55,8 +148,10 @@ impl Default for Variables {
         Self {
             values: HashMap::new(),
             hidden: HashSet::new(),
-            has_code: false,
-            files: HashMap::new(),
+            log: Vec::new(),
+            prints: HashMap::new(),
+            evaluates_unknown: Cell::new(false),
+            files: BTreeMap::new(),
             changed: HashSet::new(),
             left: Cell::new(BUDGET),
         }
@@ -65,19 +160,137 @@ impl Default for Variables {
 
 impl Variables {
     fn set(&mut self, name: &str, value: Value) {
-        let size = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
-        let is_short = match &value {
-            Value::Unknown => true,
-            Value::One(text) | Value::Partly { text, .. } => text.len() <= LONGEST,
-            Value::Among(texts) | Value::List(texts) => size(texts) <= LONGEST_LIST,
-        };
-        self.has_code |= match &value {
-            Value::Unknown | Value::Partly { .. } => false,
-            Value::One(text) => has_code(text),
-            Value::Among(texts) | Value::List(texts) => texts.iter().any(|text| has_code(text)),
-        };
-        let is_kept = is_short && !self.hidden.contains(name) && !SET_BY_SHELLS.contains(&name);
-        self.values.insert(name.to_owned(), if is_kept { value } else { Value::Unknown });
+        let before = self.put(name, value);
+        self.log.push((name.to_owned(), before));
+    }
+
+    /// Sets a variable for a while, and returns its value before.
+    fn put(&mut self, name: &str, value: Value) -> Option<Value> {
+        let most = if matches!(value, Value::One(_) | Value::Partly { .. }) { LONGEST } else { LONGEST_LIST };
+        let is_kept = value.size() <= most && !self.hidden.contains(name) && !SET_BY_SHELLS.contains(&name);
+        self.values.insert(name.to_owned(), if is_kept { value } else { Value::Unknown })
+    }
+
+    /// Begins branches, a subshell, or a function.
+    pub fn branches(&self) -> Branches {
+        Branches { mark: self.log.len(), ..Branches::default() }
+    }
+
+    /// Begins the first branch here, behind the condition.
+    pub fn first_branch(&self, branches: &mut Branches) {
+        if !branches.has_ended() {
+            branches.mark = self.log.len();
+        }
+    }
+
+    /// Ends a branch. The next one begins with the values before the branches.
+    pub fn end_branch(&mut self, branches: &mut Branches) {
+        let changed = self.undo(branches);
+        branches.ended.push(changed);
+    }
+
+    /// Ends a branch whose changes the next one may see: `a && x=1 || x=2`. There is no third one.
+    pub fn end_first_of_two(&mut self, branches: &mut Branches) {
+        let changed = self.undo(branches);
+        changed.iter().for_each(|(name, value)| self.may_be(name, value));
+        branches.ended.push(changed);
+        branches.is_complete = true;
+    }
+
+    /// Ends the last branch, and joins all of them.
+    pub fn end(&mut self, mut branches: Branches) {
+        self.end_branch(&mut branches);
+        self.join(branches);
+    }
+
+    /// Joins branches that have ended: each variable that one of them changes has one of several values.
+    pub fn join(&mut self, mut branches: Branches) {
+        if !branches.is_complete {
+            branches.ended.push(BTreeMap::new());
+        }
+        let names: BTreeSet<&String> = branches.ended.iter().flat_map(BTreeMap::keys).collect();
+        for name in names {
+            let before = self.value(name);
+            let values: Vec<&Value> =
+                branches.ended.iter().take(MOST_BRANCHES).map(|changed| changed.get(name).unwrap_or(&before)).collect();
+            let has_room = branches.ended.len() <= MOST_BRANCHES
+                && self.take(values.iter().map(|value| value.size()).sum::<usize>());
+            self.set(name, if has_room { Value::one_of(&values) } else { Value::Unknown });
+        }
+    }
+
+    /// Undoes the changes since branches began, and returns the variables that they changed.
+    pub fn undo(&mut self, branches: &Branches) -> BTreeMap<String, Value> {
+        let mut changed = BTreeMap::new();
+        while self.log.len() > branches.mark
+            && let Some((name, before)) = self.log.pop()
+        {
+            let now = match before {
+                Some(before) => self.values.insert(name.clone(), before),
+                None => self.values.remove(&name),
+            };
+            if let Some(now) = now {
+                changed.entry(name).or_insert(now);
+            }
+        }
+        changed
+    }
+
+    /// Adds the values that a variable may have besides its own.
+    pub fn may_be(&mut self, name: &str, value: &Value) {
+        let before = self.value(name);
+        let has_room = self.take(value.size());
+        let value = if has_room { Value::one_of(&[&before, value]) } else { Value::Unknown };
+        if value != before {
+            self.set(name, value);
+        }
+    }
+
+    /// Adds the value that a later assignment gives to a variable.
+    pub fn may_assign(&mut self, assignment: &Assignment) {
+        self.may_be(&assignment.name, &assignment.value);
+    }
+
+    /// Returns the value of a variable. A variable that the line did not set yet is empty, except for the arguments `@`.
+    fn value(&self, name: &str) -> Value {
+        let default = || if name == "@" { Value::Unknown } else { Value::One(String::new()) };
+        self.values.get(name).cloned().unwrap_or_else(default)
+    }
+
+    /// Records the text that a function prints.
+    pub fn set_printed(&mut self, function: &str, text: String) {
+        self.prints.insert(function.to_owned(), text);
+    }
+
+    /// Returns the text that a function of the line prints.
+    pub fn printed_by(&self, function: &str) -> Option<&str> {
+        self.prints.get(function).map(String::as_str)
+    }
+
+    /// Returns true if arithmetic reads a variable whose value is not shown.
+    pub fn evaluates_unknown(&self) -> bool {
+        self.evaluates_unknown.get()
+    }
+
+    /// Returns true if the shell runs a substitution when it reads a text as arithmetic or as the name of a variable: in the text,
+    /// or in the value of a variable that the text names.
+    pub fn runs_code<'a>(&'a self, text: &'a str) -> bool {
+        let mut seen: HashSet<&str> = HashSet::new();
+        let mut texts = vec![text];
+        while let Some(text) = texts.pop() {
+            if has_code(text) || seen.len() > MOST_NAMES {
+                return true;
+            }
+            for name in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+                if let Some(value) = self.values.get(name).filter(|_| seen.insert(name)) {
+                    if value.may_be_unknown() {
+                        self.evaluates_unknown.set(true);
+                    }
+                    texts.extend(value.texts());
+                }
+            }
+        }
+        false
     }
 
     /// Sets a variable to values that are not shown, whatever is assigned to it later.
@@ -98,7 +311,10 @@ impl Variables {
 
     /// Forgets all values, because other code may have changed them.
     pub fn forget_all(&mut self) {
-        self.values.values_mut().for_each(|value| *value = Value::Unknown);
+        let known = self.values.iter().filter(|(_, value)| **value != Value::Unknown);
+        for name in known.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+            self.forget(&name);
+        }
     }
 
     /// Sets the elements of an array, or the arguments `@`.
@@ -123,26 +339,34 @@ impl Variables {
         self.set(&assignment.name, assignment.value);
     }
 
-    /// Returns the first variable of the words that has one of several values, with these values.
-    pub fn loop_of(&self, words: &[&Word]) -> Option<(String, Vec<String>)> {
-        let pieces = words.iter().flat_map(|word| &word.pieces);
-        pieces.into_iter().find_map(|piece| match piece {
-            Piece::Variable { name, is_changed: false, .. } => match self.values.get(name)? {
-                Value::Among(texts) => Some((name.clone(), texts.clone())),
-                _ => None,
-            },
-            _ => None,
-        })
+    /// Returns the first variable of the words that has one of several values: one of a loop, or, if `with_possible` is true,
+    /// one that a branch may set.
+    pub fn varying(&self, words: &[&Word], with_possible: bool) -> Option<Varying> {
+        let all = || words.iter().flat_map(|word| &word.pieces).filter_map(|piece| self.varying_of(piece));
+        all().find(|varying| varying.is_loop).or_else(|| all().next().filter(|_| with_possible))
+    }
+
+    fn varying_of(&self, piece: &Piece) -> Option<Varying> {
+        let Piece::Variable { name, is_changed, inner, .. } = piece else { return None };
+        let name = if name == "*" { "@" } else { name.as_str() };
+        let has_default = || first_text(inner).is_some_and(|text| text.starts_with([':', '-', '=', '[']));
+        let whole = self.values.get(name)?;
+        let (values, is_loop) = match whole {
+            Value::Among(texts) if !is_changed => (texts.iter().cloned().map(Value::One).collect(), true),
+            Value::Maybe(values) if !is_changed || has_default() => (values.clone(), false),
+            _ => return None,
+        };
+        Some(Varying { name: name.to_owned(), values, is_loop, whole: whole.clone() })
     }
 
     /// Sets a variable to one of its values.
-    pub fn choose(&mut self, name: &str, value: String) {
-        self.set(name, Value::One(value));
+    pub fn choose(&mut self, name: &str, value: Value) {
+        self.put(name, value);
     }
 
-    /// Sets a variable of a loop back to its values.
-    pub fn restore(&mut self, name: String, values: Vec<String>) {
-        self.set(&name, Value::Among(values));
+    /// Sets a variable back to its values.
+    pub fn restore(&mut self, varying: Varying) {
+        self.put(&varying.name, varying.whole);
     }
 
     /// Sets the variables that words such as `${NAME:=x}` set.
@@ -160,13 +384,6 @@ impl Variables {
     fn one(&self, name: &str) -> Option<&str> {
         match self.values.get(name)? {
             Value::One(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    fn among(&self, name: &str) -> Option<&[String]> {
-        match self.values.get(name)? {
-            Value::Among(texts) => Some(texts),
             _ => None,
         }
     }
@@ -189,7 +406,31 @@ impl Variables {
 
     /// Returns the text of a file that the line writes.
     pub fn file(&self, path: &str) -> Option<&str> {
-        self.files.get(file_name(path)).map(String::as_str)
+        let path = file_name(path);
+        if let Some(text) = self.files.get(path) {
+            return Some(text);
+        }
+        // After `cd`, and behind a wildcard.
+        let last = path.rsplit('/').next().unwrap_or_default();
+        let is_end = |long: &str, short: &str| {
+            long.strip_suffix(short.trim_start_matches("../")).is_some_and(|folder| folder.ends_with('/'))
+        };
+        let (begin, end) = (last.split(['*', '?', '[']).next(), last.rsplit(['*', '?', ']']).next());
+        let is_glob = last.contains(['*', '?', '[']);
+        let is_same = |name: &str| match is_glob {
+            true => {
+                let name = name.rsplit('/').next().unwrap_or_default();
+                begin.is_some_and(|begin| name.starts_with(begin)) && end.is_some_and(|end| name.ends_with(end))
+            }
+            false => is_end(path, name) || is_end(name, path),
+        };
+        // `find -exec sh {}` may run each script.
+        let is_script = |name: &str| name.ends_with(".sh") || !name.contains('.');
+        let mut files = self.files.iter().take(MOST_FILES);
+        if path == "{}" {
+            return files.any(|(name, _)| is_script(name)).then_some(NOT_SHOWN);
+        }
+        files.find(|(name, _)| is_same(name)).map(|(_, text)| text.as_str())
     }
 
     /// Adds a line to a file.
@@ -200,6 +441,11 @@ impl Variables {
     /// Records that the text of a file may have changed.
     pub fn change(&mut self, path: &str) {
         self.changed.insert(file_name(path).to_owned());
+    }
+
+    /// Adds what a group of commands prints to a file.
+    pub fn write_printed(&mut self, path: &str, printed: &str) {
+        if printed.is_empty() { self.change(path) } else { self.write(path, printed) }
     }
 
     /// Returns what `cat` prints for these files, without the line feeds at its end, if the line shows all of it.
@@ -265,7 +511,8 @@ impl Argument {
         self.text.push_str(text);
     }
 
-    fn is_known(&self) -> bool {
+    /// Returns true if the line shows the text.
+    pub fn is_known(&self) -> bool {
         self.unknown_to.is_none()
     }
 
@@ -274,7 +521,14 @@ impl Argument {
         let folder = self.text.rfind('/').map_or(0, |at| at + 1);
         let name = self.text.get(folder..).unwrap_or_default();
         // Of a longer name, the beginning shows which program it is.
-        let is_pattern = self.is_glob && name.find(['*', '?', '[']).is_some_and(|at| at < 3) && !name.starts_with('[');
+        let is_pattern = self.is_glob
+            && match name.strip_prefix('[') {
+                // `[r]m`, but not `[`, and not `[Console]::Clear` of PowerShell.
+                Some(rest) => rest.split_once(']').is_some_and(|(set, behind)| {
+                    !set.is_empty() && !set.starts_with('[') && !behind.starts_with([':', ']'])
+                }),
+                None => name.find(['*', '?', '[']).is_some_and(|at| at < 3),
+            };
         // Braces that were not read may make any name: `r{m..m}`.
         let inner = name.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
         let has_braces = inner.is_some_and(|(inner, _)| inner.contains(',') || inner.contains(".."));
@@ -400,14 +654,15 @@ impl Expansion<'_> {
         }
         // A value for the case that the variable is not set.
         let default = [":-", ":=", "-", "="].iter().find_map(|sign| first_text(inner)?.strip_prefix(*sign));
+        let is_empty = self.variables.one(name) == Some("") && first_text(inner).is_some_and(|it| it.starts_with(':'));
         match self.variables.one(name) {
-            Some(value) if !is_changed || default.is_some() => {
+            Some(value) if !is_changed || default.is_some() && !is_empty => {
                 let value = value.to_owned();
                 self.known(&value, is_quoted);
             }
             _ => match default {
                 _ if !is_changed && self.partly(name, is_quoted) => {}
-                Some(first) if !self.variables.values.contains_key(name) => {
+                Some(first) if is_empty || !self.variables.values.contains_key(name) => {
                     let first = first.to_owned();
                     self.known(&first, is_quoted);
                     self.add(inner.get(1..).unwrap_or_default());
@@ -445,10 +700,12 @@ impl Expansion<'_> {
         if !self.variables.take(value.len()) || !is_quoted && self.variables.may_split(value) {
             return self.unknown("$…", false, is_quoted);
         }
+        // A loop gives the names of files to its variable.
+        let is_glob = value.contains(['*', '?', '[']);
         if is_quoted {
             let word = self.current.get_or_insert_default();
             word.push(value);
-            word.is_quoted = true;
+            (word.is_quoted, word.is_glob) = (true, word.is_glob || is_glob);
             return;
         }
         if value.starts_with(char::is_whitespace) {
@@ -456,7 +713,9 @@ impl Expansion<'_> {
         }
         let mut parts = value.split_whitespace().peekable();
         while let Some(part) = parts.next() {
-            self.current.get_or_insert_default().push(part);
+            let word = self.current.get_or_insert_default();
+            word.push(part);
+            word.is_glob |= is_glob;
             if parts.peek().is_some() || value.ends_with(char::is_whitespace) {
                 self.words.extend(self.current.take());
             }
@@ -494,8 +753,8 @@ fn printed(tokens: &[Token], variables: &Variables) -> Option<String> {
             Token::Redirection(redirection) if redirection.target.plain() == Some("/dev/null") => {}
             Token::Stream { .. } => {}
             // `which a || which b`, and the line feed behind a here-document.
-            Token::Operator(Operator::End | Operator::Or) if is_search(&words) => break,
-            Token::Operator(Operator::End | Operator::Or) => {}
+            Token::Operator(Operator::End | Operator::And | Operator::Or) if is_search(&words) => break,
+            Token::Operator(Operator::End | Operator::And | Operator::Or) => {}
             _ => return None,
         }
     }
@@ -516,6 +775,9 @@ fn printed(tokens: &[Token], variables: &Variables) -> Option<String> {
     }
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     match texts.as_slice() {
+        [name] if variables.printed_by(name).is_some() => {
+            variables.printed_by(name).filter(|text| !text.contains(NOT_SHOWN)).map(str::to_owned)
+        }
         ["which", name] | ["command", "-v", name] | ["type", "-p" | "-P", name] => Some((*name).to_owned()),
         ["printf", "%s" | "%s\\n", rest @ ..] => Some(rest.join(" ")),
         ["printf", text] if text.contains('%') => None,
@@ -570,9 +832,10 @@ pub(super) fn assignment(word: &Word, variables: &Variables) -> Option<Assignmen
             _ => match (words.as_slice(), word.pieces.as_slice()) {
                 // `PY=$p` in a loop over the values of `p`.
                 (_, [_, Piece::Variable { name, is_changed: false, .. }])
-                    if rest == "=" && variables.among(name).is_some() =>
+                    if rest == "=" && matches!(variables.values.get(name), Some(Value::Among(_))) =>
                 {
-                    Value::Among(variables.among(name).unwrap_or_default().to_vec())
+                    let value = variables.value(name);
+                    if variables.take(value.size()) { value } else { Value::Unknown }
                 }
                 (words, _) if words.iter().all(Argument::is_known) => Value::One(behind_sign(&whole)),
                 ([only], _) => {
@@ -592,6 +855,36 @@ pub(super) fn assignment(word: &Word, variables: &Variables) -> Option<Assignmen
         _ => return None,
     };
     Some(Assignment { name: name.to_owned(), value, form: joined(&whole) })
+}
+
+/// Reads an assignment, once for each of the values that a branch may give to a variable in it.
+pub(super) fn assignment_of_all(word: &Word, variables: &mut Variables) -> Option<Assignment> {
+    assignment_within(word, variables, MOST_CHOSEN)
+}
+
+fn assignment_within(word: &Word, variables: &mut Variables, depth: usize) -> Option<Assignment> {
+    let mut found = assignment(word, variables)?;
+    let varying = variables.varying(&[word], depth > 0).filter(|varying| !varying.is_loop);
+    if let (Some(varying), Some(depth)) = (varying, depth.checked_sub(1)) {
+        let mut values: Vec<Value> = Vec::new();
+        for value in &varying.values {
+            variables.choose(&varying.name, value.clone());
+            values.extend(assignment_within(word, variables, depth).map(|assignment| assignment.value));
+        }
+        variables.restore(varying);
+        found.value = Value::one_of(&values.iter().collect::<Vec<_>>());
+    }
+    Some(found)
+}
+
+/// Returns the text of a word as arithmetic reads it: with the names of variables, and without the output of commands.
+pub(super) fn text_for_arithmetic(pieces: &[Piece]) -> String {
+    let texts = pieces.iter().map(|piece| match piece {
+        Piece::Text { text, .. } => text.clone(),
+        Piece::Variable { name, inner, .. } => format!(" {name}{} ", text_for_arithmetic(inner)),
+        Piece::Output { .. } | Piece::Group { .. } => "0".to_owned(),
+    });
+    texts.collect()
 }
 
 /// Returns true if a text has a substitution within an index, which the shell runs if it reads the text as arithmetic or as

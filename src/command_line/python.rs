@@ -11,23 +11,45 @@ use super::runners::NOT_SHOWN;
 /// The maximum number of imports of a program that are read.
 const MOST: usize = 256;
 /// The maximum number of values of a program that are read. Others are unknown.
-const MOST_VALUES: usize = 512;
+const MOST_VALUES: usize = 1024;
+/// The maximum number of places of a name that are read. Values at others are unknown.
+const MOST_PLACES: usize = 128;
 /// The maximum number of variables and calls within the argument of a call.
-const DEEPEST: usize = 4;
+const DEEPEST: usize = 6;
+/// The maximum number of texts that an expression may have.
+const MOST_TEXTS: usize = 16;
+/// The maximum size in bytes of the input of a command.
+const LONGEST_INPUT: usize = 4096;
 
 /// The functions of `os` and `subprocess` that run commands.
 const OF_OS: &str = "system|popen";
 const OF_SUBPROCESS: &str = "run|call|check_call|check_output|Popen|getoutput|getstatusoutput";
 
-/// The calls that make the words of a command of a text, or a text of the words.
-const JOINS: [&str; 4] = ["shlex.split(", "shlex.join(", "\" \".join(", "' '.join("];
+/// The calls that make a text of the words of a command.
+const JOINS: [&str; 3] = ["shlex.join(", "\" \".join(", "' '.join("];
+
+/// The calls that make a path of their arguments.
+const PATHS: [&str; 5] = ["os.path.join(", "pathlib.Path(", "Path(", "os.fspath(", "str("];
 
 /// A value of a program.
 enum Value {
     /// A text for a shell.
     Text(String),
-    /// The words of a command, each quoted for a shell.
+    /// The words of a command.
     Words(Vec<String>),
+}
+
+impl Value {
+    fn not_shown() -> Self {
+        Self::Text(NOT_SHOWN.to_owned())
+    }
+
+    fn words(self) -> Option<Vec<String>> {
+        match self {
+            Self::Text(_) => None,
+            Self::Words(words) => Some(words),
+        }
+    }
 }
 
 /// Returns true if a program runs Python.
@@ -45,13 +67,8 @@ pub(super) fn calls(code: &str) -> Vec<String> {
     let program = Program { code, masked: &masked, left: Cell::new(MOST_VALUES) };
     let is_definition = |from: usize| masked.get(..from).is_some_and(|before| before.trim_end().ends_with("def"));
     let calls = functions.find_iter(&masked).filter(|call| !is_definition(call.start()));
-    let values = calls.flat_map(|call| program.values(program.argument(call.end()), DEEPEST));
     let mut lines: Vec<String> = Vec::new();
-    for value in values.take(MOST_VALUES + 1) {
-        let line = match value {
-            Value::Text(text) => text,
-            Value::Words(words) => words.join(" "),
-        };
+    for line in calls.flat_map(|call| program.lines(call.end())).take(MOST_VALUES + 1) {
         if !lines.contains(&line) {
             lines.push(line);
         }
@@ -139,6 +156,11 @@ fn end_of_text(code: &str) -> usize {
     code.len()
 }
 
+/// Returns the words of a command as a text for a shell.
+fn in_quotes(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
 /// Returns a word in quotes for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
@@ -154,14 +176,30 @@ struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// Returns the first argument of a call, from behind its bracket.
-    fn argument(&self, from: usize) -> &'a str {
-        let argument = self.expression(from, &[',']);
-        // `args=["rm"]`
-        match argument.split_once('=') {
-            Some((name, value)) if matches!(name.trim(), "args" | "cmd" | "command") => value,
-            _ => argument,
-        }
+    /// Returns the command lines of a call, from behind its bracket.
+    fn lines(&self, from: usize) -> Vec<String> {
+        let arguments = split(self.expression(from, &[]), ',');
+        let keyword = |names: &[&str]| {
+            arguments.iter().find_map(|argument| {
+                let (name, value) = argument.split_once('=')?;
+                names.contains(&name.trim()).then_some(value.trim())
+            })
+        };
+        let command = keyword(&["args", "cmd", "command"]).or(arguments.first().copied()).unwrap_or_default();
+        let is_shell = keyword(&["shell"]).is_some_and(|value| value != "False");
+        let stream = keyword(&["stdin"]).filter(|value| !value.ends_with("DEVNULL") && *value != "None");
+        let input =
+            keyword(&["input"]).map(|value| self.one_text(value, DEEPEST)).or(stream.map(|_| NOT_SHOWN.to_owned()));
+        let input = input.map(|text| if text.len() > LONGEST_INPUT { NOT_SHOWN.to_owned() } else { text });
+        let input = input.map(|text| format!(" <<<{}", quoted(&text))).unwrap_or_default();
+        let values = self.values(command, DEEPEST).into_iter();
+        let lines = values.map(|value| match value {
+            Value::Text(text) => text,
+            // The other words are the arguments of the shell.
+            Value::Words(words) if is_shell => words.into_iter().next().unwrap_or_default(),
+            Value::Words(words) => in_quotes(&words),
+        });
+        lines.map(|line| format!("{}{input}", line.trim_end())).collect()
     }
 
     /// Returns the expression at a place, up to one of the signs outside of brackets, or up to the bracket that closes what was
@@ -176,95 +214,373 @@ impl<'a> Program<'a> {
         let expression = expression.trim();
         let left = self.left.get().checked_sub(1);
         self.left.set(left.unwrap_or_default());
-        let Some(depth) = depth.checked_sub(1).filter(|_| left.is_some()) else {
-            return vec![Value::Text(NOT_SHOWN.to_owned())];
-        };
+        let Some(depth) = depth.checked_sub(1).filter(|_| left.is_some()) else { return vec![Value::not_shown()] };
         if is_name(expression) {
             return self.values_of(expression, depth);
         }
+        if let Some((first, second)) = alternatives(expression) {
+            return [first, second].into_iter().flat_map(|value| self.values(value, depth)).collect();
+        }
         let within = |name: &str| expression.strip_prefix(name).and_then(|rest| rest.strip_suffix(')'));
-        if let Some(inner) = JOINS.iter().find_map(|name| within(name)) {
+        if let Some(inner) = within("shlex.split(") {
             return self.values(inner, depth);
+        }
+        if let Some(inner) = JOINS.iter().find_map(|name| within(name)) {
+            let text_of = |value: Value| match value {
+                Value::Words(words) if expression.starts_with("shlex") => Value::Text(in_quotes(&words)),
+                Value::Words(words) => Value::Text(words.join(" ")),
+                Value::Text(_) => Value::not_shown(),
+            };
+            return self.values(inner, depth).into_iter().map(text_of).collect();
         }
         if let Some(name) = expression.strip_suffix(".split()").filter(|name| is_name(name)) {
             return self.values_of(name, depth);
         }
-        let is_group = expression.starts_with(['[', '(']);
-        let elements = expression.get(1..expression.len().saturating_sub(1)).filter(|_| is_group);
-        if let Some(elements) = elements.filter(|elements| end_of_expression(elements, &[]) == elements.len()) {
+        // `commands[name]`
+        let indexed = expression.strip_suffix(']').and_then(|rest| rest.split_once('['));
+        if let Some((name, _)) = indexed.filter(|(name, _)| is_name(name)) {
+            return self.elements(name, depth);
+        }
+        if let Some(elements) = elements_of(expression) {
             let words = split(elements, ',');
             if words.len() == 1 && expression.starts_with('(') {
                 return self.values(elements, depth);
             }
             let words = words.into_iter().filter(|element| !element.trim().is_empty());
-            return vec![Value::Words(words.map(|element| quoted(&self.text(element, depth))).collect())];
+            return self.product(words, depth).into_iter().map(Value::Words).collect();
         }
         let parts = split(expression, '+');
-        if parts.first().is_some_and(|part| part.trim().starts_with('[')) && parts.len() > 1 {
-            let words = parts.into_iter().flat_map(|part| match self.values(part, depth).pop() {
-                Some(Value::Words(words)) => words,
-                _ => vec![quoted(NOT_SHOWN)],
-            });
-            return vec![Value::Words(words.collect())];
+        if let [first, others @ ..] = parts.as_slice()
+            && !others.is_empty()
+        {
+            let lists = self.values(first, depth).into_iter().filter_map(Value::words).collect::<Vec<_>>();
+            if !lists.is_empty() {
+                let behind = others.iter().flat_map(|part| match self.values(part, depth).as_slice() {
+                    [Value::Words(words)] => words.clone(),
+                    _ => vec![NOT_SHOWN.to_owned()],
+                });
+                let behind: Vec<String> = behind.collect();
+                return lists.into_iter().map(|list| Value::Words([list, behind.clone()].concat())).collect();
+            }
         }
-        vec![Value::Text(self.text(expression, depth))]
+        self.texts(expression, depth).into_iter().map(Value::Text).collect()
     }
 
-    /// Returns the text of an expression, in which unknown parts are [`NOT_SHOWN`].
-    fn text(&self, expression: &str, depth: usize) -> String {
-        split(expression, '+').into_iter().map(|part| self.text_of_part(part.trim(), depth)).collect()
+    /// Returns the texts that an expression may have, in which unknown parts are [`NOT_SHOWN`].
+    fn texts(&self, expression: &str, depth: usize) -> Vec<String> {
+        self.product(split(expression, '+').into_iter(), depth).into_iter().map(|parts| parts.concat()).collect()
     }
 
-    fn text_of_part(&self, part: &str, depth: usize) -> String {
+    /// Returns the text of an expression, if it has only one.
+    fn one_text(&self, expression: &str, depth: usize) -> String {
+        match self.texts(expression, depth).as_slice() {
+            [text] => text.clone(),
+            _ => NOT_SHOWN.to_owned(),
+        }
+    }
+
+    /// Returns the lists of texts that expressions in a row may have.
+    fn product<'b>(&self, parts: impl Iterator<Item = &'b str>, depth: usize) -> Vec<Vec<String>> {
+        let mut lists: Vec<Vec<String>> = vec![Vec::new()];
+        for part in parts {
+            let texts = self.texts_of_part(part.trim(), depth);
+            match texts.as_slice() {
+                [text] => lists.iter_mut().for_each(|list| list.push(text.clone())),
+                texts if !texts.is_empty() && texts.len() * lists.len() <= MOST_TEXTS => {
+                    let pairs = lists.iter().flat_map(|list| texts.iter().map(move |text| (list, text)));
+                    let longer = pairs.map(|(list, text)| [list.as_slice(), std::slice::from_ref(text)].concat());
+                    lists = longer.collect();
+                }
+                _ => lists.iter_mut().for_each(|list| list.push(NOT_SHOWN.to_owned())),
+            }
+        }
+        lists
+    }
+
+    fn texts_of_part(&self, part: &str, depth: usize) -> Vec<String> {
+        let not_shown = || vec![NOT_SHOWN.to_owned()];
         if part == "sys.executable" {
-            return "python3".to_owned();
+            return vec!["python3".to_owned()];
         }
-        if is_name(part) {
-            // Only the value of a variable that is set once is certain.
-            return match self.values(part, depth).as_slice() {
-                [Value::Text(text)] => text.clone(),
-                _ => NOT_SHOWN.to_owned(),
-            };
+        let Some(inner_depth) = depth.checked_sub(1) else { return not_shown() };
+        let is_element = part.ends_with(']') && part.split_once('[').is_some_and(|(name, _)| is_name(name));
+        if is_name(part) || is_element {
+            let values = self.values(part, depth).into_iter();
+            return values
+                .map(|value| if let Value::Text(text) = value { text } else { NOT_SHOWN.to_owned() })
+                .collect();
+        }
+        // `Path("build") / "app"`
+        let folders = split(part, '/');
+        let path = match PATHS.iter().find_map(|name| part.strip_prefix(*name)?.strip_suffix(')')) {
+            Some(inner) if end_of_expression(inner, &[]) == inner.len() => split(inner, ','),
+            _ if folders.len() > 1 => folders,
+            _ => Vec::new(),
+        };
+        if !path.is_empty() {
+            let texts = self.product(path.into_iter(), inner_depth).into_iter();
+            return texts.map(|parts| parts.join("/")).collect();
         }
         let mut text = String::new();
         let mut rest = part;
-        while let Some((literal, behind)) = literal(rest) {
-            text.push_str(&literal);
+        while let Some((literal, is_formatted, behind)) = literal(rest) {
+            text.push_str(&if is_formatted { self.with_values(&literal, inner_depth) } else { literal });
             rest = behind.trim_start();
         }
-        match rest {
+        vec![match rest {
             "" => text,
             _ if text.is_empty() => NOT_SHOWN.to_owned(),
             _ if rest.starts_with('%') => with_signs(&text),
             _ if rest.starts_with(".format(") => with_braces(&text),
             _ => NOT_SHOWN.to_owned(),
-        }
+        }]
     }
 
-    /// Returns the values that the program assigns to a variable.
-    fn values_of(&self, name: &str, depth: usize) -> Vec<Value> {
-        let (mut values, mut is_extended) = (Vec::new(), false);
-        for (at, _) in self.masked.match_indices(name) {
-            let before = self.masked.get(..at).and_then(|before| before.chars().next_back());
-            let behind = self.masked.get(at + name.len()..).unwrap_or_default();
-            if before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.')) {
+    /// Returns the text of an f-string, with the values of its expressions.
+    fn with_values(&self, text: &str, depth: usize) -> String {
+        let mut shown = String::new();
+        let mut rest = text;
+        while let Some((before, behind)) = rest.split_once('{') {
+            shown.push_str(before);
+            if let Some(behind) = behind.strip_prefix('{') {
+                shown.push('{');
+                rest = behind;
                 continue;
             }
-            let sign = behind.trim_start();
-            is_extended |= [".append(", ".extend(", ".insert(", "+="].iter().any(|begin| sign.starts_with(begin));
-            if sign.starts_with('=') && !sign.starts_with("==") {
-                let from = at + name.len() + (behind.len() - sign.len()) + 1;
-                values.extend(self.values(self.expression(from, &[',', ';', '\n']), depth));
+            let end = end_of_expression(behind, &[':', '!']);
+            let (expression, behind) = behind.split_at_checked(end).unwrap_or((behind, ""));
+            shown.push_str(&self.one_text(expression, depth));
+            rest = behind.split_once('}').map_or("", |(_, behind)| behind);
+        }
+        shown.push_str(rest);
+        shown.replace("}}", "}")
+    }
+
+    /// Returns the values that the program gives to a variable.
+    fn values_of(&self, name: &str, depth: usize) -> Vec<Value> {
+        let (mut values, mut is_longer) = (self.values_of_parameter(name, depth), false);
+        let places = self.places(name);
+        for &at in &places {
+            is_longer |= is_extended(self.around(at, name).1);
+            if let Some(expression) = self.assigned(at, name) {
+                values.extend(self.values(expression, depth));
+            } else if let Some(expression) = self.iterated(at, name) {
+                values.extend(self.elements(expression, depth));
+            } else if self.is_set_otherwise(at, name) {
+                values.push(Value::not_shown());
             }
         }
-        for value in values.iter_mut().filter(|_| is_extended) {
+        if places.len() > MOST_PLACES {
+            values.push(Value::not_shown());
+        }
+        for value in values.iter_mut().filter(|_| is_longer) {
             match value {
                 Value::Text(text) => text.push_str(NOT_SHOWN),
-                Value::Words(words) => words.push(quoted(NOT_SHOWN)),
+                Value::Words(words) => words.push(NOT_SHOWN.to_owned()),
             }
         }
-        if values.is_empty() { vec![Value::Text(NOT_SHOWN.to_owned())] } else { values }
+        if values.is_empty() { vec![Value::not_shown()] } else { values }
     }
+
+    /// Returns the places of a name in the code.
+    fn places(&self, name: &str) -> Vec<usize> {
+        let is_in_name = |c: char| c.is_alphanumeric() || c == '_';
+        let places = self.masked.match_indices(name).map(|(at, _)| at).filter(|at| {
+            let before = self.masked.get(..*at).and_then(|before| before.chars().next_back());
+            let behind = self.masked.get(at + name.len()..).and_then(|behind| behind.chars().next());
+            let is_other = before.is_some_and(|c| is_in_name(c) || c == '.') || behind.is_some_and(is_in_name);
+            !is_other
+        });
+        places.take(MOST_PLACES + 1).collect()
+    }
+
+    /// Returns the part of a line before a name, and the code behind the name.
+    fn around(&self, at: usize, name: &str) -> (&'a str, &'a str) {
+        let before = self.masked.get(..at).and_then(|before| before.rsplit(['\n', ';']).next()).unwrap_or_default();
+        (before, self.masked.get(at + name.len()..).unwrap_or_default().trim_start())
+    }
+
+    /// Returns the expression that the program assigns to a variable at this place: `NAME = …`, `NAME: str = …`, `NAME := …`.
+    fn assigned(&self, at: usize, name: &str) -> Option<&'a str> {
+        let (before, sign) = self.around(at, name);
+        let mut from = self.masked.len() - sign.len();
+        if sign.starts_with(":=") {
+            from += 1;
+        } else if sign.starts_with(':') && before.trim().is_empty() {
+            from += sign.find(['=', '\n']).filter(|end| sign.get(*end..).is_some_and(|it| it.starts_with('=')))?;
+        }
+        let rest = self.masked.get(from..)?.strip_prefix('=').filter(|rest| !rest.starts_with('='))?;
+        // `a, NAME = …` is none.
+        (!before.contains(',') || before.contains('(')).then_some(())?;
+        Some(self.expression(self.masked.len() - rest.len(), &[',', ';', '\n']))
+    }
+
+    /// Returns the expression over which a loop runs at this place: `for NAME in …`, `for n, NAME in ….items()`.
+    fn iterated(&self, at: usize, name: &str) -> Option<&'a str> {
+        let (before, sign) = self.around(at, name);
+        let (_, targets) = before.rsplit_once("for ").filter(|(_, targets)| is_target(targets))?;
+        let rest = sign.strip_prefix("in ")?;
+        let expression = self.expression(self.masked.len() - rest.len(), &[':', '\n']);
+        (targets.is_empty() || expression.ends_with(".items()")).then_some(expression)
+    }
+
+    /// Returns true if a variable gets a value at this place in another way than those, or if its first element may change.
+    fn is_set_otherwise(&self, at: usize, name: &str) -> bool {
+        let (before, sign) = self.around(at, name);
+        let line = sign.split(['\n', ';']).next().unwrap_or_default();
+        let targets = line.split_once('=').filter(|(_, value)| !value.starts_with('=')).map(|(targets, _)| targets);
+        let behind_first = before.trim_start().trim_start_matches(['(', '[']);
+        let is_call = || behind_first.contains(['(', '[']) || self.is_within_brackets(at - before.len());
+        let is_one_of_several = targets.is_some_and(|targets| {
+            let has_sign = before.contains([',', '(', '[']) || targets.contains(',');
+            has_sign && is_target(before) && is_target(targets) && !is_call()
+        });
+        let is_element = sign.starts_with('[') && targets.is_some_and(|targets| targets.trim_end().ends_with(']'));
+        let is_loop = before.rsplit_once("for ").is_some_and(|(_, names)| is_target(names))
+            && (line.starts_with("in ") || line.contains(" in "));
+        let is_as = before.trim_end().ends_with(" as");
+        is_as || is_one_of_several || is_element || is_loop || sign.starts_with(".insert(")
+    }
+
+    /// Returns true if a bracket is open at a place.
+    fn is_within_brackets(&self, at: usize) -> bool {
+        let mut open = 0_i64;
+        for byte in self.masked.get(..at).unwrap_or_default().bytes() {
+            open += i64::from(matches!(byte, b'(' | b'[' | b'{')) - i64::from(matches!(byte, b')' | b']' | b'}'));
+        }
+        open > 0
+    }
+
+    /// Returns the values of the elements of a list, or of the values of a dictionary.
+    fn elements(&self, expression: &str, depth: usize) -> Vec<Value> {
+        let Some(depth) = depth.checked_sub(1) else { return vec![Value::not_shown()] };
+        let expression = expression.trim();
+        let expression =
+            [".items()", ".values()"].iter().find_map(|end| expression.strip_suffix(end)).unwrap_or(expression);
+        let mut values: Vec<Value> = Vec::new();
+        let mut lists: Vec<&str> = Vec::new();
+        if is_name(expression) {
+            for at in self.places(expression) {
+                let sign = self.around(at, expression).1;
+                match self.assigned(at, expression) {
+                    Some(list) => lists.push(list),
+                    None if is_extended(sign) || self.is_set_otherwise(at, expression) => {
+                        values.push(Value::not_shown())
+                    }
+                    None => {}
+                }
+            }
+        } else {
+            lists.push(expression);
+        }
+        for list in lists {
+            let Some(elements) = elements_of(list).or_else(|| list.strip_prefix('{')?.strip_suffix('}')) else {
+                values.push(Value::not_shown());
+                continue;
+            };
+            for element in split(elements, ',').into_iter().filter(|element| !element.trim().is_empty()) {
+                let value = split(element, ':').get(1).copied().filter(|_| list.starts_with('{')).unwrap_or(element);
+                values.extend(self.values(value, depth));
+            }
+        }
+        if values.is_empty() { vec![Value::not_shown()] } else { values }
+    }
+
+    /// Returns the values that calls give to parameters with this name.
+    fn values_of_parameter(&self, name: &str, depth: usize) -> Vec<Value> {
+        static FUNCTIONS: LazyLock<Option<Regex>> =
+            LazyLock::new(|| Regex::new(r"\bdef\s+(\w+)\s*\(([^:)]*(?::[^,)\n]*,[^:)]*)*)|\blambda\b([^:\n]*)").ok());
+        let mut values: Vec<Value> = Vec::new();
+        let Some(functions) = FUNCTIONS.as_ref() else { return vec![Value::not_shown()] };
+        for found in functions.captures_iter(self.masked).take(MOST) {
+            let parameters = found.get(2).or(found.get(3)).map_or("", |parameters| parameters.as_str());
+            let names: Vec<&str> =
+                parameters.split(',').map(|part| part.split([':', '=']).next().unwrap_or_default().trim()).collect();
+            let Some(index) = names.iter().position(|parameter| parameter.trim_start_matches('*') == name) else {
+                continue;
+            };
+            let is_method = matches!(names.first(), Some(&("self" | "cls")));
+            match found.get(1).filter(|_| names.get(index) == Some(&name)) {
+                Some(function) => {
+                    let index = index.saturating_sub(usize::from(is_method));
+                    values.extend(self.values_in_calls(function.as_str(), (name, index), depth));
+                }
+                None => values.push(Value::not_shown()),
+            }
+        }
+        values
+    }
+
+    /// Returns the values that a parameter has in the calls of a function. Its default value is read as an assignment.
+    fn values_in_calls(&self, function: &str, (name, index): (&str, usize), depth: usize) -> Vec<Value> {
+        let mut values: Vec<Value> = Vec::new();
+        let mut is_called = false;
+        for at in self.places_of_function(function) {
+            let (before, sign) = self.around(at, function);
+            if before.trim_end().ends_with("def") {
+                continue;
+            }
+            // A function that is a value may be called with any argument.
+            let Some(rest) = sign.strip_prefix('(') else {
+                values.push(Value::not_shown());
+                continue;
+            };
+            is_called = true;
+            let arguments = split(self.expression(self.masked.len() - rest.len(), &[]), ',');
+            let keyword = arguments.iter().find_map(|argument| {
+                argument.split_once('=').filter(|(key, _)| key.trim() == name).map(|(_, value)| value)
+            });
+            let argument = keyword.or(arguments.get(index).copied()).filter(|argument| !argument.trim().is_empty());
+            values.extend(argument.into_iter().flat_map(|argument| self.values(argument, depth)));
+        }
+        if !is_called {
+            values.push(Value::not_shown());
+        }
+        values
+    }
+
+    /// Returns the places of a function or a method of the program, without those of the modules that run commands.
+    fn places_of_function(&self, name: &str) -> Vec<usize> {
+        let is_in_name = |c: char| c.is_alphanumeric() || c == '_';
+        let places = self.masked.match_indices(name).map(|(at, _)| at).filter(|at| {
+            let before = self.masked.get(..*at).unwrap_or_default();
+            let behind = self.masked.get(at + name.len()..).unwrap_or_default();
+            let is_other = ["subprocess.", "sp.", "os."].iter().any(|module| before.ends_with(module));
+            !is_other && !before.ends_with(is_in_name) && !behind.starts_with(is_in_name)
+        });
+        places.take(MOST_PLACES).collect()
+    }
+}
+
+/// Returns true if code behind a name makes its value longer.
+fn is_extended(sign: &str) -> bool {
+    [".append(", ".extend(", "+="].iter().any(|begin| sign.starts_with(begin))
+}
+
+/// Returns true if a text can be a part of the targets of an assignment or a loop.
+fn is_target(text: &str) -> bool {
+    text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ',' | ' ' | '\t' | '(' | ')' | '[' | ']' | '*'))
+}
+
+/// Returns the elements of a list or a tuple that is the whole expression.
+fn elements_of(expression: &str) -> Option<&str> {
+    let elements = expression.strip_prefix(['[', '('])?;
+    let elements = elements.get(..elements.len().checked_sub(1)?)?;
+    (end_of_expression(elements, &[]) == elements.len()).then_some(elements)
+}
+
+/// Returns the two values of `A if C else B`.
+fn alternatives(expression: &str) -> Option<(&str, &str)> {
+    let (mut at, mut first) = (0, None);
+    for part in split(expression, ' ') {
+        match (part, first) {
+            ("if", None) => first = expression.get(..at),
+            ("else", Some(first)) => return Some((first, expression.get(at + part.len()..)?)),
+            _ => {}
+        }
+        at += part.len() + 1;
+    }
+    None
 }
 
 /// Returns true if a text is the name of a variable.
@@ -306,8 +622,8 @@ fn split(code: &str, sign: char) -> Vec<&str> {
     }
 }
 
-/// Returns the text in quotes at the beginning of code, and what follows it.
-fn literal(code: &str) -> Option<(String, &str)> {
+/// Returns the text in quotes at the beginning of code, whether it is an f-string, and what follows it.
+fn literal(code: &str) -> Option<(String, bool, &str)> {
     let start = code.find(['"', '\''])?;
     let prefix = code.get(..start)?.to_ascii_lowercase();
     if !matches!(prefix.as_str(), "" | "f" | "r" | "b" | "u" | "rf" | "fr" | "rb" | "br") {
@@ -316,8 +632,7 @@ fn literal(code: &str) -> Option<(String, &str)> {
     let (text, behind) = code.get(start..)?.split_at_checked(end_of_text(code.get(start..)?))?;
     let size = if text.len() >= 6 && (text.starts_with("\"\"\"") || text.starts_with("'''")) { 3 } else { 1 };
     let inner = text.get(size..text.len().checked_sub(size)?)?;
-    let inner = if prefix.contains('f') { with_braces(inner) } else { inner.to_owned() };
-    Some((inner.replace("\\n", "\n").replace('\\', ""), behind))
+    Some((inner.replace("\\n", "\n").replace('\\', ""), prefix.contains('f'), behind))
 }
 
 /// Returns a text with [`NOT_SHOWN`] in the place of each `{…}`.

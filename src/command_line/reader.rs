@@ -1,14 +1,17 @@
 //! Reads the commands of a line from its tokens: groups, loops, pipes, variables, and the programs that run others.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
 
 use super::code;
-use super::expanded::{Argument, Program, Variables, assignment, expand, has_code, joined};
+use super::expanded::{
+    Argument, Branches, MOST_CHOSEN, Program, Value, Variables, Varying, assignment, assignment_of_all, expand,
+    has_code, joined, text_for_arithmetic,
+};
 use super::powershell::{is_cmdlet, is_comparison, is_operator, runs_value};
 use super::runners::{self, Inner};
-use super::tokens::{Operator, Piece, Redirection, Token, Way, Word, is_name, split};
-use super::{CommandLine, Dialect};
+use super::tokens::{Operator, Piece, Redirection, Token, Way, Word, begins_command, is_name, split};
+use super::{Choice, CommandLine, Dialect, is_shell};
 
 /// The maximum depth of commands that run others.
 const DEEPEST: usize = 12;
@@ -20,6 +23,12 @@ const LONGEST_COMMANDS: usize = 4 << 20;
 const LONGEST_CONTENTS: usize = 16 << 20;
 /// The maximum number of arguments that a function is expected to drop.
 const MOST_SHIFTED: usize = 8;
+/// The maximum number of tokens that are searched for later changes of variables.
+const MOST_EXPECTED: usize = 1 << 20;
+/// The maximum number of variables that a function changes.
+const MOST_CHANGED: usize = 256;
+/// The maximum depth of groups.
+const MOST_GROUPS: usize = 64;
 /// The maximum size in bytes of what is kept of the commands that pipes read from.
 const LONGEST_SOURCES: usize = 1 << 20;
 
@@ -27,7 +36,7 @@ const LONGEST_SOURCES: usize = 1 << 20;
 pub(super) fn read(line: &str, dialect: Dialect) -> CommandLine {
     let mut reader = Reader { dialect, ..Reader::default() };
     reader.script(line, Source::default(), false);
-    if reader.evaluates && (reader.has_code || reader.variables.has_code) {
+    if reader.waits && reader.feeds || reader.reads_code && reader.variables.evaluates_unknown() {
         reader.cut();
     }
     // In PowerShell, a variable at the place of a command is a value.
@@ -83,6 +92,26 @@ struct Group {
     source: Source,
     /// The text that its commands print, as far as their words show it.
     printed: String,
+    scope: Scope,
+    /// The variables before the current list of commands.
+    start: Branches,
+    /// The commands behind the first `&&`, `||` or `|` of the list.
+    list: Option<Branches>,
+    /// The last operator of the list.
+    operator: Option<Operator>,
+}
+
+/// The effect of the end of a group on the variables that its commands change.
+#[derive(Debug)]
+enum Scope {
+    /// They keep their values: `{ …; }`.
+    Open,
+    /// They get their values from before the group: `(…)`.
+    Subshell(Branches),
+    /// They have one of several values: `if`, loops.
+    Branches(Branches),
+    /// They may change with each call of the function. Its body begins behind the values of later commands.
+    Function { name: String, own: Branches, body: Branches },
 }
 
 #[derive(Debug, Default)]
@@ -90,8 +119,8 @@ struct Reader {
     dialect: Dialect,
     found: CommandLine,
     variables: Variables,
-    /// The functions that the line defines.
-    functions: HashSet<String>,
+    /// The functions that the line defines, with the variables that they change.
+    functions: HashMap<String, BTreeMap<String, Value>>,
     /// True if a function runs the words that it is called with.
     runs_arguments: bool,
     /// The numbers of the words that a function evaluates as a text, as in `eval "$1"`; 0 for all of them.
@@ -105,10 +134,18 @@ struct Reader {
     contents: usize,
     /// The texts of the aliases that the line defines.
     aliases: HashMap<String, String>,
-    /// True if the shell evaluates arithmetic or names of variables, which can contain substitutions.
-    evaluates: bool,
-    /// True if a text of the line has a substitution within an index.
-    has_code: bool,
+    /// The number of variables of the command that have one of their possible values.
+    chosen: usize,
+    /// True if the values that were chosen make no command.
+    is_impossible: bool,
+    /// The number of tokens that were searched for later changes of variables.
+    expected: usize,
+    /// True if a shell reads its commands from the input of a group, a function or the line.
+    waits: bool,
+    /// True if variables get their values from a text that has a substitution within an index.
+    reads_code: bool,
+    /// True if the line gives a text to a group, a function or itself.
+    feeds: bool,
     /// True if a part of the line was not read.
     is_cut: bool,
     /// The number of commands that were read, with those that have no words.
@@ -148,31 +185,39 @@ impl Reader {
         let mut tokens = tokens.iter().peekable();
         let mut open = Open::default();
         let mut source = Source::default();
-        // For each open `case`, whether the pattern of an item comes next.
-        let mut cases: Vec<bool> = Vec::new();
-        let mut groups: Vec<Group> =
-            vec![Group { before: self.found.commands.len(), source: around.clone(), printed: String::new() }];
+        // For each open `case`, whether the pattern of an item comes next, and its items.
+        let mut cases: Vec<(bool, Branches)> = Vec::new();
+        let mut groups: Vec<Group> = vec![self.group(around.clone(), Scope::Open)];
         // The number of commands before the group that was closed last, and what it prints.
         let mut closed: Option<(usize, String)> = None;
+        // The function whose body follows.
+        let mut defined: Option<String> = None;
+        let mut last: Option<&Token> = None;
         while let Some(token) = tokens.next() {
-            let is_pattern = cases.last() == Some(&true);
+            let before = last.replace(token);
+            let is_pattern = cases.last().is_some_and(|(is_pattern, _)| *is_pattern);
             let now = self.found.commands.len();
-            let begin = |groups: &mut Vec<Group>, source: &mut Source| {
+            if groups.len() > MOST_GROUPS {
+                return self.cut();
+            }
+            let begin = |reader: &Self, groups: &mut Vec<Group>, source: &mut Source, scope: Scope| {
                 let own = mem::take(source);
                 let around = groups.last().map(|group| &group.source);
                 let source = around.map_or_else(|| own.clone(), |around| own.or(around).clone());
-                groups.push(Group { before: now, source, printed: String::new() });
+                groups.push(reader.group(source, scope));
             };
             match token {
                 Token::Word(word) if is_pattern => {
                     self.outputs(&word.pieces);
                     if word.plain() == Some("esac") {
-                        cases.pop();
+                        cases.pop().into_iter().for_each(|(_, items)| self.variables.join(items));
+                    } else if let Some((_, items)) = cases.last_mut() {
+                        items.is_complete |= word.plain() == Some("*");
                     }
                 }
                 Token::Operator(Operator::Close) if is_pattern => {
-                    if let Some(last) = cases.last_mut() {
-                        *last = false;
+                    if let Some((is_pattern, _)) = cases.last_mut() {
+                        *is_pattern = false;
                     }
                 }
                 _ if is_pattern => {}
@@ -186,12 +231,35 @@ impl Reader {
                     self.possible_in_arithmetic(pieces);
                 }
                 Token::Word(word) if open.is_new() => match word.plain() {
-                    Some("then" | "else" | "elif" | "do" | "!") => {}
-                    Some("if" | "while" | "until" | "{") => begin(&mut groups, &mut source),
-                    Some("}" | "fi" | "done") => closed = end_of(&mut groups).or(closed),
-                    Some("esac") => {
-                        cases.pop();
+                    Some("do" | "!") => {}
+                    Some(word @ ("then" | "else" | "elif")) => {
+                        if let Some(Group { scope: Scope::Branches(branches), .. }) = groups.last_mut() {
+                            match word {
+                                "then" => self.variables.first_branch(branches),
+                                _ => self.variables.end_branch(branches),
+                            }
+                            branches.is_complete |= word == "else";
+                        }
                     }
+                    Some(word @ ("if" | "while" | "until" | "{")) => {
+                        let own = self.variables.branches();
+                        let scope = match defined.take() {
+                            Some(name) => {
+                                self.expect(tokens.clone(), false);
+                                Scope::Function { name, own, body: self.variables.branches() }
+                            }
+                            None if word == "{" => Scope::Open,
+                            None => {
+                                if word != "if" {
+                                    self.expect(tokens.clone(), true);
+                                }
+                                Scope::Branches(own)
+                            }
+                        };
+                        begin(self, &mut groups, &mut source, scope);
+                    }
+                    Some("}" | "fi" | "done") => closed = self.end_of(&mut groups).or(closed),
+                    Some("esac") => cases.pop().into_iter().for_each(|(_, items)| self.variables.end(items)),
                     Some("time") if is_next(&mut tokens, &["{", "!"]) => {}
                     Some("coproc") if is_next(&mut tokens, &["{"]) => {}
                     Some("coproc") if is_named_group(tokens.clone()) => {
@@ -200,11 +268,13 @@ impl Reader {
                     Some("[[") => self.condition(&mut tokens),
                     Some("function") => {
                         if let Some(Token::Word(name)) = tokens.next() {
-                            self.functions.extend(name.plain().map(str::to_owned));
+                            defined = self.define(name);
+                        }
+                        for bracket in [Operator::Open, Operator::Close] {
+                            tokens.next_if(|token| **token == Token::Operator(bracket));
                         }
                     }
-                    Some("for" | "select") => {
-                        begin(&mut groups, &mut source);
+                    Some(word @ ("for" | "select")) => {
                         let mut words: Vec<&Word> = Vec::new();
                         while let Some(Token::Word(word)) = tokens.peek() {
                             self.outputs(&word.pieces);
@@ -221,6 +291,10 @@ impl Reader {
                         if name.is_some_and(|name| !self.variables.set_among(name, &values)) {
                             self.cut();
                         }
+                        let mut own = self.variables.branches();
+                        let may_end = self.expect(tokens.clone(), true);
+                        own.is_complete = word == "for" && !may_end && values.iter().any(Argument::is_known);
+                        begin(self, &mut groups, &mut source, Scope::Branches(own));
                     }
                     Some("case") => {
                         while let Some(Token::Word(word)) = tokens.peek() {
@@ -230,7 +304,7 @@ impl Reader {
                                 break;
                             }
                         }
-                        cases.push(true);
+                        cases.push((true, self.variables.branches()));
                     }
                     _ => open.words.push(word),
                 },
@@ -241,19 +315,36 @@ impl Reader {
                     match open.words.as_slice() {
                         [name] if is_function => {
                             tokens.next();
-                            self.functions.extend(name.plain().map(str::to_owned));
+                            defined = self.define(name);
                             open.words.clear();
                         }
                         _ => {
                             self.finish(mem::take(&mut open), &source);
-                            begin(&mut groups, &mut source);
+                            let own = self.variables.branches();
+                            let scope = match defined.take() {
+                                Some(name) => {
+                                    self.expect(tokens.clone(), false);
+                                    Scope::Function { name, own, body: self.variables.branches() }
+                                }
+                                None => Scope::Subshell(own),
+                            };
+                            begin(self, &mut groups, &mut source, scope);
                         }
                     }
                 }
                 Token::Operator(operator) => {
                     let is_empty = open.words.is_empty() && open.redirections.is_empty();
                     let around = groups.last().map(|group| group.source.clone()).unwrap_or_default();
+                    if let Some((_, printed)) = closed.as_ref().filter(|_| open.words.is_empty()) {
+                        self.streams_of_group(&open.redirections, printed);
+                    }
                     let text = self.finish(mem::take(&mut open), source.or(&around));
+                    // A list goes on behind a line that ends with an operator.
+                    let goes_on = *operator == Operator::End
+                        && matches!(before, Some(Token::Operator(Operator::And | Operator::Or | Operator::Pipe)));
+                    if let Some(group) = groups.last_mut().filter(|_| !goes_on) {
+                        self.operator(group, *operator);
+                    }
                     if let Some(group) = groups.last_mut()
                         && let Some(text) = &text
                         && *operator != Operator::Pipe
@@ -270,29 +361,162 @@ impl Reader {
                             };
                         }
                         Operator::Close => {
-                            closed = end_of(&mut groups).or(closed);
+                            closed = self.end_of(&mut groups).or(closed);
                             source = Source::default();
                         }
                         Operator::EndOfItem => {
-                            if let Some(last) = cases.last_mut() {
-                                *last = true;
+                            if let Some((is_pattern, items)) = cases.last_mut() {
+                                *is_pattern = true;
+                                self.variables.end_branch(items);
                             }
                             source = Source::default();
                         }
                         // A line may end behind the sign of a pipe.
-                        Operator::End | Operator::Or if is_empty => {}
-                        Operator::End | Operator::Or | Operator::Open => source = Source::default(),
+                        _ if is_empty => {}
+                        _ => (source, closed) = (Source::default(), None),
                     }
                 }
             }
         }
         let around = groups.last().map(|group| group.source.clone()).unwrap_or_default();
+        if let Some((_, printed)) = closed.as_ref().filter(|_| open.words.is_empty()) {
+            self.streams_of_group(&open.redirections, printed);
+        }
         self.finish(open, source.or(&around));
+        while let Some(group) = groups.pop() {
+            self.leave(group);
+        }
+    }
+
+    /// Begins a group.
+    fn group(&self, source: Source, scope: Scope) -> Group {
+        Group {
+            before: self.found.commands.len(),
+            source,
+            printed: String::new(),
+            scope,
+            start: self.variables.branches(),
+            list: None,
+            operator: None,
+        }
+    }
+
+    /// Ends a group, and returns the number of commands before it, and what it prints. The first group is the whole line, and
+    /// ends with it.
+    fn end_of(&mut self, groups: &mut Vec<Group>) -> Option<(usize, String)> {
+        if groups.len() < 2 {
+            return None;
+        }
+        groups.pop().map(|group| self.leave(group))
+    }
+
+    fn leave(&mut self, mut group: Group) -> (usize, String) {
+        self.operator(&mut group, Operator::End);
+        match group.scope {
+            Scope::Open => {}
+            Scope::Subshell(own) => {
+                self.variables.undo(&own);
+            }
+            Scope::Branches(own) => self.variables.end(own),
+            Scope::Function { name, own, body } => {
+                let changed = self.variables.undo(&body);
+                self.variables.undo(&own);
+                if changed.len() > MOST_CHANGED {
+                    self.cut();
+                } else {
+                    self.functions.entry(name.clone()).or_default().extend(changed);
+                }
+                if !group.printed.is_empty() {
+                    self.variables.set_printed(&name, group.printed.clone());
+                }
+            }
+        }
+        (group.before, group.printed)
+    }
+
+    /// Records what an operator says about the commands around it. Only the first commands of a list run in any case, and those of
+    /// a pipe run in shells of their own.
+    fn operator(&mut self, group: &mut Group, operator: Operator) {
+        let before = mem::replace(&mut group.operator, Some(operator));
+        match (group.list.take(), operator) {
+            (None, Operator::And | Operator::Or) => group.list = Some(self.variables.branches()),
+            (None, Operator::Pipe) => group.list = Some(mem::take(&mut group.start)),
+            (None, Operator::Background) => self.variables.end(mem::take(&mut group.start)),
+            (None, _) => {}
+            (list @ Some(_), Operator::Pipe) => group.list = list,
+            (list @ Some(_), Operator::And) if before == Some(Operator::And) => group.list = list,
+            (Some(mut list), Operator::Or) if before == Some(Operator::And) && !list.has_ended() => {
+                self.variables.end_first_of_two(&mut list);
+                group.list = Some(list);
+            }
+            (Some(list), Operator::And | Operator::Or) => {
+                self.variables.end(list);
+                group.list = Some(self.variables.branches());
+            }
+            (Some(list), _) => self.variables.end(list),
+        }
+        if group.list.is_none() {
+            (group.start, group.operator) = (self.variables.branches(), None);
+        }
+    }
+
+    /// Records the name of a function whose body follows.
+    fn define(&mut self, name: &Word) -> Option<String> {
+        let name = name.plain()?.to_owned();
+        self.functions.entry(name.clone()).or_default();
+        Some(name)
+    }
+
+    /// Adds the values that variables get in later commands: those of other rounds of a loop, up to its end, or those before a
+    /// call of a function. Returns true if the commands may end the loop.
+    fn expect<'a>(&mut self, tokens: impl Iterator<Item = &'a Token>, is_loop: bool) -> bool {
+        let (mut depth, mut may_end) = (1_usize, false);
+        let mut before: Option<&Token> = None;
+        for token in tokens {
+            self.expected += 1;
+            if self.expected > MOST_EXPECTED {
+                self.cut();
+                return true;
+            }
+            if let Token::Word(word) = token {
+                match word.plain().filter(|_| begins_command(before)) {
+                    Some("for" | "select" | "while" | "until") => depth += 1,
+                    Some("done") => depth = depth.saturating_sub(1),
+                    Some("break" | "continue" | "return" | "exit") => may_end = true,
+                    _ => {}
+                }
+                if is_loop && depth == 0 {
+                    return may_end;
+                }
+                if let Some(assignment) = assignment(word, &self.variables) {
+                    self.variables.may_assign(&assignment);
+                }
+            }
+            before = Some(token);
+        }
+        may_end
+    }
+
+    /// Records what the redirections of a group read and write.
+    fn streams_of_group(&mut self, redirections: &[&Redirection], printed: &str) {
+        for redirection in redirections {
+            let files = expand(&redirection.target, &self.variables);
+            match redirection.way {
+                Way::Text => {
+                    self.feeds = true;
+                    self.reads_code |= files.iter().any(|word| has_code(&word.text));
+                }
+                Way::From => self.feeds |= files.iter().any(|file| self.variables.file(&file.text).is_some()),
+                Way::To | Way::Append => {
+                    files.iter().for_each(|file| self.variables.write_printed(&file.text, printed));
+                }
+            }
+        }
     }
 
     /// Reads `[[ … ]]` from behind its begin.
     fn condition<'a>(&mut self, tokens: &mut impl Iterator<Item = &'a Token>) {
-        self.evaluates = true;
+        let mut texts: Vec<String> = Vec::new();
         // The words behind `||`, which a shell without `[[` runs as a command.
         let mut alternative: Option<Vec<Argument>> = None;
         for token in tokens {
@@ -300,7 +524,7 @@ impl Reader {
                 Token::Word(word) if word.plain() == Some("]]") => break,
                 Token::Word(word) => {
                     self.outputs(&word.pieces);
-                    self.has_code |= has_code_as_text(word);
+                    texts.push(text_for_arithmetic(&word.pieces));
                     if let Some(words) = alternative.as_mut().filter(|_| word.plain() != Some("!")) {
                         words.extend(expand(word, &self.variables));
                     }
@@ -316,6 +540,21 @@ impl Reader {
             }
         }
         self.possible(&alternative.unwrap_or_default());
+        self.test(&texts);
+    }
+
+    /// Reads the words of a test that the shell evaluates: numbers that it compares, and names of variables (`-v`).
+    fn test(&mut self, words: &[String]) {
+        let word = |at: usize| words.get(at).map_or("", String::as_str);
+        let is_comparison = |at: usize| matches!(word(at), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge");
+        let is_evaluated = |at: usize| {
+            let before = at.checked_sub(1);
+            let is_behind = before.is_some_and(|at| is_comparison(at) || matches!(word(at), "-v" | "-R"));
+            is_behind || is_comparison(at + 1)
+        };
+        if (0..words.len()).any(|at| is_evaluated(at) && self.variables.runs_code(word(at))) {
+            self.cut();
+        }
     }
 
     /// Adds a command that a shell without `[[` runs. No program has a name that begins with `-`, as in `-f a`.
@@ -334,11 +573,9 @@ impl Reader {
 
     /// Reads the substitutions in an arithmetic expression.
     fn arithmetic(&mut self, pieces: &[Piece]) {
-        let has_name = |piece: &Piece| match piece {
-            Piece::Text { text, .. } => text.contains(|c: char| c.is_ascii_alphabetic()),
-            _ => true,
-        };
-        self.evaluates |= pieces.iter().any(has_name);
+        if self.variables.runs_code(&text_for_arithmetic(pieces)) {
+            self.cut();
+        }
         self.outputs(pieces);
     }
 
@@ -381,7 +618,7 @@ impl Reader {
     fn outputs_of(&mut self, pieces: &[Piece], printed: Option<&str>) {
         for piece in pieces {
             match piece {
-                Piece::Output { tokens, .. } => self.tokens(tokens, &Source::default()),
+                Piece::Output { tokens, .. } => self.subshell(tokens, &Source::default()),
                 // The elements of an array are no commands, but may contain some.
                 Piece::Group { sign: '=' | '?', tokens, .. } => {
                     for token in tokens {
@@ -392,16 +629,26 @@ impl Reader {
                 }
                 Piece::Group { sign, tokens, .. } => {
                     let text = printed.filter(|_| *sign == '>').map(str::to_owned);
-                    self.tokens(tokens, &Source { form: None, text });
+                    self.subshell(tokens, &Source { form: None, text });
                 }
                 Piece::Variable { name, inner, .. } if name.starts_with(['(', '[']) => self.arithmetic(inner),
-                Piece::Variable { inner, is_changed, .. } => {
-                    self.evaluates |= *is_changed && is_evaluated(inner);
+                Piece::Variable { name, inner, is_changed, .. } => {
+                    let text = if inner.is_empty() { name.clone() } else { in_index(&text_for_arithmetic(inner)) };
+                    if *is_changed && is_evaluated(inner) && self.variables.runs_code(&text) {
+                        self.cut();
+                    }
                     self.outputs(inner);
                 }
                 Piece::Text { .. } => {}
             }
         }
+    }
+
+    /// Reads the commands of a shell of its own, whose variables are lost.
+    fn subshell(&mut self, tokens: &[Token], source: &Source) {
+        let own = self.variables.branches();
+        self.tokens(tokens, source);
+        self.variables.undo(&own);
     }
 
     /// Reads a command with its words, and returns what it prints, if its words show it.
@@ -415,8 +662,10 @@ impl Reader {
             streams.source = Source { form: None, text: Some(runners::NOT_SHOWN.to_owned()) };
         }
         let targets = || redirections.iter().map(|redirection| &redirection.target);
-        if program_of_texts(&words).is_none_or(|program| self.functions.contains(program)) {
-            self.has_code |= words.iter().copied().chain(targets()).any(has_code_as_text);
+        // Bash runs the commands of this file before those of a script.
+        let mut begins = words.iter().filter_map(|word| word.pieces.first());
+        if begins.any(|piece| matches!(piece, Piece::Text { text, .. } if text.starts_with("BASH_ENV="))) {
+            self.cut();
         }
         for redirection in &redirections {
             if !is_fed(&redirection.target) {
@@ -430,7 +679,21 @@ impl Reader {
                 Way::Append => ">>",
                 Way::Text => "<<<",
             };
-            streams.forms.push(format!("{sign}{}", joined(&text)));
+            // A file with one of several names is shown with all of them.
+            let mut texts = vec![text.clone()];
+            let varying = self.variables.varying(&[&redirection.target], redirection.way != Way::Text);
+            if let Some(varying) = varying.filter(|varying| !varying.is_loop) {
+                texts = varying
+                    .values
+                    .iter()
+                    .flat_map(|value| {
+                        self.variables.choose(&varying.name, value.clone());
+                        expand(&redirection.target, &self.variables).into_iter().map(|word| word.text)
+                    })
+                    .collect();
+                self.variables.restore(varying);
+            }
+            streams.forms.extend(texts.iter().map(|text| format!("{sign}{}", joined(text))));
             match redirection.way {
                 Way::Text => streams.source = Source { form: None, text: Some(text) },
                 Way::From => {
@@ -452,8 +715,10 @@ impl Reader {
         for word in words.iter().copied().chain(targets().filter(|target| is_fed(target))) {
             self.outputs_of(&word.pieces, printed.as_deref());
         }
-        let assigned: Vec<_> = words.iter().map_while(|word| assignment(word, &self.variables)).collect();
-        self.evaluates |= assigned.iter().any(|assignment| assignment.form.split('=').next().is_some_and(has_index));
+        let assigned: Vec<_> = words.iter().map_while(|word| assignment_of_all(word, &mut self.variables)).collect();
+        for word in words.iter().take(assigned.len()) {
+            self.target(&text_for_arithmetic(&word.pieces));
+        }
         let named = words.get(assigned.len()..).unwrap_or_default();
         self.found.others.extend(assigned.iter().map(|assignment| assignment.form.clone()));
         if named.is_empty() {
@@ -466,7 +731,7 @@ impl Reader {
         if named.first().and_then(|word| word.plain()).is_some_and(is_declaration) {
             let is_hidden = named.iter().filter_map(|word| word.plain()).any(hides_value);
             for word in named {
-                match (assignment(word, &self.variables), word.plain()) {
+                match (assignment_of_all(word, &mut self.variables), word.plain()) {
                     (Some(assignment), _) => {
                         self.found.others.push(assignment.form.clone());
                         if is_hidden {
@@ -493,24 +758,11 @@ impl Reader {
         Some(text.to_owned())
     }
 
-    /// Reads a command once for each value of the loops around it.
+    /// Reads a command once for each value of its variables.
     fn each(&mut self, words: &[&Word], streams: &Streams) -> Option<String> {
         let has_room = self.depth < DEEPEST && !self.is_full();
-        match self.variables.loop_of(words) {
-            Some((name, values)) if has_room => {
-                let mut printed = Vec::new();
-                self.depth += 1;
-                for value in &values {
-                    if self.is_full() {
-                        break;
-                    }
-                    self.variables.choose(&name, value.clone());
-                    printed.extend(self.each(words, streams));
-                }
-                self.depth -= 1;
-                self.variables.restore(name, values);
-                return Some(printed.join("\n")).filter(|printed| !printed.is_empty());
-            }
+        match self.variables.varying(words, has_room && self.chosen < MOST_CHOSEN) {
+            Some(varying) if has_room => return self.each_value(varying, words, streams),
             // No loop is read further.
             Some(_) => self.read = MOST,
             None => {}
@@ -524,6 +776,11 @@ impl Reader {
             argument.content = self.text_of_file(&argument.text);
         }
         words.iter().for_each(|word| self.variables.set_defaults(word));
+        // No program has such a name, so the variable before it has another value.
+        if self.chosen > 0 && arguments.first().is_some_and(|word| word.text.starts_with('-')) {
+            self.is_impossible = true;
+            return None;
+        }
         // `$x = Get-Content a` and `$x -eq 1` in PowerShell.
         let is_value = |word: &Argument| self.may_be_value(word) && word.program() == Program::Unknown;
         let arguments = match arguments.as_slice() {
@@ -532,7 +789,13 @@ impl Reader {
             all => all,
         };
         self.command(arguments, streams);
-        let printed = runners::printed(arguments, streams.source.text.as_deref());
+        let of_function = || {
+            let first = arguments.first()?;
+            self.variables.printed_by(&first.text).map(str::to_owned)
+        };
+        let printed = runners::printed(arguments, streams.source.text.as_deref()).or_else(of_function);
+        // Only one of several texts is printed.
+        let printed = printed.map(|text| if self.chosen > 0 { runners::NOT_SHOWN.to_owned() } else { text });
         let texts =
             printed.iter().flat_map(|text| runners::files_of_tee(arguments).into_iter().map(move |file| (file, text)));
         let written = streams.written.iter().cloned().zip(printed.iter());
@@ -552,6 +815,32 @@ impl Reader {
             self.variables.change(file);
         }
         printed
+    }
+
+    fn each_value(&mut self, varying: Varying, words: &[&Word], streams: &Streams) -> Option<String> {
+        let (mut printed, mut readings) = (Vec::new(), Vec::new());
+        let chosen = usize::from(!varying.is_loop);
+        self.depth += 1;
+        self.chosen += chosen;
+        for value in &varying.values {
+            if self.is_full() {
+                break;
+            }
+            let before = self.found.commands.len();
+            self.variables.choose(&varying.name, value.clone());
+            printed.extend(self.each(words, streams));
+            if !mem::take(&mut self.is_impossible) {
+                readings.push(before..self.found.commands.len());
+            }
+        }
+        self.depth -= 1;
+        self.chosen -= chosen;
+        if !varying.is_loop {
+            self.found.choices.push(Choice { readings });
+            printed.dedup();
+        }
+        self.variables.restore(varying);
+        Some(printed.join("\n")).filter(|printed| !printed.is_empty())
     }
 
     /// Returns true if no more commands are read.
@@ -602,7 +891,9 @@ impl Reader {
         }
         self.found.commands.push(form);
         if let Some(text) = &first.content {
+            let own = self.variables.branches();
             self.script(text, streams.source.clone(), false);
+            self.variables.undo(&own);
         }
         let Program::Named(name) = program else {
             // Within a function, these are the words that it is called with.
@@ -619,15 +910,24 @@ impl Reader {
         self.depth += 1;
         self.remember(name, rest);
         self.alias(name, rest, &streams.source);
-        if self.runs_arguments && self.functions.contains(name) {
-            self.command(rest, streams);
-            self.possible_in_function(rest, streams);
+        if let Some(changed) = self.functions.get(name) {
+            self.feeds |= streams.source.text.is_some();
+            changed.iter().for_each(|(name, value)| self.variables.may_be(name, value));
+            if self.runs_arguments {
+                self.command(rest, streams);
+                self.possible_in_function(rest, streams);
+            }
         }
+        let is_reader = matches!(name, "read" | "mapfile" | "readarray");
+        self.reads_code |= is_reader && streams.source.text.as_deref().is_some_and(has_code);
+        self.feeds |= name == "exec" && rest.is_empty() && streams.source.text.is_some();
+        self.waits |= streams.source.text.is_none() && streams.source.form.is_none() && reads_commands(name, rest);
         for inner in runners::inner(name, rest, streams.source.text.as_deref()) {
             match inner {
                 Inner::Words(words) => self.command(words, streams),
                 Inner::Split(words) => self.command(&words, streams),
                 Inner::Script { text, arguments } => {
+                    let own = self.variables.branches();
                     if !arguments.is_empty() {
                         self.variables.set_list("@", arguments);
                     }
@@ -635,6 +935,9 @@ impl Reader {
                     let is_read = streams.source.text.as_ref() == Some(&text);
                     let source = if is_read { Source::default() } else { streams.source.clone() };
                     self.script(&text, source, true);
+                    if !matches!(name, "eval" | "." | "source") {
+                        self.variables.undo(&own);
+                    }
                 }
             }
         }
@@ -680,7 +983,7 @@ impl Reader {
             }
         }
         self.runs_arguments = true;
-        let run = self.found.commands.split_off(before);
+        let run = self.take_from(before);
         self.sources += run.iter().map(String::len).sum::<usize>();
         if self.found.possible.len() >= MOST || self.sources > LONGEST_SOURCES {
             return self.cut();
@@ -707,9 +1010,24 @@ impl Reader {
         }
         let before = self.found.commands.len();
         self.script(&line, source.clone(), false);
-        let run = self.found.commands.split_off(before);
+        let run = self.take_from(before);
         self.found.possible.extend(run);
         self.aliases.insert(program.to_owned(), text);
+    }
+
+    /// Takes the commands from an index on.
+    fn take_from(&mut self, from: usize) -> Vec<String> {
+        self.found.choices.retain(|choice| choice.readings.last().is_none_or(|last| last.end <= from));
+        self.found.commands.split_off(from)
+    }
+
+    /// Reads the name in an assignment, or one that a builtin gets. Bash evaluates its index.
+    fn target(&mut self, text: &str) {
+        let name = text.split_once("]=").map_or(text, |(name, _)| name);
+        let index = name.split_once('[').filter(|(name, _)| is_name(name));
+        if index.is_some_and(|(_, index)| self.variables.runs_code(&in_index(index))) {
+            self.cut();
+        }
     }
 
     /// Forgets the variables that a command names: with a word, or joined to an option (`printf -vX`, `read -aX`, `wait -pX`).
@@ -723,13 +1041,33 @@ impl Reader {
         }
     }
 
+    /// Reads words that a builtin evaluates as arithmetic.
+    fn evaluated(&mut self, arguments: &[Argument]) {
+        if arguments.iter().any(|word| self.variables.runs_code(&word.text)) {
+            self.cut();
+        }
+    }
+
     /// Records what a command does to the variables.
     fn remember(&mut self, program: &str, arguments: &[Argument]) {
-        self.evaluates |= match program {
-            "read" | "mapfile" | "readarray" | "unset" | "getopts" | "let" | "wait" | "test" | "[" => true,
-            "printf" => arguments.first().is_some_and(|word| word.text.starts_with("-v") || word.text.contains("%d")),
-            program => is_declaration(program),
-        };
+        let is_number = arguments.iter().any(|word| hides_value(&word.text));
+        match program {
+            "test" | "[" => {
+                let texts =
+                    arguments.iter().map(|word| if word.text.starts_with("$(") { "0" } else { word.text.as_str() });
+                self.test(&texts.map(str::to_owned).collect::<Vec<_>>());
+            }
+            "read" | "mapfile" | "readarray" | "unset" | "getopts" | "wait" => {
+                arguments.iter().for_each(|word| self.target(&word.text));
+            }
+            "printf" if arguments.first().is_some_and(|word| word.text.starts_with("-v")) => {
+                arguments.iter().take(2).for_each(|word| self.target(word.text.trim_start_matches("-v")));
+            }
+            "let" => self.evaluated(arguments),
+            program if is_declaration(program) && is_number => self.evaluated(arguments),
+            program if is_declaration(program) => arguments.iter().for_each(|word| self.target(&word.text)),
+            _ => {}
+        }
         match program {
             "read" | "mapfile" | "readarray" | "unset" | "getopts" | "let" | "wait" => self.forget(arguments),
             "printf" if arguments.first().is_some_and(|word| word.text.starts_with("-v")) => {
@@ -770,19 +1108,19 @@ fn is_named_group<'a>(mut tokens: impl Iterator<Item = &'a Token>) -> bool {
     is_name && matches!(tokens.next(), Some(Token::Word(word)) if word.plain() == Some("{"))
 }
 
-/// Ends a group, and returns the number of commands before it, and what it prints. The first group is the whole line, and never
-/// ends.
-fn end_of(groups: &mut Vec<Group>) -> Option<(usize, String)> {
-    if groups.len() > 1 { groups.pop().map(|group| (group.before, group.printed)) } else { None }
+/// Returns true if a program is a shell that reads its commands from its input.
+fn reads_commands(program: &str, arguments: &[Argument]) -> bool {
+    let is_input = |inner: &Inner| matches!(inner, Inner::Script { text, .. } if text == runners::NOT_SHOWN);
+    is_shell(program) && runners::inner(program, arguments, Some(runners::NOT_SHOWN)).iter().any(is_input)
 }
 
 fn is_declaration(word: &str) -> bool {
     matches!(word, "export" | "local" | "declare" | "typeset" | "readonly")
 }
 
-/// Returns true if the name in an assignment has an index.
-fn has_index(name: &str) -> bool {
-    name.contains('[')
+/// Returns a text as the index of a variable.
+fn in_index(text: &str) -> String {
+    format!("_[{text}")
 }
 
 /// Returns true if the shell evaluates what follows the name in `${NAME…}` as arithmetic (an index, or the place of a part), or
@@ -807,29 +1145,6 @@ fn hides_value(option: &str) -> bool {
 /// Returns true if a word has `>(…)`, whose commands read what the command prints.
 fn is_fed(word: &Word) -> bool {
     word.pieces.iter().any(|piece| matches!(piece, Piece::Group { sign: '>', .. }))
-}
-
-/// Returns the program of a command that takes its texts for patterns, messages or programs of another language, such as
-/// `awk '{n[$(NF)]++}'`.
-fn program_of_texts<'a>(words: &[&'a Word]) -> Option<&'a str> {
-    const OTHERS: [&str; 14] =
-        ["sed", "gsed", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "jq", "yq", "git", "gh", "nawk"];
-    const RUNNERS: [&str; 9] = ["sudo", "env", "time", "timeout", "nice", "nohup", "command", "xargs", "stdbuf"];
-    let mut names = words.iter().map_while(|word| word.plain()).map(|name| name.rsplit('/').next().unwrap_or_default());
-    let program = names.find(|name| {
-        let is_option = name.contains('=') || name.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-        !is_option && !RUNNERS.contains(name)
-    });
-    program.filter(|program| OTHERS.contains(program) || code::is_interpreter(program))
-}
-
-/// Returns true if the written text of a word has a substitution within an index.
-fn has_code_as_text(word: &Word) -> bool {
-    let texts = word.pieces.iter().filter_map(|piece| match piece {
-        Piece::Text { text, .. } => Some(text.as_str()),
-        _ => None,
-    });
-    has_code(&texts.collect::<String>())
 }
 
 /// Returns true if a program is named with a folder that is not one of the system's.

@@ -238,7 +238,7 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
         return shell(arguments, input).into_iter().collect();
     }
     if WITH_TEXT.contains(&program)
-        && let Some(shown) = option_text(arguments)
+        && let Some(shown) = option_text(before_command(program, arguments))
     {
         return text(Some(shown));
     }
@@ -337,7 +337,7 @@ fn shell_within<'a>(program: &str, arguments: &'a [Argument]) -> Option<Inner<'a
     let gets_text = |at: &usize| {
         let Some([shell, rest @ ..]) = arguments.get(*at..) else { return false };
         let rest = rest.get(..MOST_OPTIONS).unwrap_or(rest);
-        let behind = behind_options(rest, "oO", &["rcfile", "init-file"]);
+        let behind = behind_options_of_shell(rest);
         let mut options = rest.iter().take(rest.len() - behind.len());
         is_shell(&shell.text) && options.any(|word| is_option_of_text(&word.text))
     };
@@ -361,12 +361,13 @@ fn in_braces(arguments: &[Argument]) -> Vec<Inner<'_>> {
     rest.get(..end).filter(|words| !words.is_empty()).map(Inner::Words).into_iter().collect()
 }
 
-/// Returns the files that `tee` writes.
+/// Returns the files that `tee` and `dd` write.
 pub(super) fn files_of_tee(words: &[Argument]) -> Vec<String> {
     match own(words) {
         Some(("tee", rest)) => {
             rest.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.clone()).collect()
         }
+        Some(("dd", rest)) => rest.iter().filter_map(|word| word.text.strip_prefix("of=")).map(str::to_owned).collect(),
         _ => Vec::new(),
     }
 }
@@ -544,24 +545,33 @@ fn behind_options<'a>(arguments: &'a [Argument], letters: &str, long: &[&str]) -
     arguments.get(at..).unwrap_or_default()
 }
 
+/// Returns the words behind the options of a shell. The operand of `o` follows the whole word: `-oc pipefail`. `+x` turns an
+/// option off.
+fn behind_options_of_shell(arguments: &[Argument]) -> &[Argument] {
+    let mut rest = arguments;
+    while let [first, more @ ..] = rest {
+        let letters = first.text.strip_prefix(['-', '+']).unwrap_or_default();
+        rest = match letters {
+            "" => break,
+            "-" => return more,
+            "-rcfile" | "-init-file" => more.get(1..).unwrap_or_default(),
+            "norc" | "login" | "posix" => more,
+            letters if letters.len() <= 5 && !letters.starts_with('-') && letters.contains(['o', 'O']) => {
+                more.get(1..).unwrap_or_default()
+            }
+            _ => more,
+        };
+    }
+    rest
+}
+
 /// Returns what a shell with these arguments runs.
 fn shell<'a>(arguments: &'a [Argument], input: Option<&str>) -> Option<Inner<'a>> {
     let is_flag = |word: &Argument, flag: char| {
         let letters = word.text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         letters.is_some_and(|letters| letters.contains(flag))
     };
-    let mut rest = arguments;
-    loop {
-        let after = behind_options(rest, "oO", &["rcfile", "init-file"]);
-        // `+x` turns an option off.
-        rest = match after {
-            [first, more @ ..] if first.text.starts_with('+') => more,
-            all => all,
-        };
-        if after.len() == rest.len() {
-            break;
-        }
-    }
+    let rest = behind_options_of_shell(arguments);
     let options = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
     let is_command = |word: &Argument| {
         is_option_of_text(&word.text) || matches!(word.text.as_str(), "--command" | "-Command" | "-command")
@@ -598,6 +608,22 @@ fn file_of_source(arguments: &[Argument], input: Option<&str>) -> Option<String>
 /// Returns true if a path is that of a stream of the process: `/dev/fd/3`.
 fn is_stream(path: &str) -> bool {
     path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/")
+}
+
+/// Returns the words that are options of a program, with the word behind them, if a command with options of its own may follow:
+/// `npx rimraf -c x`.
+fn before_command<'a>(program: &str, arguments: &'a [Argument]) -> &'a [Argument] {
+    let verb = match program {
+        "npx" | "pnpx" => 0,
+        "npm" | "pnpm" => {
+            let verb = arguments.iter().position(|word| matches!(word.text.as_str(), "exec" | "x" | "dlx"));
+            verb.map_or(0, |at| at + 1)
+        }
+        _ => return arguments,
+    };
+    let command = behind_options(arguments.get(verb..).unwrap_or_default(), "p", &["package"]);
+    let size = arguments.len() - command.len() + 1;
+    arguments.get(..size).unwrap_or(arguments)
 }
 
 /// Returns the text of an option such as `-c TEXT` or `--command=TEXT`.

@@ -231,7 +231,16 @@ fn a_program_without_a_shown_name_is_unknown() {
         ("[ -d a ] && rg -n 'exec[(`]' a", false),
         ("test -f a && sed -n 's/foo[`]/x/p' a", false),
         ("test -f a && LC_ALL=C timeout 5 awk '{c[$(NF)]++}' a", false),
-        ("test -f a && echo 'c[$(b)]'", true),
+        // A text that no builtin evaluates.
+        ("test -f a && echo 'c[$(b)]'", false),
+        ("cat > a.ts <<'E'\no[`d-${k}`];\nE\nif [ -f t ]; then export X=1; n=$((n + 1)); fi", false),
+        ("m='a r[$(i)]'; n=$((n + 1)); export m; git commit -m \"$m\"", false),
+        ("x=y; y='a[$(b)]'; ((x))", true),
+        ("read 'a[$(b)]'", true),
+        ("read x <<< 'a[$(b)]'; echo $((x))", true),
+        ("while read x; do ((x)); done <<< 'a[$(b)]'", true),
+        ("declare 'a[$(b)]=1'", true),
+        ("[ -v 'a[$(b)]' ]", true),
         // A file that the line changes in a way that it does not show.
         ("echo ls > f; $(cat f) a", false),
         ("echo ls > f; sed -i s/ls/rm/ f; $(cat f) a", true),
@@ -254,6 +263,30 @@ fn a_program_without_a_shown_name_is_unknown() {
         ("{r,x}{m,y} a", true),
         ("\"r\"{m,x} a", true),
         ("rm a{1..3} {a,b}{c,d}; find . -exec ls {} +", false),
+        // Wildcards in the name of a program.
+        ("[r]m a", true),
+        ("/bin/[r]m a", true),
+        ("[ -f a ]", false),
+        ("for p in /bin/*; do \"$p\" a; done", true),
+        ("for p in test-*; do ./bin/run $p; done", false),
+        // Texts that a shell reads in a way that is not followed.
+        ("echo a > t.sh; find . -name 't*' -exec sh {} \\;", true),
+        ("{ bash -e; } <<'E'\nrm a\nE", true),
+        ("go() { bash; }; go <<'E'\nrm a\nE", true),
+        ("exec <<< 'rm a'; bash", true),
+        ("BASH_ENV=$PWD/e.sh bash -c true", true),
+        ("git config --global alias.x '!rm a'; git x", true),
+        ("ENV=test npm test; git config user.name a", false),
+        // Values of other languages.
+        ("awk 'BEGIN{c=\"rm a\"; system(c)}'", true),
+        ("ls | awk '{print \"rm \" $1 | \"sh\"}'", true),
+        ("ls | awk '{print $1 | \"sort\"}'", false),
+        ("perl -e 'my $c = \"rm a\"; system($c);'", true),
+        ("node -e 'execSync(`${t} a`)'", true),
+        ("node -e 'execSync(`git log ${t}`)'", false),
+        ("node -e 'execSync(o.clean)'", true),
+        ("node -e 'execSync(\"bash\", {input: \"rm a\"})'", true),
+        ("node -e 'let c = \"ls\"; function f(c) { execSync(c); } f(\"rm a\")'", true),
         // Variables that a command sets.
         ("X=ls; printf -vX rm; $X a", true),
         ("X=ls; printf -v 'X[0]' rm; $X a", true),
@@ -302,8 +335,72 @@ fn programs_that_run_others_are_read_alike() {
         "hyperfine 'X=1 rm v'",
         "concurrently 'X=1 rm v' 'ls -l'",
         "Invoke-Expression 'rm v'",
+        "bash -oc pipefail 'rm v'",
+        // Scripts that the line writes.
+        "cat > w/c.sh <<'E'\nrm v\nE\ncd w && bash c.sh",
+        "cd w && echo 'rm v' > c.sh && cd .. && sh w/c.sh",
+        "{ echo '#!/bin/sh'; echo 'rm v'; } > c.sh; sh c.sh",
+        "for d in v; do echo \"rm $d\"; done > c.sh; sh c.sh",
+        "echo 'rm v' > t1.sh; for t in t*.sh; do bash \"$t\"; done",
+        "dd of=c.sh <<'E'\nrm v\nE\nsh c.sh",
+        "gen() { echo 'rm v'; }; gen | sh",
+        "gen() { echo 'rm v'; }; eval \"$(gen)\"",
     ] {
         assert_eq!(read(line).runs(&pattern), Judgement::True, "{line}");
+    }
+}
+
+#[test]
+fn an_option_of_the_command_of_npx_is_none_of_npx() {
+    let read = read("npx rimraf -c x");
+    assert_eq!(
+        (read.commands.as_slice(), read.has_unknown),
+        (["npx rimraf -c x", "rimraf -c x"].map(String::from).as_slice(), false)
+    );
+}
+
+#[test]
+fn a_variable_that_a_branch_may_set_has_several_values() {
+    let pattern = OneOrList(vec!["^rm( |$)".parse().unwrap()]);
+    let git = OneOrList(vec!["^git ".parse().unwrap()]);
+    for (line, expected) in [
+        ("if a; then C=rm; else C=ls; fi; $C v", Judgement::Unknown),
+        ("if a; then C=ls; elif b; then C=rm; fi; $C v", Judgement::Unknown),
+        ("if a; then C='rm v'; else C='rm -f v'; fi; $C", Judgement::True),
+        ("if a; then C=ls; $C v; else C=git; fi; $C v", Judgement::False),
+        ("C=rm; [ -n \"$D\" ] && C=echo; $C v", Judgement::Unknown),
+        ("[ -n \"$D\" ] && R=echo; $R rm v", Judgement::Unknown),
+        ("a && C=rm || C=ls; $C v", Judgement::Unknown),
+        ("a || C=rm; $C v", Judgement::Unknown),
+        ("cd a && C=ls && $C v", Judgement::False),
+        ("case $1 in '') C=rm;; *) C=ls;; esac; $C v", Judgement::Unknown),
+        ("case $1 in '') C=git;; *) C=ls;; esac; $C v", Judgement::False),
+        ("C=ls; for i in 1 2; do $C v; C=rm; done", Judgement::Unknown),
+        ("C=rm; while a; do C=ls; done; $C v", Judgement::Unknown),
+        ("C=rm; echo | C=ls; $C v", Judgement::Unknown),
+        ("C=rm; C=ls & $C v", Judgement::Unknown),
+        ("C=rm; f() { C=ls; }; $C v", Judgement::True),
+        ("C=ls; f() { C=rm; }; f; $C v", Judgement::Unknown),
+        ("C=ls; f() { $C v; }; C=rm; f", Judgement::Unknown),
+        // A subshell does not change the variables of the line.
+        ("C=rm; (C=ls; $C); $C v", Judgement::True),
+        ("C=ls; (C=rm); $C v", Judgement::False),
+        ("C=ls; x=$(C=rm; echo a); $C v", Judgement::False),
+        ("C=rm; sh -c 'C=ls'; $C v", Judgement::True),
+        ("C=rm; eval 'C=ls'; $C v", Judgement::False),
+        ("set -- rm; if a; then set -- ls; fi; \"$@\" v", Judgement::Unknown),
+        ("if a; then P=python3; else P=python; fi; C=\"$P -m pytest\"; $C -q", Judgement::False),
+    ] {
+        assert_eq!(read(line).runs(&pattern), expected, "{line}");
+    }
+    // A rule that allows needs all readings.
+    for (line, expected) in [
+        ("if git a; then C=status; else C=diff; fi; git $C", Judgement::True),
+        ("if git a; then C=git; else C=ls; fi; $C v", Judgement::Unknown),
+        ("if git a; then C=rm; else C=ls; fi; $C v", Judgement::False),
+    ] {
+        let line = CommandLine { others: Vec::new(), ..read(line) };
+        assert_eq!(line.runs_only(&git), expected);
     }
 }
 
@@ -319,11 +416,43 @@ fn calls_of_a_program_in_python_are_read() {
         ("import subprocess; c = ['rm']; c.append('v'); subprocess.call(c)", Judgement::True),
         ("from os import system as q; q('rm v')", Judgement::True),
         ("import subprocess as s\nc = 'rm v'\ns.run(c, shell=True)", Judgement::True),
-        ("import os; c = 'rm'; os.system(f'{c} v')", Judgement::Unknown),
+        ("import os; c = 'rm'; os.system(f'{c} v')", Judgement::True),
+        ("import subprocess; c = ['rm']; subprocess.run(c + ['v'])", Judgement::True),
+        // The first word of a list for a shell is the text.
+        ("import subprocess; subprocess.run(['rm v; ls', 'x'], shell=True)", Judgement::True),
+        ("import subprocess; subprocess.Popen(('rm v',), shell=True)", Judgement::True),
+        ("import subprocess; subprocess.run(['bash'], input='rm v', text=True)", Judgement::True),
+        // A name with several values.
+        ("import subprocess\nc = 'ls'\ndef go(c):\n    subprocess.run(c, shell=True)\ngo('rm v')", Judgement::True),
+        ("import subprocess\nc = 'ls'\nfor c in ['ls', 'rm v']:\n    subprocess.run(c, shell=True)", Judgement::True),
+        ("import os\nc = 'ls'\nc, w = 'rm v', 'old'\nos.system(c)", Judgement::Unknown),
+        ("import os\nc = 'ls'\nc: str = 'rm v'\nos.system(c)", Judgement::True),
+        ("import os\nc = 'ls'\nif (c := 'rm v'): os.system(c)", Judgement::True),
+        ("import subprocess\nc = ['-f']\nc.insert(0, 'rm')\nsubprocess.run(c)", Judgement::Unknown),
+        ("import subprocess\nc = ['ls']\nc[0] = 'rm'\nsubprocess.run(c)", Judgement::Unknown),
+        // Values that are all shown.
+        ("import subprocess, sys\nsubprocess.run(f'{sys.executable} -m pytest', shell=True)", Judgement::False),
+        ("import subprocess\ne = './a'\nsubprocess.run(f'{e} < in.txt', shell=True)", Judgement::False),
+        ("import subprocess\nA = Path('build/app')\nsubprocess.run([A, '-V'])", Judgement::False),
+        ("import subprocess, os\nA = os.path.join('build', 'app')\nsubprocess.run([A, '-V'])", Judgement::False),
+        ("import subprocess\nfor c in ['npm test', 'ls']:\n    subprocess.run(c, shell=True)", Judgement::False),
+        (
+            "import subprocess\ndef go(c):\n    subprocess.run(c, shell=True, text=True)\ngo('git status')",
+            Judgement::False,
+        ),
+        (
+            "import subprocess\nt = {'a': ['./a', '1']}\nfor n, c in t.items():\n    print(n, subprocess.run(c))",
+            Judgement::False,
+        ),
+        (
+            "import subprocess\nb = ['python', '-m']\nfor a in (['x'], ['y']):\n    subprocess.run(b + a)",
+            Judgement::False,
+        ),
+        ("import subprocess\nc = ['npm', 'test'] if t else ['npx', 'jest']\nsubprocess.run(c)", Judgement::False),
+        ("import subprocess\nsubprocess.run(\n    c, shell=True,\n)\nc = 'ls'", Judgement::False),
         ("import os; c = 'rm'; os.system('%s v' % c)", Judgement::Unknown),
         ("import os; os.system('cd a && ' + c)", Judgement::Unknown),
         ("import os; c = ''; c += 'rm v'; os.system(c)", Judgement::Unknown),
-        ("import subprocess; c = ['rm']; subprocess.run(c + ['v'])", Judgement::Unknown),
         ("import subprocess; subprocess.run(cmd)", Judgement::Unknown),
         ("import subprocess; subprocess.run([sys.executable, a])", Judgement::False),
         ("import subprocess; subprocess.run(['git', 'show', *a])", Judgement::False),

@@ -31,8 +31,12 @@ pub(super) enum Token {
 /// An operator between commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
-    /// `;`, `&`, `&&`, or the end of a line.
+    /// `;`, or the end of a line.
     End,
+    /// `&`
+    Background,
+    /// `&&`
+    And,
     /// `||`
     Or,
     /// `;;`, `;&` or `;;&`, the end of an item of `case`.
@@ -275,8 +279,11 @@ impl Lexer<'_> {
                     tokens.push(Token::Operator(Operator::Close));
                 }
                 '&' if !self.rest().starts_with("&>") => {
-                    let _ = self.eat("&&") || self.next().is_some();
-                    tokens.push(Token::Operator(Operator::End));
+                    let is_and = self.eat("&&");
+                    if !is_and {
+                        self.next();
+                    }
+                    tokens.push(Token::Operator(if is_and { Operator::And } else { Operator::Background }));
                 }
                 '<' | '>' if self.rest().get(1..2) == Some("(") => tokens.push(Token::Word(self.word())),
                 '<' | '>' | '&' => {
@@ -621,7 +628,7 @@ fn end_text(text: &mut String, pieces: &mut Vec<Piece>) {
 }
 
 /// Returns true if a command begins behind a token.
-fn begins_command(before: Option<&Token>) -> bool {
+pub(super) fn begins_command(before: Option<&Token>) -> bool {
     const WORDS: [&str; 9] = ["if", "then", "elif", "else", "while", "until", "do", "{", "!"];
     match before {
         None | Some(Token::Operator(_) | Token::Arithmetic(_)) => true,

@@ -1,6 +1,6 @@
 //! The commands that git runs, also those of its settings.
 
-use super::{Inner, behind_options, text_of};
+use super::{Inner, NOT_SHOWN, behind_options, text_of};
 use crate::command_line::expanded::Argument;
 
 /// Returns the commands that git runs: `git rebase --exec`, `git bisect run`, `git -c alias.x='!rm a' x`.
@@ -41,6 +41,14 @@ fn behind_verb_of_git(arguments: &[Argument]) -> Vec<Inner<'_>> {
     let first = |words: &[Argument]| words.first().map(|word| Inner::text(word.text.clone())).into_iter().collect();
     match verb.text.as_str() {
         "rebase" => first(behind(&["-x", "--exec"])),
+        // The alias may run later.
+        "config"
+            if rest.windows(2).any(
+                |two| matches!(two, [name, text] if name.text.starts_with("alias.") && text.text.starts_with('!')),
+            ) =>
+        {
+            vec![Inner::text(NOT_SHOWN.to_owned())]
+        }
         "filter-branch" => first(behind(&["--tree-filter", "--index-filter"])),
         "bisect" => Inner::of(behind(&["run"])).into_iter().collect(),
         "submodule" => {

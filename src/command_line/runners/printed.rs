@@ -1,4 +1,4 @@
-//! What `echo`, `printf`, `cat` and `tee` print.
+//! What `echo`, `printf`, `cat`, `tee` and `dd` print.
 
 use super::{LONGEST_OUTPUT, NOT_SHOWN, own, text_of, without_end_of_options};
 use crate::command_line::expanded::Argument;
@@ -21,6 +21,7 @@ pub(in crate::command_line) fn printed(words: &[Argument], input: Option<&str>) 
             is_shown.then(|| if text.len() > LONGEST_OUTPUT { NOT_SHOWN.to_owned() } else { text })
         }
         "tee" => input.map(str::to_owned),
+        "dd" if !rest.iter().any(|word| word.text.starts_with("if=")) => input.map(str::to_owned),
         _ => None,
     }
 }
