@@ -135,12 +135,23 @@ pub struct GradeRecord {
     /// The judge models, if any were called. Such a grade never overturns a failure that is found without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeRecord>,
-    /// Digest of the accepted snapshot that the trial was compared with. Absent for other graders, and if there was none.
+    /// The snapshot that the trial was compared with. Absent for other graders, and if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub snapshot: Option<String>,
+    pub snapshot: Option<ComparedWith>,
     /// The tests that the grader ran, if it runs tests. Not stored; an audit uses it.
     #[serde(skip)]
     pub tests: Option<TestsSeen>,
+}
+
+/// The snapshot that a `snapshot` grader compared a trial with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ComparedWith {
+    /// The digest of the file of the accepted snapshot.
+    Accepted(String),
+    /// The run itself accepts what its trials do, so the grader cannot fail.
+    OwnRun,
 }
 
 /// The tests that a grader ran.

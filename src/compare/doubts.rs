@@ -78,7 +78,7 @@ pub enum About {
     UnknownVersion,
     /// The judge models differ, or some have no calibration.
     Judges,
-    /// Trials were compared with different accepted snapshots of the same cell.
+    /// Trials were compared with different accepted snapshots of the same cell, or accepted by their own run.
     Snapshots,
     /// The times of one side include the start of the agent's program, and those of the other do not.
     Times,
@@ -190,8 +190,8 @@ fn of_mixed_variant(arm: &Arm) -> Option<Doubt> {
     arm.made.mixed_variant.then(|| Doubt::new(About::Variant, text()))
 }
 
-/// Returns caveats about cells whose accepted snapshot is not the same on both sides, or changed between the trials of one
-/// side. Arms of different harnesses or models have snapshots of their own.
+/// Returns caveats about cells whose accepted snapshot is not the same on both sides, changed between the trials of one side,
+/// or was accepted by the run itself. Arms of different harnesses or models have snapshots of their own.
 fn of_snapshots(old: &Arm, new: &Arm) -> Vec<Doubt> {
     let is_same_cell = old.harness == new.harness && without_copy(&old.column) == without_copy(&new.column);
     let (was, is) = (&old.made.snapshots, &new.made.snapshots);
@@ -207,6 +207,12 @@ fn of_snapshots(old: &Arm, new: &Arm) -> Vec<Doubt> {
         let mixed: Vec<&String> = arm.made.snapshots.iter().filter(is_mixed).map(|(cell, _)| cell).collect();
         if !mixed.is_empty() {
             let text = format!("{}: accepted snapshots changed between its trials: {}", arm.name, some_of(mixed, 5));
+            found.push(Doubt::new(About::Snapshots, text));
+        }
+        if !arm.made.own_snapshots.is_empty() {
+            let cells = some_of(&arm.made.own_snapshots, 5);
+            let text =
+                format!("{}: the run accepted its own snapshots, so these graders could not fail: {cells}", arm.name);
             found.push(Doubt::new(About::Snapshots, text));
         }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::changes::{Figure, Sum, figures};
 use crate::case::CaseKind;
 use crate::fold::CaseTrials;
-use crate::grade::GradeRecord;
+use crate::grade::{ComparedWith, GradeRecord};
 use crate::ids::{column_name, without_copy};
 use crate::result::{TrialResult, Warning};
 use crate::run::{CaseRecord, PriceRecord, RunRecord};
@@ -157,6 +157,10 @@ pub struct MadeWith {
     /// were none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub snapshots: BTreeMap<String, BTreeSet<String>>,
+    /// The cases and graders whose trials could not differ, because their own run accepted their snapshots. Absent if there
+    /// were none.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub own_snapshots: BTreeSet<String>,
     /// The sandboxes that the trials ran in, in the words of `--sandbox`. Absent if unknown.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub sandboxes: BTreeSet<String>,
@@ -378,9 +382,14 @@ impl Side {
             }
         }
         for grade in result.grades.iter().filter(counts) {
-            let Some(digest) = &grade.snapshot else { continue };
-            let of_grader = format!("{} ({})", result.case, grade.name);
-            arm.made.snapshots.entry(of_grader).or_default().insert(digest.clone());
+            let of_grader = || format!("{} ({})", result.case, grade.name);
+            match &grade.snapshot {
+                Some(ComparedWith::Accepted(digest)) => {
+                    arm.made.snapshots.entry(of_grader()).or_default().insert(digest.clone());
+                }
+                Some(ComparedWith::OwnRun) => _ = arm.made.own_snapshots.insert(of_grader()),
+                None => {}
+            }
         }
         if let Some(model) = &result.model.effective
             && !arm.made.models.contains(model)

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::{Evidence, Subject};
 use crate::grade::judge_record::JudgeRecord;
-use crate::grade::{Grade, SkillUse, TestsSeen};
+use crate::grade::{ComparedWith, Grade, SkillUse, TestsSeen};
 use crate::harness::Manifest;
 use crate::trace::{Event, Header};
 
@@ -42,8 +42,8 @@ pub(super) struct Finding {
     pub skills: Vec<SkillUse>,
     /// The tests that the grader ran, if it runs tests.
     pub tests: Option<TestsSeen>,
-    /// Digest of the accepted snapshot, if the grader compared the trial with one.
-    pub snapshot: Option<String>,
+    /// The snapshot, if the grader compared the trial with one.
+    pub snapshot: Option<ComparedWith>,
 }
 
 impl From<Grade> for Finding {

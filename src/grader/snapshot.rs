@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::{CaseOf, Evidence, Finding, Findings, GraderSpec, Needs, Observer, text};
-use crate::grade::{Grade, Score};
+use crate::grade::{ComparedWith, Grade, Score};
 use crate::ids::ArmOf;
 use crate::judgement::tolerance;
 use crate::snapshot::diff::{Difference, FoundDifferences, Sign};
@@ -119,8 +119,8 @@ impl Observer for SnapshotJudge {
 }
 
 impl SnapshotJudge {
-    /// Returns the grade, and the digest of the accepted snapshot if the trial was compared with one.
-    fn grade(self, evidence: &Evidence<'_>) -> (Grade, Option<String>) {
+    /// Returns the grade, and the snapshot if the trial was compared with one.
+    fn grade(self, evidence: &Evidence<'_>) -> (Grade, Option<ComparedWith>) {
         let header = evidence.header;
         let Some(place) = &self.wanted.place else {
             let why = "could not be graded, because it belongs to no case with snapshots";
@@ -141,10 +141,12 @@ impl SnapshotJudge {
                     ),
                     _ => self.wanted.grade(&found),
                 };
-                // A run that accepts replaces the snapshot, so it decides nothing.
-                if place.accepts { (taken(grade), None) } else { (warned(grade, &accepted), Some(digest)) }
+                match place.accepts {
+                    true => (taken(grade), Some(ComparedWith::OwnRun)),
+                    false => (warned(grade, &accepted), Some(ComparedWith::Accepted(digest))),
+                }
             }
-            Err(why) if place.accepts => (taken(Grade::ungraded(why)), None),
+            Err(why) if place.accepts => (taken(Grade::ungraded(why)), Some(ComparedWith::OwnRun)),
             Err(why) => (Grade::ungraded(why), None),
         }
     }

@@ -97,10 +97,8 @@ impl Search {
                     self.steps.pop();
                 }
             }
-            Value::String(text) => {
-                if is_text && NUMBER_OR_DATE.as_ref().is_none_or(|form| form.is_match(text)) {
-                    self.found.push((pointer, self.steps.clone()));
-                }
+            Value::String(text) if is_text && NUMBER_OR_DATE.as_ref().is_none_or(|form| form.is_match(text)) => {
+                self.found.push((pointer, self.steps.clone()));
             }
             Value::Number(_) if is_text && self.has_other_numbers => self.found.push((pointer, self.steps.clone())),
             _ => {}

@@ -76,6 +76,10 @@ fn a_comparison_names_cells_whose_accepted_snapshot_is_another_one() {
     assert_eq!(doubts("old", "same"), [] as [Value; 0]);
     let text = "the accepted snapshots are not the same on both sides: a (snapshot)";
     assert_eq!(doubts("old", "new"), [json!({"about": "snapshots", "text": text})]);
+    // A run that accepts what it does says nothing about a change.
+    project.evals(&["run", "--label", "own", "--snapshot", "update"]).exits(0);
+    let own = "demo (own): the run accepted its own snapshots, so these graders could not fail: a (snapshot)";
+    assert_eq!(doubts("old", "own"), [json!({"about": "snapshots", "text": own})]);
     // A baseline keeps which snapshots decided.
     project.evals(&["baseline", "set", "old", "--file", "base.json"]).exits(0);
     assert_eq!(doubts("base.json", "new")[0]["text"], text);
