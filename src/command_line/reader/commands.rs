@@ -1,0 +1,430 @@
+//! One command: its words, its redirections, the programs that it runs, functions and aliases.
+
+use std::mem;
+
+use super::evaluated::{hides_value, is_declaration};
+use super::{DEEPEST, LONGEST_SOURCES, MOST, MOST_SHIFTED, Open, Reader, Source};
+use crate::command_line::code;
+use crate::command_line::expanded::{
+    Argument, MOST_CHOSEN, Program, Varying, assignment_of_all, expand, has_code, joined, text_for_arithmetic,
+};
+use crate::command_line::powershell::{is_comparison, is_operator};
+use crate::command_line::runners::{self, Inner};
+use crate::command_line::tokens::{Piece, Way, Word, is_name};
+use crate::command_line::{Choice, Dialect, is_shell};
+
+/// The maximum size in bytes of the texts of files that commands read or write.
+const LONGEST_CONTENTS: usize = 16 << 20;
+/// The maximum size in bytes of the commands of a line.
+const LONGEST_COMMANDS: usize = 4 << 20;
+
+/// The input and the output of a command, which are also those of the commands that it runs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Streams {
+    /// The redirections and the source in the normal form.
+    pub(super) forms: Vec<String>,
+    pub(super) source: Source,
+    /// True if the source is a file that the line wrote before.
+    pub(super) reads_file: bool,
+    /// The file that gets the output.
+    pub(super) written: Option<String>,
+}
+
+impl Reader {
+    /// Reads a command with its words, and returns what it prints, if its words show it.
+    pub(super) fn finish(&mut self, open: Open<'_>, source: &Source) -> Option<String> {
+        let Open { words, redirections, reads_stream, .. } = open;
+        if words.is_empty() && redirections.is_empty() {
+            return None;
+        }
+        let mut streams = Streams { source: source.clone(), ..Streams::default() };
+        if reads_stream {
+            streams.source = Source { form: None, text: Some(runners::NOT_SHOWN.to_owned()) };
+        }
+        let targets = || redirections.iter().map(|redirection| &redirection.target);
+        // Bash runs the commands of this file before those of a script.
+        let mut begins = words.iter().filter_map(|word| word.pieces.first());
+        if begins.any(|piece| matches!(piece, Piece::Text { text, .. } if text.starts_with("BASH_ENV="))) {
+            self.cut();
+        }
+        for redirection in &redirections {
+            if !is_fed(&redirection.target) {
+                self.outputs(&redirection.target.pieces);
+            }
+            let target = expand(&redirection.target, &self.variables);
+            let text = target.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+            let sign = match redirection.way {
+                Way::From => "<",
+                Way::To => ">",
+                Way::Append => ">>",
+                Way::Text => "<<<",
+            };
+            // A file with one of several names is shown with all of them.
+            let mut texts = vec![text.clone()];
+            let varying = self.variables.varying(&[&redirection.target], redirection.way != Way::Text);
+            if let Some(varying) = varying.filter(|varying| !varying.is_loop) {
+                texts = varying
+                    .values
+                    .iter()
+                    .flat_map(|value| {
+                        self.variables.choose(&varying.name, value.clone());
+                        expand(&redirection.target, &self.variables).into_iter().map(|word| word.text)
+                    })
+                    .collect();
+                self.variables.restore(varying);
+            }
+            streams.forms.extend(texts.iter().map(|text| format!("{sign}{}", joined(text))));
+            match redirection.way {
+                Way::Text => streams.source = Source { form: None, text: Some(text) },
+                Way::From => {
+                    let file = self.text_of_file(&text);
+                    streams.reads_file = file.is_some();
+                    let text = target.into_iter().next().and_then(|word| word.content).or(file);
+                    streams.source = Source { form: None, text };
+                }
+                Way::To | Way::Append => streams.written = Some(text),
+            }
+        }
+        streams.forms.extend(streams.source.form.iter().map(|form| format!("<|{form}")));
+        let printed = if words.iter().copied().chain(targets()).any(is_fed) {
+            let words: Vec<Argument> = words.iter().flat_map(|word| expand(word, &self.variables)).collect();
+            runners::printed(&words, streams.source.text.as_deref())
+        } else {
+            None
+        };
+        for word in words.iter().copied().chain(targets().filter(|target| is_fed(target))) {
+            self.outputs_of(&word.pieces, printed.as_deref());
+        }
+        let assigned: Vec<_> = words.iter().map_while(|word| assignment_of_all(word, &mut self.variables)).collect();
+        for word in words.iter().take(assigned.len()) {
+            self.target(&text_for_arithmetic(&word.pieces));
+        }
+        let named = words.get(assigned.len()..).unwrap_or_default();
+        self.found.others.extend(assigned.iter().map(|assignment| assignment.form.clone()));
+        if named.is_empty() {
+            if !streams.forms.is_empty() {
+                self.found.commands.push(format!(": {}", streams.forms.join(" ")));
+            }
+            assigned.into_iter().for_each(|assignment| self.variables.assign(assignment));
+            return None;
+        }
+        if named.first().and_then(|word| word.plain()).is_some_and(is_declaration) {
+            let is_hidden = named.iter().filter_map(|word| word.plain()).any(hides_value);
+            for word in named {
+                match (assignment_of_all(word, &mut self.variables), word.plain()) {
+                    (Some(assignment), _) => {
+                        self.found.others.push(assignment.form.clone());
+                        if is_hidden {
+                            self.variables.hide(&assignment.name);
+                        }
+                        self.variables.assign(assignment);
+                    }
+                    (None, Some(name)) if is_hidden && is_name(name) => self.variables.hide(name),
+                    _ => {}
+                }
+            }
+        }
+        self.each(named, &streams)
+    }
+
+    /// Returns the text of a file that the line writes.
+    pub(super) fn text_of_file(&mut self, path: &str) -> Option<String> {
+        let text = self.variables.file(path)?;
+        if self.contents.saturating_add(text.len()) > LONGEST_CONTENTS {
+            self.cut();
+            return None;
+        }
+        self.contents += text.len();
+        Some(text.to_owned())
+    }
+
+    /// Reads a command once for each value of its variables.
+    pub(super) fn each(&mut self, words: &[&Word], streams: &Streams) -> Option<String> {
+        let has_room = self.depth < DEEPEST && !self.is_full();
+        match self.variables.varying(words, has_room && self.chosen < MOST_CHOSEN) {
+            Some(varying) if has_room => return self.each_value(varying, words, streams),
+            // No loop is read further.
+            Some(_) => self.read = MOST,
+            None => {}
+        }
+        self.read += 1;
+        if self.is_full() {
+            self.cut();
+        }
+        let mut arguments: Vec<Argument> = words.iter().flat_map(|word| expand(word, &self.variables)).collect();
+        for argument in arguments.iter_mut().filter(|argument| argument.content.is_none()) {
+            argument.content = self.text_of_file(&argument.text);
+        }
+        words.iter().for_each(|word| self.variables.set_defaults(word));
+        // No program has such a name, so the variable before it has another value.
+        if self.chosen > 0 && arguments.first().is_some_and(|word| word.text.starts_with('-')) {
+            self.is_impossible = true;
+            return None;
+        }
+        // `$x = Get-Content a` and `$x -eq 1` in PowerShell.
+        let is_value = |word: &Argument| self.may_be_value(word) && word.program() == Program::Unknown;
+        let arguments = match arguments.as_slice() {
+            [first, sign, rest @ ..] if is_value(first) && matches!(sign.text.as_str(), "=" | "+=") => rest,
+            [first, sign, ..] if is_value(first) && is_comparison(&sign.text) => &[],
+            all => all,
+        };
+        self.command(arguments, streams);
+        let of_function = || {
+            let first = arguments.first()?;
+            self.variables.printed_by(&first.text).map(str::to_owned)
+        };
+        let printed = runners::printed(arguments, streams.source.text.as_deref()).or_else(of_function);
+        // Only one of several texts is printed.
+        let printed = printed.map(|text| if self.chosen > 0 { runners::NOT_SHOWN.to_owned() } else { text });
+        let texts =
+            printed.iter().flat_map(|text| runners::files_of_tee(arguments).into_iter().map(move |file| (file, text)));
+        let written = streams.written.iter().cloned().zip(printed.iter());
+        let texts = texts.chain(written).map(|(file, text)| (file, text.as_str()));
+        for (file, text) in texts.chain(runners::copied(arguments)) {
+            self.contents += text.len();
+            if self.contents > LONGEST_CONTENTS {
+                self.cut();
+                break;
+            }
+            self.variables.write(&file, text);
+        }
+        if !runners::keeps_files(arguments) {
+            arguments.iter().filter(|word| word.content.is_some()).for_each(|word| self.variables.change(&word.text));
+        }
+        if let Some(file) = streams.written.as_ref().filter(|_| printed.is_none()) {
+            self.variables.change(file);
+        }
+        printed
+    }
+
+    pub(super) fn each_value(&mut self, varying: Varying, words: &[&Word], streams: &Streams) -> Option<String> {
+        let (mut printed, mut readings) = (Vec::new(), Vec::new());
+        let chosen = usize::from(!varying.is_loop);
+        self.depth += 1;
+        self.chosen += chosen;
+        for value in &varying.values {
+            if self.is_full() {
+                break;
+            }
+            let before = self.found.commands.len();
+            self.variables.choose(&varying.name, value.clone());
+            printed.extend(self.each(words, streams));
+            if !mem::take(&mut self.is_impossible) {
+                readings.push(before..self.found.commands.len());
+            }
+        }
+        self.depth -= 1;
+        self.chosen -= chosen;
+        if !varying.is_loop {
+            self.found.choices.push(Choice { readings });
+            printed.dedup();
+        }
+        self.variables.restore(varying);
+        Some(printed.join("\n")).filter(|printed| !printed.is_empty())
+    }
+
+    /// Returns true if no more commands are read.
+    pub(super) fn is_full(&self) -> bool {
+        self.read >= MOST || self.size > LONGEST_COMMANDS
+    }
+
+    /// Returns true if a word may begin with a variable of PowerShell: `$x.Count`, `"$($x.Name)"`. One that the line sets as Bash
+    /// does is not.
+    pub(super) fn may_be_value(&self, word: &Argument) -> bool {
+        let Some(rest) = word.text.strip_prefix("$($").or(word.text.strip_prefix('$')) else { return false };
+        let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        self.dialect != Dialect::Posix && !name.is_empty() && !self.variables.is_set(name)
+    }
+
+    /// Adds a command, and those that it runs.
+    pub(super) fn command(&mut self, arguments: &[Argument], streams: &Streams) {
+        let Some((first, rest)) = arguments.split_first() else { return };
+        if self.depth >= DEEPEST || self.found.commands.len() >= MOST {
+            return self.cut();
+        }
+        // `xargs` and `find` replace `{}` by a text that the line does not show.
+        let program = if first.text.contains("{}") { Program::Unknown } else { first.program() };
+        let name = match program {
+            Program::Named(name) => joined(name),
+            Program::Output | Program::Unknown => first.form(),
+        };
+        let behind: String = rest
+            .iter()
+            .map(Argument::form)
+            .chain(streams.forms.iter().cloned())
+            .map(|word| format!(" {word}"))
+            .collect();
+        if has_own_folder(&first.text) {
+            self.found.others.push(format!("{}{behind}", first.form()));
+        }
+        // The code that an interpreter gets by a pipe, or in a file that the line writes.
+        let is_hidden = streams.source.form.is_some() || streams.reads_file;
+        let piped = streams.source.text.as_deref().filter(|_| is_hidden);
+        let program_file = rest.iter().find(|word| !word.text.starts_with('-'));
+        let written = || program_file.and_then(|word| word.content.as_deref());
+        let piped = piped.or_else(written).filter(|_| code::is_interpreter(&name));
+        let piped = piped.map(|text| format!(" <<<{}", joined(text))).unwrap_or_default();
+        let form = format!("{name}{behind}{piped}");
+        self.size += form.len();
+        if self.size > LONGEST_COMMANDS {
+            return self.cut();
+        }
+        self.found.commands.push(form);
+        if let Some(text) = &first.content {
+            let own = self.variables.branches();
+            self.script(text, streams.source.clone(), false);
+            self.variables.undo(&own);
+        }
+        let Program::Named(name) = program else {
+            // Within a function, these are the words that it is called with.
+            let is_known_later = first.is_argument_of_function() && !self.functions.is_empty();
+            self.runs_arguments |= is_known_later;
+            if is_known_later && !first.is_quoted {
+                self.evaluated.insert(first.text.trim_start_matches('$').parse().unwrap_or_default());
+            }
+            self.found.has_unknown |= !is_known_later;
+            let is_alone = first.text.contains('=') || rest.first().is_none_or(|word| is_operator(&word.text));
+            self.is_posix |= first.text.starts_with('$') && !(is_alone && self.may_be_value(first));
+            return;
+        };
+        self.depth += 1;
+        self.remember(name, rest);
+        self.alias(name, rest, &streams.source);
+        if let Some(changed) = self.functions.get(name) {
+            self.feeds |= streams.source.text.is_some();
+            changed.iter().for_each(|(name, value)| self.variables.may_be(name, value));
+            if self.runs_arguments {
+                self.command(rest, streams);
+                self.possible_in_function(rest, streams);
+            }
+        }
+        let is_reader = matches!(name, "read" | "mapfile" | "readarray");
+        self.reads_code |= is_reader && streams.source.text.as_deref().is_some_and(has_code);
+        self.feeds |= name == "exec" && rest.is_empty() && streams.source.text.is_some();
+        self.waits |= streams.source.text.is_none() && streams.source.form.is_none() && reads_commands(name, rest);
+        for inner in runners::inner(name, rest, streams.source.text.as_deref()) {
+            match inner {
+                Inner::Words(words) => self.command(words, streams),
+                Inner::Split(words) => self.command(&words, streams),
+                Inner::Script { text, arguments } => {
+                    let own = self.variables.branches();
+                    if !arguments.is_empty() {
+                        self.variables.set_list("@", arguments);
+                    }
+                    // A shell that reads its commands leaves nothing to read.
+                    let is_read = streams.source.text.as_ref() == Some(&text);
+                    let source = if is_read { Source::default() } else { streams.source.clone() };
+                    self.script(&text, source, true);
+                    if !matches!(name, "eval" | "." | "source") {
+                        self.variables.undo(&own);
+                    }
+                }
+            }
+        }
+        // Words in a program of another language may be no commands, so what is unknown about them counts for nothing.
+        let code = code::command_lines(name, rest, streams.source.text.as_deref());
+        let has_unknown = self.found.has_unknown || code.has_unknown;
+        for line in code.lines {
+            self.script(&line, Source::default(), false);
+        }
+        self.found.has_unknown = has_unknown || self.is_cut;
+        for line in code.calls {
+            self.script(&line, Source::default(), false);
+        }
+        self.depth -= 1;
+    }
+
+    /// Adds the commands that a function may run if it evaluates its arguments as texts, or drops some of them.
+    pub(super) fn possible_in_function(&mut self, arguments: &[Argument], streams: &Streams) {
+        // The arguments of calls within these commands are not read again.
+        self.runs_arguments = false;
+        let before = self.found.commands.len();
+        let mut texts: Vec<String> = Vec::new();
+        for number in &self.evaluated {
+            match number.checked_sub(1) {
+                None => texts.push(runners::text_of(arguments)),
+                Some(first) => {
+                    let possible = arguments.iter().skip(first).take(self.shifted.saturating_add(1));
+                    texts.extend(possible.map(|word| word.text.clone()));
+                }
+            }
+        }
+        for text in texts {
+            self.sources += text.len();
+            self.script(&text, streams.source.clone(), true);
+        }
+        if self.shifted > 0 {
+            for dropped in 1..arguments.len().min(MOST_SHIFTED + 1) {
+                let has_unknown = self.found.has_unknown;
+                self.command(arguments.get(dropped..).unwrap_or_default(), streams);
+                if dropped > self.shifted {
+                    self.found.has_unknown = has_unknown || self.is_cut;
+                }
+            }
+        }
+        self.runs_arguments = true;
+        let run = self.take_from(before);
+        self.sources += run.iter().map(String::len).sum::<usize>();
+        if self.found.possible.len() >= MOST || self.sources > LONGEST_SOURCES {
+            return self.cut();
+        }
+        self.found.possible.extend(run);
+    }
+
+    /// Records the aliases that a command defines, and reads the commands of the alias that it may be.
+    pub(super) fn alias(&mut self, program: &str, arguments: &[Argument], source: &Source) {
+        if program == "alias" {
+            // Those of zsh that replace words at any place.
+            if arguments.iter().any(|word| matches!(word.text.as_str(), "-g" | "-s")) {
+                self.cut();
+            }
+            let defined = arguments.iter().filter_map(|word| word.text.split_once('='));
+            return self.aliases.extend(defined.map(|(name, text)| (name.to_owned(), text.to_owned())));
+        }
+        let Some(text) = self.aliases.remove(program) else { return };
+        let words = arguments.iter().map(|word| word.text.as_str());
+        let line = [text.as_str()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
+        self.sources += line.len();
+        if self.found.possible.len() >= MOST || self.sources > LONGEST_SOURCES {
+            return self.cut();
+        }
+        let before = self.found.commands.len();
+        self.script(&line, source.clone(), false);
+        let run = self.take_from(before);
+        self.found.possible.extend(run);
+        self.aliases.insert(program.to_owned(), text);
+    }
+
+    /// Takes the commands from an index on.
+    pub(super) fn take_from(&mut self, from: usize) -> Vec<String> {
+        self.found.choices.retain(|choice| choice.readings.last().is_none_or(|last| last.end <= from));
+        self.found.commands.split_off(from)
+    }
+}
+
+/// Returns true if a program is a shell that reads its commands from its input.
+pub(super) fn reads_commands(program: &str, arguments: &[Argument]) -> bool {
+    let is_input = |inner: &Inner| matches!(inner, Inner::Script { text, .. } if text == runners::NOT_SHOWN);
+    is_shell(program) && runners::inner(program, arguments, Some(runners::NOT_SHOWN)).iter().any(is_input)
+}
+
+/// Returns true if a word has `>(…)`, whose commands read what the command prints.
+pub(super) fn is_fed(word: &Word) -> bool {
+    word.pieces.iter().any(|piece| matches!(piece, Piece::Group { sign: '>', .. }))
+}
+
+/// Returns true if a program is named with a folder that is not one of the system's.
+pub(super) fn has_own_folder(program: &str) -> bool {
+    const SYSTEM: [&str; 8] = [
+        "/bin/",
+        "/sbin/",
+        "/usr/bin/",
+        "/usr/sbin/",
+        "/usr/local/bin/",
+        "/usr/local/sbin/",
+        "/opt/homebrew/bin/",
+        "/snap/bin/",
+    ];
+    let folder = program.rfind('/').and_then(|at| program.get(..=at));
+    folder.is_some_and(|folder| !SYSTEM.contains(&folder))
+}
