@@ -6,6 +6,7 @@ use crate::judgement::Judgement;
 use crate::values::Pattern;
 use crate::yaml::lists::OneOrList;
 
+mod assignments;
 mod code;
 mod expanded;
 mod powershell;
@@ -13,6 +14,7 @@ mod python;
 mod reader;
 mod runners;
 mod tokens;
+mod variables;
 
 /// The commands of a command line.
 ///

@@ -4,13 +4,13 @@ use std::mem;
 
 use super::evaluated::{hides_value, is_declaration};
 use super::{DEEPEST, LONGEST_SOURCES, MOST, MOST_SHIFTED, Open, Reader, Source};
+use crate::command_line::assignments::{MOST_CHOSEN, assignment_of_all};
 use crate::command_line::code;
-use crate::command_line::expanded::{
-    Argument, MOST_CHOSEN, Program, Varying, assignment_of_all, expand, has_code, joined, text_for_arithmetic,
-};
+use crate::command_line::expanded::{Argument, Program, expand, joined, text_for_arithmetic};
 use crate::command_line::powershell::{is_comparison, is_operator};
 use crate::command_line::runners::{self, Inner};
 use crate::command_line::tokens::{Piece, Way, Word, is_name};
+use crate::command_line::variables::{Varying, has_code};
 use crate::command_line::{Choice, Dialect, is_shell};
 
 /// The maximum size in bytes of the texts of files that commands read or write.

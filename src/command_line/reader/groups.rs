@@ -4,8 +4,10 @@
 use std::mem;
 
 use super::{Reader, Source};
-use crate::command_line::expanded::{Branches, assignment, expand, has_code};
+use crate::command_line::assignments::assignment;
+use crate::command_line::expanded::expand;
 use crate::command_line::tokens::{Operator, Redirection, Token, Way, Word, begins_command};
+use crate::command_line::variables::{Branches, has_code};
 
 /// The maximum number of variables that a function changes.
 const MOST_CHANGED: usize = 256;
