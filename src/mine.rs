@@ -60,7 +60,7 @@ use write::Place;
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 14;
+const VERSION: u32 = 15;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]
@@ -148,6 +148,19 @@ pub enum MineError {
         /// The folder of the state.
         state: PathBuf,
     },
+    /// A case file exists whose state other mining rules made.
+    #[error(
+        "{} exists already, and the state of the earlier mining was made by mining rules {was}, which are now {now}; nothing \
+         was mined: name another folder with -o, or replace cases, edited ones too, with --force", .case.display()
+    )]
+    OtherRules {
+        /// The case file.
+        case: PathBuf,
+        /// The rules of the earlier mining.
+        was: String,
+        /// The rules of this program.
+        now: String,
+    },
     /// Another mining writes into the folder of the cases.
     #[error(
         "another mining writes its cases to {}; nothing was mined: wait until it has ended, or name another folder with -o",
@@ -185,6 +198,13 @@ pub enum MineEvent<'a> {
         commits: usize,
         /// The number of commits whose tests will be run.
         candidates: usize,
+    },
+    /// The state of an earlier mining is not used, because other mining rules made it.
+    OtherRules {
+        /// The rules of the earlier mining.
+        was: &'a str,
+        /// The rules of this program.
+        now: &'a str,
     },
     /// The tests of a commit are run.
     Trying(&'a Commit),
@@ -229,6 +249,9 @@ pub async fn mine(
     if !settings.force {
         // Without --resume, opening the state removes it, so the judgements are read before.
         let known = if settings.resume { State::read(&settings.state, &with) } else { HashMap::new() };
+        let is_unknown = settings.resume && known.is_empty();
+        let other = if is_unknown { State::other_tool(&settings.state, &with) } else { None };
+        let other = other.map(|tool| (rules(&tool), rules(&with.tool)));
         for commit in &open {
             let place = Place::of(&settings.out, commit.subject(), &commit.id);
             if known.contains_key(&commit.id) {
@@ -238,11 +261,15 @@ pub async fn mine(
                 }
             } else if place.case.exists() {
                 let state = std::path::absolute(&settings.state).unwrap_or_else(|_| settings.state.clone());
-                return Err(match settings.resume {
-                    true => MineError::NotKnown { case: place.case, state },
-                    false => MineError::Exists(place.case),
+                return Err(match (settings.resume, other) {
+                    (true, Some((was, now))) => MineError::OtherRules { case: place.case, was, now },
+                    (true, None) => MineError::NotKnown { case: place.case, state },
+                    (false, _) => MineError::Exists(place.case),
                 });
             }
+        }
+        if let Some((was, now)) = &other {
+            told(MineEvent::OtherRules { was, now });
         }
     }
     let mut state = State::open(&settings.state, &with, settings.resume)?;
@@ -312,6 +339,11 @@ pub async fn mine(
 /// Returns true unless the case of a commit was removed since. One in reserve has not got its name yet.
 fn is_there(known: &Looked, place: &Place) -> bool {
     known.case.is_none() || place.case.is_file() || (choice::is_reserve(known) && place.is_complete_reserve())
+}
+
+/// Returns the version of the rules in the `tool` of a state, with that of the program.
+fn rules(tool: &str) -> String {
+    tool.rsplit_once(' ').map_or_else(|| tool.to_owned(), |(program, rules)| format!("{rules} (evals {program})"))
 }
 
 fn made_with(repository: &Repository, settings: &Settings) -> MadeWith {

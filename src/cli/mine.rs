@@ -247,6 +247,10 @@ fn tell(event: MineEvent<'_>) {
             plural(commits, "commit"),
             plural(candidates, "candidate")
         )),
+        MineEvent::OtherRules { was, now } => terminal::note(format_args!(
+            "note: the state of the earlier mining was made by mining rules {was}, which are now {now}: all commits are tested \
+             again"
+        )),
         MineEvent::Trying(commit) => {
             terminal::note(format_args!(
                 "trying {} {}",

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::candidate::is_utf8;
-use super::history::Commit;
-use super::language::NODE;
+use super::history::{Changed, Commit};
+use super::hunks;
+use super::language::{NODE, PYTHON};
 use super::prompt::Sources;
 use super::repository::{DIFF_TREE, Repository, RepositoryError};
 use super::role::{self, Role, Roles};
@@ -77,6 +78,10 @@ pub struct Change {
     pub doubtful: Vec<String>,
     /// The patch of the code, and of those other files that a test needs.
     pub patch: Vec<u8>,
+    /// The number of bytes of the patch that change code. Further bytes change other files.
+    pub code: usize,
+    /// The other files that the patch changes, because a test needs one of their kind.
+    pub needed: BTreeSet<String>,
     /// The patches of the other files, one for each kind. They rarely matter: nothing new is installed for them, and few
     /// tests read them.
     pub more: Vec<(Beside, Vec<u8>)>,
@@ -97,9 +102,29 @@ impl Change {
     pub fn add(&mut self, is_added: impl Fn(Beside) -> bool) -> bool {
         let before = self.patch.len();
         for (_, patch) in self.more.extract_if(.., |(kind, _)| is_added(*kind)) {
+            self.needed.extend(hunks::files(&patch));
             self.patch.extend(patch);
         }
+        if before == 0 {
+            // Without code, these files are the fix.
+            self.code = self.patch.len();
+        }
         self.patch.len() > before
+    }
+
+    /// Returns the patch of the code alone, or of the first files that were added if the commit changes no code.
+    pub fn fix(&self) -> &[u8] {
+        self.patch.get(..self.code).unwrap_or_default()
+    }
+
+    /// Returns true if a commit changes hidden data that its parent has: a test that reads the data and passes before the
+    /// commit may fail after it.
+    pub fn changes_data(&self, commit: &Commit) -> bool {
+        commit.files.iter().any(|Changed { path, lines }| {
+            // A line that is added to a text of code may be a further test.
+            let is_data = lines.is_none() || role::is_data(path) || !self.changed_tests.contains(path);
+            is_data && self.before.has(path) && self.hidden.contains(path)
+        })
     }
 }
 
@@ -236,7 +261,9 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
         open,
         loose_links: links.loose,
         doubtful: data.doubtful,
+        code: patch.len(),
         patch,
+        needed: BTreeSet::new(),
         more,
         folders_of_packages: node_packages::folders(&names),
         in_place_of_packages,
@@ -422,6 +449,17 @@ pub async fn sources(repository: &Repository, commit: &Commit, parent: &str) -> 
     let notes: Vec<String> =
         added.map(str::trim_end).filter(|line| !line.is_empty()).take(MOST_NOTES).map(str::to_owned).collect();
     Ok(Sources { message: commit.message.clone(), notes, named, changes_tests: false })
+}
+
+/// Returns the text of a test without comments and texts whose lines would be taken for imports.
+pub fn without_texts(path: &str, text: &str) -> String {
+    if PYTHON.has(path) {
+        python_imports::without_blocks(text)
+    } else if NODE.has(path) {
+        node_text::plain(text)
+    } else {
+        text.to_owned()
+    }
 }
 
 /// Returns the words that no file of a commit contains.

@@ -1,5 +1,7 @@
 //! Puts the case of a judged commit together: its prompt, remarks, grader and protected files.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::change::{self, Change};
@@ -51,6 +53,7 @@ impl Miner<'_> {
             *lines = self.secrets.masked(&lines.join("\n")).lines().map(str::to_owned).collect();
         }
         sources.changes_tests = !change.removed_tests.is_empty()
+            || change.changes_data(commit)
             || prompt::changes_tests(&change::tests(self.repository, commit, parent, change).await?);
         let patch = String::from_utf8_lossy(&change.patch).into_owned();
         let mut prompt = prompt::draft(&sources);
@@ -75,15 +78,19 @@ impl Miner<'_> {
             );
         }
         // The prompt names what the tests expect on purpose, so such names are no leaks.
-        let imported: String = change.test_texts.iter().map(|(_, text)| prompt::imports(text)).collect();
+        let texts = change.test_texts.iter().map(|(path, text)| change::without_texts(path, text));
+        let imported: String = texts.map(|text| prompt::imports(&text)).collect();
         let mut interface = leaks::shared_words(&imported, &patch);
         interface.extend(prompt::reached(&change.test_texts, &patch).into_iter().map(str::to_owned));
         let is_word_of =
             |text: &str, name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
         interface.retain(|name| !is_word_of(&prompt, name));
         let interface = change::unknown_words(self.repository, parent, interface).await?;
-        let files = change.imported.iter().filter(|path| !prompt::names_file(&prompt, path)).cloned().collect();
-        prompt = prompt::with_interface(&prompt, &interface, &files);
+        let unnamed = |files: &BTreeSet<String>| -> BTreeSet<String> {
+            files.iter().filter(|path| !prompt::names_file(&prompt, path)).cloned().collect()
+        };
+        let (imported, needed) = (unnamed(&change.imported), unnamed(&change.needed));
+        prompt = prompt::with_interface(&prompt, &interface, &imported, &needed);
         let is_thin = !is_rewritten && prompt::is_thin(&sources);
         if is_thin {
             remarks.push("The message says nothing about the task; write the prompt.".to_owned());

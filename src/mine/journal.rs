@@ -101,6 +101,17 @@ impl State {
         read(&path(folder, with), with)
     }
 
+    /// Returns what made the newest state in a folder that another version of the mining made with the same settings.
+    pub fn other_tool(folder: &Path, with: &MadeWith) -> Option<String> {
+        let other = |path: PathBuf| {
+            let MadeWith { tool, repo, settings } = first(&regular::read_to_string(&path).ok()?)?;
+            let is_other = tool != with.tool && repo == with.repo && settings == with.settings;
+            is_other.then(|| (path.metadata().and_then(|it| it.modified()).ok(), tool))
+        };
+        let states = std::fs::read_dir(folder).ok()?.filter_map(|entry| other(entry.ok()?.path()));
+        states.max().map(|(_, tool)| tool)
+    }
+
     /// Returns the judgement of a commit, if it was made.
     pub fn known(&self, commit: &str) -> Option<&Looked> {
         self.known.get(commit)
@@ -127,14 +138,17 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
+/// Returns the first line of a state.
+fn first(text: &str) -> Option<MadeWith> {
+    serde_json::from_str(text.lines().next()?).ok()
+}
+
 fn read(path: &Path, with: &MadeWith) -> HashMap<String, Looked> {
     let Ok(text) = regular::read_to_string(path) else { return HashMap::new() };
-    let mut lines = text.lines();
-    let first: Option<MadeWith> = lines.next().and_then(|line| serde_json::from_str(line).ok());
-    if first.as_ref() != Some(with) {
+    if first(&text).as_ref() != Some(with) {
         return HashMap::new();
     }
-    let looked = lines.filter_map(|line| serde_json::from_str::<Looked>(line).ok());
+    let looked = text.lines().skip(1).filter_map(|line| serde_json::from_str::<Looked>(line).ok());
     looked.map(|looked| (looked.commit.clone(), looked)).collect()
 }
 

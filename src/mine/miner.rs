@@ -306,7 +306,7 @@ impl Miner<'_> {
         runs: &Runs,
     ) -> Result<Option<Hunks>, MineError> {
         // No test can notice that a comment is missing.
-        let all: Vec<_> = hunks::hunks(&change.patch).into_iter().filter(|hunk| hunk.changes_code).collect();
+        let all: Vec<_> = hunks::hunks(change.fix()).into_iter().filter(|hunk| hunk.changes_code).collect();
         let chosen = sample(&all, self.settings.hunks);
         if self.settings.hunks == 0 || all.is_empty() {
             return Ok(None);

@@ -224,13 +224,20 @@ pub fn is_thin(sources: &Sources) -> bool {
     !is_telling(&message) && !is_telling(&sources.notes.join("\n")) && sources.named.is_empty()
 }
 
-/// Returns a prompt with the names and the files that its tests expect of each solution.
-pub fn with_interface(prompt: &str, names: &BTreeSet<String>, files: &BTreeSet<String>) -> String {
+/// Returns a prompt with what its tests expect of each solution: names, files that they import, and other files that a test
+/// needs.
+pub fn with_interface(
+    prompt: &str,
+    names: &BTreeSet<String>,
+    imported: &BTreeSet<String>,
+    needed: &BTreeSet<String>,
+) -> String {
     let sentence = |verb: &str, all: &BTreeSet<String>| {
         let all: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();
         (!all.is_empty()).then(|| format!("The tests {verb} {}.", all.join(", ")))
     };
-    let sentences: Vec<String> = [sentence("use", names), sentence("import", files)].into_iter().flatten().collect();
+    let all = [sentence("use", names), sentence("import", imported), sentence("depend on", needed)];
+    let sentences: Vec<String> = all.into_iter().flatten().collect();
     if sentences.is_empty() {
         return prompt.to_owned();
     }
@@ -363,13 +370,15 @@ mod tests {
     #[test]
     fn a_prompt_has_the_names_and_the_files_that_tests_expect() {
         let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
-        for (names, files, added) in [
-            (&["_one"][..], &[][..], "\nThe tests use `_one`.\n"),
-            (&[], &["lib/a.js", "lib/pad.js"], "\nThe tests import `lib/a.js`, `lib/pad.js`.\n"),
-            (&["fill"], &["lib/pad.js"], "\nThe tests use `fill`. The tests import `lib/pad.js`.\n"),
-            (&[], &[], ""),
+        for (names, files, needed, added) in [
+            (&["_one"][..], &[][..], &[][..], "\nThe tests use `_one`.\n"),
+            (&[], &["lib/a.js", "lib/pad.js"], &[], "\nThe tests import `lib/a.js`, `lib/pad.js`.\n"),
+            (&["fill"], &["lib/pad.js"], &[], "\nThe tests use `fill`. The tests import `lib/pad.js`.\n"),
+            (&[], &[], &["docs/down.md", "package.json"], "\nThe tests depend on `docs/down.md`, `package.json`.\n"),
+            (&[], &[], &[], ""),
         ] {
-            assert_eq!(with_interface("Do it.\n", &all(names), &all(files)), format!("Do it.\n{added}"));
+            let prompt = with_interface("Do it.\n", &all(names), &all(files), &all(needed));
+            assert_eq!(prompt, format!("Do it.\n{added}"));
         }
         for (prompt, is_named) in [
             ("Add lib/pad.js.", true),

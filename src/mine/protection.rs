@@ -34,6 +34,8 @@ const LONGEST_LIST: usize = 50_000;
 const NODE: [&str; 8] = [".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts", ".cts"];
 /// The test runners of Node.
 const OF_NODE: [Runner; 5] = [Runner::Node, Runner::Npm, Runner::Mocha, Runner::Jest, Runner::Vitest];
+/// The glob of the manifests of Rust.
+const MANIFESTS_OF_RUST: &str = "**/Cargo.toml";
 /// The test runners of Python.
 const OF_PYTHON: [Runner; 2] = [Runner::Pytest, Runner::Unittest];
 
@@ -103,7 +105,7 @@ const LANGUAGES: [Language; 6] = [
         runners: &[Runner::Cargo],
         tests: &["tests/**", "crates/*/tests/**"],
         // Cargo.toml can name another file for a test, and the toolchain's file another cargo.
-        settings: &[".cargo/**", "**/Cargo.toml", "**/rust-toolchain{,.toml}"],
+        settings: &[".cargo/**", MANIFESTS_OF_RUST, "**/rust-toolchain{,.toml}"],
     },
     Language {
         endings: &[".go"],
@@ -146,7 +148,8 @@ impl Language {
 /// Returns the globs for a case. A glob for tests that also matches code is restricted to the top folder or dropped. A glob
 /// for settings is dropped if the patch changes a file that it matches, because an agent may have to change that file. For
 /// Node, the files that its settings load before the tests are added, unless the patch changes them, and what would be loaded
-/// in place of packages. For Rust, the tests of each package and the build scripts are added. For Python, so are the files that would be imported in place of hidden tests.
+/// in place of packages. For Rust, the tests of each package and the build scripts are added. For Python, so are the files that
+/// would be imported in place of hidden tests.
 pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String> {
     let is_changed =
         |endings: &[&str]| change.changed_tests.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));
@@ -157,6 +160,9 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
     let of_language = |language: &Language| {
         let settings = language.settings.iter().copied().filter(|glob| spares(glob, &all_patched));
         let mut found = language.tests_beside(&code);
+        if language.runners.contains(&Runner::Cargo) {
+            found.retain(|glob| protects_tests_of_rust(glob, change, &all_patched));
+        }
         found.extend(settings.map(str::to_owned));
         found
     };
@@ -173,7 +179,8 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
         let is_known = |folder: &str| known.iter().any(|glob| glob.is_match(&format!("{folder}tests/a.rs")));
         let folders = trees.into_iter().flat_map(packages_of_rust).collect::<BTreeSet<&str>>();
         let tests = folders.into_iter().filter(|folder| is_plain(folder) && !is_known(folder));
-        found.extend(tests.map(|folder| format!("{folder}tests/**")).filter(|glob| spares(glob, &code)));
+        let globs = tests.map(|folder| format!("{folder}tests/**")).filter(|glob| spares(glob, &code));
+        found.extend(globs.filter(|glob| protects_tests_of_rust(glob, change, &all_patched)));
         let scripts = trees.into_iter().flat_map(build_scripts).collect::<BTreeSet<String>>();
         found.extend(scripts.into_iter().filter(|path| is_plain(path) && !patched.contains(path)));
     }
@@ -186,6 +193,14 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
         found.extend(more);
     }
     found
+}
+
+/// Returns true if a glob for tests of Rust is a part of a case. If an agent may change manifests, one may name a test of the
+/// agent, and cargo reads no manifest that names a missing file. Hidden files are restored in any case.
+fn protects_tests_of_rust(glob: &str, change: &Change, patched: &[&String]) -> bool {
+    let is_open = |path: &&String| !change.hidden.contains(path);
+    let has_open = |glob: PathGlob| change.after.files.iter().filter(is_open).any(|path| glob.is_match(path));
+    spares(MANIFESTS_OF_RUST, patched) || glob.parse::<PathGlob>().is_ok_and(has_open)
 }
 
 /// Returns globs of the files that tests of Python may be in. Each case of the commit hides or protects these files.
@@ -559,6 +574,23 @@ mod tests {
             assert!(!has(path), "{path}: {found:?}");
         }
         assert!(!found.contains(&"crates/a/tests/**".to_owned()), "{found:?}");
+    }
+
+    #[test]
+    fn tests_of_rust_are_not_protected_if_an_agent_may_change_a_manifest_that_names_them() {
+        let tree = tree(&["Cargo.toml", "core/Cargo.toml", "core/src/lib.rs", "core/tests/add.rs", "tests/all.rs"]);
+        let hidden = ["core/tests/add.rs", "tests/all.rs"].map(str::to_owned);
+        let of = |hidden: &[String], patched: &str| {
+            let change = Change { hidden: hidden.to_vec(), ..change(&tree, "tests/all.rs") };
+            let found = parsed(&globs(&change, &[patched.to_owned()], Runner::Cargo));
+            ["tests/own.rs", "core/tests/own.rs", "crates/a/tests/own.rs"]
+                .map(|path| found.iter().any(|glob| glob.is_match(path)))
+        };
+        assert_eq!(of(&hidden, "core/src/lib.rs"), [true; 3]);
+        assert_eq!(of(&hidden, "Cargo.toml"), [false; 3]);
+        assert_eq!(of(&hidden, "core/Cargo.toml"), [false; 3]);
+        // If not all tests are hidden, the globs alone protect the others.
+        assert_eq!(of(&hidden[..1], "Cargo.toml"), [true, false, false]);
     }
 
     #[test]

@@ -1850,10 +1850,114 @@ fn texts_that_a_test_needs_are_a_part_of_the_patch() {
     assert!(patch.contains("b/words/greeting.txt\n") && patch.contains("b/words/stop.txt\n"), "{patch}");
     // No test needs the documentation.
     assert!(!patch.contains("README.md"), "{patch}");
+    let text = project.read(&case);
+    assert!(text.contains("The tests depend on `words/greeting.txt`, `words/stop.txt`."), "{text}");
     let whole =
         put("words/__init__.py", &fixed) + &put("words/greeting.txt", "hello\n") + &put("words/stop.txt", "a\nthe\n");
     let breaks_stop = put("words/__init__.py", &fixed) + &put("words/greeting.txt", "hello\n");
     decides(&project, &case, &[(whole, 0), (put("words/__init__.py", &up), 1), (breaks_stop, 1)]);
+}
+
+#[test]
+fn only_hunks_of_code_are_left_out() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let lines: String = (1..=30).map(|line| format!("Line {line}.\n")).collect();
+    let readme = format!("# Tool\n\nOptions: `--up`\n{lines}");
+    let code = "OPTIONS = ['up']\n";
+    let test = "import unittest\nfrom opts import OPTIONS\n\n\nclass Opts(unittest.TestCase):\n    def test_documented(self):\n        \
+                text = open('README.md').read()\n        self.assertTrue(all('`--' + it + '`' in text for it in OPTIONS))\n";
+    let begin = [("README.md", Some(&*readme)), ("opts.py", Some(code)), ("tests/test_opts.py", Some(test))];
+    history.commit("Begin", &begin);
+    let changed = readme.replace("`--up`", "`--up`, `--down`").replace("Line 20.", "Row 20.");
+    let fixed = code.replace("'up'", "'up', 'down'");
+    let tests = format!("{test}\n    def test_down(self):\n        self.assertIn('down', OPTIONS)\n");
+    let fix = [("README.md", Some(&*changed)), ("opts.py", Some(&*fixed)), ("tests/test_opts.py", Some(&*tests))];
+    history.commit("Add the option down", &fix);
+    let mined = mine(&project, &["--repeat", "1"]).exits(0).json();
+    let looked = of(&mined, "Add the option down");
+    let text = project.read(looked["case"].as_str().unwrap());
+    // Without the documentation, `test_documented` passes no longer. No test notices the hunk of line 20.
+    assert_eq!(looked["pass_to_pass"], serde_json::json!(["test_opts.Opts.test_documented"]), "{mined:#}");
+    assert_eq!(looked["hunks"], serde_json::json!({"all": 1, "noticed": 1}), "{mined:#}");
+    assert!(text.contains("The tests depend on `README.md`."), "{text}");
+}
+
+#[test]
+fn a_test_of_an_agent_that_its_manifest_of_rust_names_is_kept() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let code = "pub fn add(a: i32, b: i32) -> i32 { a - b }\n";
+    // As cargo does, it ends if the manifest names a file that is missing.
+    let script = "if grep -q own Cargo.toml && ! test -e tests/own.rs; then exit 101; fi\n\
+                  if grep -q 'a + b' src/lib.rs; then echo 'ok 1 - adds'; else echo 'not ok 1 - adds'; fi\n\
+                  if grep -q wide Cargo.toml; then echo 'ok 2 - wide'; else echo 'not ok 2 - wide'; fi\necho 1..2\n";
+    let manifest = "[package]\nname = \"calc\"\nversion = \"0.1.0\"\n";
+    let zero = "#[test]\nfn zero() { assert_eq!(calc::add(0, 0), 0); }\n";
+    let begin = [
+        ("Cargo.toml", Some(manifest)),
+        ("run.sh", Some(script)),
+        ("src/lib.rs", Some(code)),
+        ("tests/zero.rs", Some(zero)),
+    ];
+    history.commit("Begin", &begin);
+    let (fixed, wide) = (code.replace("a - b", "a + b"), format!("{manifest}\n[features]\nwide = []\n"));
+    let test = "#[test]\nfn adds() { assert_eq!(calc::add(1, 2), 3); }\n";
+    let fix = [("Cargo.toml", Some(&*wide)), ("src/lib.rs", Some(&*fixed)), ("tests/ops.rs", Some(test))];
+    history.commit("Fix the sum of two numbers, and add a feature", &fix);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let looked = of(&mined, "Fix the sum of two numbers, and add a feature");
+    assert_eq!(looked["fail_to_pass"], serde_json::json!(["adds", "wide"]), "{mined:#}");
+    let case = looked["case"].as_str().unwrap().to_owned();
+    let own = format!("{wide}\n[[test]]\nname = \"own\"\n");
+    let solved = put("src/lib.rs", &fixed) + &put("Cargo.toml", &own) + &put("tests/own.rs", test);
+    decides(&project, &case, &[(solved, 0), (put("src/lib.rs", &fixed), 1)]);
+}
+
+#[test]
+fn a_commit_that_changes_data_of_a_passing_test_does_not_ask_to_keep_it() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let golden = "import unittest\nfrom calc import double\n\n\nclass Golden(unittest.TestCase):\n    def test_golden(self):\n        \
+                  self.assertEqual(str(double(2)), open('golden/double.txt').read())\n";
+    let begin = [("calc.py", BASE), ("golden/double.txt", "4"), ("tests/test_golden.py", golden)];
+    history.commit("Begin", &begin.map(|(path, text)| (path, Some(text))));
+    let (fixed, test) = (BASE.replace("a * 2", "a * 2 + 1"), TEST_DOUBLE.replace("4)", "5)"));
+    let fix = [("calc.py", &*fixed), ("golden/double.txt", "5"), ("tests/test_double.py", &*test)];
+    history.commit("Doubles are greater by one", &fix.map(|(path, text)| (path, Some(text))));
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let case = of(&mined, "Doubles are greater by one")["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    assert!(project.path(&case.replace(".yaml", ".hidden/golden/double.txt")).is_file(), "{text}");
+    assert!(!text.contains("must still pass"), "{text}");
+}
+
+#[test]
+fn a_state_of_other_mining_rules_is_not_used_and_the_user_is_told() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let script = "if grep -q 'a + b' calc.py; then echo 'ok 1 - adds'; else echo 'not ok 1 - adds'; fi; echo 1..1\n";
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("run.sh", Some(script))]);
+    history.commit("Fix the sum of two numbers", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(TEST_ADD))]);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0", "--resume"];
+    let mined = mine(&project, &given).exits(0);
+    assert!(!mined.err.contains("mining rules"), "{}", mined.err);
+    let mined = mined.json();
+    let case = of(&mined, "Fix the sum of two numbers")["case"].as_str().unwrap().to_owned();
+    let name = project.files(".evals/mine").into_keys().find(|name| name.ends_with(".jsonl")).unwrap();
+    let path = format!(".evals/mine/{name}");
+    let state = project.read(&path);
+    let first: Value = serde_json::from_str(state.lines().next().unwrap()).unwrap();
+    let tool = first["tool"].as_str().unwrap();
+    project.write(&path, &state.replacen(tool, "0.0.1 2", 1));
+    let said = mine(&project, &given).exits(2).says(&case).says("exists already").says("--force");
+    let (version, rules) = tool.rsplit_once(' ').unwrap();
+    said.says(&format!("was made by mining rules 2 (evals 0.0.1), which are now {rules} (evals {version})"));
+    fs::remove_file(project.path(&case)).unwrap();
+    let again =
+        mine(&project, &given).exits(0).says("mining rules 2 (evals 0.0.1)").says("all commits are tested again");
+    assert_eq!(again.err.matches("trying ").count(), 1, "{}", again.err);
 }
 
 #[test]
@@ -1906,7 +2010,8 @@ fn manifests_that_a_test_needs_are_a_part_of_the_patch_and_not_protected() {
     let case = looked["case"].as_str().unwrap().to_owned();
     let text = project.read(&case);
     assert!(!text.contains("**/package.json"), "{text}");
-    assert!(text.contains("The tests import `src/new-line.js`, `src/shout.js`."), "{text}");
+    let told = "The tests import `src/new-line.js`, `src/shout.js`. The tests depend on `package.json`.";
+    assert!(text.contains(told), "{text}");
     // `src/chai` would be loaded in place of the package.
     assert!(text.contains("  - src/chai/package.json\n") && text.contains("may decide what passes: `src`\n"), "{text}");
     let others = put("src/up.js", up) + &put("src/new-line.js", line) + &put("src/shout.js", shout);
@@ -1932,8 +2037,20 @@ fn paths_of_new_modules_that_tests_import_are_told() {
     history.commit("Align columns to the right", &[("calc/pad.py", Some(code)), ("tests/test_pad.py", Some(&*pad))]);
     let subject = "Align columns in calc/wide.py, too";
     history.commit(subject, &[("calc/wide.py", Some(code)), ("tests/test_wide.py", Some(&*wide))]);
+    let lazy = "\"\"\"Widens.\n\nfrom calc.inner import widen\n\"\"\"\nimport importlib\nimport unittest\n\n\nclass \
+                Widen(unittest.TestCase):\n    def test_lazy(self):\n        \
+                self.assertEqual(len(importlib.import_module('calc.lazy').widen('a')), 5)\n";
+    let files = [
+        ("calc/inner.py", Some(code)),
+        ("calc/lazy.py", Some("from calc.inner import widen\n")),
+        ("tests/test_lazy.py", Some(lazy)),
+    ];
+    history.commit("Align columns only if they are shown", &files);
     let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
     let text = |subject: &str| project.read(of(&mined, subject)["case"].as_str().unwrap());
+    // A docstring imports nothing.
+    let of_lazy = text("Align columns only if they are shown");
+    assert!(of_lazy.contains("The tests import `calc/lazy.py`.") && !of_lazy.contains("`inner`"), "{of_lazy}");
     assert!(
         text("Align columns to the right").contains("The tests import `calc/pad.py`."),
         "{}",

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::node_names::Names;
 use super::node_text::{self, Loads};
 use super::python_imports;
-use super::python_text::{self, Load};
+use super::python_text::{self, Load, Shown};
 use super::{Entry, tree};
 use crate::mine::history::Commit;
 use crate::mine::language::{Language, NODE, PYTHON};
@@ -175,7 +175,7 @@ impl Reached {
         let tests = self.texts.iter().filter(|(path, _)| files.is_test(path));
         let imported = tests.flat_map(|(path, text)| match NODE.has(path) {
             true => node_text::imported(path, text, &self.names),
-            false => self.located(path, &python_imports::imported(text)),
+            false => self.imported_by_python(path, text),
         });
         let is_new = |path: &String| files.is_code(path) && !files.before.contains_key(path);
         let new: BTreeSet<String> = imported.filter(is_new).collect();
@@ -185,6 +185,16 @@ impl Reached {
             folder.is_some_and(|folder| new.iter().any(|other| other != path && other.starts_with(folder)))
         };
         new.iter().filter(|path| !is_around(path)).cloned().collect()
+    }
+
+    /// Returns the files that a file of Python imports by statements, or loads by whole names.
+    fn imported_by_python(&self, path: &str, text: &str) -> BTreeSet<String> {
+        let text = python_imports::without_blocks(text);
+        let mut found = self.located(path, &python_imports::imported(&text));
+        for load in python_text::loads(path, &text).iter().filter(|load| load.shown != Shown::Part) {
+            found.extend(self.loaded(path, load));
+        }
+        found
     }
 
     /// Returns the files of modules that a file of Python names.
@@ -331,17 +341,29 @@ mod tests {
             paths.iter().map(|path| ((*path).to_owned(), entry())).collect()
         };
         let old = ["lib/n.js", "tests/a.test.js", "tests/test_a.py"];
-        let new = ["calc/__init__.py", "calc/pad.py", "lib/money-format.js", "lib/other.js", "lib/util/columns.js"];
+        let new = [
+            "calc/__init__.py",
+            "calc/inner.py",
+            "calc/lazy.py",
+            "calc/pad.py",
+            "lib/money-format.js",
+            "lib/other.js",
+            "lib/util/columns.js",
+            "lib/wide.js",
+        ];
         let (after, before) = (entries(&[&old[..], &new].concat()), entries(&old));
         let (commit, roles, own) = (Commit::default(), Roles::default(), BTreeSet::new());
         let files = Files { commit: &commit, entries: &after, before: &before, roles: &roles, own: &own };
         let tree = Tree { files: after.keys().cloned().collect(), texts: BTreeMap::new() };
         let of_node = "import filler from '../lib/money-format.js';\nimport { n } from '../lib/n.js';\n\
-                       import {\n  columns,\n} from \"../lib/util/columns.js\";\n";
-        let texts = [("tests/a.test.js", of_node), ("tests/test_a.py", "from calc.pad import widen\n")];
+                       import {\n  columns,\n} from \"../lib/util/columns.js\";\n// import other from '../lib/other.js'\n\
+                       const wide = require(path.join(__dirname, '..', 'lib', 'wide'));\n";
+        let of_python = "\"\"\"Widens.\n\nfrom calc.inner import widen\n\"\"\"\nfrom calc.pad import widen\n\
+                         lazy = importlib.import_module(\"calc.lazy\")\n";
+        let texts = [("tests/a.test.js", of_node), ("tests/test_a.py", of_python)];
         let texts = texts.map(|(path, text)| (path.to_owned(), text.to_owned())).into();
         let reached = Reached::of([Tree::default(), Tree::default()], Names::of(&tree), texts);
-        let expected = ["calc/pad.py", "lib/money-format.js", "lib/util/columns.js"];
+        let expected = ["calc/lazy.py", "calc/pad.py", "lib/money-format.js", "lib/util/columns.js", "lib/wide.js"];
         assert_eq!(reached.added(files), expected.map(str::to_owned).into());
     }
 

@@ -94,21 +94,73 @@ pub(super) fn loads(path: &str, text: &str, names: &Names) -> Loads {
             if has_query(arguments) { loads.special.extend(files) } else { loads.modules.extend(files) }
         }
     }
-    for folder in required_from(text) {
-        for word in relative(text) {
-            let mut parts = folder.clone();
-            add_literal(word, &mut parts);
-            loads.special.extend(fitting(&parts, names).into_iter().filter(|file| NODE.has(file)));
-        }
-    }
+    let required = required(text);
+    loads.special.extend(required.iter().flat_map(|parts| fitting(parts, names)).filter(|file| NODE.has(file)));
     loads.special = loads.special.difference(&loads.modules).cloned().collect();
     loads
 }
 
-/// Returns the modules that the lines of a file of Node with imports name.
+/// Returns the modules that the imports of a file of Node name, by themselves or by a path that a call puts together.
 pub(super) fn imported(path: &str, text: &str, names: &Names) -> BTreeSet<String> {
+    let text = plain(text);
     let words = text.lines().filter(|line| may_import(line)).flat_map(|line| line.split(['"', '\'', '`']));
-    words.flat_map(|word| names.imported(path, without_query(word))).collect()
+    let mut found: BTreeSet<String> = words.flat_map(|word| names.imported(path, without_query(word))).collect();
+    let put_together = calls(&text, &LOADS).filter(|arguments| !is_literal(arguments));
+    let paths = put_together.map(|arguments| known_parts(arguments, &text)).chain(required(&text));
+    for parts in paths.filter(|parts| parts.iter().all(Option::is_some)) {
+        // Many files have the same name.
+        let is_shown = |file: &String| NODE.has(file) && (parts.len() > 1 || !file.contains('/'));
+        found.extend(fitting(&parts, names).into_iter().filter(is_shown));
+    }
+    found
+}
+
+/// Returns a text of Node without its comments. Of texts in quotes, only those of one word stay: others may be code.
+pub(super) fn plain(text: &str) -> String {
+    let mut found = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', '\'', '`', '/']) {
+        let (before, from) = rest.split_at(at);
+        found.push_str(before);
+        rest = if let Some(after) = after_comment(from) {
+            after
+        } else if let Some((word, after)) = split_quoted(from) {
+            let is_word = !word.contains(|c: char| c.is_whitespace() || "\"'`".contains(c));
+            let quote = from.get(..1).unwrap_or_default();
+            found.extend([quote, if is_word { word } else { "" }, quote]);
+            after
+        } else {
+            let (sign, after) = from.split_at(1);
+            found.push_str(sign);
+            after
+        };
+    }
+    found + rest
+}
+
+/// Returns what follows the comment at the start of a text of Node.
+fn after_comment(text: &str) -> Option<&str> {
+    if text.starts_with("//") {
+        return text.get(text.find('\n').unwrap_or(text.len())..);
+    }
+    text.strip_prefix("/*")?.split_once("*/").map(|(_, after)| after)
+}
+
+/// Splits the content of the quotes at the start of a text of Node from what follows them. Only a text in backticks has several
+/// lines.
+fn split_quoted(text: &str) -> Option<(&str, &str)> {
+    let quote = text.chars().next().filter(|c| "\"'`".contains(*c))?;
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '\n' if quote != '`' => return None,
+            _ if c == quote => return text.get(1..at).zip(text.get(at + 1..)),
+            _ => {}
+        }
+    }
+    None
 }
 
 fn may_import(line: &str) -> bool {
@@ -167,6 +219,19 @@ fn required_from(text: &str) -> Vec<Vec<Part>> {
             if !parts.is_empty() {
                 found.push(parts);
             }
+        }
+    }
+    found
+}
+
+/// Returns the paths, as their parts, of the modules that a `require` for another folder may load.
+fn required(text: &str) -> Vec<Vec<Part>> {
+    let mut found = Vec::new();
+    for folder in required_from(text) {
+        for word in relative(text) {
+            let mut parts = folder.clone();
+            add_literal(word, &mut parts);
+            found.push(parts);
         }
     }
     found
@@ -390,6 +455,27 @@ mod tests {
         ] {
             let found = loads("test/a.js", text, &names);
             assert_eq!(found.modules, BTreeSet::from(["scripts/verify.js".to_owned()]), "{text}");
+        }
+    }
+
+    #[test]
+    fn imports_are_those_of_the_code_and_not_of_comments_and_texts() {
+        for (text, is_imported) in [
+            ("import c from '../support/checks.js';", true),
+            ("const c = require(path.join(__dirname, '..', 'support', 'checks'));", true),
+            ("require('module').createRequire(__dirname + '/../support/x.js')('./checks.js');", true),
+            ("import(/* chunk */ '../support/checks.js'); // import", true),
+            ("const sign = '\\''; import c from \"../support/checks.js\";", true),
+            ("<p>don't</p>;\nimport c from '../support/checks.js';", true),
+            ("// import c from '../support/checks.js'", false),
+            ("/*\n * import c from '../support/checks.js'\n */", false),
+            ("same(lint(\"import c from '../support/checks.js'\"), '../support/checks.js');", false),
+            ("const code = `\nimport c from '../support/checks.js';\n`;", false),
+            ("require(path.join(root, 'support', name));", false),
+            ("require(path.join(root, 'checks.js'));", false),
+        ] {
+            let found = imported("test/a.js", text, &names());
+            assert_eq!(found.contains("support/checks.js"), is_imported, "{text}");
         }
     }
 

@@ -17,6 +17,25 @@ pub(in crate::mine) fn packages(text: &str) -> BTreeSet<String> {
     tops.filter(|name| !name.is_empty()).collect()
 }
 
+/// Returns a text without its parts in triple quotes, such as docstrings: their lines are no statements.
+pub(super) fn without_blocks(text: &str) -> String {
+    let mut found = String::new();
+    let mut rest = text;
+    while let Some((at, quotes)) =
+        ["\"\"\"", "'''"].into_iter().filter_map(|quotes| Some((rest.find(quotes)?, quotes))).min()
+    {
+        let (before, from) = rest.split_at(at);
+        found.push_str(before);
+        let inside = from.get(quotes.len()..).unwrap_or_default();
+        let is_comment = before.rsplit('\n').next().is_some_and(|line| line.contains('#'));
+        rest = match inside.split_once(quotes) {
+            Some((_, after)) if !is_comment => after,
+            _ => inside,
+        };
+    }
+    found + rest
+}
+
 /// Returns the import statements of a text, each in one line with the names in its parentheses.
 pub(super) fn statements(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
@@ -114,5 +133,16 @@ mod tests {
         }
         let text = "import os.path as p, json\nfrom hamcrest.core import x\nfrom .x import y\n";
         assert_eq!(packages(text), BTreeSet::from(["hamcrest", "json", "os"].map(str::to_owned)));
+    }
+    #[test]
+    fn lines_of_a_docstring_are_no_statements() {
+        for (text, expected) in [
+            ("\"\"\"Sums.\nimport one\n\"\"\"\nimport two\n", &["two"][..]),
+            ("'''\"\"\" import one'''\nimport two\n", &["two"]),
+            ("# \"\"\"\nimport two\n# '''\n", &["two"]),
+            ("import two\n\"\"\"\nimport one\n", &["two", "one"]),
+        ] {
+            assert_eq!(imported(&without_blocks(text)), expected, "{text}");
+        }
     }
 }
