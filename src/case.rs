@@ -60,6 +60,8 @@ pub struct Case {
     pub workspace: Workspace,
     /// A folder that is copied over the workspace before grading.
     pub hidden: Option<PathBuf>,
+    /// The home that each grader that runs commands gets.
+    pub graders_home: GradersHome,
     /// The harnesses that the case supports. Empty: any harness.
     pub harnesses: Vec<String>,
     /// Capabilities that a harness must have.
@@ -260,6 +262,18 @@ impl Workspace {
         let globs: Vec<String> = self.protect.iter().map(PathGlob::to_string).collect();
         globs.iter().filter(is_unmatched).cloned().collect()
     }
+}
+
+/// The home of graders that run commands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum GradersHome {
+    /// Each grader gets the home as setup left it.
+    #[default]
+    Fresh,
+    /// All graders of a trial share one home, in which code of the agent can leave files, too.
+    Shared,
 }
 
 /// The source of a workspace's files.

@@ -55,7 +55,7 @@ pub use crate::matcher::subject::Subject;
 pub use aliases::WORDS as ALIASES;
 pub use entry::{Common, GraderEntry, GraderOrName, Use};
 pub use evidence::Evidence;
-pub use grading::{Grading, unique_names};
+pub use grading::{Grading, Renewed, unique_names};
 pub use library::{GraderError, Library, NamedGrader, expand};
 pub use needs::{Needs, Workspace};
 pub use pairwise::{PAIR, Pairwise};

@@ -12,7 +12,7 @@ pub mod adapter {
 
 pub mod case {
     pub use crate::case::{
-        Case, CaseKind, GraderFolder, GraderPlace, LoadContext, LoadError, Oracle, Pass, WorkspaceSource,
+        Case, CaseKind, GraderFolder, GraderPlace, GradersHome, LoadContext, LoadError, Oracle, Pass, WorkspaceSource,
         check_harnesses, load, load_all,
     };
 }

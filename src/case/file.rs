@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::provenance::Provenance;
 use super::quarantine::Quarantine;
-use super::{CaseKind, Requires, Review, SessionSettings};
+use super::{CaseKind, GradersHome, Requires, Review, SessionSettings};
 use crate::gateway::route::CaseModel;
 use crate::grader::{GraderEntry, GraderOrName};
 use crate::harness::Results;
@@ -50,6 +50,8 @@ pub struct Layer {
     pub workspace: Option<WorkspaceLayer>,
     /// A folder that is copied over the workspace after the agent has stopped, before grading.
     pub hidden: Option<PathBuf>,
+    /// The home of graders that run commands: `fresh` for each grader, or `shared` by all. Default: `fresh`.
+    pub graders_home: Option<GradersHome>,
     /// Names of the harnesses that the case is run with.
     pub harnesses: Option<Vec<String>>,
     /// Capabilities that a harness must have.
@@ -297,6 +299,7 @@ impl Layer {
             system_prompt: over.system_prompt.or(self.system_prompt),
             workspace: merged(self.workspace, over.workspace, WorkspaceLayer::under),
             hidden: over.hidden.or(self.hidden),
+            graders_home: over.graders_home.or(self.graders_home),
             harnesses: over.harnesses.or(self.harnesses),
             requires: merged(self.requires, over.requires, |under, over| Requires {
                 tracing: over.tracing.or(under.tracing),

@@ -526,6 +526,7 @@ fn ready(
             protect_strict: workspace.protect_strict.unwrap_or_default(),
         },
         hidden: layer.hidden,
+        graders_home: layer.graders_home.unwrap_or_default(),
         harnesses: layer.harnesses.unwrap_or_default(),
         requires: layer.requires.unwrap_or_default(),
         interaction: layer.interaction.unwrap_or_default(),

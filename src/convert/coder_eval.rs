@@ -523,6 +523,10 @@ impl Reader<'_> {
         if !held.is_empty() {
             graders.push(json!({"expr": {"cel": held.join(" && "), "name": "run_limits", "gate": true}}));
         }
+        // The source runs all criteria in one environment.
+        if graders.iter().filter(|grader| grader.get("command").is_some()).count() > 1 {
+            self.set("graders-home", json!("shared"));
+        }
         self.set("graders", json!(graders));
         Ok(())
     }

@@ -357,9 +357,22 @@ impl BudgetJudge {
             match evidence.duration_ms.filter(|_| evidence.header.is_timed()) {
                 None => checks.unknown("the duration was not measured (`time`)"),
                 Some(ms) => {
-                    let share = limit.share_of_time(ms);
-                    let took = Time(std::time::Duration::from_millis(ms));
-                    checks.partly(share, format!("it took {took}, {} {limit}", word(share)), stop_at);
+                    let stopped_ms = evidence.header.stopped_ms.unwrap_or_default();
+                    let (share, best) = (limit.share_of_time(ms), limit.share_of_time(ms.saturating_sub(stopped_ms)));
+                    let [took, stopped] = [ms, stopped_ms].map(|ms| Time(std::time::Duration::from_millis(ms)));
+                    let doubt = || {
+                        format!(
+                            "it took {took}, limit {limit}, but evals itself was stopped for {stopped} of this time, in \
+                             which the agent may have worked (`time`)"
+                        )
+                    };
+                    if best == share {
+                        checks.partly(share, format!("it took {took}, {} {limit}", word(share)), stop_at);
+                    } else if best == Fraction::ONE {
+                        checks.unknown(doubt());
+                    } else {
+                        checks.at_most(best, doubt(), stop_at);
+                    }
                 }
             }
         }

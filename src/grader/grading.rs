@@ -1,7 +1,7 @@
 //! Grades one trial: passes its events to every grader as they arrive, and collects the grades.
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::lasting_answer::LastingAnswer;
@@ -12,10 +12,7 @@ use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::Reading;
 use crate::trace::{Body, Event, FollowedLink, Header, Lost, UnseenAction};
 use crate::values::Fraction;
-use crate::workspace::hidden::changed::{changed, put_back, remove_within};
-
-/// The folder of Python's compiled modules in the home of the graders.
-const COMPILED: &str = ".cache/python";
+use crate::workspace::hidden::changed::{changed, put_back};
 
 /// The grading of one trial. Its memory is that of its graders, for most of them independent of the length of
 /// the session.
@@ -48,6 +45,49 @@ struct NamedSecret {
     mark: String,
     /// True if an event has the mark.
     is_shown: bool,
+}
+
+/// The changes of earlier graders that were undone before a grader runs its commands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Renewed {
+    /// True if the home of the graders was made again as setup left it.
+    pub home: bool,
+    /// The first path above the workspace that was removed or put back.
+    pub above: Option<String>,
+}
+
+/// The changes that were undone since grading began, each with the name of the grader whose commands made it.
+#[derive(Default)]
+struct Undone {
+    home: Option<String>,
+    above: Option<(String, String)>,
+}
+
+impl Undone {
+    fn add(&mut self, renewed: Renewed, by: &str) {
+        if renewed.home {
+            self.home.get_or_insert_with(|| by.to_owned());
+        }
+        if let Some(path) = renewed.above {
+            self.above.get_or_insert_with(|| (path, by.to_owned()));
+        }
+    }
+
+    /// Returns why a failure does not count, if something was undone that the commands may need.
+    fn doubt(&self) -> Option<String> {
+        let out = "make it in `workspace.setup` or in the same grader";
+        match (&self.home, &self.above) {
+            (Some(by), _) => Some(format!(
+                "the earlier grader `{by}` changed the graders' home, which was then made anew, so it is unknown whether this \
+                 fails: if the commands need something that `{by}` left there, {out}, or set `graders-home: shared`"
+            )),
+            (None, Some((path, by))) => Some(format!(
+                "`{path}` changed above the workspace while the earlier grader `{by}` ran, which was then undone, so it is unknown \
+                 whether this fails: if the commands need what `{by}` left there, {out}"
+            )),
+            (None, None) => None,
+        }
+    }
 }
 
 impl Grading {
@@ -140,17 +180,17 @@ impl Grading {
 
     /// Ends grading. Returns the grades, in the order of the graders.
     pub async fn finish(self, evidence: &Evidence<'_>) -> Vec<GradeRecord> {
-        self.finish_with_hidden(evidence, &mut BTreeSet::new(), &|| Ok(())).await
+        self.finish_with_hidden(evidence, &mut BTreeSet::new(), &|| Ok(Renewed::default())).await
     }
 
     /// Ends grading as [`Grading::finish`] does, and adds to `restored` the hidden files that changed while a grader ran
-    /// commands and were put back before the next one. `between` restores what else such a grader may have changed; its error
-    /// makes the next grader ungraded.
+    /// commands and were put back before the next one. `between` restores what else such a grader may have changed, and returns
+    /// what it undid: a later grader that fails without it is ungraded. Its error makes the next grader ungraded.
     pub async fn finish_with_hidden(
         mut self,
         evidence: &Evidence<'_>,
         restored: &mut BTreeSet<PathBuf>,
-        between: &(dyn Fn() -> Result<(), String> + Sync),
+        between: &(dyn Fn() -> Result<Renewed, String> + Sync),
     ) -> Vec<GradeRecord> {
         if let Some(joiner) = &mut self.joiner {
             let rest = joiner.rest();
@@ -158,20 +198,30 @@ impl Grading {
         }
         let mut records = Vec::with_capacity(self.seats.len());
         let mut taken: HashSet<String> = self.seats.iter().map(|seat| seat.name.clone()).collect();
-        let mut commands_ran = false;
+        // The name of the last grader that ran commands.
+        let mut ran_commands: Option<String> = None;
+        let mut undone = Undone::default();
         for ObservedGrader { grader, name, observer, secret } in self.seats {
             let needs = grader.kind.needs();
-            let restore = || match between() {
-                Ok(()) => lay_hidden_again(evidence, restored),
+            let restore = |by: &str| match between() {
+                Ok(renewed) => {
+                    undone.add(renewed, by);
+                    lay_hidden_again(evidence, restored)
+                }
                 Err(why) => Some(Grade::ungraded(format!("could not be graded, because {why}"))),
             };
-            let ungraded = needs.missing(evidence).or_else(|| (needs.commands && commands_ran).then(restore).flatten());
+            let earlier = ran_commands.as_deref().filter(|_| needs.commands);
+            let ungraded = needs.missing(evidence).or_else(|| earlier.and_then(restore));
+            let has_run = ungraded.is_none();
             let Findings(findings) = match ungraded {
                 Some(ungraded) => ungraded.into(),
                 None => observer.finish(evidence).await,
             };
-            commands_ran |= needs.commands;
+            if needs.commands && has_run {
+                ran_commands = Some(name.clone());
+            }
             let rewritten = if needs.commands { rewritten(evidence) } else { None };
+            let without = if needs.commands { undone.doubt() } else { None };
             let mut missed = self.lost.iter().filter(|(lost, _)| grader.kind.misses(*lost));
             let outcome = missed.clone().find(|(lost, _)| *lost == Lost::Outcome);
             let of_actions = || {
@@ -205,9 +255,12 @@ impl Grading {
                 let is_own = given.as_ref().is_none_or(|given| *given == name);
                 let free = if is_own { own.take() } else { None };
                 let name = free.unwrap_or_else(|| free_name(given.as_deref().unwrap_or(&name), &mut taken));
-                let grade = match (&rewritten, grade) {
-                    (Some(why), Grade::Scored(Score { passed: true, .. })) => Grade::ungraded(why),
-                    (_, grade) => grade,
+                let grade = match (&rewritten, &without, grade) {
+                    (Some(why), _, Grade::Scored(Score { passed: true, .. })) => Grade::ungraded(why),
+                    (_, Some(why), Grade::Scored(Score { passed: false, reason, .. })) => {
+                        Grade::ungraded(format!("{why}. The grader failed: {reason}"))
+                    }
+                    (_, _, grade) => grade,
                 };
                 let grade = match (&doubt, secret.as_ref().filter(|secret| secret.is_shown)) {
                     (_, Some(secret)) => names_a_secret(&secret.mark),
@@ -239,23 +292,15 @@ fn rewritten(evidence: &Evidence<'_>) -> Option<String> {
 /// paths to `restored`. Returns the grade of a grader if they cannot be put back.
 fn lay_hidden_again(evidence: &Evidence<'_>, restored: &mut BTreeSet<PathBuf>) -> Option<Grade> {
     let (hidden, workspace) = evidence.hidden.zip(evidence.workspace)?;
-    let failed = |why: String| {
-        let what = "hidden files may have changed while an earlier grader ran, and could not be put back";
-        Some(Grade::ungraded(format!("could not be graded, because {what}: {why}")))
-    };
-    let (home, compiled) = (evidence.shell.env.get("HOME"), evidence.shell.env.get("PYTHONPYCACHEPREFIX"));
-    if let Some((home, compiled)) = home.map(Path::new).zip(compiled)
-        && home.join(COMPILED) == Path::new(compiled)
-        && let Err(error) = remove_within(home, Path::new(COMPILED))
-    {
-        return failed(format!("compiled modules in the home of the graders cannot be removed: {error}"));
-    }
     match put_back(hidden, workspace) {
         Ok(files) => {
             restored.extend(files);
             None
         }
-        Err(error) => failed(error.to_string()),
+        Err(error) => {
+            let what = "hidden files may have changed while an earlier grader ran, and could not be put back";
+            Some(Grade::ungraded(format!("could not be graded, because {what}: {error}")))
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Keeps files above a workspace from deciding how it is graded: test runners and build tools look for settings in the
 //! folders above the one in which they run, and an agent without a sandbox can leave some there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
 use std::io;
@@ -14,6 +14,7 @@ use crate::grader::Kind;
 use crate::result::{TrialResult, Warning};
 use crate::run::temporary::Vanishing;
 use crate::workspace::remove::remove;
+use crate::workspace::stamp::FolderStamps;
 use crate::workspace::tree_digest::tree_digest;
 use crate::workspace::{LARGEST_FILE, copy_as_it_is};
 
@@ -148,14 +149,32 @@ const STARTS: [&str; 23] = [
 pub(super) struct Beside {
     /// A copy of the settings. Absent if setup left none.
     copy: Option<Vanishing>,
-    /// The names of everything that setup left there. The agent may work in these folders, such as a repository that it pushes to.
-    left: BTreeSet<OsString>,
+    /// The names of everything that setup left there, with their stamps. The agent may work in these folders, such as a repository
+    /// that it pushes to. A stamp is absent if the folder could not be read.
+    left: BTreeMap<OsString, Option<FolderStamps>>,
 }
 
 impl Beside {
     /// Returns the copy. Absent if setup left no settings.
     pub(super) fn copy(&self) -> Option<&Path> {
         self.copy.as_ref().map(Vanishing::path)
+    }
+
+    /// Returns true if something that setup left beside the workspace changed since, or if this is unknown.
+    pub(super) fn is_changed(&self) -> bool {
+        self.left.values().any(|stamps| stamps.as_ref().is_none_or(|stamps| stamps.first_change().is_some()))
+    }
+
+    /// Returns true if a link leads to something beside the workspace that changed since setup left it.
+    fn leads_to_changed(&self, trial: &Path, link: &Path) -> bool {
+        let Ok(target) = fs::read_link(link) else { return false };
+        let target = trial.join(target);
+        let Ok(target) = target.strip_prefix(trial) else { return false };
+        let mut parts = target.iter();
+        let Some(stamps) = parts.next().and_then(|first| self.left.get(first)) else { return false };
+        let below = parts.as_path();
+        let is_meant = |path: &PathBuf| path.starts_with(below) || below.starts_with(path);
+        stamps.as_ref().is_none_or(|stamps| stamps.changes().iter().any(is_meant))
     }
 }
 
@@ -180,7 +199,8 @@ pub(super) fn as_set_up(workspace: &Path, temporary: &Path) -> io::Result<Beside
             copy(&trial.join(&name), &kept.path().join(&name))?;
             beside.copy = Some(kept);
         }
-        beside.left.insert(name);
+        let stamps = FolderStamps::of(&trial.join(&name)).ok();
+        beside.left.insert(name, stamps);
     }
     Ok(beside)
 }
@@ -197,7 +217,12 @@ pub(super) fn clear(workspace: &Path, beside: &Beside, temporary: &Path) -> io::
     let mut removed = clear_beside(workspace, beside)?;
     removed.extend(clear_shared(temporary)?);
     let kept = beside.copy().map(names).transpose()?.unwrap_or_default();
-    let is_changed = |name: &&OsString| beside.copy().is_some_and(|copy| !is_same(&copy.join(name), &trial.join(name)));
+    let is_changed = |name: &&OsString| {
+        beside.copy().is_some_and(|copy| {
+            let copy = copy.join(name);
+            !is_same(&copy, &trial.join(name)) || beside.leads_to_changed(trial, &copy)
+        })
+    };
     let mut changed: Vec<String> = kept.iter().filter(is_changed).map(|name| shown(name)).collect();
     changed.extend(new_settings(temporary));
     Ok([warning(&removed, true), warning(&changed, false)].into_iter().flatten().collect())
@@ -211,11 +236,54 @@ pub(super) fn clear(workspace: &Path, beside: &Beside, temporary: &Path) -> io::
 pub(super) fn clear_beside(workspace: &Path, beside: &Beside) -> io::Result<Vec<String>> {
     let trial = workspace.parent().unwrap_or(workspace);
     let mut removed = Vec::new();
-    for name in names(trial)?.into_iter().filter(|name| !beside.left.contains(name)) {
+    for name in names(trial)?.into_iter().filter(|name| !beside.left.contains_key(name)) {
         remove(&trial.join(&name))?;
         removed.push(shown(&name));
     }
     Ok(removed)
+}
+
+/// Returns the stamps of the settings that setup left beside the workspace, as far as they are there.
+///
+/// # Errors
+/// Returns an error if the file system refuses.
+pub(super) fn stamps_of_settings(trial: &Path, beside: &Beside) -> io::Result<BTreeMap<OsString, FolderStamps>> {
+    let mut stamps = BTreeMap::new();
+    for name in beside.copy().map(names).transpose()?.unwrap_or_default() {
+        if let Ok(found) = FolderStamps::of(&trial.join(&name)) {
+            stamps.insert(name, found);
+        }
+    }
+    Ok(stamps)
+}
+
+/// Puts back the settings of setup that changed since `stamps` were taken, and takes their stamps anew. Returns the paths
+/// relative to the workspace.
+///
+/// # Errors
+/// Returns an error if the file system refuses.
+pub(super) fn put_back_settings(
+    trial: &Path,
+    beside: &Beside,
+    stamps: &mut BTreeMap<OsString, FolderStamps>,
+) -> io::Result<Vec<String>> {
+    let Some(kept) = beside.copy() else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for name in names(kept)? {
+        let (original, place) = (kept.join(&name), trial.join(&name));
+        let is_unchanged = match stamps.get(&name) {
+            Some(stamps) => stamps.first_change().is_none(),
+            None => place.symlink_metadata().is_err(),
+        };
+        if is_unchanged || is_same(&original, &place) {
+            continue;
+        }
+        remove(&place)?;
+        copy(&original, &place)?;
+        found.push(shown(&name));
+        stamps.insert(name, FolderStamps::of(&place)?);
+    }
+    Ok(found)
 }
 
 fn shown(name: &OsStr) -> String {
@@ -379,5 +447,31 @@ mod tests {
         let changed = told(&["../setup.cfg", "../tox.ini"], false);
         assert_eq!(clear(&workspace, &beside, &shared).unwrap(), [changed]);
         assert_eq!(fs::read_to_string(trial.join("setup.cfg")).unwrap(), "[b]\n");
+    }
+
+    #[test]
+    fn settings_are_put_back_and_a_link_counts_by_what_it_leads_to() {
+        let root = tempfile::tempdir().unwrap();
+        let trial = root.path().join("trial-x");
+        let workspace = trial.join("workspace");
+        fs::create_dir_all(&workspace).unwrap();
+        fs::create_dir(trial.join("d")).unwrap();
+        fs::write(trial.join("d/pytest.ini"), "[a]\n").unwrap();
+        fs::write(trial.join("setup.cfg"), "[a]\n").unwrap();
+        symlink("d/pytest.ini", trial.join("pytest.ini")).unwrap();
+        let beside = as_set_up(&workspace, root.path()).unwrap();
+        assert!(!beside.is_changed());
+        let mut stamps = stamps_of_settings(&trial, &beside).unwrap();
+        assert!(put_back_settings(&trial, &beside, &mut stamps).unwrap().is_empty());
+        fs::write(trial.join("setup.cfg"), "[forged]\n").unwrap();
+        assert_eq!(put_back_settings(&trial, &beside, &mut stamps).unwrap(), ["../setup.cfg"]);
+        assert_eq!(fs::read_to_string(trial.join("setup.cfg")).unwrap(), "[a]\n");
+        assert!(put_back_settings(&trial, &beside, &mut stamps).unwrap().is_empty());
+        assert!(clear(&workspace, &beside, root.path()).unwrap().is_empty());
+        fs::write(trial.join("d/pytest.ini"), "[forged]\n").unwrap();
+        assert!(beside.is_changed());
+        let told = clear(&workspace, &beside, root.path()).unwrap();
+        let [Warning::FilesAboveWorkspace { paths, put_back: false, .. }] = &*told else { panic!("{told:?}") };
+        assert_eq!(paths, &["../pytest.ini"]);
     }
 }

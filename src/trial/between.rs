@@ -1,27 +1,48 @@
 //! Undoes between two graders what the commands of the first one changed: they may run code of the agent, and must not decide the
 //! next grade.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::above;
+use super::above::{self, Beside};
 use super::prepare_workspace::{Before, Copies};
 use super::protected::ProtectedCopy;
 use super::{Folders, TrialError, io as failed};
-use crate::case::Case;
+use crate::case::{Case, GradersHome};
+use crate::grader::Renewed;
 use crate::result::Warning;
 use crate::shell::Shell;
 use crate::text::some_of;
 use crate::workspace::copy_as_it_is;
+use crate::workspace::hidden::changed::remove_within;
 use crate::workspace::remove::remove;
 use crate::workspace::stamp::FolderStamps;
 
 /// The maximum number of files in a warning.
 const NAMED: usize = 5;
+/// The folder of Python's compiled modules in the home of the graders, which `PYTHONPYCACHEPREFIX` names.
+const COMPILED: &str = ".cache/python";
+/// Places in the home in which programs leave logs and caches that no later command needs. They are renewed, too, but explain no
+/// failure.
+const BY_PRODUCTS: [&str; 13] = [
+    COMPILED,
+    ".bash_history",
+    ".cache/go-build",
+    ".cache/pip",
+    ".cache/uv",
+    ".cargo/.global-cache",
+    ".cargo/.package-cache",
+    ".config/go",
+    ".local/state",
+    ".node_repl_history",
+    ".npm",
+    ".python_history",
+    ".wget-hsts",
+];
 
 /// The state that each grader that runs commands finds: home, protected files, and the folders above the workspace.
 #[derive(Default)]
@@ -34,8 +55,14 @@ struct State {
     /// The home of the graders, and the folder for temporary files.
     home: PathBuf,
     scratch: Option<PathBuf>,
-    /// The home as setup left it, with the copies of which it is one. Absent if setup left nothing there.
-    home_before: Option<(PathBuf, Arc<Copies>)>,
+    /// True if the graders share the home.
+    shares_home: bool,
+    /// The home as setup left it. Absent if setup left nothing there.
+    home_before: Option<PathBuf>,
+    /// The settings that setup left beside the workspace.
+    beside: Arc<Beside>,
+    /// The engine's copies of what was there before the agent.
+    copies: Arc<Copies>,
     protected: Option<ProtectedCopy>,
     /// The private folder of the trial, and the names in it.
     trial: PathBuf,
@@ -44,12 +71,14 @@ struct State {
     temporary: PathBuf,
 }
 
-/// The paths that were restored or removed, and the stamps of the home as it is.
+/// The paths that were restored or removed, and the stamps of what is restored.
 #[derive(Default)]
 struct Changed {
     protected: BTreeSet<String>,
-    above: BTreeSet<String>,
+    /// Paths in the folder that all trials share.
+    shared: BTreeSet<String>,
     home: Option<FolderStamps>,
+    settings: BTreeMap<OsString, FolderStamps>,
 }
 
 impl Between {
@@ -69,67 +98,91 @@ impl Between {
         let stamps = FolderStamps::of(&home).map_err(failed("look at the home of the graders"))?;
         let protected = ProtectedCopy::of(&case.workspace, &folders.workspace, temporary)
             .map_err(failed("copy the protected files"))?;
-        let home_before = before.and_then(|before| Some((before.home()?.to_owned(), before.state().copies)));
+        let (beside, copies) = before.map(Before::state).map(|state| (state.beside, state.copies)).unwrap_or_default();
+        let settings = above::stamps_of_settings(&trial, &beside).map_err(failed("look at what setup left"))?;
         let state = State {
             scratch: shell.inside.as_ref().map(|inside| inside.places.scratch.clone()),
             home,
-            home_before,
+            shares_home: case.graders_home == GradersHome::Shared,
+            home_before: before.and_then(Before::home).map(Path::to_owned),
+            beside,
+            copies,
             protected,
             names: names(&trial).map_err(failed("list the private folder of the trial"))?,
             trial,
             temporary: temporary.to_owned(),
         };
-        Ok(Self { state: Some(state), changed: Mutex::new(Changed { home: Some(stamps), ..Changed::default() }) })
+        let changed = Changed { home: Some(stamps), settings, ..Changed::default() };
+        Ok(Self { state: Some(state), changed: Mutex::new(changed) })
     }
 
-    /// Restores the state before the next grader.
+    /// Restores the state before the next grader, and returns what was undone.
     ///
     /// # Errors
     /// Returns the reason if the state is unknown or cannot be restored: the next grader must not judge then.
-    pub(super) fn restore(&self) -> Result<(), String> {
-        let Some(state) = &self.state else { return Ok(()) };
+    pub(super) fn restore(&self) -> Result<Renewed, String> {
+        let Some(state) = &self.state else { return Ok(Renewed::default()) };
         let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = |doing: &str| {
             let doing = doing.to_owned();
             move |error: io::Error| format!("could not {doing} after an earlier grader: {error}")
         };
-        // Without stamps, an earlier call failed.
-        let entries = changed.home.take().and_then(|stamps| stamps.changed_entries());
-        state.renew_home(entries).map_err(failed("renew the home of the graders"))?;
-        changed.home = Some(FolderStamps::of(&state.home).map_err(failed("look at the home of the graders"))?);
+        state.check_copies()?;
+        remove_within(&state.home, Path::new(COMPILED)).map_err(failed("remove Python's compiled modules"))?;
+        let mut home = false;
+        if !state.shares_home {
+            home = state.renew_home(changed.home.take()).map_err(failed("renew the home of the graders"))?;
+            changed.home = Some(FolderStamps::of(&state.home).map_err(failed("look at the home of the graders"))?);
+        }
         if let Some(protected) = &state.protected {
             changed.protected.extend(protected.put_back()?);
         }
+        let mut above = above::put_back_settings(&state.trial, &state.beside, &mut changed.settings)
+            .map_err(failed("put back what setup left above the workspace"))?;
         for name in names(&state.trial).map_err(failed("list the private folder of the trial"))? {
             if !state.names.contains(&name) {
                 remove(&state.trial.join(&name)).map_err(failed("clear the private folder of the trial"))?;
-                changed.above.insert(format!("../{}", name.to_string_lossy()));
+                above.push(format!("../{}", name.to_string_lossy()));
             }
         }
         let shared = above::clear_shared(&state.temporary).map_err(failed("clear the folder of the trials"))?;
-        changed.above.extend(shared);
-        Ok(())
+        above.extend(shared.iter().cloned());
+        changed.shared.extend(shared);
+        Ok(Renewed { home, above: above.into_iter().next() })
     }
 
-    /// Returns warnings about what was undone.
+    /// Returns warnings about what was undone. What graders left in the private folder of the trial has none: it is the cause of
+    /// nothing unless a later grader fails, whose grade then states it.
     pub(super) fn warnings(&self) -> Vec<Warning> {
         let changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
         let files = some_of(&changed.protected, NAMED);
         let protected = (!changed.protected.is_empty()).then_some(Warning::ProtectedPutBack { files });
-        let above: Vec<String> = changed.above.iter().cloned().collect();
-        protected.into_iter().chain(above::warning(&above, true)).collect()
+        // It may be of another trial's agent, and it may have decided the grader that ran meanwhile.
+        let shared: Vec<String> = changed.shared.iter().cloned().collect();
+        protected.into_iter().chain(above::warning(&shared, false)).collect()
     }
 }
 
 impl State {
-    /// Makes these entries of the home as setup left them, or all of the home.
-    fn renew_home(&self, entries: Option<BTreeSet<OsString>>) -> io::Result<()> {
-        if let Some((_, copies)) = &self.home_before
-            && let Some(file) = copies.first_change()
-        {
-            return Err(io::Error::other(format!("another program changed {file}")));
+    /// Returns an error if another program changed a copy from which the state is restored.
+    fn check_copies(&self) -> Result<(), String> {
+        if self.home_before.is_none() && self.beside.copy().is_none() {
+            return Ok(());
         }
-        let before = self.home_before.as_ref().map(|(before, _)| before);
+        self.copies.first_change().map_or(Ok(()), |file| Err(format!("another program changed {file}")))
+    }
+
+    /// Makes the entries of the home in which something changed as setup left them, and returns true if there were any, except
+    /// temporary files and by-products. Without stamps, all of the home is made anew.
+    fn renew_home(&self, stamps: Option<FolderStamps>) -> io::Result<bool> {
+        // Without stamps, an earlier call failed.
+        let mut changes = stamps.map_or_else(|| BTreeSet::from([PathBuf::new()]), |stamps| stamps.changes());
+        // A sandbox command has its temporary files in the home, and the graders share them, as in other sandboxes.
+        let scratch = self.scratch.as_ref().filter(|scratch| scratch.starts_with(&self.home));
+        changes.retain(|path| scratch.is_none_or(|scratch| !self.home.join(path).starts_with(scratch)));
+        let before = self.home_before.as_ref();
+        let entries: Option<BTreeSet<OsString>> =
+            changes.iter().map(|path| Some(path.iter().next()?.to_owned())).collect();
         match entries {
             Some(entries) => {
                 for name in entries {
@@ -144,12 +197,32 @@ impl State {
                 before.map_or(Ok(()), |before| copy_as_it_is(before, &self.home)).map_err(io::Error::other)?;
             }
         }
-        // A sandbox command has its temporary files in the home.
-        let mut scratch = self.scratch.iter().filter(|scratch| scratch.starts_with(&self.home));
-        scratch.try_for_each(fs::create_dir_all)
+        scratch.map_or(Ok(()), fs::create_dir_all)?;
+        Ok(!changes.iter().all(|path| is_by_product(path)))
     }
+}
+
+/// Returns true if a path in the home is a place of by-products, in one, or a folder around one.
+fn is_by_product(path: &Path) -> bool {
+    let is_home = path.as_os_str().is_empty();
+    !is_home && BY_PRODUCTS.iter().any(|place| path.starts_with(place) || Path::new(place).starts_with(path))
 }
 
 fn names(folder: &Path) -> io::Result<BTreeSet<OsString>> {
     fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.file_name())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_and_caches_that_no_later_command_needs_are_by_products() {
+        for path in [".npm/_logs/1.log", ".npm", ".cache", ".cache/python/a.pyc", ".config", ".cargo/.package-cache"] {
+            assert!(is_by_product(Path::new(path)), "{path}");
+        }
+        for path in ["", ".local/lib/a.py", ".cache/app", ".cargo/bin/a", ".cargo/registry", ".config/app", ".npmrc"] {
+            assert!(!is_by_product(Path::new(path)), "{path}");
+        }
+    }
 }

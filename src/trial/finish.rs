@@ -95,7 +95,9 @@ pub(super) async fn conclude(
         if runs_programs {
             let temporary = engine.temporary.clone();
             let left_meanwhile = aside(move || above::after_grading(&temporary)).await?;
-            warnings.extend(left_meanwhile.map_err(io("remove what an agent left above the workspace"))?);
+            let left_meanwhile = left_meanwhile.map_err(io("remove what an agent left above the workspace"))?;
+            // The same may have been found between two graders.
+            warnings.extend(left_meanwhile.filter(|warning| !result.warnings.contains(warning)));
             is_withdrawn = above::withdraw(&mut result, &warnings);
             // Code of the agent that a grader ran can write to the copies, too.
             let copies = before.state().copies;

@@ -132,8 +132,9 @@ pub(super) fn after_the_agent(
     change.special = special.iter().filter_map(|path| path.to_str()).map(str::to_owned).collect();
     let changed = change.unmeasured.iter().filter_map(|path| name(Path::new(path)));
     recorded.changed = changed.take(beside_patch::MOST).collect();
-    let beside_patch = recorded.if_needed(!unrecorded.is_empty());
-    let beyond_patch = unrecorded.into_iter().map(str::to_owned).collect();
+    let beside = state.beside.is_changed().then_some(beyond_patch::BESIDE);
+    let beyond_patch: Vec<String> = unrecorded.into_iter().chain(beside).map(str::to_owned).collect();
+    let beside_patch = recorded.if_needed(!beyond_patch.is_empty());
     let (put_back, unlinked) = lay_over(case, before, workspace, &new)?;
     let touched = !put_back.is_empty();
     warnings.extend(protected::unmatched(case, before));

@@ -40,6 +40,8 @@ pub const FOLDERS: &str = "empty folders";
 /// The words for permission bits that are not recorded.
 pub const MODES: &str = "permission bits";
 const SPECIAL: &str = "sockets, devices or pipes";
+/// The words for files outside of the workspace that setup left beside it, and that the agent changed.
+pub const BESIDE: &str = "what `setup` left beside the workspace";
 
 /// Returns true if the words for a change do not say in which places files changed.
 pub fn is_of_unknown_places(words: &str) -> bool {

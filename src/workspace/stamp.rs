@@ -1,7 +1,6 @@
 //! Stamps of files, by which a later change of a file is noticed without reading it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -39,16 +38,19 @@ pub struct FolderStamps {
 }
 
 impl FolderStamps {
-    /// Takes the stamps of a folder.
+    /// Takes the stamps of a folder. Of a file or a link, the only stamp is its own.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be read.
     pub fn of(root: &Path) -> io::Result<Self> {
-        let mut stamps = BTreeMap::from([(PathBuf::new(), Stamp::of(&root.symlink_metadata()?))]);
-        walk(root, |path, meta| {
-            stamps.insert(path.to_owned(), Stamp::of(meta));
-            Descend::Enter
-        })?;
+        let meta = root.symlink_metadata()?;
+        let mut stamps = BTreeMap::from([(PathBuf::new(), Stamp::of(&meta))]);
+        if meta.is_dir() {
+            walk(root, |path, meta| {
+                stamps.insert(path.to_owned(), Stamp::of(meta));
+                Descend::Enter
+            })?;
+        }
         Ok(Self { root: root.to_owned(), stamps })
     }
 
@@ -58,13 +60,9 @@ impl FolderStamps {
         self.changes().into_iter().next()
     }
 
-    /// Returns the names of the folder's own entries in which something was made, changed or removed since the stamps were taken.
-    /// `None` if it is the folder itself, or if the folder cannot be read.
-    pub fn changed_entries(&self) -> Option<BTreeSet<OsString>> {
-        self.changes().iter().map(|path| Some(path.iter().next()?.to_owned())).collect()
-    }
-
-    fn changes(&self) -> BTreeSet<PathBuf> {
+    /// Returns all paths, relative to the folder, that were made, changed or removed since the stamps were taken. A path is empty if
+    /// it is the folder itself, or if the folder cannot be read.
+    pub fn changes(&self) -> BTreeSet<PathBuf> {
         let Ok(now) = Self::of(&self.root) else { return BTreeSet::from([PathBuf::new()]) };
         let paths = self.stamps.keys().chain(now.stamps.keys());
         paths.filter(|path| self.stamps.get(*path) != now.stamps.get(*path)).cloned().collect()
@@ -104,7 +102,12 @@ mod tests {
         fs::create_dir(root.path().join("d")).unwrap();
         let stamps = FolderStamps::of(root.path()).unwrap();
         fs::write(root.path().join("d/new"), "").unwrap();
-        assert_eq!(stamps.changed_entries(), Some(BTreeSet::from(["d".into()])));
+        assert_eq!(stamps.changes(), BTreeSet::from(["d/new".into()]));
+        // A file has a stamp, too.
+        let stamps = FolderStamps::of(&root.path().join("d/new")).unwrap();
+        assert_eq!(stamps.first_change(), None);
+        fs::remove_file(root.path().join("d/new")).unwrap();
+        assert_eq!(stamps.first_change(), Some(PathBuf::new()));
         assert_eq!(first_change(|folder| fs::rename(folder, folder.with_file_name("other")).unwrap()), told(""));
         // The same size and the same time of writing.
         let forge = |folder: &Path| {

@@ -93,6 +93,7 @@ workspace:
   protect: ["tests/**"]
   protect-strict: true
 hidden: fixtures/off-by-one.hidden
+graders-home: shared
 harnesses: [demo]
 requires: {tracing: true}
 interaction: {scripted: {rules: [{when: {kind: execute, command: "^rm"}, answer: reject-once}], default: allow}}
@@ -142,6 +143,7 @@ fn every_key_of_a_case_is_read() {
     assert_eq!(case.workspace.setup, ["cargo fetch"]);
     assert!(case.workspace.protect_strict);
     assert_eq!(case.hidden, Some(folder.join("off-by-one.hidden")));
+    assert_eq!(case.graders_home, case::GradersHome::Shared);
     assert_eq!(case.requires.tracing, Some(true));
     assert_eq!(case.requires.interaction, None);
     assert_eq!(case.interaction.word(), "scripted");

@@ -66,6 +66,11 @@ impl Reader<'_> {
         for (key, why, _) in left {
             self.note(&key, format!("the grader has no equivalent: {why}"));
         }
+        // The source runs all graders in one environment.
+        let runs = |grader: &&Value| grader.get("command").or_else(|| grader.get("tests")).is_some();
+        if graders.iter().filter(runs).count() > 1 {
+            self.case.keys.insert("graders-home".to_owned(), json!("shared"));
+        }
         self.case.keys.insert("graders".to_owned(), Value::Array(graders));
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::trial::measure::lay_hidden;
 use crate::trial::prepare_workspace::{Before, NotSetUp, set_up};
 use crate::trial::sandboxing::graders_shell;
 use crate::trial::{Attempt, Engine, Folders, TrialError, aside, io, other_keys, workspace_gaps};
-use crate::workspace::beyond_patch::MayDiffer;
+use crate::workspace::beyond_patch::{BESIDE, MayDiffer};
 use crate::workspace::change::Change;
 use crate::workspace::hidden::stale::remove_stale;
 use crate::workspace::restore::put_back;
@@ -102,7 +102,8 @@ pub(super) async fn kept_again(
     let naming = file_that_names_the_place(left, case, found, &folders.workspace).await?;
     lay_hidden(case, found, &folders.workspace)?;
     let not_kept = workspace_gaps::of_kept(left.warnings());
-    let lacks_work = !not_kept.is_empty() || !places.is_empty() || has_other_home;
+    let lacks_beside = left.result().is_some_and(|result| result.beyond_patch.iter().any(|words| words == BESIDE));
+    let lacks_work = !not_kept.is_empty() || !places.is_empty() || has_other_home || lacks_beside;
     lost.extend(not_kept);
     let places: Vec<String> = places.into_iter().collect();
     let all = lost.is_empty().then(|| places.clone());
@@ -112,6 +113,7 @@ pub(super) async fn kept_again(
             "`workspace.protect` or the hidden files were others in the trial, so what the agent left there is unknown: {names}"
         ));
     }
+    lost.extend(lacks_beside.then(|| format!("the agent changed what was not kept: {BESIDE}")));
     let is_masked = left.warnings().iter().any(|warning| matches!(warning, Warning::KeptMasked { .. }));
     let shell = graders_shell(&shell, folders, case, before.as_ref().and_then(Before::home))?;
     let ready = Ready::there(shell, known, lost, |lost| Warning::KeptInPart { lost });

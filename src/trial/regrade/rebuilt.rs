@@ -56,7 +56,7 @@ pub(super) async fn rebuilt(
     }
     let patched = {
         let (case, workspace, before) = (case.clone(), folders.workspace.clone(), before.path.clone());
-        let mut words: Vec<String> = left.was.iter().flat_map(|was| was.beyond_patch.clone()).collect();
+        let mut words: Vec<String> = left.result().map(|result| result.beyond_patch.clone()).unwrap_or_default();
         let recorded = left.was.as_ref().and_then(|was| was.beside_patch.clone());
         let old = place_in_trial(left);
         // Ignored files are compared with those of the trial.

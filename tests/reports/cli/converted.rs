@@ -1285,6 +1285,19 @@ fn code_that_a_grader_of_touchstone_runs_does_not_change_the_hidden_files_of_a_l
 }
 
 #[test]
+fn graders_of_touchstone_find_what_an_earlier_one_installed() {
+    let installs = "{type: command, cmd: 'touch \"$HOME/tool\"'}";
+    let project =
+        touchstone(&format!("{installs}, {{type: command, cmd: 'test -f \"$HOME/tool\" && grep -q 2 a.py'}}"));
+    convert(&project, "touchstone", "evals", &[]).exits(0);
+    decides(&project, "evals/client", "write: {path: a.py, text: 'x = 2'}", "say: x");
+    // One command alone needs no key.
+    let project = touchstone(installs);
+    convert(&project, "touchstone", "evals", &[]).exits(0);
+    assert!(!project.read("out/cases/evals/client.yaml").contains("graders-home"));
+}
+
+#[test]
 fn a_case_of_touchstone_in_which_no_grader_counts_is_refused() {
     for graders in [
         "{type: command, cmd: test -f a.py, gate: true}",

@@ -330,6 +330,15 @@ fn the_files_of_a_task_s_folder_are_not_in_the_workspace_of_coder_eval() {
 }
 
 #[test]
+fn criteria_of_coder_eval_find_what_an_earlier_one_installed() {
+    let criteria = "[{type: run_command, command: 'touch \"$HOME/tool\"'}, \
+                    {type: run_command, command: 'test -f \"$HOME/tool\" && grep -q two a.txt'}]";
+    let project = coder_eval(criteria, "");
+    convert(&project, "coder-eval", "tasks", &[]).exits(0);
+    decides(&project, "tasks/sum-up", "{write: {path: a.txt, text: two}}", "{say: x}");
+}
+
+#[test]
 fn code_that_a_criterion_of_coder_eval_runs_does_not_change_the_files_of_the_task() {
     let criteria = "[{type: run_command, command: sh build.sh}, \
                     {type: run_command, command: 'sh \"$TASK_DIR/check.sh\"'}]";

@@ -290,14 +290,86 @@ fn a_grader_leaves_neither_home_nor_protected_files_nor_settings_to_the_next_one
     let passed = |result: &serde_json::Value| {
         result["grades"].as_array().unwrap().iter().map(|grade| grade["passed"].clone()).collect::<Vec<_>>()
     };
-    project.evals(&["run"]).exits(1);
+    // What the first grader left in the home may have been needed by the second one, which fails.
+    let expected = [json!(true), json!(null), json!(true)];
+    project.evals(&["run"]).exits(3);
     let result = project.result("a/demo/default/1");
-    assert_eq!(passed(&result), [true, false, true], "{result}");
+    assert_eq!(passed(&result), expected, "{result}");
+    let reason = result["grades"][1]["reason"].as_str().unwrap();
+    assert!(reason.contains("the earlier grader `command` changed the graders' home"), "{reason}");
+    assert!(reason.contains("exited with 1") && reason.contains("graders-home: shared"), "{reason}");
     let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "protected_put_back");
     assert_eq!(told.unwrap()["files"], "tests/planted.sh, tests/two.sh", "{result}");
-    assert!(codes(&result).contains(&"files_above_workspace"), "{result}");
-    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(1).json();
-    assert_eq!(passed(&again["results"][0]), [true, false, true], "{again}");
+    // The agent left nothing above the workspace.
+    assert!(!codes(&result).contains(&"files_above_workspace"), "{result}");
+    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(3).json();
+    assert_eq!(passed(&again["results"][0]), expected, "{again}");
+}
+
+#[test]
+fn a_later_grader_that_fails_without_what_an_earlier_one_changed_is_ungraded() {
+    let setup =
+        "workspace: {setup: ['echo right > ../setup.cfg && mkdir ../node_modules && echo right > ../node_modules/a']}";
+    let compiled = "mkdir -p ~/.cache/python && touch ~/.cache/python/a.pyc";
+    let project = Project::new();
+    let cases = [
+        ("home", "fresh", "mkdir -p ~/.cache && touch ~/.cache/tool", "test -f ~/.cache/tool", "ungraded"),
+        ("shared", "shared", "mkdir -p ~/.cache && touch ~/.cache/tool", "test -f ~/.cache/tool", "pass"),
+        ("not-needed", "fresh", "touch ~/tool", "test ! -e ~/tool", "pass"),
+        ("unchanged", "fresh", "true", "false", "fail"),
+        // Compiled modules are no evidence of another need, and reach no later grader.
+        ("compiled", "fresh", compiled, "false", "fail"),
+        ("compiled-shared", "shared", compiled, "test ! -e ~/.cache/python", "pass"),
+        ("new-above", "shared", "touch ../tool", "test -e ../tool", "ungraded"),
+        ("setting-above", "fresh", "echo forged > ../setup.cfg", "grep -q forged ../setup.cfg", "ungraded"),
+        ("setting-put-back", "fresh", "echo forged > ../setup.cfg", "grep -q right ../setup.cfg", "pass"),
+        ("folder-put-back", "fresh", "echo forged > ../node_modules/a", "grep -q right ../node_modules/a", "pass"),
+    ];
+    for (id, home, first, last, _) in cases {
+        // The grader in between changes nothing.
+        let graders = [("first", first), ("second", "true"), ("last", last)];
+        let graders = graders.map(|(name, run)| format!("{{command: {{name: {name}, run: '{run}'}}}}")).join(", ");
+        let keys = format!("{setup}\ngraders-home: {home}\ngraders: [{graders}]");
+        project.case(id, &keys, "steps: [{say: done}]");
+    }
+    project.evals(&["run"]).exits(1);
+    // The stored trials are judged alike.
+    project.evals(&["grade", "latest"]).exits(1);
+    assert_eq!(project.runs().len(), 2);
+    for run in project.runs() {
+        for (id, _, _, _, verdict) in cases {
+            let result = project.read(&format!(".evals/runs/{run}/trials/{id}/demo/default/1/result.json"));
+            let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+            assert_eq!(result["verdict"], verdict, "{id}: {result}");
+            assert!(!codes(&result).contains(&"files_above_workspace"), "{id}: {result}");
+            let reason = result["grades"][2]["reason"].as_str().unwrap();
+            assert_eq!(reason.contains("earlier grader `first`"), verdict == "ungraded", "{id}: {reason}");
+        }
+    }
+}
+
+#[test]
+fn what_an_agent_changed_beside_its_workspace_is_not_graded_again() {
+    let keys = "workspace: {files: {a.txt: one}, setup: ['mkdir ../data && echo precious > ../data/x']}\n\
+                graders: [{files: {contains: {a.txt: two}}}, {command: {run: 'grep -q precious ../data/x'}}]";
+    let acts = [("harm", "rm ../data/x"), ("work", "echo more > ../data/y"), ("same", "cat ../data/x")];
+    for keep in ["always", "never"] {
+        let project = Project::new();
+        for (id, act) in acts {
+            project.case(id, keys, &format!("steps: [{{run: {{command: 'echo two > a.txt; {act}'}}}}]"));
+        }
+        project.evals(&["run", "--keep-workspace", keep]).exits(1);
+        let of_run = project.runs();
+        project.evals(&["grade", &of_run[0]]).exits(3);
+        let again = project.runs().into_iter().find(|run| !of_run.contains(run)).unwrap();
+        for (id, _) in acts {
+            let result = project.read(&format!(".evals/runs/{again}/trials/{id}/demo/default/1/result.json"));
+            let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+            let passed = [&result["grades"][0]["passed"], &result["grades"][1]["passed"]];
+            let by_command = if id == "same" { json!(true) } else { json!(null) };
+            assert_eq!(passed, [&json!(true), &by_command], "{keep} {id}: {result}");
+        }
+    }
 }
 
 #[test]
