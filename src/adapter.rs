@@ -406,6 +406,12 @@ impl Translation {
             }
             EngineLine::Notice { code, text } => self.recorder.notice(code, text.clone()),
             EngineLine::Followed { link } => self.recorder.followed(link.clone()),
+            EngineLine::Stopped { ms } => {
+                let stopped = &mut self.recorder.header().stopped_ms;
+                *stopped = Some(stopped.unwrap_or_default().saturating_add(*ms));
+                let text = format!("evals itself was stopped for {ms} ms; the agent may have worked meanwhile");
+                self.recorder.notice("engine_stopped", text);
+            }
             EngineLine::Escaped { processes } => self
                 .recorder
                 .notice("escaped", format!("{processes} processes had left the agent's process group and were ended")),

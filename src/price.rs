@@ -62,6 +62,13 @@ impl PriceTable {
         Ok(Self { file: Some(path.to_owned()), ..read(path, &yaml::read(path)?)? })
     }
 
+    /// Makes the path of the file absolute, so that a resumed run finds the file that the command line named.
+    #[must_use]
+    pub fn with_absolute_file(self) -> Self {
+        let file = self.file.map(|file| std::path::absolute(&file).unwrap_or(file));
+        Self { file, ..self }
+    }
+
     /// Returns the file of the table, or [`BUILT_IN`].
     pub fn origin(&self) -> String {
         self.file.as_ref().map_or_else(|| BUILT_IN.to_owned(), |file| file.display().to_string())

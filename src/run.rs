@@ -52,10 +52,13 @@ pub struct RunRecord {
     /// The run's label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The folder of the project. If the project is copied or moved, paths in it are read in its new folder. Absent in runs
-    /// of older versions.
+    /// The folder of the project. If the project is copied or moved, paths in it are read in its new folder. Absent if the
+    /// run folder lies outside the project, and in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
+    /// The path of the run folder in the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<PathBuf>,
     /// The part of the plan that this run plays (`--shard`). `cases` and `trials` contain the whole plan. Absent if the
     /// run plays all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -318,6 +321,7 @@ impl RunRecord {
             argv: Vec::new(),
             label: None,
             project: None,
+            place: None,
             shard: None,
             cases: Vec::new(),
             harnesses: Vec::new(),

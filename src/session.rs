@@ -66,8 +66,10 @@ const MAX_QUEUE: usize = 64 << 20;
 
 /// A live session.
 pub struct Session {
-    /// The beginning, by the engine's clock, as all times of a session.
+    /// The beginning, by the engine's clock, as all times of limits.
     begun: Instant,
+    /// The beginning, by the system's clock, as the times of lines and events.
+    started: Instant,
     /// The time for which the engine was stopped, as far as the wire log reports it.
     stopped: Duration,
     log: Log,
@@ -204,6 +206,7 @@ impl Session {
     pub fn begin(setup: Setup, translation: Translation) -> io::Result<Self> {
         Ok(Self {
             begun: engine_clock::now(),
+            started: Instant::now(),
             stopped: engine_clock::stopped(),
             log: Log::create(&setup.wire, &setup.stderr, setup.masker, setup.max_wire)?,
             translation,
@@ -400,7 +403,6 @@ impl Session {
     pub async fn next(&mut self, within: Option<Duration>) -> Incoming {
         let deadline = within.map(|within| engine_clock::now() + within);
         loop {
-            self.read_before_limit().await;
             self.check();
             if let Some(end) = self.ended.filter(|_| !self.told) {
                 self.told = true;
@@ -463,6 +465,6 @@ impl Session {
     }
 
     fn now(&self) -> u64 {
-        engine_clock::now().saturating_duration_since(self.begun).as_millis() as u64
+        self.started.elapsed().as_millis() as u64
     }
 }

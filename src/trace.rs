@@ -69,6 +69,10 @@ pub struct Header {
     /// started. Absent if it does not report this, and for an agent that gets its prompt over its protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<u64>,
+    /// The time for which the engine itself was stopped during the session, in milliseconds. The times of the events include
+    /// it, and it is unknown how much of it the agent worked. Absent if the engine was not stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_ms: Option<u64>,
     /// The time at which the trial's session began, after setup, in RFC 3339 and UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
@@ -110,6 +114,7 @@ impl Header {
             agent: None,
             unattended_mode: None,
             start_ms: None,
+            stopped_ms: None,
             started: None,
             timed: None,
             command_title: None,

@@ -170,6 +170,14 @@ pub enum TrialError {
         /// The system's error.
         source: io::Error,
     },
+    /// The disk of the trial's folders was full when the agent or the graders ended.
+    #[error("could not {doing}: {source}{}", resources::hint(source))]
+    NoRoom {
+        /// The operation.
+        doing: String,
+        /// The system's error.
+        source: io::Error,
+    },
     /// A bug in the engine. Only this trial ends with it.
     #[error("the engine failed: {0}")]
     Panicked(String),
@@ -179,9 +187,9 @@ impl TrialError {
     /// Returns true if no trial can continue, because the disk cannot be written.
     pub fn is_of_the_disk(&self) -> bool {
         match self {
-            TrialError::Run(RunError::Io { source, .. }) | TrialError::Io { source, .. } => {
-                Exhausted::of(source) == Some(Exhausted::Disk)
-            }
+            TrialError::Run(RunError::Io { source, .. })
+            | TrialError::Io { source, .. }
+            | TrialError::NoRoom { source, .. } => Exhausted::of(source) == Some(Exhausted::Disk),
             TrialError::Run(_) | TrialError::Panicked(_) => false,
         }
     }
@@ -190,7 +198,7 @@ impl TrialError {
     pub fn of_run(self, folder: &Path) -> RunError {
         match self {
             TrialError::Run(error) => error,
-            TrialError::Io { .. } | TrialError::Panicked(_) => {
+            TrialError::Io { .. } | TrialError::NoRoom { .. } | TrialError::Panicked(_) => {
                 RunError::Trial { path: folder.to_owned(), message: self.to_string() }
             }
         }
@@ -227,7 +235,9 @@ impl Folders {
     fn check_disk(&self, after: &str) -> Result<(), TrialError> {
         let folder = self.beside(".");
         match temporary::no_room(&folder) {
-            Some(error) => Err(io(format!("write to {} after {after}", folder.display()))(error)),
+            Some(source) => {
+                Err(TrialError::NoRoom { doing: format!("write to {} after {after}", folder.display()), source })
+            }
             None => Ok(()),
         }
     }
@@ -270,6 +280,12 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         Err(Ended::Broken(error)) => Err(error),
     };
     removed.await.map_err(|error| TrialError::Panicked(error.to_string()))?;
+    // With the folders removed, there is room again if this trial alone filled the disk: the other trials go on.
+    if let Err(error @ TrialError::NoRoom { .. }) = &outcome
+        && temporary::no_room(&engine.temporary).is_none()
+    {
+        return internal_error(engine, attempt, error);
+    }
     outcome
 }
 

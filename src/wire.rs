@@ -159,6 +159,11 @@ pub enum EngineLine {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         after_exit: bool,
     },
+    /// The engine itself was stopped. The agent may have worked meanwhile.
+    Stopped {
+        /// The time in milliseconds.
+        ms: u64,
+    },
     /// Processes had left the agent's process group; the engine found and ended them.
     Escaped {
         /// The number of processes.

@@ -201,11 +201,10 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     engine::enough_open_files()?;
     engine::enough_threads()?;
     terminal::name_project_above();
-    prices(args.prices.as_deref())?;
     let args = with_policy(args)?;
     let prepared = match &args.resume {
         Some(name) => resume::prepare(&args, name).map(Some),
-        None => fresh(&args),
+        None => prices(args.prices.as_deref()).and_then(|()| fresh(&args)),
     };
     let Some(mut prepared) = prepared.map_err(|error| none_written(error, &args.reporters))? else { return Ok(0) };
     check_env(&prepared.record.options.env)?;
@@ -268,10 +267,12 @@ struct Prepared {
     changes: resume::Changes,
 }
 
-fn prices(path: Option<&Path>) -> Result<(), CliError> {
+/// Sets the price table: the named file, the project's, or the built-in one.
+fn prices(named: Option<&Path>) -> Result<(), CliError> {
     let default = inputs::price_table();
-    let Some(path) = path.or(default.as_deref()) else { return Ok(()) };
-    crate::price::replace(PriceTable::load(path).map_err(|error| CliError::all([error]))?);
+    let Some(path) = named.or(default.as_deref()) else { return Ok(()) };
+    let table = PriceTable::load(path).map_err(|error| CliError::all([error]))?;
+    crate::price::replace(if named.is_some() { table.with_absolute_file() } else { table });
     Ok(())
 }
 

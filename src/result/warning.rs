@@ -329,6 +329,12 @@ pub enum Warning {
         /// The time from the answer to the file, in milliseconds.
         ms: u64,
     },
+    /// The engine itself was stopped during the session. The times of the trial include this time, in which the agent may have
+    /// worked.
+    EngineStopped {
+        /// The time for which the engine was stopped, in milliseconds.
+        ms: u64,
+    },
     /// The agent ended or stopped the process that supervised it, so it is unknown how it ended after its answer.
     ExitUnknown,
     /// The agent exited with a non-zero code after its answer.

@@ -45,9 +45,17 @@ impl RunFolder {
     /// # Errors
     /// Returns an error if the file system refuses.
     pub fn create(runs: &Path, record: &mut RunRecord) -> Result<Self, RunError> {
-        fs::create_dir_all(runs).map_err(RunError::io("make the folder", runs))?;
-        write_gitignore(runs)?;
-        let mut path = runs.join(&record.run);
+        Self::create_in(runs, runs, record)
+    }
+
+    /// Makes the folder of a new run in another folder, from which it will be moved to the folder of runs.
+    ///
+    /// # Errors
+    /// Returns the errors of [`RunFolder::create`].
+    pub(super) fn create_in(part: &Path, runs: &Path, record: &mut RunRecord) -> Result<Self, RunError> {
+        fs::create_dir_all(part).map_err(RunError::io("make the folder", part))?;
+        write_gitignore(part)?;
+        let mut path = part.join(&record.run);
         let mut tries = 0;
         while let Err(error) = fs::create_dir(&path) {
             if error.kind() != ErrorKind::AlreadyExists || tries == MOST_AT_ONCE {
@@ -55,12 +63,13 @@ impl RunFolder {
             }
             tries += 1;
             record.run = names::next_run_id(&record.run);
-            path = runs.join(&record.run);
+            path = part.join(&record.run);
         }
+        project_of_run::keep_if_around(runs, record);
         let mut folder = Self { path, lock: None, record: Mutex::default() };
         folder.lock()?;
         folder.put_record(&pretty(record))?;
-        sync_folder(runs)?;
+        sync_folder(part)?;
         Ok(folder)
     }
 

@@ -1,15 +1,24 @@
-//! Finds the files of a run after its project was copied or moved: in the project that the run's folder lies in now.
+//! Finds the files of a run after its project was copied or moved with the run folder in it.
 
 use std::path::{Path, PathBuf};
 
 use super::{CaseRecord, RunRecord};
-use crate::project;
+
+/// Keeps the project of a new run, with the place of the run folder in it, if the folder lies below the project: then both
+/// are copied together. `runs` is the folder of runs.
+pub(super) fn keep_if_around(runs: &Path, record: &mut RunRecord) {
+    let folder = runs.canonicalize().map(|runs| runs.join(&record.run)).ok();
+    let project = record.project.as_deref().and_then(|project| project.canonicalize().ok());
+    record.place =
+        project.zip(folder).and_then(|(project, folder)| Some(folder.strip_prefix(project).ok()?.to_owned()));
+    record.project = record.project.take().filter(|_| record.place.is_some());
+}
 
 /// Replaces the paths of a run's files if its project was copied or moved after the run began. The original project may
 /// still exist, with other cases.
 pub(super) fn place(folder: &Path, record: &mut RunRecord) {
     let Some(from) = record.project.clone() else { return };
-    let Some(to) = present(folder, &from, &record.cases) else { return };
+    let Some(to) = present(folder, &from, record) else { return };
     for case in &mut record.cases {
         move_case(case, &from, &to);
     }
@@ -20,27 +29,21 @@ pub(super) fn place(folder: &Path, record: &mut RunRecord) {
     for arm in &mut record.arms {
         arm.sources = std::mem::take(&mut arm.sources).into_iter().map(|(path, it)| (moved(&path), it)).collect();
     }
-    for harness in record.harnesses.iter_mut().filter(|harness| Path::new(&harness.origin).starts_with(&from)) {
-        harness.origin = moved(Path::new(&harness.origin)).display().to_string();
+    let of_harnesses = record.harnesses.iter_mut().map(|harness| &mut harness.origin);
+    let of_prices = record.prices.iter_mut().filter_map(|prices| prices.origin.as_mut());
+    for origin in of_harnesses.chain(of_prices).filter(|origin| Path::new(origin.as_str()).starts_with(&from)) {
+        *origin = moved(Path::new(origin.as_str())).display().to_string();
     }
     (record.project, record.moved_from) = (Some(to), Some(from));
 }
 
-/// Returns the project that the cases of a run are in now. Returns `None` if it is still that of the run, or if no other
-/// project has one of the cases.
-fn present(folder: &Path, from: &Path, cases: &[CaseRecord]) -> Option<PathBuf> {
-    let real = folder.canonicalize().ok();
-    let runs = real.as_deref().and_then(|path| path.ancestors().find(|above| above.ends_with(".evals")));
-    for project in runs.and_then(Path::parent).into_iter().chain([project::root()]) {
-        if project == from {
-            return None;
-        }
-        let is_here = |case: &CaseRecord| case.path.strip_prefix(from).is_ok_and(|path| project.join(path).is_file());
-        if cases.iter().any(is_here) {
-            return Some(project.to_owned());
-        }
-    }
-    None
+/// Returns the project that the run folder lies in now, at the place that it had in the project of the run. Returns `None`
+/// if that is still the project of the run, if the folder has another place, or if the project has none of the cases.
+fn present(folder: &Path, from: &Path, record: &RunRecord) -> Option<PathBuf> {
+    let (place, real) = (record.place.as_deref()?, folder.canonicalize().ok()?);
+    let to = real.ancestors().nth(place.components().count()).filter(|to| real == to.join(place))?;
+    let is_here = |case: &CaseRecord| case.path.strip_prefix(from).is_ok_and(|path| to.join(path).is_file());
+    (to != from && record.cases.iter().any(is_here)).then(|| to.to_owned())
 }
 
 /// Replaces one folder by another in the paths of a case and of the files that it is judged by.

@@ -62,7 +62,7 @@ impl Ended {
 
     /// Finishes the trace. Its last events go to the same sink as the others.
     pub fn finish(self) -> (Finished, SessionRemains) {
-        let Session { begun, mut translation, mut sink, mut log, ended, held_on, lost_exit, bad_exit, turn, .. } =
+        let Session { started, mut translation, mut sink, mut log, ended, held_on, lost_exit, bad_exit, turn, .. } =
             self.session;
         // A replay begins no turns; its recording shows how many were answered.
         let answered = translation.recorder().turns() as usize;
@@ -75,7 +75,7 @@ impl Ended {
         let is_whole = log.failed.is_none();
         let (wire_changed, stderr_changed) = (is_whole && log.is_wire_changed(), is_whole && log.is_stderr_changed());
         let (stderr_tail, log_failed) = (log.tail, log.failed);
-        let lasted = engine_clock::now().saturating_duration_since(begun);
+        let lasted = started.elapsed();
         (
             finished,
             SessionRemains {
@@ -99,6 +99,7 @@ impl Session {
     /// Ends the session's process: waits this long for the process to exit by itself, then sends SIGTERM, then
     /// SIGKILL.
     pub async fn close(mut self, patience: Duration) -> Ended {
+        self.report_stop();
         self.end_process(patience).await;
         let (lines, bytes) = self.log.cut;
         if lines > 0 {

@@ -23,20 +23,14 @@ impl Session {
         }
     }
 
-    /// Logs that the engine itself was stopped. The session's clock stood still meanwhile.
-    fn report_stop(&mut self) {
+    /// Logs that the engine itself was stopped. The clock of the limits stood still meanwhile.
+    pub(super) fn report_stop(&mut self) {
         let stopped = engine_clock::stopped();
-        let seconds = stopped.saturating_sub(self.stopped).as_secs_f64();
-        if seconds > 0.0 {
-            self.stopped = stopped;
-            let text = format!("evals itself was stopped for {seconds:.1} s; this time does not count");
-            self.notice("engine_stopped", text);
+        let ms = stopped.saturating_sub(self.stopped).as_millis() as u64;
+        self.stopped = stopped;
+        if ms > 0 {
+            self.engine(&EngineLine::Stopped { ms });
         }
-    }
-
-    /// Returns true if a time limit is exceeded, as far as the agent's output was read.
-    pub(super) fn is_out_of_time(&mut self) -> bool {
-        self.ended.is_none() && self.is_limited() && self.time_exceeded(engine_clock::now()).is_some()
     }
 
     /// Returns the limit that ends the session. The driver ends work that goes on after the last answer at a time limit,

@@ -25,12 +25,6 @@ const SILENCE: Duration = Duration::from_millis(150);
 /// writing.
 const REST: Duration = Duration::from_millis(400);
 
-/// The maximum time for reading what the agent has written when a time limit is exceeded.
-const LAST_LOOK: Duration = Duration::from_millis(100);
-
-/// The time in which output that waits in a pipe is noticed.
-const NOTICED: Duration = Duration::from_millis(10);
-
 impl Session {
     /// Waits at most this long for something to read. Returns false if nothing more can come.
     pub(super) async fn read_some(&mut self, within: Duration) -> bool {
@@ -92,27 +86,6 @@ impl Session {
             Got::Woken => {}
         }
         self.buffers = (out, err);
-    }
-
-    /// Reads what the agent has already written, if a time limit is exceeded: an answer that the engine comes to late was in
-    /// time.
-    pub(super) async fn read_before_limit(&mut self) {
-        if !self.is_out_of_time() {
-            return;
-        }
-        let until = engine_clock::now() + LAST_LOOK;
-        let mut buffer = ReadBuffer::default();
-        while self.is_out_of_time() && engine_clock::now() < until {
-            let stdout = self.process.as_mut().and_then(|process| process.stdout.as_mut());
-            let read = timeout(NOTICED, read_from(stdout, buffer.space())).await;
-            match read {
-                Some(Ok(n)) if n > 0 => {
-                    self.took(Dir::Recv, buffer.read(n));
-                    buffer.grow_after(n);
-                }
-                _ => return,
-            }
-        }
     }
 
     /// Takes the remaining data from the pipes of an agent that has exited, and closes them.

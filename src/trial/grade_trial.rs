@@ -3,11 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
-use super::Attempt;
 use super::between::Between;
 use super::ending::{error_of, is_manual, limits_and_grades, message_of, no_stop, wrong_model};
+use super::limits::unknown_by_stop;
 use super::metrics::{self, Observed};
+use super::{Attempt, above};
 use crate::grader::{Evidence, Grading};
 use crate::judge::Judges;
 use crate::result::{ErrorRecord, StopRecord, TrialResult, Warning};
@@ -15,7 +17,7 @@ use crate::shell::Shell;
 use crate::text::some_of;
 use crate::trace::ErrorCategory;
 use crate::trace::recorder::Finished;
-use crate::values::Fraction;
+use crate::values::{Fraction, Time};
 use crate::verdict::Verdict;
 use crate::workspace::change::Change;
 
@@ -86,6 +88,11 @@ pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &Judge
     // If the session failed, no model answered, which explains why it is not the required one.
     let required = case.require_model && failed.is_none();
     let wrong_model = required.then(|| wrong_model(&finished.header.model)).flatten();
+    let stopped_ms = finished.header.stopped_ms.filter(|_| failed.is_none()).unwrap_or_default();
+    let of_stop = unknown_by_stop(&case.limits, &observed, stopped_ms).map(|key| {
+        let stopped = Time(Duration::from_millis(stopped_ms));
+        format!("evals itself was stopped for {stopped}, so it is unknown whether limit `{key}` was kept")
+    });
     // What the gateway saw of the model is the cause of what the agent then did.
     let (of_model, of_setup) = match not_as_set_up {
         Some((ErrorCategory::Setup, why)) => (None, Some(why)),
@@ -96,7 +103,8 @@ pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &Judge
         .map(|(category, _)| *category)
         .or(failed)
         .or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake))
-        .or(of_setup.as_ref().map(|_| ErrorCategory::Setup));
+        .or(of_setup.as_ref().map(|_| ErrorCategory::Setup))
+        .or(of_stop.as_ref().map(|_| ErrorCategory::Internal));
     let mut restored = BTreeSet::new();
     let grades = match error {
         Some(_) => Vec::new(),
@@ -108,7 +116,7 @@ pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &Judge
         metrics,
         stop: Some(StopRecord { reason: stop.reason, detail: stop.detail.clone(), exit: stop.exit, stderr_tail: None }),
         error: error.map(|category| {
-            let told = of_model.map(|(_, why)| why).or(wrong_model).or(of_setup);
+            let told = of_model.map(|(_, why)| why).or(wrong_model).or(of_setup).or(of_stop);
             let message = told.unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
             ErrorRecord { category, message }
         }),
@@ -123,7 +131,10 @@ pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &Judge
         let files = some_of(restored.iter().map(|path| path.display().to_string()), 5);
         result.warnings.push(Warning::HiddenPutBack { files });
     }
-    result.warnings.extend(site.between.warnings());
+    result.warnings.extend(finished.header.stopped_ms.map(|ms| Warning::EngineStopped { ms }));
+    let undone = site.between.warnings();
+    above::withdraw(&mut result, &undone);
+    result.warnings.extend(undone);
     decide(&mut result, attempt, &observed, site.touched);
     result
 }

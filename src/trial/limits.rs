@@ -4,8 +4,10 @@ use super::metrics::Observed;
 use crate::judgement::tolerance;
 use crate::limits::{Dollars, Limits};
 use crate::result::{LimitGap, Metrics, Warning};
+use crate::session::DEFAULT_TIME;
 use crate::trace::amount::Amount;
 use crate::trace::{Stop, StopReason};
+use crate::values::Time;
 
 /// The findings about the limits of a trial.
 #[derive(Debug, Default, PartialEq)]
@@ -66,6 +68,23 @@ pub fn judge(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored:
         }
     }
     found
+}
+
+/// Returns the limit of time of which it is unknown whether a session kept it, because the engine was stopped for this time,
+/// in which the agent may have worked. Returns `None` if the engine ended the session.
+pub fn unknown_by_stop(limits: &Limits, observed: &Observed, stopped_ms: u64) -> Option<&'static str> {
+    let idle = limits.idle.map(|idle| ("idle", idle));
+    let mut all = [("time", limits.time.unwrap_or(DEFAULT_TIME))].into_iter().chain(idle);
+    let is_unknown = |(key, limit): &(&str, Time)| {
+        let limit_ms = limit.0.as_millis();
+        let took = if *key == "time" { Amount::Exact(observed.took_ms()) } else { observed.idle_ms(limit_ms) };
+        let may_exceed = u128::from(took.value()) > limit_ms || !took.is_exact();
+        // A live session is ended as soon as it certainly exceeds a limit.
+        let is_certain = observed.is_stored && u128::from(took.value().saturating_sub(stopped_ms)) > limit_ms;
+        may_exceed && !is_certain
+    };
+    let found = all.find(is_unknown).map(|(key, _)| key);
+    found.filter(|_| stopped_ms > 0 && !observed.stopped_by_engine)
 }
 
 impl LimitFindings {

@@ -50,6 +50,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     run.lock()?;
     let before = run.record()?;
     terminal::tell_project(&before);
+    super::prices(args.prices.as_deref().or_else(|| named_prices(&before)))?;
     // After a change, the shards of a plan make one run only if each of them records the changed cases of all shards.
     let shard = before.shard.filter(|_| args.changed == Some(Changed::Rerun));
     let mut record = if shard.is_some() { before.clone().whole() } else { before.clone() };
@@ -172,6 +173,12 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     }
     let changes = Changes { discarded: discarded(&record, &states, &stale), is_other_record: record != before };
     Ok(Prepared { changes, ..ready(run, record, inputs, interaction, redo, arms) })
+}
+
+/// Returns the price table that the command line of the run named, if the file still exists. Only its path is absolute.
+fn named_prices(record: &RunRecord) -> Option<&Path> {
+    let origin = record.prices.as_ref()?.origin.as_deref().map(Path::new);
+    origin.filter(|file| file.is_absolute() && file.is_file())
 }
 
 /// The changes that resuming makes to a run before its trials begin.

@@ -98,6 +98,11 @@ impl fmt::Display for Warning {
                 "the agent wrote `{path}` {} after its answer, which counts for the result, but not for its time",
                 Time(Duration::from_millis(*ms))
             ),
+            Warning::EngineStopped { ms } => write!(
+                out,
+                "evals itself was stopped for {}; the times of the trial include this time, in which the agent may have worked",
+                Time(Duration::from_millis(*ms))
+            ),
             Warning::HeldOn => out.write_str("the agent did not exit after its answer and was ended"),
             Warning::ExitUnknown => out.write_str(
                 "how the agent ended after its answer is unknown, because its supervisor was ended or stopped",

@@ -27,7 +27,7 @@ pub fn write(runs: &Path, record: &RunRecord, shards: &[(RunFolder, RunRecord)])
     // A folder without run.json is not listed as a run.
     let part = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(runs);
     let part = part.map_err(RunError::io("make a folder in", runs))?;
-    let folder = RunFolder::create(part.path(), &mut record.clone())?;
+    let folder = RunFolder::create_in(part.path(), runs, &mut record.clone())?;
     let mut journals = Vec::new();
     for (shard, planned) in shards {
         // The lines are checked before their digests are replaced by those of the new journal.

@@ -239,6 +239,17 @@ fn a_run_goes_on_with_the_snapshot_it_began_with_or_says_that_it_changed() {
 }
 
 #[test]
+fn a_resumed_run_reads_the_price_table_that_its_command_line_named() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.write("mine.yaml", "date: '2026-01-02'\nmodels: {dear: {input: 1.5, output: 4}}\n");
+    project.evals(&["run", "--prices", "mine.yaml", "--max-time", "0"]).exits(3);
+    project.evals(&["run", "--resume", "latest", "--max-time", "100"]).exits(0);
+    project.write("mine.yaml", "date: '2026-01-02'\nmodels: {dear: {input: 3, output: 4}}\n");
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("the price table changed");
+}
+
+#[test]
 fn a_price_table_that_changes_prices_nothing_of_the_run_and_a_resumed_run_says_so() {
     let project = Project::new();
     let prices = |input: &str| format!("date: '2026-01-02'\nmodels: {{dear: {{input: {input}, output: 4}}}}\n");

@@ -119,31 +119,72 @@ fn the_command_line_overrides_a_limit() {
     assert_eq!(project.result("a/demo/default/1")["stop"]["reason"], "timed_out");
 }
 
-#[test]
-fn the_time_for_which_the_engine_is_stopped_counts_towards_no_limit() {
-    let project = Project::new();
-    let [agent, grader] = ["agent-began", "grader-began"].map(|name| project.path(name));
-    project.write("agent.sh", "[ \"$1\" = quick ] || { touch \"$2\"; sleep 0.5; }; echo x > made; echo ok\n");
-    let command =
-        format!("command: [sh, '{}', '{{prompt}}', '{}']", project.path("agent.sh").display(), agent.display());
-    project.harness("sh", &format!("adapter: output-only\n{command}"));
-    let made = "graders: [{files: {exists: [made]}}]";
-    project.write("cases/time.yaml", &format!("prompt: slow\nlimits: {{time: 2500ms}}\n{made}\n"));
-    let run = format!("touch '{}'; sleep 1", grader.display());
-    project.write(
-        "cases/grader.yaml",
-        &format!("prompt: quick\ngraders: [{{command: {{run: \"{run}\", timeout: 2500ms}}}}]\n"),
-    );
-    let mut command = project.command(&["run", "--harness", "sh", "--jobs", "2"]);
+/// Stops the engine of a run for some seconds as soon as files exist. Returns its exit code.
+fn run_and_stop(project: &Project, begun: &[&str], after: f64, seconds: f64) -> Option<i32> {
+    let mut command = project.command(&["run", "--harness", "sh", "--jobs", "8"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_for("the agent and the grader", || agent.exists() && grader.exists());
+    wait_for("the agents", || begun.iter().all(|name| project.path(name).exists()));
+    std::thread::sleep(Duration::from_secs_f64(after));
     kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
-    std::thread::sleep(Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs_f64(seconds));
     kill_process(Pid::from_child(&child), Signal::CONT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
-    let trace = project.trace("time/sh/default/1");
-    let told = of_type(&trace, "notice").iter().any(|notice| notice["code"] == "engine_stopped");
-    assert!(told, "{trace:?}");
-    let last = trace.last().unwrap()["at_ms"].as_u64().unwrap();
-    assert!(last < 2500, "{last} ms");
+    child.wait().unwrap().code()
+}
+
+/// Writes an agent that notes its prompt beside the case, and answers after some seconds unless the prompt is `quick`.
+fn slow_agent(project: &Project, seconds: f64) {
+    let began = project.path("began-").display().to_string();
+    let script = format!("[ \"$1\" = quick ] || {{ touch \"{began}$1\"; sleep {seconds}; }}; echo x > made; echo ok\n");
+    project.write("agent.sh", &script);
+    let agent = project.path("agent.sh").display().to_string();
+    project.harness("sh", &format!("adapter: output-only\ncommand: [sh, '{agent}', '{{prompt}}']"));
+}
+
+#[test]
+fn an_agent_may_have_worked_while_the_engine_was_stopped() {
+    let project = Project::new();
+    slow_agent(&project, 1.0);
+    let made = "graders: [{files: {exists: [made]}}]";
+    let began = project.path("began-grader").display().to_string();
+    let command = format!("graders: [{{command: {{run: \"touch '{began}'; sleep 1\", timeout: 3s}}}}]");
+    for (case, prompt, keys) in [
+        ("time", "time", format!("limits: {{time: 3s}}\n{made}")),
+        ("idle", "idle", format!("limits: {{idle: 3s}}\n{made}")),
+        ("kept", "kept", format!("limits: {{time: 1m}}\n{made}")),
+        ("budget", "budget", "graders: [{budget: {time: 3s}}]".to_owned()),
+        ("grader", "quick", command),
+    ] {
+        project.write(&format!("cases/{case}.yaml"), &format!("prompt: {prompt}\n{keys}\n"));
+    }
+    let begun = ["began-time", "began-idle", "began-kept", "began-budget", "began-grader"];
+    assert_eq!(run_and_stop(&project, &begun, 0.0, 4.0), Some(3));
+    let verdicts =
+        [("time", "errored"), ("idle", "errored"), ("kept", "pass"), ("budget", "ungraded"), ("grader", "pass")];
+    for (case, verdict) in verdicts {
+        let result = project.result(&format!("{case}/sh/default/1"));
+        assert_eq!(result["verdict"], verdict, "{result}");
+        if verdict == "errored" {
+            assert_eq!(result["error"]["category"], "internal", "{result}");
+        }
+        if case != "grader" {
+            let warnings = result["warnings"].as_array().unwrap();
+            let told = warnings.iter().find(|warning| warning["code"] == "engine_stopped").unwrap();
+            assert!(told["ms"].as_u64().unwrap() >= 3900, "{told}");
+            assert!(result["metrics"]["duration_ms"].as_u64().unwrap() >= 3900, "{result}");
+        }
+    }
+    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(3).json();
+    for (case, verdict) in verdicts {
+        let result = again["results"].as_array().unwrap().iter().find(|result| result["case"] == case).unwrap();
+        assert_eq!(result["verdict"], verdict, "{result}");
+    }
+}
+
+#[test]
+fn an_answer_that_a_busy_engine_reads_after_a_limit_is_too_late() {
+    let project = Project::new();
+    slow_agent(&project, 2.6);
+    project.write("cases/a.yaml", "prompt: idle\nlimits: {idle: 2s}\ngraders: [{files: {exists: [made]}}]\n");
+    // A stop of less than 2 s is no stop.
+    assert_eq!(run_and_stop(&project, &["began-idle"], 1.3, 1.5), Some(1));
 }

@@ -72,6 +72,21 @@ fn a_copied_project_goes_on_with_its_own_cases() {
 }
 
 #[test]
+fn a_run_in_the_folder_of_another_project_keeps_its_own_cases() {
+    let (own, other) = (Project::new(), Project::new());
+    own.case("a", "", "steps: [{say: done}]");
+    other.case("a", "graders: [{output: {contains: other}}]", "steps: [{say: done}]");
+    let runs = other.path(".evals/runs");
+    let out = runs.display().to_string();
+    own.evals(&["run", "--max-time", "0", "--out", &out]).exits(3);
+    own.evals(&["run", "--resume", "latest", "--max-time", "100", "--out", &out]).exits(0);
+    std::os::unix::fs::symlink(other.path(".evals"), own.path(".evals")).unwrap();
+    own.evals(&["run", "--max-time", "0"]).exits(3);
+    own.evals(&["run", "--resume", "latest", "--max-time", "100"]).exits(0);
+    own.evals(&["grade", "latest"]).exits(0);
+}
+
+#[test]
 fn arms_and_cases_whose_trials_would_share_a_folder_are_refused() {
     let project = Project::new();
     project.case("a", "", "steps: [{say: done}]");

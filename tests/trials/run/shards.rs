@@ -46,7 +46,7 @@ fn merged(project: &Project) -> String {
 
 /// Replaces times, ids, and digests of what contains times.
 fn timeless(value: &mut Value) {
-    const TIMES: [&str; 8] = ["run", "started", "at", "chain", "plan", "files", "session", "session_id"];
+    const TIMES: [&str; 9] = ["run", "place", "started", "at", "chain", "plan", "files", "session", "session_id"];
     match value {
         Value::Object(map) => {
             for (key, value) in map.iter_mut() {
