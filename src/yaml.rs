@@ -20,6 +20,7 @@ pub mod lists;
 pub mod shapes;
 mod locate;
 mod recover;
+mod surrogates;
 pub mod words;
 pub mod wrong_part;
 
@@ -55,6 +56,8 @@ pub fn parse_all<T: DeserializeOwned>(path: &Path, text: &str) -> Parsed<T> {
         parsed.errors.push(error);
         return parsed;
     }
+    let joined = surrogates::joined(text);
+    let text = joined.as_deref().unwrap_or(text);
     if !check::check(path, text, &mut parsed.left_out, &mut parsed.errors) {
         return parsed;
     }

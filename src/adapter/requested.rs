@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::trace::calls::is_same_command;
 use crate::trace::recorder::{CallSaid, is_empty};
 use crate::trace::{AskedCall, FileDiff, Location, ToolCall, ToolKind, view};
 
@@ -47,7 +48,7 @@ impl Differs {
             (Some(old), Some(new)) if view::canonical(old) != view::canonical(new) => {
                 found.asked.input = Some(new.clone());
                 let (was, is) = (view::command(Some(old)), view::command(Some(new)));
-                found.other_command = is.filter(|is| was.as_ref().is_some_and(|was| !same_command(was, is)));
+                found.other_command = is.filter(|is| was.as_ref().is_some_and(|was| !is_same_command(was, is)));
                 if is_elsewhere || is_another(old, new, &announced, workspace) {
                     found.updated_input = Some(new.clone());
                 }
@@ -91,11 +92,11 @@ fn is_another(old: &Value, new: &Value, announced: &[String], workspace: Option<
         (Some(Value::String(old)), Value::String(new)) if view::is_path_key(key) => {
             view::relative(old, workspace) != view::relative(new, workspace)
         }
-        (Some(Value::String(old)), Value::String(new)) if view::is_command_key(key) => !same_command(old, new),
+        (Some(Value::String(old)), Value::String(new)) if view::is_command_key(key) => !is_same_command(old, new),
         (Some(old), new) => view::canonical(old) != view::canonical(new),
     });
     let (was, is) = (view::commands(old), view::commands(new));
-    let is_known = |command: &String| was.iter().any(|was| same_command(was, command));
+    let is_known = |command: &String| was.iter().any(|was| is_same_command(was, command));
     let command = !is.iter().all(is_known) || (is.is_empty() && !was.is_empty()) || view::has_unread_command(new);
     let arguments = view::named_arguments(new).iter().any(|text| !view::named_arguments(old).contains(text));
     let paths = view::paths(Some(new), &[], &[], workspace);
@@ -103,22 +104,6 @@ fn is_another(old: &Value, new: &Value, announced: &[String], workspace: Option<
     // An input that names no file, where the announced one names some, may name others under keys of its own.
     let nowhere = paths.is_empty() && !view::paths(Some(old), &[], &[], workspace).is_empty();
     changed || command || arguments || elsewhere || nowhere
-}
-
-/// Returns true if two commands are the same, apart from a shell around one of them.
-fn same_command(one: &str, other: &str) -> bool {
-    let bare = |command: &str| {
-        let command = command.trim();
-        let shell = |program: &str| matches!(program.rsplit('/').next(), Some("sh" | "bash" | "zsh" | "dash"));
-        let mut words = command.splitn(3, ' ');
-        let inner = match (words.next(), words.next(), words.next()) {
-            (Some(program), Some("-c" | "-lc" | "-ec"), Some(rest)) if shell(program) => rest.trim(),
-            _ => command,
-        };
-        let quoted = ['\'', '"'].into_iter().find_map(|quote| inner.strip_prefix(quote)?.strip_suffix(quote));
-        quoted.unwrap_or(inner).to_owned()
-    };
-    one == other || bare(one) == bare(other)
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use std::mem;
 use self::evaluated::{in_index, is_evaluated};
 use self::groups::{Group, Scope};
 use crate::command_line::expanded::{Argument, expand, joined, text_for_arithmetic};
-use crate::command_line::variables::{Branches, Value, Variables};
 use crate::command_line::powershell::{is_cmdlet, runs_value};
 use crate::command_line::tokens::{Operator, Piece, Redirection, Token, Word, split};
+use crate::command_line::variables::{Branches, Value, Variables};
 use crate::command_line::{CommandLine, Dialect};
 
 /// The maximum depth of commands that run others.

@@ -231,6 +231,16 @@ mod tests {
     }
 
     #[test]
+    fn the_prompt_takes_the_same_way_behind_the_gateway() {
+        for manifest in crate::harness::built_in::built_in().filter(|manifest| manifest.gateway.is_some()) {
+            let pointed = manifest.at_gateway(&Pointed::Script, None).unwrap();
+            for prompt in ["Say \"hello\".", "- a"] {
+                assert_eq!(pointed.gives_on_stdin(prompt), manifest.gives_on_stdin(prompt), "{}", manifest.name);
+            }
+        }
+    }
+
+    #[test]
     fn a_model_that_the_settings_name_must_be_asked_for() {
         let mut manifest = agent();
         if let Some(route) = &mut manifest.gateway {

@@ -162,7 +162,7 @@ impl Waiting {
         }
         let has_input = asked.input.is_some();
         call.input = asked.input.or(call.input);
-        self.asks_another = has_input && !is_same_action(&self.call, &call);
+        self.asks_another = has_input && !is_same_action(&self.call, &call) && !fills_in(&self.call, &call);
         let form = AskedForm { request: Some(request.to_owned()), call, announced_kind, outcome: None };
         self.asked.push(form);
         self.updated_input = None;
@@ -203,22 +203,89 @@ impl Waiting {
     }
 }
 
-/// Returns true if two forms of a call are the same action, whatever its wording: of the same kind, tool, command and files. If they
-/// show neither a command nor files, they have no other value under a key of both.
+/// Returns true if two forms of a call are the same action, whatever its wording: of the same kind, tool, commands and files, without
+/// different values under a key of both.
 fn is_same_action(one: &ToolCall, other: &ToolCall) -> bool {
-    let differ = |one: Option<&String>, other: Option<&String>| one.zip(other).is_some_and(|(one, other)| one != other);
-    let paths = |call: &ToolCall| view::written_paths(call.shown_input(), &call.locations, &[]);
-    let has = |paths: &[String], path: &str| paths.iter().any(|shown| is_same_path(path, shown));
-    let (of_one, of_other) = (paths(one), paths(other));
-    let command = |call: &ToolCall| view::command(call.shown_input()).map(|command| command.trim().to_owned());
-    let is_plain = of_one.is_empty() && command(one).is_none();
     one.kind == other.kind
         && one.unknown_kind == other.unknown_kind
-        && !differ(one.name.as_ref(), other.name.as_ref())
-        && command(one) == command(other)
-        && of_one.iter().all(|path| has(&of_other, path))
-        && of_other.iter().all(|path| has(&of_one, path))
-        && !(is_plain && has_other_value(one.shown_input(), other.shown_input()))
+        && runs_same_commands(one, other)
+        && names_files_of(one, other)
+        && names_files_of(other, one)
+        && !contradicts(one, other)
+}
+
+/// Returns true if a request names all that was announced, and adds only what was not announced.
+fn fills_in(announced: &ToolCall, requested: &ToolCall) -> bool {
+    let is_open = announced.unknown_kind || announced.kind == ToolKind::Other;
+    let has_all_keys = match (announced.shown_input(), requested.shown_input()) {
+        (Some(Value::Object(old)), Some(Value::Object(new))) => old.keys().all(|key| new.contains_key(key)),
+        (announced, _) => announced.is_none(),
+    };
+    (is_open || announced.kind == requested.kind)
+        && has_all_keys
+        && (commands(announced).is_empty() || runs_same_commands(announced, requested))
+        && names_files_of(requested, announced)
+        && !contradicts(announced, requested)
+}
+
+/// Returns true if two forms of a call have different names of the tool, or different values under a key of both inputs.
+fn contradicts(one: &ToolCall, other: &ToolCall) -> bool {
+    one.name.as_ref().zip(other.name.as_ref()).is_some_and(|(one, other)| one != other)
+        || has_other_value(one.shown_input(), other.shown_input())
+}
+
+/// Returns true if the first form names each file of the second.
+fn names_files_of(one: &ToolCall, other: &ToolCall) -> bool {
+    let paths = |call: &ToolCall| view::written_paths(call.shown_input(), &call.locations, &[]);
+    let named = paths(one);
+    paths(other).iter().all(|path| named.iter().any(|shown| is_same_path(path, shown)))
+}
+
+fn commands(call: &ToolCall) -> Vec<String> {
+    call.shown_input().map(view::commands).unwrap_or_default()
+}
+
+/// Returns true if two forms of a call run the same commands. A change of the folder before a command may be the working directory
+/// of the other form.
+fn runs_same_commands(one: &ToolCall, other: &ToolCall) -> bool {
+    let (of_one, of_other) = (commands(one), commands(other));
+    let is_same = |(line, command): (&String, &String)| {
+        is_same_command(line, command)
+            || is_in_folder(line, command, working_directory(other))
+            || is_in_folder(command, line, working_directory(one))
+    };
+    of_one.len() == of_other.len() && of_one.iter().zip(&of_other).all(is_same)
+}
+
+/// Returns true if two commands are the same, apart from a shell around one of them.
+pub fn is_same_command(one: &str, other: &str) -> bool {
+    let bare = |command: &str| {
+        let command = command.trim();
+        let shell = |program: &str| matches!(program.rsplit('/').next(), Some("sh" | "bash" | "zsh" | "dash"));
+        let mut words = command.splitn(3, ' ');
+        let inner = match (words.next(), words.next(), words.next()) {
+            (Some(program), Some("-c" | "-lc" | "-ec"), Some(rest)) if shell(program) => rest.trim(),
+            _ => command,
+        };
+        let quoted = ['\'', '"'].into_iter().find_map(|quote| inner.strip_prefix(quote)?.strip_suffix(quote));
+        quoted.unwrap_or(inner).to_owned()
+    };
+    one == other || bare(one) == bare(other)
+}
+
+/// Returns true if a line is a change to this folder and then the command.
+fn is_in_folder(line: &str, command: &str, folder: Option<&str>) -> bool {
+    let before = line.trim().strip_suffix(command.trim()).map(str::trim_end);
+    let entered = before.and_then(|before| before.strip_suffix("&&")?.trim().strip_prefix("cd "));
+    folder.is_some() && entered.map(|path| path.trim().trim_matches(['\'', '"'])) == folder
+}
+
+/// Input keys under which agents put the working directory of a command.
+const FOLDER_KEYS: [&str; 5] = ["cwd", "workdir", "working_dir", "working_directory", "workingDirectory"];
+
+fn working_directory(call: &ToolCall) -> Option<&str> {
+    let input = call.shown_input()?;
+    FOLDER_KEYS.iter().find_map(|key| input.get(*key)?.as_str())
 }
 
 /// Returns true if two paths are equal, or one of them is the end of the other: relative in one of two forms.
@@ -230,15 +297,19 @@ fn is_same_path(one: &str, other: &str) -> bool {
     is_end_of(one, other) || is_end_of(other, one)
 }
 
-/// Returns true if two inputs have different values under the same key.
+/// Input keys whose values do not change the action.
+const WORDING_KEYS: [&str; 3] = ["description", "timeout", "timeout_ms"];
+
+/// Returns true if two inputs have different values under the same key, apart from texts of commands and the wording.
 fn has_other_value(one: Option<&Value>, other: Option<&Value>) -> bool {
     let (Some(one), Some(other)) = (one, other) else { return false };
-    match (one, other) {
-        (Value::Object(one), Value::Object(other)) => {
-            one.iter().any(|(key, value)| other.get(key).is_some_and(|other| has_other_value(Some(value), Some(other))))
-        }
-        (one, other) => one != other,
-    }
+    let (Value::Object(one), Value::Object(other)) = (one, other) else { return one != other };
+    one.iter().any(|(key, value)| match (value, other.get(key)) {
+        (Value::Null, _) => false,
+        (Value::String(one), Some(Value::String(other))) if view::is_path_key(key) => !is_same_path(one, other),
+        (Value::String(_), _) | (_, Some(Value::String(_))) if view::is_command_key(key) => false,
+        (value, other) => !WORDING_KEYS.contains(&key.as_str()) && has_other_value(Some(value), other),
+    })
 }
 
 impl Joiner {

@@ -1,6 +1,6 @@
 //! Compares the skills, MCP servers and plugins that an agent lists as loaded with those that its trial should have.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::Attempt;
 use crate::adapter;
 use crate::harness::{Plugin, Server};
+use crate::reason_text as text;
 use crate::regular;
 use crate::wire::{Dir, WireLine};
 
@@ -81,7 +82,7 @@ fn servers(attempt: &Attempt, lists: &Lists) -> Loaded {
         let wrong = Some(format!("the agent reports that the MCP server `{broken}` does not work"));
         return Loaded { wrong, ..Loaded::default() };
     }
-    if let Some(wrong) = lists.reports.iter().find_map(|report| reported_broken(report, &laid)) {
+    if let Some(wrong) = lists.reports.iter().find_map(|(names, report)| reported_broken(names, report, &laid)) {
         return Loaded { wrong: Some(wrong), ..Loaded::default() };
     }
     let Some(listed) = listed else {
@@ -105,18 +106,19 @@ fn servers(attempt: &Attempt, lists: &Lists) -> Loaded {
     Loaded { wrong: wrong.or_else(foreign), ..Loaded::default() }
 }
 
-/// Returns the reason if a report about MCP servers that do not work names one of the trial's. A report without text is about any
+/// Returns the reason if a report about MCP servers that do not work names one of the trial's. A report without names is about any
 /// of them.
-fn reported_broken(report: &str, laid: &BTreeSet<&str>) -> Option<String> {
+fn reported_broken(names: &str, report: &str, laid: &BTreeSet<&str>) -> Option<String> {
     let of_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
-    let mut words = report.split(|c: char| !of_name(c));
-    match words.find(|word| laid.contains(word)) {
-        Some(name) => Some(format!("the agent reports that the MCP server `{name}` does not work")),
-        None if report.is_empty() && !laid.is_empty() => {
-            Some("the agent reports that an MCP server does not work".to_owned())
-        }
-        None => None,
-    }
+    let mut words = names.split(|c: char| !of_name(c));
+    let server = match words.find(|word| laid.contains(word)) {
+        Some(name) => format!("the MCP server `{name}`"),
+        None if names.is_empty() && !laid.is_empty() => "an MCP server".to_owned(),
+        None => return None,
+    };
+    let report = text::short(report, 200);
+    let also = "an agent may report a server without tools in this way, too";
+    Some(format!("the agent reports that {server} does not work: `{report}`; {also}"))
 }
 
 /// Returns the reason if a plugin does not belong to the trial. A plugin belongs to a trial if a word of the agent's
@@ -163,8 +165,9 @@ struct Lists {
     servers: Option<Vec<Server>>,
     /// The MCP servers that the agent reports as broken, without a list.
     broken: BTreeSet<String>,
-    /// The parts of texts of the program that name broken MCP servers; empty for a text that names none.
-    reports: BTreeSet<String>,
+    /// The texts of the program that report broken MCP servers, by their parts that name the servers; empty for a text that names
+    /// none.
+    reports: BTreeMap<String, String>,
     /// The plugins that are not part of the agent.
     plugins: Vec<Plugin>,
 }
@@ -205,7 +208,8 @@ impl Lists {
 
     fn take_report(&mut self, attempt: &Attempt, text: &str) {
         let patterns = attempt.manifest.broken_servers.iter().filter(|pattern| pattern.is_match(text));
-        self.reports.extend(patterns.map(|pattern| pattern.first_group(text).unwrap_or_default().to_owned()));
+        let names = patterns.map(|pattern| pattern.first_group(text).unwrap_or_default().to_owned());
+        self.reports.extend(names.map(|names| (names, text.to_owned())));
     }
 }
 
@@ -215,12 +219,15 @@ mod tests {
 
     #[test]
     fn a_report_names_a_server_by_a_whole_word() {
-        let of = |report: &str, laid: &[&'static str]| reported_broken(report, &laid.iter().copied().collect());
-        let named = Some("the agent reports that the MCP server `srv` does not work".to_owned());
+        let of = |names: &str, laid: &[&'static str]| {
+            reported_broken(names, "Broken:\n- srv", &laid.iter().copied().collect())
+        };
+        let quoted = "does not work: `Broken: - srv`; an agent may report a server without tools in this way, too";
+        let named = Some(format!("the agent reports that the MCP server `srv` {quoted}"));
         assert_eq!(of("- srv: mcp_transport_failed", &["srv"]), named);
         assert_eq!(of("a, srv", &["srv"]), named);
         assert_eq!(of("- srv2: mcp_transport_failed", &["srv"]), None);
-        assert_eq!(of("", &["srv"]).unwrap(), "the agent reports that an MCP server does not work");
+        assert_eq!(of("", &["srv"]).unwrap(), format!("the agent reports that an MCP server {quoted}"));
         assert_eq!(of("", &[]), None);
     }
 

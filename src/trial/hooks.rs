@@ -5,14 +5,21 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use serde_json::Value;
+
 use crate::harness::HookFile;
 use crate::regular;
+use crate::trace::{Body, Event, view};
+use crate::values::PathGlob;
 
 /// The size in bytes from which on a file is not read.
 const LARGE: u64 = 16 << 20;
 
 /// The maximum number of files and folders that are looked at for one glob.
 const MOST: usize = 10_000;
+
+/// The depth to which a folder is searched whose depth no glob limits.
+const DEEPEST: usize = 16;
 
 /// Returns the files below these folders that have hooks of the agent, and those that may have had some: `changed` are paths of
 /// calls that change files, relative to the workspace, which is the last folder.
@@ -27,6 +34,118 @@ pub(super) fn found(files: &[HookFile], folders: &[PathBuf], changed: &[String])
         found.extend(changed.iter().filter(|path| hooks.file.is_match(path)).filter(is_gone).cloned());
     }
     found
+}
+
+/// Returns the files with hooks that an argument or an environment variable of the agent's command names, by itself or by a folder
+/// that contains them. The last of the folders is the workspace.
+pub(super) fn found_by_words(files: &[HookFile], folders: &[PathBuf], words: &[String]) -> BTreeSet<String> {
+    let named: Vec<NamedHooks<'_>> = files.iter().map(NamedHooks::of).collect();
+    let workspace = folders.last().map(PathBuf::as_path).unwrap_or(Path::new(""));
+    let mut found = BTreeSet::new();
+    for word in words {
+        let flag_value = word.split_once('=').filter(|(flag, _)| flag.starts_with('-')).map(|(_, value)| value);
+        let value = flag_value.unwrap_or(word);
+        if files.iter().any(|hooks| hooks.regex.is_some() && hooks.has_hooks(value)) {
+            found.insert("an argument of its command".to_owned());
+        }
+        let path = Path::new(value).strip_prefix(workspace).unwrap_or(Path::new(value));
+        for folder in folders {
+            let whole = folder.join(path);
+            let is_around = folders.iter().any(|folder| folder.starts_with(&whole));
+            if whole.is_file() {
+                found.extend(named.iter().any(|it| it.is_named_file(path, &whole)).then(|| shown(path.to_owned())));
+            } else if whole.is_dir() && !is_around {
+                let inner = files_below(&whole, PathBuf::new(), DEEPEST).into_iter();
+                let inner = inner.filter(|file| named.iter().any(|it| it.is_in_named_folder(&whole.join(file))));
+                found.extend(inner.map(|file| shown(path.join(file))));
+            }
+        }
+    }
+    found
+}
+
+/// A file with hooks that may be named by a word.
+struct NamedHooks<'a> {
+    hooks: &'a HookFile,
+    /// The last part of the glob, unless it matches every name.
+    name: Option<PathGlob>,
+    /// The extension of the file, if the glob has one.
+    extension: Option<String>,
+}
+
+impl<'a> NamedHooks<'a> {
+    fn of(hooks: &'a HookFile) -> Self {
+        let glob = hooks.file.to_string();
+        let name = glob.rsplit('/').next().unwrap_or_default();
+        let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_owned());
+        let is_any = name.trim_matches('*').is_empty();
+        Self { hooks, name: name.parse::<PathGlob>().ok().filter(|_| !is_any), extension }
+    }
+
+    fn has_name(&self, path: &Path) -> bool {
+        let name = path.file_name().map(Path::new);
+        name.is_some_and(|name| self.name.as_ref().is_some_and(|glob| glob.is_match_path(name)))
+    }
+
+    /// Returns true if a file has hooks that a word names. The file may have any name with the extension if its text shows hooks.
+    fn is_named_file(&self, path: &Path, whole: &Path) -> bool {
+        let extension = path.extension().map(|it| it.to_string_lossy().into_owned());
+        let is_of_kind = self.hooks.regex.is_some() && extension.is_some() && extension == self.extension;
+        let is_own = self.has_name(path) && !path.is_absolute();
+        (is_of_kind || is_own) && may_have_hooks(whole, self.hooks)
+    }
+
+    fn is_in_named_folder(&self, whole: &Path) -> bool {
+        self.has_name(whole) && may_have_hooks(whole, self.hooks)
+    }
+}
+
+/// The files with hooks that commands of a session name: a command may write such a file and remove it later.
+#[derive(Debug, Default)]
+pub(super) struct InCommands {
+    files: Vec<HookFile>,
+    workspace: String,
+    named: BTreeSet<String>,
+}
+
+impl InCommands {
+    /// Watches the calls of a session in this workspace.
+    pub(super) fn new(files: &[HookFile], workspace: &str) -> Self {
+        Self { files: files.to_owned(), workspace: workspace.to_owned(), named: BTreeSet::new() }
+    }
+
+    /// Handles the next event.
+    pub(super) fn event(&mut self, event: &Event) {
+        match &event.body {
+            Body::ToolCall(call) => self.take(call.input.as_ref()),
+            Body::PermissionRequest(request) => {
+                self.take(request.asked.as_ref().and_then(|asked| asked.input.as_ref()));
+            }
+            Body::PermissionResponse(response) => self.take(response.updated_input.as_ref()),
+            _ => {}
+        }
+    }
+
+    fn take(&mut self, input: Option<&Value>) {
+        if self.files.is_empty() {
+            return;
+        }
+        for line in input.map(view::commands).unwrap_or_default() {
+            let ends_word = |c: char| c.is_whitespace() || ";&|<>()'\"`=,".contains(c);
+            for word in line.split(ends_word).filter(|word| word.contains(['/', '.'])) {
+                let below_home = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|home| word.strip_prefix(home));
+                let path = view::relative(below_home.unwrap_or(word), Some(&self.workspace));
+                if self.files.iter().any(|hooks| hooks.file.is_match(&path)) {
+                    self.named.insert(path);
+                }
+            }
+        }
+    }
+
+    /// Returns the paths of the files that commands named.
+    pub(super) fn named(self) -> BTreeSet<String> {
+        self.named
+    }
 }
 
 fn shown(path: PathBuf) -> String {
@@ -55,12 +174,19 @@ fn named_in(folder: &Path, hooks: &HookFile) -> Vec<PathBuf> {
     let glob = hooks.file.to_string();
     let is_plain = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
     let plain: PathBuf = Path::new(&glob).components().take_while(is_plain).collect();
-    let deepest = if glob.contains("**") { 16 } else { Path::new(&glob).components().count() };
-    let (mut waiting, mut found, mut seen) = (vec![plain], Vec::new(), 0);
+    let deepest = if glob.contains("**") { DEEPEST } else { Path::new(&glob).components().count() };
+    let mut found = files_below(folder, plain, deepest);
+    found.retain(|path| hooks.file.is_match_path(path));
+    found
+}
+
+/// Returns the files at or below a path in a folder, relative to the folder.
+fn files_below(folder: &Path, start: PathBuf, deepest: usize) -> Vec<PathBuf> {
+    let (mut waiting, mut found, mut seen) = (vec![start], Vec::new(), 0);
     while let Some(path) = waiting.pop() {
         let whole = folder.join(&path);
         if !whole.is_dir() {
-            found.extend(Some(path).filter(|path| hooks.file.is_match_path(path)));
+            found.push(path);
         } else if path.components().count() < deepest
             && seen < MOST
             && let Ok(entries) = fs::read_dir(&whole)
@@ -104,5 +230,43 @@ mod tests {
         // The agent wrote a file that is gone.
         assert_eq!(of(&[".absent/x", "src/x"]), [".absent/x", ".agent/settings.json", ".plugins/a/b.ts"]);
         assert_eq!(of(&[".agent/settings.local.json"]).len(), 2);
+    }
+
+    #[test]
+    fn files_with_hooks_are_found_by_the_words_of_the_command() {
+        let root = tempfile::tempdir().unwrap();
+        let (home, workspace) = (root.path().join("home"), root.path().join("workspace"));
+        fs::create_dir_all(&home).unwrap();
+        for (path, text) in [
+            ("conf/h.json", "\"Before\": [1]"),
+            ("conf/none.json", "{}"),
+            ("conf/text.txt", "\"Before\": [1]"),
+            ("plug/deep/hooks.json", "\"Before\": [1]"),
+            ("plug/deep/other.json", "\"Before\": [1]"),
+            ("ext/a.ts", ""),
+        ] {
+            let path = workspace.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let files = "[{file: '.agent/**/hooks.json', regex: '\"Before\": \\[1'}, {file: '.agent/*.ts'}]";
+        let files: Vec<HookFile> = serde_yaml::from_str(files).unwrap();
+        let folders = [home, workspace.clone()];
+        let absolute = workspace.join("conf/h.json").to_string_lossy().into_owned();
+        for (word, expected) in [
+            ("conf/h.json", &["conf/h.json"][..]),
+            ("--settings=conf/h.json", &["conf/h.json"]),
+            (&absolute, &["conf/h.json"]),
+            ("conf/none.json", &[]),
+            ("conf/text.txt", &[]),
+            ("plug", &["plug/deep/hooks.json"]),
+            ("./ext/a.ts", &["./ext/a.ts"]),
+            ("{\"Before\": [1]}", &["an argument of its command"]),
+            (".", &[]),
+            ("absent", &[]),
+        ] {
+            let found: Vec<String> = found_by_words(&files, &folders, &[word.to_owned()]).into_iter().collect();
+            assert_eq!(found, expected, "{word}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::check_loaded::{self, Loaded};
 use super::ending::error_of;
 use super::followed_links::{NamedFiles, States};
 use super::gateway::{self, Gateway, SessionEnd};
-use super::hooks;
+use super::hooks::{self, InCommands};
 use super::metrics::Observed;
 use super::prepare::Ready;
 use super::read_outside::Outside;
@@ -24,6 +24,7 @@ use crate::driver::{Task, drive};
 use crate::grader::Grading;
 use crate::harness::{Adapter, Manifest};
 use crate::price;
+use crate::project;
 use crate::regular;
 use crate::secrets::{self, Masker};
 use crate::session::{self, Session, SessionRemains, Setup};
@@ -87,6 +88,7 @@ pub(super) async fn play(
         outside: outside(&ready.inside, folders),
         silent: SilentTurns::default(),
         named: NamedFiles::new(as_begun.cwd.as_deref().unwrap_or_default()).with_moves(attempt.manifest.edits_may_move),
+        hooks: InCommands::new(&attempt.manifest.hooks, as_begun.cwd.as_deref().unwrap_or_default()),
     };
     let watch = Arc::new(Mutex::new(observers()));
     let sink = {
@@ -187,6 +189,7 @@ struct Watch {
     outside: Outside,
     silent: SilentTurns,
     named: NamedFiles,
+    hooks: InCommands,
 }
 
 /// Returns the paths outside the trial that calls named, including calls that have not ended.
@@ -219,9 +222,18 @@ async fn followed_links(
     .await
 }
 
-/// Returns the files with hooks of the agent: in the workspace before and after the session, and in the private home.
+/// Returns the files with hooks that commands named, including commands of calls that have not ended.
+fn hooks_in_commands(judged: &Mutex<Watch>, recorder: &Recorder) -> BTreeSet<String> {
+    let mut hooks = std::mem::take(&mut lock(judged).hooks);
+    recorder.held().for_each(|event| hooks.event(event));
+    hooks.named()
+}
+
+/// Returns the files with hooks of the agent: in the workspace before and after the session, in the private home, and where the
+/// agent's command names them. `changed` are the paths that calls changed, `words` are those of [`words_of_command`].
 async fn found_hooks(
-    named: &NamedFiles,
+    changed: Vec<String>,
+    words: Vec<String>,
     about: &About<'_>,
     manifest: &Manifest,
 ) -> Result<BTreeSet<String>, TrialError> {
@@ -229,8 +241,25 @@ async fn found_hooks(
         return Ok(BTreeSet::new());
     }
     let folders = [about.home, about.before, about.workspace].map(Path::to_owned);
-    let (files, changed) = (manifest.hooks.clone(), named.changed());
-    aside(move || hooks::found(&files, &folders, &changed)).await
+    let files = manifest.hooks.clone();
+    aside(move || {
+        let mut found = hooks::found(&files, &folders, &changed);
+        found.extend(hooks::found_by_words(&files, &folders, &words));
+        found
+    })
+    .await
+}
+
+/// Returns the arguments of the agent's command, and the values of the environment variables that the case and the manifest name.
+fn words_of_command(attempt: &Attempt, task: &Task, about: &About<'_>) -> Vec<String> {
+    let [home, workspace] = [about.home, about.workspace].map(|path| path.to_string_lossy().into_owned());
+    let root = project::root().to_string_lossy().into_owned();
+    let fill =
+        |word: &String| word.replace("{home}", &home).replace("{workspace}", &workspace).replace("{project}", &root);
+    let manifest = &task.manifest;
+    let names = attempt.case.env.keys().chain(manifest.env.set.keys()).chain(&manifest.env.pass);
+    let values = names.filter_map(|name| task.env.get(name).cloned());
+    manifest.command.iter().skip(1).map(fill).chain(values).collect()
 }
 
 impl Watch {
@@ -241,6 +270,7 @@ impl Watch {
         self.outside.event(&event);
         self.silent.event(&event);
         self.named.event(&event);
+        self.hooks.event(&event);
         self.grading.event(&event);
     }
 }
@@ -311,7 +341,10 @@ async fn run_session(
     // A recording was made in another workspace.
     if task.recording.is_none() {
         let named = named_files(judged, ended.recorder());
-        let hooks = found_hooks(&named, &about, &attempt.manifest).await?;
+        let mut changed = named.changed();
+        changed.extend(hooks_in_commands(judged, ended.recorder()));
+        let words = words_of_command(attempt, task, &about);
+        let hooks = found_hooks(changed, words, &about, &attempt.manifest).await?;
         if !hooks.is_empty() {
             let files: Vec<String> = hooks.iter().map(|file| format!("`{file}`")).collect();
             let text =

@@ -234,6 +234,21 @@ fn a_file_that_is_not_utf_8_says_where() {
 }
 
 #[test]
+fn surrogate_pairs_of_json_are_characters() {
+    let read = |text: &str| parse::<BTreeMap<String, String>>(Path::new("a.yaml"), text);
+    for (written, expected) in [
+        (r#"{"a": "x \ud83d\ude00\n\uD83D\uDE00"}"#, "x 😀\n😀"),
+        // The backslash is escaped.
+        (r#"{"a": "\\ud83d\\ude00"}"#, r"\ud83d\ude00"),
+        // Single quotes have no escapes.
+        (r"{a: '\ud83d\ude00'}", r"\ud83d\ude00"),
+    ] {
+        assert_eq!(read(written).unwrap()["a"], expected, "{written}");
+    }
+    assert!(read(r#"{"a": "\ud83d"}"#).is_err());
+}
+
+#[test]
 fn values_and_keys_are_found() {
     let text = "prompt: ü\nlist:\n  - plain\n  - {tool-calls: {min: 'a, b'}}\n";
     let at = |steps: &[Step<'_>], part| find(text, steps, part).map(|range| &text[range]);

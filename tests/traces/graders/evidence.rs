@@ -494,6 +494,55 @@ fn a_request_does_not_take_back_the_announced_action() {
     );
 }
 
+#[test]
+fn a_request_is_another_action_if_it_contradicts_the_announced_call() {
+    let events = |kind: &str, announced: &serde_json::Value, asked: &serde_json::Value| {
+        format!(
+            r#"
+{{"seq":0,"type":"tool_call","call":"a","step":0,"kind":"{kind}","input":{announced}}}
+{{"seq":1,"type":"permission_request","call":"a","request":"1","options":[],"asked":{{"input":{asked}}}}}
+{{"seq":2,"type":"permission_response","call":"a","request":"1","outcome":"allowed","updated_input":{asked}}}
+{{"seq":3,"type":"tool_result","call":"a","status":"ok"}}
+{{"seq":4,"type":"stop","reason":"end_turn"}}
+"#
+        )
+    };
+    // Another content for the same file is another action.
+    let (secret, two) =
+        (json!({"path": "src/a.txt", "content": "SECRET"}), json!({"path": "src/a.txt", "content": "two"}));
+    let forbidden = || Fail(0.0, &[0, 3], "edit src/a.txt (announced as edit src/a.txt)");
+    check(
+        &Trial::of(&events("edit", &secret, &two)),
+        &[
+            ("tool-calls: {forbid: [{input: SECRET}]}", forbidden()),
+            ("tool-calls: {forbid: [{input: two}]}", forbidden()),
+            ("tool-calls: {forbid: [{input: three}]}", Ungraded("")),
+        ],
+    );
+    // A request may add what was not announced, and may name the working directory in another way.
+    let edit = json!({"path": "src/a.txt", "text": "two"});
+    check(
+        &Trial::of(&events("edit", &json!({"text": "two"}), &edit)),
+        &[
+            ("tool-calls: {require: [{kind: edit, path: src/a.txt}]}", Pass(&[0])),
+            ("tool-calls: {forbid: [{path: 'secret/**'}]}", Pass(&[])),
+        ],
+    );
+    let (line, command) = (json!({"command": "cd /w && npm test"}), json!({"command": "npm test", "cwd": "/w"}));
+    check(
+        &Trial::of(&events("execute", &line, &command)),
+        &[
+            ("tool-calls: {require: [{command: '^npm test$'}]}", Pass(&[0])),
+            ("tool-calls: {forbid: [{command: 'rm '}]}", Pass(&[])),
+        ],
+    );
+    let elsewhere = json!({"command": "npm test", "cwd": "/v"});
+    check(
+        &Trial::of(&events("execute", &line, &elsewhere)),
+        &[("tool-calls: {forbid: [{command: 'rm '}]}", Ungraded(""))],
+    );
+}
+
 /// A call of which some facts may be unknown.
 #[derive(Debug, Clone)]
 struct Made {

@@ -152,6 +152,12 @@ fn hooks_of_the_agent_make_its_calls_unknown() {
     };
     let (hooks, none) = (r#"{"hooks": {"PreToolUse": []}}"#, r#"{"hooks": {}}"#);
     let edited = "say(update(sessionUpdate='tool_call', toolCallId='e', kind='edit', title='e', status='completed', rawInput={'path': '.plugins/a.ts'}))";
+    let command = |line: &str| {
+        edited.replace("'edit'", "'execute'").replace("'path': '.plugins/a.ts'", &format!("'command': '{line}'"))
+    };
+    let in_folder = |folder: &str, text: &str| {
+        format!("\nenv: {{AGENT_FOLDER: conf}}\nworkspace: {{files: {{{folder}/settings.json: '{text}'}}}}")
+    };
     for (does, workspace, exit) in [
         (String::new(), "", 0),
         (writes(".agent/settings.json", none), "", 0),
@@ -162,6 +168,13 @@ fn hooks_of_the_agent_make_its_calls_unknown() {
         // The agent removes what was there, or what it wrote.
         ("os.remove('.plugins/a.ts')".to_owned(), "\nworkspace: {files: {.plugins/a.ts: x}}", 3),
         (edited.to_owned(), "", 3),
+        // A command names the file, which is gone at the end.
+        (command("cp a .plugins/a.ts; ls"), "", 3),
+        (command("cp a plugins/a.ts; ls"), "", 0),
+        // A variable names a folder with such a file.
+        (String::new(), &in_folder("conf", hooks), 3),
+        (String::new(), &in_folder("conf", none), 0),
+        (String::new(), &in_folder("other", hooks), 0),
     ] {
         let does = does.replace("'{home}", "os.environ['HOME'] + '");
         let does = format!("\nturn = prompt()\n{does}\nsay(text('end'), end(turn))");

@@ -127,13 +127,16 @@ fn a_server_that_the_agent_reports_as_broken_makes_the_trial_errored() {
 fn a_text_of_the_program_names_a_broken_server() {
     let keys = "program-text: ['^Servers: ']\nbroken-servers: ['^Servers: (.*)$', '^Issues$']";
     let prints = |text: &str| format!("print('{text}', file=sys.stderr, flush=True)");
-    let named = "the agent reports that the MCP server `srv` does not work";
+    let reported = |server: &str, report: &str| {
+        let also = "an agent may report a server without tools in this way, too";
+        format!("the agent reports that {server} does not work: `{report}`; {also}")
+    };
     for (report, message) in [
-        (prints("Servers: a, srv"), named),
-        (prints("Servers: srv2"), ""),
-        (prints("Issues"), "the agent reports that an MCP server does not work"),
-        ("say('Servers: srv')".to_owned(), named),
-        ("say('Issues')".to_owned(), ""),
+        (prints("Servers: a, srv"), reported("the MCP server `srv`", "Servers: a, srv")),
+        (prints("Servers: srv2"), String::new()),
+        (prints("Issues"), reported("an MCP server", "Issues")),
+        ("say('Servers: srv')".to_owned(), reported("the MCP server `srv`", "Servers: srv")),
+        ("say('Issues')".to_owned(), String::new()),
     ] {
         let project = project(keys);
         case(&project, &[format!("{report}\nsay('done')").as_str()], "mcp-servers: {srv: {command: srv-server}}");
