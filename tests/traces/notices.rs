@@ -238,6 +238,7 @@ fn each_code_quotes_its_line() {
         ("line_cut", json!({"at_ms": 1, "dir": "recv", "line": "a line that was cut", "cut": 5})),
         ("malformed_exit", json!({"at_ms": 1, "dir": "exit", "line": "gone"})),
         ("malformed_engine_line", json!({"at_ms": 1, "dir": "engine", "line": "{not JSON"})),
+        ("engine_stopped", json!({"at_ms": 1, "dir": "engine", "line": "{\"event\":\"stopped\",\"ms\":2500}"})),
         ("unknown_engine_line", json!({"at_ms": 1, "dir": "engine", "line": "{\"event\":\"of a later version\"}"})),
     ] {
         let found = codes(Adapter::Acp, &Manifest::bare(Adapter::Acp), &format!("{line}\n"));
