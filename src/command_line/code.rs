@@ -9,6 +9,8 @@ use super::expanded::Argument;
 use super::runners::NOT_SHOWN;
 use super::{is_shell, python};
 
+mod constants;
+
 /// The maximum number of variables whose values are searched in code.
 const MOST_NAMES: usize = 32;
 /// The maximum size in bytes of the command lines that are taken from calls and variables.
@@ -18,17 +20,32 @@ const LONGEST_LINES: usize = 256 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Code {
     pub lines: Vec<String>,
-    /// The command lines of calls that are known as such, with parts that are not shown as unknown ones.
-    pub calls: Vec<String>,
+    /// The calls that are known as such, with parts that are not shown as unknown ones.
+    pub calls: Vec<Call>,
     /// True if the code runs a command that is the value of a variable, and does not show this value, or if a part of the code
     /// was not read.
     pub has_unknown: bool,
 }
 
+/// A call that runs command lines.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub lines: Vec<String>,
+    /// True if only one of the lines runs.
+    pub is_choice: bool,
+}
+
+impl Call {
+    /// Makes the call of one command line.
+    pub fn of(line: String) -> Self {
+        Self { lines: vec![line], is_choice: false }
+    }
+}
+
 /// Returns the command lines in the code that an interpreter gets on its command line, in a file that the line writes, or as its
 /// input.
 pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option<&str>) -> Code {
-    if !is_interpreter(program) {
+    if !is_interpreter(program) || is_check(program, arguments) {
         return Code::default();
     }
     let texts: Vec<&str> = arguments
@@ -37,7 +54,9 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
         .chain(input)
         .collect();
     let mut found = Lines { lines: Vec::new(), left: LONGEST_LINES };
-    let mut has_unknown = texts.iter().any(|text| !passed_to_shells(text, &mut found));
+    let file = arguments.iter().find(|word| !word.text.starts_with('-'));
+    let mut has_unknown = file.is_some_and(|file| file.content.as_deref() == Some(NOT_SHOWN));
+    has_unknown |= texts.iter().any(|text| !passed_to_shells(text, &mut found));
     if matches!(program, "perl" | "ruby" | "php") {
         found.lines.extend(texts.iter().flat_map(|text| text.split('`').skip(1).step_by(2)).map(str::to_owned));
         found.lines.extend(texts.iter().flat_map(|text| in_quotes_of_perl(text)));
@@ -46,25 +65,29 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
         found.lines.extend(texts.iter().flat_map(|text| at_pipes(text)));
     }
     if python::is_python(program) {
-        let calls: Vec<String> = texts.iter().flat_map(|text| python::calls(text)).collect();
-        let shown: BTreeSet<String> = calls.iter().map(|call| call.replace('\'', "")).collect();
+        let calls: Vec<Call> = texts.iter().flat_map(|text| python::calls(text)).collect();
+        let shown = calls.iter().flat_map(|call| &call.lines).map(|line| line.replace('\'', ""));
+        let shown: BTreeSet<String> = shown.collect();
         let mut lines = found.lines;
         lines.retain(|line| !shown.contains(line));
         return Code { lines, calls, has_unknown };
     }
-    has_unknown |= texts.iter().any(|text| runs_value(program, text));
-    let mut calls: Vec<String> = Vec::new();
+    let (mut calls, rest) = constants::calls(program, &texts.join("\n"));
+    has_unknown |= runs_value(program, &rest);
     for text in texts.into_iter().filter(|_| matches!(program, "node" | "nodejs" | "deno" | "bun")) {
         let arguments = arguments_of_calls(text);
         has_unknown |= arguments.len() > MOST_NAMES;
         for argument in arguments.into_iter().take(MOST_NAMES) {
             match argument {
-                First::Name(name) => {
-                    let before = found.lines.len();
-                    let is_all = values_of(text, name, &mut found) && found.lines.len() > before;
-                    has_unknown |= !is_all || is_set_otherwise(text, name);
-                }
-                First::Text(line) => calls.push(line),
+                First::Name(name) => match constants::arguments_of_function(text, name) {
+                    Some(lines) => calls.extend(lines.into_iter().map(Call::of)),
+                    None => {
+                        let before = found.lines.len();
+                        let is_all = values_of(text, name, &mut found) && found.lines.len() > before;
+                        has_unknown |= !is_all || is_set_otherwise(text, name);
+                    }
+                },
+                First::Text(line) => calls.push(Call::of(line)),
             }
         }
     }
@@ -208,6 +231,49 @@ fn values_of(code: &str, name: &str, lines: &mut Lines) -> bool {
     let Ok(assignments) = Regex::new(&format!(r"\b{name}\s*=\s*")) else { return false };
     let mut ends = assignments.find_iter(code).map(|found| found.end());
     ends.all(|end| lines.add(&words_from(code.get(end..).unwrap_or_default())))
+}
+
+/// Returns true if an interpreter only checks a program: `node --check FILE`, `python3 -m py_compile FILE`.
+pub(super) fn is_check(program: &str, arguments: &[Argument]) -> bool {
+    let word = |index: usize| arguments.get(index).map_or("", |word| word.text.as_str());
+    let has_files = arguments.len() > 1 && arguments.iter().skip(1).all(|word| !word.text.starts_with('-'));
+    match program {
+        "node" | "nodejs" => matches!(word(0), "--check" | "-c") && has_files,
+        "deno" => matches!(word(0), "check" | "lint" | "fmt"),
+        // Perl runs some blocks when it reads them.
+        "perl" => {
+            let runs = |text: &str| ["BEGIN", "CHECK", NOT_SHOWN].iter().any(|name| text.contains(name));
+            let has_code = arguments.iter().filter_map(|word| word.content.as_deref()).any(runs);
+            matches!(word(0), "-c" | "-wc" | "-cw") && has_files && !has_code
+        }
+        "ruby" => matches!(word(0), "-c" | "-wc" | "-cw") && has_files,
+        "php" => word(0) == "-l" && has_files,
+        program if python::is_python(program) => match word(0).strip_prefix("-m") {
+            Some("") => is_checker(word(1)),
+            Some(module) => is_checker(module),
+            None => false,
+        },
+        _ => false,
+    }
+}
+
+/// Returns true if a module of Python reads programs and does not run them.
+fn is_checker(module: &str) -> bool {
+    const CHECKERS: [&str; 12] = [
+        "ast",
+        "black",
+        "compileall",
+        "flake8",
+        "isort",
+        "mypy",
+        "py_compile",
+        "pyflakes",
+        "pylint",
+        "ruff",
+        "tabnanny",
+        "tokenize",
+    ];
+    CHECKERS.contains(&module)
 }
 
 /// Returns true if a program is an interpreter of another language.

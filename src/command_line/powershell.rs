@@ -5,12 +5,29 @@ pub(super) fn is_comparison(word: &str) -> bool {
     let name = word.strip_prefix('-').map(str::to_ascii_lowercase).unwrap_or_default();
     matches!(
         name.as_str(),
-        "eq" | "ne" | "gt" | "ge" | "lt" | "le" | "like" | "notlike" | "match" | "notmatch" | "contains"
+        "eq" | "ne"
+            | "gt"
+            | "ge"
+            | "lt"
+            | "le"
+            | "like"
+            | "notlike"
+            | "match"
+            | "notmatch"
+            | "contains"
+            | "notcontains"
     )
 }
 
-/// Returns true if a word can follow a value, as in `$x -join ','`. A name cannot: `$x a` is an error.
-pub(super) fn is_operator(word: &str) -> bool {
+/// Returns true if words can follow a value, as in `$x -join ','`, `$x * 2`, `foreach ($x in $y)` and `{ $x }`. A name cannot: `$x a` is an
+/// error.
+pub(super) fn are_behind_value(first: &str, second: &str) -> bool {
+    let is_number = second.starts_with(|c: char| c.is_ascii_digit() || c == '$');
+    is_operator(first) || first == "*" && is_number || first == "in" || first == "}"
+}
+
+/// Returns true if a word is an operator of PowerShell.
+fn is_operator(word: &str) -> bool {
     const NAMES: [&str; 12] =
         ["-join", "-split", "-replace", "-and", "-or", "-xor", "-f", "-is", "-isnot", "-as", "-in", "-notin"];
     const SIGNS: [&str; 12] = ["+=", "-=", "*=", "/=", "+", "-", "/", "%", ",", "?", "??", ".."];

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::code::Call;
 use super::runners::NOT_SHOWN;
 
 /// The maximum number of imports of a program that are read.
@@ -57,23 +58,30 @@ pub(super) fn is_python(program: &str) -> bool {
     program.starts_with("python") || program.starts_with("pypy")
 }
 
-/// Returns the command lines that a program passes to `os.system` and to functions of `subprocess`.
-pub(super) fn calls(code: &str) -> Vec<String> {
+/// Returns the calls by which a program passes command lines to `os.system` and to functions of `subprocess`.
+pub(super) fn calls(code: &str) -> Vec<Call> {
     if !["subprocess", "system", "popen"].iter().any(|name| code.contains(name)) {
         return Vec::new();
     }
     let masked = without_texts(code);
-    let Some(functions) = functions(&masked) else { return vec![NOT_SHOWN.to_owned()] };
-    let program = Program { code, masked: &masked, left: Cell::new(MOST_VALUES) };
+    let Some(functions) = functions(&masked) else { return vec![Call::of(NOT_SHOWN.to_owned())] };
+    let program = Program {
+        code,
+        masked: &masked,
+        left: Cell::new(MOST_VALUES),
+        place: Cell::new(0),
+        has_choice: Cell::new(false),
+    };
     let is_definition = |from: usize| masked.get(..from).is_some_and(|before| before.trim_end().ends_with("def"));
-    let calls = functions.find_iter(&masked).filter(|call| !is_definition(call.start()));
-    let mut lines: Vec<String> = Vec::new();
-    for line in calls.flat_map(|call| program.lines(call.end())).take(MOST_VALUES + 1) {
-        if !lines.contains(&line) {
-            lines.push(line);
+    let places = functions.find_iter(&masked).filter(|call| !is_definition(call.start()));
+    let mut calls: Vec<Call> = Vec::new();
+    for place in places.take(MOST_VALUES + 1) {
+        let call = program.call(place.end());
+        if !calls.contains(&call) {
+            calls.push(call);
         }
     }
-    lines
+    calls
 }
 
 /// Returns the expression of a call of a function that runs commands, up to its bracket, also under names that imports give it.
@@ -157,7 +165,7 @@ fn end_of_text(code: &str) -> usize {
 }
 
 /// Returns the words of a command as a text for a shell.
-fn in_quotes(words: &[String]) -> String {
+pub(super) fn in_quotes(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
@@ -173,9 +181,33 @@ struct Program<'a> {
     masked: &'a str,
     /// The number of values that are still read.
     left: Cell<usize>,
+    /// The place of the code that is read.
+    place: Cell<usize>,
+    /// True if a value of the call that is read has alternatives.
+    has_choice: Cell<bool>,
 }
 
 impl<'a> Program<'a> {
+    /// Returns a call with its command lines, from behind its bracket.
+    fn call(&self, from: usize) -> Call {
+        self.has_choice.set(false);
+        let mut lines: Vec<String> = Vec::new();
+        for line in self.at(from, || self.lines(from)) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        Call { lines, is_choice: self.has_choice.get() }
+    }
+
+    /// Reads the code at another place.
+    fn at<T>(&self, place: usize, read: impl FnOnce() -> T) -> T {
+        let before = self.place.replace(place);
+        let found = read();
+        self.place.set(before);
+        found
+    }
+
     /// Returns the command lines of a call, from behind its bracket.
     fn lines(&self, from: usize) -> Vec<String> {
         let arguments = split(self.expression(from, &[]), ',');
@@ -219,6 +251,7 @@ impl<'a> Program<'a> {
             return self.values_of(expression, depth);
         }
         if let Some((first, second)) = alternatives(expression) {
+            self.has_choice.set(true);
             return [first, second].into_iter().flat_map(|value| self.values(value, depth)).collect();
         }
         let within = |name: &str| expression.strip_prefix(name).and_then(|rest| rest.strip_suffix(')'));
@@ -238,8 +271,9 @@ impl<'a> Program<'a> {
         }
         // `commands[name]`
         let indexed = expression.strip_suffix(']').and_then(|rest| rest.split_once('['));
-        if let Some((name, _)) = indexed.filter(|(name, _)| is_name(name)) {
-            return self.elements(name, depth);
+        let is_one = |index: &str| end_of_expression(index, &[]) == index.len();
+        if let Some((name, index)) = indexed.filter(|(name, index)| is_name(name) && is_one(index)) {
+            return self.element(name, index.trim(), depth);
         }
         if let Some(elements) = elements_of(expression) {
             let words = split(elements, ',');
@@ -359,16 +393,26 @@ impl<'a> Program<'a> {
     /// Returns the values that the program gives to a variable.
     fn values_of(&self, name: &str, depth: usize) -> Vec<Value> {
         let (mut values, mut is_longer) = (self.values_of_parameter(name, depth), false);
+        let is_parameter = !values.is_empty();
         let places = self.places(name);
+        let mut assigned: Vec<(usize, &str)> = Vec::new();
         for &at in &places {
             is_longer |= is_extended(self.around(at, name).1);
             if let Some(expression) = self.assigned(at, name) {
-                values.extend(self.values(expression, depth));
+                assigned.push((at, expression));
             } else if let Some(expression) = self.iterated(at, name) {
-                values.extend(self.elements(expression, depth));
+                values.extend(self.at(at, || self.elements(expression, None, depth)));
+                self.has_choice.set(self.has_choice.get() || self.may_skip(at, name));
             } else if self.is_set_otherwise(at, name) {
                 values.push(Value::not_shown());
             }
+        }
+        let is_default = |at: usize| is_parameter && self.around(at, name).0.contains("def ");
+        let is_choice = assigned.iter().any(|(at, _)| is_default(*at));
+        let assigned = self.last_of(&assigned);
+        self.has_choice.set(self.has_choice.get() || is_choice || assigned.len() > 1);
+        for &(at, expression) in assigned {
+            values.extend(self.at(at, || self.values(expression, depth)));
         }
         if places.len() > MOST_PLACES {
             values.push(Value::not_shown());
@@ -380,6 +424,45 @@ impl<'a> Program<'a> {
             }
         }
         if values.is_empty() { vec![Value::not_shown()] } else { values }
+    }
+
+    /// Returns the assignments that may give a variable its value at the current place: only the last one before the place if
+    /// all of them run one after the other.
+    fn last_of<'b, 'c>(&self, assigned: &'b [(usize, &'c str)]) -> &'b [(usize, &'c str)] {
+        let is_line =
+            |at: usize| self.masked.get(..at).is_some_and(|before| before.is_empty() || before.ends_with('\n'));
+        let has_functions = ["def ", "lambda", "exec(", "eval("].iter().any(|word| self.masked.contains(word));
+        let before = assigned.iter().take_while(|(at, _)| *at < self.place.get()).count();
+        let last = before.checked_sub(1).and_then(|last| assigned.get(last..before));
+        match last {
+            Some(last @ [(at, _)])
+                if !has_functions && assigned.iter().all(|(at, _)| is_line(*at)) && !self.is_within_brackets(*at) =>
+            {
+                last
+            }
+            _ => assigned,
+        }
+    }
+
+    /// Returns true if the loop with a variable at this place may leave out some of its values: it ends early, or compares the
+    /// variable.
+    fn may_skip(&self, at: usize, name: &str) -> bool {
+        static ENDS: LazyLock<Option<Regex>> =
+            LazyLock::new(|| Regex::new(r"\b(?:continue|break|return|exit|raise|if)\b[^\n]*").ok());
+        let before = self.masked.get(..at).unwrap_or_default();
+        let line = before.get(before.rfind('\n').map_or(0, |end| end + 1)..).unwrap_or_default();
+        let indent = line.len() - line.trim_start().len();
+        let mut lines = self.masked.get(at..).unwrap_or_default().split_inclusive('\n');
+        let first = lines.next().unwrap_or_default();
+        let is_inner = |line: &&str| {
+            let text = line.trim_start();
+            text.is_empty() || text.starts_with([']', ')', '}']) || line.len() - text.len() > indent
+        };
+        let body: String = std::iter::once(first).chain(lines.take_while(is_inner)).collect();
+        let is_in_name = |c: char| c.is_alphanumeric() || c == '_';
+        let has_name = |found: &str| found.split(|c: char| !is_in_name(c)).any(|word| word == name);
+        let ends_or_compares = |found: &str| !found.starts_with("if") || has_name(found);
+        ENDS.as_ref().is_none_or(|ends| ends.find_iter(&body).any(|found| ends_or_compares(found.as_str())))
     }
 
     /// Returns the places of a name in the code.
@@ -438,8 +521,8 @@ impl<'a> Program<'a> {
         let is_element = sign.starts_with('[') && targets.is_some_and(|targets| targets.trim_end().ends_with(']'));
         let is_loop = before.rsplit_once("for ").is_some_and(|(_, names)| is_target(names))
             && (line.starts_with("in ") || line.contains(" in "));
-        let is_as = before.trim_end().ends_with(" as");
-        is_as || is_one_of_several || is_element || is_loop || sign.starts_with(".insert(")
+        let is_as_or_removed = [" as", "del"].iter().any(|word| before.trim_end().ends_with(word));
+        is_as_or_removed || is_one_of_several || is_element || is_loop || is_changed(sign)
     }
 
     /// Returns true if a bracket is open at a place.
@@ -451,19 +534,39 @@ impl<'a> Program<'a> {
         open > 0
     }
 
-    /// Returns the values of the elements of a list, or of the values of a dictionary.
-    fn elements(&self, expression: &str, depth: usize) -> Vec<Value> {
+    /// Returns the values that `NAME[INDEX]` may have.
+    fn element(&self, name: &str, index: &str, depth: usize) -> Vec<Value> {
+        // `words[1:]`
+        if let Some((first, last)) = index.split_once(':') {
+            let Some(first) = first.trim().parse::<usize>().ok().filter(|_| last.trim().is_empty()) else {
+                return vec![Value::not_shown()];
+            };
+            let behind = |value: Value| match value {
+                Value::Words(words) => Value::Words(words.into_iter().skip(first).collect()),
+                Value::Text(_) => Value::not_shown(),
+            };
+            return self.values_of(name, depth).into_iter().map(behind).collect();
+        }
+        let is_shown = index.parse::<usize>().is_ok() || index.starts_with(['"', '\'']);
+        let values = self.elements(name, Some(index).filter(|_| is_shown), depth);
+        self.has_choice.set(self.has_choice.get() || values.len() > 1);
+        values
+    }
+
+    /// Returns the values of the elements of a list, or of the values of a dictionary. With a key or an index, those of its
+    /// element, or of all elements if it is not found.
+    fn elements(&self, expression: &str, key: Option<&str>, depth: usize) -> Vec<Value> {
         let Some(depth) = depth.checked_sub(1) else { return vec![Value::not_shown()] };
         let expression = expression.trim();
         let expression =
             [".items()", ".values()"].iter().find_map(|end| expression.strip_suffix(end)).unwrap_or(expression);
         let mut values: Vec<Value> = Vec::new();
-        let mut lists: Vec<&str> = Vec::new();
+        let mut lists: Vec<(usize, &str)> = Vec::new();
         if is_name(expression) {
             for at in self.places(expression) {
                 let sign = self.around(at, expression).1;
                 match self.assigned(at, expression) {
-                    Some(list) => lists.push(list),
+                    Some(list) => lists.push((at, list)),
                     None if is_extended(sign) || self.is_set_otherwise(at, expression) => {
                         values.push(Value::not_shown())
                     }
@@ -471,17 +574,32 @@ impl<'a> Program<'a> {
                 }
             }
         } else {
-            lists.push(expression);
+            lists.push((self.place.get(), expression));
         }
-        for list in lists {
+        let lists = self.last_of(&lists);
+        self.has_choice.set(self.has_choice.get() || lists.len() > 1);
+        for &(at, list) in lists {
             let Some(elements) = elements_of(list).or_else(|| list.strip_prefix('{')?.strip_suffix('}')) else {
                 values.push(Value::not_shown());
                 continue;
             };
-            for element in split(elements, ',').into_iter().filter(|element| !element.trim().is_empty()) {
-                let value = split(element, ':').get(1).copied().filter(|_| list.starts_with('{')).unwrap_or(element);
-                values.extend(self.values(value, depth));
-            }
+            let is_dictionary = list.starts_with('{');
+            let elements = split(elements, ',').into_iter().filter(|element| !element.trim().is_empty());
+            let keys_and_values: Vec<(String, &str)> = elements
+                .enumerate()
+                .map(|(index, element)| match split(element, ':').as_slice() {
+                    [key, value, ..] if is_dictionary => (key.trim().replace('"', "'"), *value),
+                    _ => (index.to_string(), element),
+                })
+                .collect();
+            // The elements of `[*others, c]` and `{**others, k: c}` are not all shown.
+            let is_whole = keys_and_values.iter().all(|(_, value)| !value.trim_start().starts_with('*'));
+            let key = key.filter(|_| is_whole).map(|key| key.replace('"', "'"));
+            // Of two elements with the same key, the last one counts.
+            let of_key =
+                keys_and_values.iter().rev().find(|(own, _)| Some(own) == key.as_ref()).map(|(_, value)| *value);
+            let all = keys_and_values.iter().map(|(_, value)| *value).filter(|_| of_key.is_none());
+            values.extend(of_key.into_iter().chain(all).flat_map(|value| self.at(at, || self.values(value, depth))));
         }
         if values.is_empty() { vec![Value::not_shown()] } else { values }
     }
@@ -555,6 +673,13 @@ impl<'a> Program<'a> {
 /// Returns true if code behind a name makes its value longer.
 fn is_extended(sign: &str) -> bool {
     [".append(", ".extend(", "+="].iter().any(|begin| sign.starts_with(begin))
+}
+
+/// Returns true if code behind a name changes the elements of its value.
+fn is_changed(sign: &str) -> bool {
+    [".insert(", ".pop(", ".remove(", ".reverse(", ".setdefault(", ".sort(", ".update("]
+        .iter()
+        .any(|begin| sign.starts_with(begin))
 }
 
 /// Returns true if a text can be a part of the targets of an assignment or a loop.

@@ -84,10 +84,14 @@ struct Reader {
     variables: Variables,
     /// The functions that the line defines, with the variables that they change.
     functions: HashMap<String, BTreeMap<String, Value>>,
-    /// True if a function runs the words that it is called with.
+    /// True if a function runs a word that it is called with.
     runs_arguments: bool,
+    /// True if a function runs the first of these words, or all of them.
+    runs_first: bool,
     /// The numbers of the words that a function evaluates as a text, as in `eval "$1"`; 0 for all of them.
     evaluated: BTreeSet<usize>,
+    /// The commands of functions whose program is an argument, as in `"$2" "$3"`.
+    called: Vec<Vec<Argument>>,
     /// The number of arguments that functions may drop by `shift`.
     shifted: usize,
     depth: usize,
@@ -117,6 +121,8 @@ struct Reader {
     size: usize,
     /// True if a program that is a variable cannot be a value of PowerShell.
     is_posix: bool,
+    /// True if the command may not run, because a branch or a function contains it.
+    is_conditional: bool,
 }
 
 impl Reader {
@@ -156,6 +162,7 @@ impl Reader {
         // The function whose body follows.
         let mut defined: Option<String> = None;
         let mut last: Option<&Token> = None;
+        let is_in_branch = self.is_conditional;
         while let Some(token) = tokens.next() {
             let before = last.replace(token);
             let is_pattern = cases.last().is_some_and(|(is_pattern, _)| *is_pattern);
@@ -282,6 +289,7 @@ impl Reader {
                             open.words.clear();
                         }
                         _ => {
+                            self.is_conditional = is_in_branch || is_branch(&groups, &cases);
                             self.finish(mem::take(&mut open), &source);
                             let own = self.variables.branches();
                             let scope = match defined.take() {
@@ -298,6 +306,7 @@ impl Reader {
                 Token::Operator(operator) => {
                     let is_empty = open.words.is_empty() && open.redirections.is_empty();
                     let around = groups.last().map(|group| group.source.clone()).unwrap_or_default();
+                    self.is_conditional = is_in_branch || is_branch(&groups, &cases);
                     if let Some((_, printed)) = closed.as_ref().filter(|_| open.words.is_empty()) {
                         self.streams_of_group(&open.redirections, printed);
                     }
@@ -342,10 +351,12 @@ impl Reader {
             }
         }
         let around = groups.last().map(|group| group.source.clone()).unwrap_or_default();
+        self.is_conditional = is_in_branch || is_branch(&groups, &cases);
         if let Some((_, printed)) = closed.as_ref().filter(|_| open.words.is_empty()) {
             self.streams_of_group(&open.redirections, printed);
         }
         self.finish(open, source.or(&around));
+        self.is_conditional = is_in_branch;
         while let Some(group) = groups.pop() {
             self.leave(group);
         }
@@ -404,6 +415,13 @@ impl Reader {
         self.tokens(tokens, source);
         self.variables.undo(&own);
     }
+}
+
+/// Returns true if the commands in the groups and in the items of `case` may not run.
+fn is_branch(groups: &[Group], cases: &[(bool, Branches)]) -> bool {
+    let is_optional =
+        |group: &Group| group.list.is_some() || matches!(group.scope, Scope::Branches(_) | Scope::Function { .. });
+    !cases.is_empty() || groups.iter().any(is_optional)
 }
 
 fn is_next<'a>(tokens: &mut std::iter::Peekable<impl Iterator<Item = &'a Token>>, words: &[&str]) -> bool {

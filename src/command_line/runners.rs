@@ -573,6 +573,15 @@ fn shell<'a>(arguments: &'a [Argument], input: Option<&str>) -> Option<Inner<'a>
     };
     let rest = behind_options_of_shell(arguments);
     let options = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
+    // `bash -n` only checks the syntax, unless the shell is interactive.
+    let is_check = |word: &Argument| {
+        let letters = word.text.strip_prefix('-').unwrap_or_default();
+        letters.contains('n') && letters.chars().all(|letter| "abcefhklmnprstuvxBCEHPT".contains(letter))
+    };
+    let is_other = |word: &Argument| is_flag(word, 'i') || word.text.starts_with('+');
+    if options.iter().any(is_check) && !options.iter().any(is_other) {
+        return None;
+    }
     let is_command = |word: &Argument| {
         is_option_of_text(&word.text) || matches!(word.text.as_str(), "--command" | "-Command" | "-command")
     };

@@ -278,10 +278,20 @@ fn a_program_without_a_shown_name_is_unknown() {
         ("git config --global alias.x '!rm a'; git x", true),
         ("ENV=test npm test; git config user.name a", false),
         // Values of other languages.
-        ("awk 'BEGIN{c=\"rm a\"; system(c)}'", true),
+        ("awk 'BEGIN{c=\"rm \" a; system(c)}'", true),
+        ("awk -v c=\"$X\" 'BEGIN{system(c)}'", true),
+        ("awk 'BEGIN{c=\"git log\"; c | getline h; close(c); print h}'", false),
+        ("awk 'BEGIN { c = \"ls\"; while ((c | getline l) > 0) print l; close(c) }'", false),
         ("ls | awk '{print \"rm \" $1 | \"sh\"}'", true),
         ("ls | awk '{print $1 | \"sort\"}'", false),
-        ("perl -e 'my $c = \"rm a\"; system($c);'", true),
+        ("perl -e 'my $c = \"ls\"; $c .= shift; system($c);'", true),
+        ("perl -e 'my @c = (\"ls\", \"-l\"); system(@c)'", false),
+        ("ruby -e 'c=\"ls\"; system(c)'", false),
+        ("ruby -e 'puts \"exec(cmd)\"'", false),
+        ("ruby -e 'eval \"exec(cmd)\"'", true),
+        ("php -r 'foreach([\"ls\", \"pwd\"] as $c) echo shell_exec($c);'", false),
+        ("node -e 'const go = (c) => execSync(c, {}); go(\"ls\")'", false),
+        ("node -e 'const go = (c) => execSync(c, {}); go(x)'", true),
         ("node -e 'execSync(`${t} a`)'", true),
         ("node -e 'execSync(`git log ${t}`)'", false),
         ("node -e 'execSync(o.clean)'", true),
@@ -305,6 +315,14 @@ fn a_program_without_a_shown_name_is_unknown() {
         ("Get-Item a; $x.Count; $y -join ','", false),
         ("Get-ChildItem | ForEach-Object { \"$($_.Name) is here\" }", false),
         ("$x=Get-Content a; Get-Item b; $sum += $x.Length", false),
+        ("$x = Get-ChildItem; foreach ($f in $x) { $f.Name }", false),
+        ("1..5 | ForEach-Object { $_ * 2 }", false),
+        // A file that the line writes, and another one with its name.
+        ("echo a > w/x.sh; sh x.sh", false),
+        ("echo a > x.sh; cd \"$D\"; sh x.sh", true),
+        ("echo a > x.sh; env -C w sh x.sh", true),
+        ("echo 'import os' > c.py; cd \"$D\"; python3 c.py", true),
+        ("cd \"$D\"; echo a > x.sh; sh x.sh", false),
     ] {
         assert_eq!(read(line).has_unknown, has_unknown, "{line}");
     }
@@ -427,7 +445,29 @@ fn calls_of_a_program_in_python_are_read() {
         ("import subprocess\nc = 'ls'\nfor c in ['ls', 'rm v']:\n    subprocess.run(c, shell=True)", Judgement::True),
         ("import os\nc = 'ls'\nc, w = 'rm v', 'old'\nos.system(c)", Judgement::Unknown),
         ("import os\nc = 'ls'\nc: str = 'rm v'\nos.system(c)", Judgement::True),
-        ("import os\nc = 'ls'\nif (c := 'rm v'): os.system(c)", Judgement::True),
+        ("import os\nc = 'ls'\nif (c := 'rm v'): os.system(c)", Judgement::Unknown),
+        ("import os\nc = 'ls'\nos.system(c)\nc = 'rm v'\nos.system(c)", Judgement::True),
+        ("import os\nc = 'rm v'\nc = 'ls'\nos.system(c)", Judgement::False),
+        ("import os\nc = 'rm v'\nd = c\nc = 'ls'\nos.system(d)", Judgement::True),
+        // Alternatives.
+        ("import os\nos.system('ls' if x else 'rm v')", Judgement::Unknown),
+        ("import os\nos.system('rm v' if x else 'rm -f v')", Judgement::True),
+        ("import os\nif x:\n    c = 'rm v'\nelse:\n    c = 'ls'\nos.system(c)", Judgement::Unknown),
+        ("import os\ndef go(c='rm v'):\n    os.system(c)\ngo('ls')", Judgement::Unknown),
+        ("import os\nt = {'a': 'rm v', 'b': 'ls'}\nos.system(t[x])", Judgement::Unknown),
+        ("import os\nt = {'a': 'rm v', 'b': 'ls'}\nos.system(t[\"b\"])", Judgement::False),
+        ("import os\nt = {'a': 'rm v', 'b': 'ls'}\nos.system(t['a'])", Judgement::True),
+        ("import os\nt = ['rm v', 'ls']\nos.system(t[1])", Judgement::False),
+        ("import os\nt = ['rm v', 'ls']\nt.reverse()\nos.system(t[1])", Judgement::Unknown),
+        ("import subprocess\nc = ['echo', 'rm', 'v']\nc.pop(0)\nsubprocess.run(c)", Judgement::Unknown),
+        ("import subprocess\nc = ['echo', 'rm', 'v']\ndel c[0]\nsubprocess.run(c)", Judgement::Unknown),
+        ("import subprocess\nt = ['rm', 'ls', 'v']\nsubprocess.run(t[1:])", Judgement::False),
+        ("import subprocess\nt = ['sudo', 'rm', 'v']\nsubprocess.run(t[1:])", Judgement::True),
+        (
+            "import os\nfor c in ['ls', 'rm v']:\n    if c.startswith('rm'):\n        continue\n    os.system(c)",
+            Judgement::Unknown,
+        ),
+        ("import subprocess\nsubprocess.run(['bash', '-n'], input='rm v', text=True)", Judgement::False),
         ("import subprocess\nc = ['-f']\nc.insert(0, 'rm')\nsubprocess.run(c)", Judgement::Unknown),
         ("import subprocess\nc = ['ls']\nc[0] = 'rm'\nsubprocess.run(c)", Judgement::Unknown),
         // Values that are all shown.
@@ -480,6 +520,70 @@ fn the_arguments_of_functions_that_evaluate_them_are_possible_commands() {
         ("f() { \"$@\"; }; f git commit -m 'rm v'", Judgement::False),
         ("f() { eval \"$1\"; }; f 'make test' 'rm v'", Judgement::False),
         ("f() { d=$1; shift; \"$@\"; }; f a make test", Judgement::False),
+        ("f() { echo \"$1\"; \"$2\" \"$3\"; }; f clean rm v", Judgement::Unknown),
+        ("f() { timeout 5 \"$2\" \"$3\"; }; f clean rm v", Judgement::Unknown),
+        ("f() { echo \"$1\"; \"$2\" \"$3\"; }; f rm ls v", Judgement::False),
+    ] {
+        assert_eq!(read(line).runs(&pattern), expected, "{line}");
+    }
+}
+
+#[test]
+fn the_arguments_of_a_call_are_put_into_the_commands_of_a_function() {
+    let pattern = OneOrList(vec!["^rm -rf v$".parse().unwrap()]);
+    for line in ["f() { \"$2\" -rf v; }; f a rm", "f() { $1 -rf $2; }; f rm v", "f() { shift; \"$1\" -rf v; }; f a rm"]
+    {
+        assert_eq!(read(line).runs(&pattern), Judgement::Unknown, "{line}");
+    }
+}
+
+#[test]
+fn a_script_that_the_line_writes_runs_only_under_its_path() {
+    let pattern = OneOrList(vec!["^rm( |$)".parse().unwrap()]);
+    for (line, expected) in [
+        ("cat > w/x.sh <<'E'\nrm v\nE\ncd w && sh x.sh", Judgement::True),
+        ("cat > w/x.sh <<'E'\nrm v\nE\n(cd w && ./x.sh)", Judgement::True),
+        ("mkdir w && cd w && echo 'rm v' > x.sh\nsh x.sh", Judgement::True),
+        ("echo 'rm v' > a/x.sh; echo ls > b/x.sh; cd b && sh x.sh", Judgement::False),
+        ("echo 'rm v' > a/x.sh; echo ls > b/x.sh; (cd b && sh x.sh)", Judgement::False),
+        ("echo 'rm v' > x.sh; cd b; sh x.sh", Judgement::False),
+        ("echo 'rm v' > scripts/x.sh; sh x.sh; ./x.sh", Judgement::False),
+        ("echo 'rm v' > x.sh; [ -d b ] && cd b; sh x.sh", Judgement::Unknown),
+        ("echo 'rm v' > x.sh; for d in a b; do cd $d; sh x.sh; done", Judgement::Unknown),
+        ("echo 'rm v' > x.sh; go() { cd b; }; go; sh x.sh", Judgement::Unknown),
+        ("echo 'rm v' > x.sh; cd \"$D\" && sh x.sh", Judgement::Unknown),
+        ("echo ls > t1.sh; echo 'rm v' > t2.sh; for t in t*.sh; do sh \"$t\"; done", Judgement::True),
+        // The last text of a file.
+        ("echo 'rm v' > x.sh; echo ls > x.sh; sh x.sh", Judgement::False),
+        ("echo ls > x.sh; echo 'rm v' >> x.sh; sh x.sh", Judgement::True),
+        ("echo 'rm v' > x.sh; if a; then echo ls > x.sh; fi; sh x.sh", Judgement::True),
+        // The syntax of a script is checked.
+        ("echo 'rm v' > x.sh; bash -n x.sh && echo ok", Judgement::False),
+        ("sh -n <<'E'\nrm v\nE", Judgement::False),
+        ("echo 'rm v' > x.sh; bash -en x.sh; bash -n +n x.sh", Judgement::True),
+        ("echo 'rm v' > x.sh; bash -norc x.sh", Judgement::True),
+        ("echo \"execSync('rm v')\" > c.js; node --check c.js", Judgement::False),
+        ("echo \"execSync('rm v')\" > c.js; node c.js --check", Judgement::True),
+        ("echo \"import os; os.system('rm v')\" > c.py; python3 -m py_compile c.py", Judgement::False),
+        ("echo \"import os; os.system('rm v')\" > c.py; python3 -m cProfile c.py", Judgement::True),
+        ("echo \"system('rm v');\" > c.pl; perl -c c.pl; ruby -c c.pl", Judgement::False),
+        ("echo \"BEGIN { system('rm v') }\" > c.pl; perl -c c.pl", Judgement::True),
+    ] {
+        assert_eq!(read(line).runs(&pattern), expected, "{line}");
+    }
+}
+
+#[test]
+fn variables_of_other_languages_have_the_texts_that_the_program_gives_them() {
+    let pattern = OneOrList(vec!["^rm( |$)".parse().unwrap()]);
+    for (line, expected) in [
+        ("awk 'BEGIN{c=\"rm a\"; system(c)}'", Judgement::True),
+        ("awk 'BEGIN{c=\"ls\"; if (x) c = \"rm a\"; system(c)}'", Judgement::Unknown),
+        ("perl -e 'my $c = \"rm a\"; system($c);'", Judgement::True),
+        ("perl -e 'my @c = (\"rm\", \"a\"); system(@c);'", Judgement::True),
+        ("perl -e 'my $c = \"ls\"; $c =~ s/ls/rm/; system($c);'", Judgement::Unknown),
+        ("php -r 'foreach([\"ls\", \"rm a\"] as $c) shell_exec($c);'", Judgement::Unknown),
+        ("node -e 'const go = (c) => execSync(c, {}); go(\"ls\"); go(\"rm a\")'", Judgement::True),
     ] {
         assert_eq!(read(line).runs(&pattern), expected, "{line}");
     }
@@ -501,8 +605,8 @@ fn nested_commands_have_a_bound() {
         format!("{}{{", "${a".repeat(50_000)),
         format!("alias a={};{}", "b".repeat(50_000), "a;".repeat(10_000)),
         format!("[[ {}", "a || b ".repeat(50_000)),
-        format!("echo {} > a;{}", "b".repeat(1000), "cat a a a > a;".repeat(50)),
-        format!("echo {} > a;{}", "b".repeat(1000), "tee a a a < a;".repeat(50)),
+        format!("echo {} > a;{}", "b".repeat(1000), "cat a a a >> a;".repeat(50)),
+        format!("echo {} > a;{}", "b".repeat(1000), "tee -a a a a < a;".repeat(50)),
         "(".repeat(100_000),
         format!("for a in {empty}; do for b in {empty}; do for c in {empty}; do $a$b$c; done; done; done"),
         format!("for a in {}; do echo $a {}; done", "b ".repeat(1000), "c".repeat(1 << 20)),

@@ -1,5 +1,6 @@
 //! The variables of a command line, with the values that branches may give to them, and the files that its commands write.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -8,6 +9,11 @@ use super::expanded::{Argument, first_text};
 use super::runners::NOT_SHOWN;
 use super::tokens::{Piece, Word};
 
+/// The name of the variable for the current folder, which is no name in a shell. The folder in which the line begins is an empty
+/// text.
+const FOLDER: &str = "./";
+/// A folder that is not shown.
+const FOLDER_NOT_SHOWN: &str = "$…";
 /// The variables that shells set themselves.
 const SET_BY_SHELLS: [&str; 4] = ["_", "REPLY", "OPTARG", "MAPFILE"];
 /// The maximum size in bytes of a variable's value that is kept.
@@ -240,6 +246,7 @@ impl Variables {
     pub fn may_be(&mut self, name: &str, value: &Value) {
         let before = self.value(name);
         let has_room = self.take(value.size());
+        let has_room = has_room && name != FOLDER;
         let value = if has_room { Value::one_of(&[&before, value]) } else { Value::Unknown };
         if value != before {
             self.set(name, value);
@@ -309,9 +316,9 @@ impl Variables {
         self.set(name, Value::Unknown);
     }
 
-    /// Forgets all values, because other code may have changed them.
+    /// Forgets all values, because other code may have changed them. The folder stays.
     pub fn forget_all(&mut self) {
-        let known = self.values.iter().filter(|(_, value)| **value != Value::Unknown);
+        let known = self.values.iter().filter(|(name, value)| **value != Value::Unknown && *name != FOLDER);
         for name in known.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
             self.forget(&name);
         }
@@ -404,55 +411,132 @@ impl Variables {
         }
     }
 
-    /// Returns the text of a file that the line writes.
-    pub fn file(&self, path: &str) -> Option<&str> {
-        let path = file_name(path);
-        if let Some(text) = self.files.get(path) {
-            return Some(text);
-        }
-        // After `cd`, and behind a wildcard.
-        let last = path.rsplit('/').next().unwrap_or_default();
-        let is_end = |long: &str, short: &str| {
-            long.strip_suffix(short.trim_start_matches("../")).is_some_and(|folder| folder.ends_with('/'))
+    /// Changes the current folder, as `cd` does.
+    pub fn enter(&mut self, folder: &str) {
+        let within = |current: &Value| match current {
+            Value::One(current) => Value::One(from_start(current, folder)),
+            _ => Value::One(from_start(FOLDER_NOT_SHOWN, folder)),
         };
-        let (begin, end) = (last.split(['*', '?', '[']).next(), last.rsplit(['*', '?', ']']).next());
-        let is_glob = last.contains(['*', '?', '[']);
-        let is_same = |name: &str| match is_glob {
-            true => {
-                let name = name.rsplit('/').next().unwrap_or_default();
-                begin.is_some_and(|begin| name.starts_with(begin)) && end.is_some_and(|end| name.ends_with(end))
+        let entered = match self.value(FOLDER) {
+            Value::Maybe(values) => {
+                let entered: Vec<Value> = values.iter().map(within).collect();
+                Value::one_of(&entered.iter().collect::<Vec<_>>())
             }
-            false => is_end(path, name) || is_end(name, path),
+            current => within(&current),
         };
-        // `find -exec sh {}` may run each script.
-        let is_script = |name: &str| name.ends_with(".sh") || !name.contains('.');
-        let mut files = self.files.iter().take(MOST_FILES);
-        if path == "{}" {
-            return files.any(|(name, _)| is_script(name)).then_some(NOT_SHOWN);
-        }
-        files.find(|(name, _)| is_same(name)).map(|(_, text)| text.as_str())
+        self.set(FOLDER, entered);
     }
 
-    /// Adds a line to a file.
-    pub fn write(&mut self, path: &str, text: &str) {
-        self.files.entry(file_name(path).to_owned()).or_default().push_str(&format!("{text}\n"));
+    /// Changes the current folder to one that is not shown.
+    pub fn leave_folder(&mut self) {
+        self.forget(FOLDER);
+    }
+
+    /// Returns the current folder.
+    pub fn folder(&self) -> Value {
+        self.value(FOLDER)
+    }
+
+    /// Returns the path of a file from the folder in which the line begins.
+    fn path_of(&self, path: &str) -> String {
+        from_start(self.one_folder(), path)
+    }
+
+    fn one_folder(&self) -> &str {
+        match self.values.get(FOLDER) {
+            None => "",
+            Some(Value::One(folder)) => folder,
+            Some(_) => FOLDER_NOT_SHOWN,
+        }
+    }
+
+    /// Returns the text of a file that the line writes, or [`NOT_SHOWN`] if the path may be that of such a file.
+    pub fn file(&self, path: &str) -> Option<Cow<'_, str>> {
+        if self.files.is_empty() {
+            return None;
+        }
+        if path == "{}" {
+            // `find -exec sh {}` may run each script.
+            let is_script = |name: &String| name.ends_with(".sh") || !name.contains('.');
+            return self.files.keys().take(MOST_FILES).any(is_script).then_some(Cow::Borrowed(NOT_SHOWN));
+        }
+        let whole = self.path_of(path);
+        if let Some(text) = self.files.get(&whole) {
+            return Some(Cow::Borrowed(text.as_str()));
+        }
+        if whole.rsplit('/').next().is_some_and(is_glob) {
+            return self.files_of_glob(&whole);
+        }
+        // The first of several folders is the one that a branch entered.
+        let folders: Vec<&str> = match self.values.get(FOLDER) {
+            Some(Value::Maybe(values)) => {
+                values.iter().map(|value| value.texts().first().copied().unwrap_or(FOLDER_NOT_SHOWN)).collect()
+            }
+            _ => vec![self.one_folder()],
+        };
+        let paths: Vec<String> = folders.into_iter().map(|folder| from_start(folder, path)).collect();
+        let mut written = paths.iter().map(|path| self.files.get(path));
+        let first = written.next().flatten();
+        let is_in_others = written.any(|text| text.is_some());
+        if let Some(text) = first.filter(|_| !is_in_others) {
+            return Some(Cow::Borrowed(text.as_str()));
+        }
+        let may_be = |name: &String| paths.iter().chain([&whole]).any(|path| may_be_same(name, path));
+        let is_doubtful = first.is_some() || is_in_others || self.files.keys().take(MOST_FILES).any(may_be);
+        is_doubtful.then_some(Cow::Borrowed(NOT_SHOWN))
+    }
+
+    /// Returns the texts of the files whose names fit wildcards.
+    fn files_of_glob(&self, path: &str) -> Option<Cow<'_, str>> {
+        let (folder, last) = path.rsplit_once('/').unwrap_or(("", path));
+        let (begin, end) = (last.split(['*', '?', '[']).next(), last.rsplit(['*', '?', ']']).next());
+        let whole = |folder: &str| if folder.is_empty() { last.to_owned() } else { format!("{folder}/{last}") };
+        let (mut texts, mut is_doubtful) = (String::new(), false);
+        for (name, text) in self.files.iter().take(MOST_FILES) {
+            let (own, name) = name.rsplit_once('/').unwrap_or(("", name.as_str()));
+            if !begin.is_some_and(|begin| name.starts_with(begin)) || !end.is_some_and(|end| name.ends_with(end)) {
+                continue;
+            }
+            if own == folder && texts.len().saturating_add(text.len()) <= BUDGET {
+                texts.push_str(text);
+            } else {
+                is_doubtful |= own == folder || is_glob(folder);
+                is_doubtful |= may_be_same(&whole(own), &whole(folder));
+            }
+        }
+        match texts.is_empty() {
+            false if !is_doubtful => Some(Cow::Owned(texts)),
+            _ => (is_doubtful || !texts.is_empty()).then_some(Cow::Borrowed(NOT_SHOWN)),
+        }
+    }
+
+    /// Writes a line to a file. If `is_added` is true, the text of the file may stay.
+    pub fn write(&mut self, path: &str, text: &str, is_added: bool) {
+        let name = self.path_of(path);
+        let content = self.files.entry(name).or_default();
+        if !is_added {
+            content.clear();
+        }
+        content.push_str(text);
+        content.push('\n');
     }
 
     /// Records that the text of a file may have changed.
     pub fn change(&mut self, path: &str) {
-        self.changed.insert(file_name(path).to_owned());
+        let name = self.path_of(path);
+        self.changed.insert(name);
     }
 
-    /// Adds what a group of commands prints to a file.
-    pub fn write_printed(&mut self, path: &str, printed: &str) {
-        if printed.is_empty() { self.change(path) } else { self.write(path, printed) }
+    /// Writes what a group of commands prints to a file.
+    pub fn write_printed(&mut self, path: &str, printed: &str, is_added: bool) {
+        if printed.is_empty() { self.change(path) } else { self.write(path, printed, is_added) }
     }
 
     /// Returns what `cat` prints for these files, without the line feeds at its end, if the line shows all of it.
     pub fn text_of_files(&self, paths: &[Argument]) -> Option<String> {
-        let is_same = |path: &Argument| !self.changed.contains(file_name(&path.text));
+        let is_same = |path: &Argument| !self.changed.contains(&self.path_of(&path.text));
         let texts = paths.iter().filter(|path| is_same(path)).map(|path| self.file(&path.text));
-        let texts: Vec<&str> = texts.collect::<Option<_>>()?;
+        let texts: Vec<Cow<'_, str>> = texts.collect::<Option<_>>()?;
         let size: usize = texts.iter().map(|text| text.len()).sum();
         let is_whole = texts.len() == paths.len() && !texts.is_empty() && size <= self.left.get();
         let text = is_whole.then(|| texts.concat().trim_end_matches('\n').to_owned());
@@ -470,6 +554,59 @@ impl Variables {
 /// Returns the name of a file without the current folder.
 fn file_name(path: &str) -> &str {
     ["./", "$PWD/", "$(pwd)/"].iter().find_map(|folder| path.strip_prefix(folder)).unwrap_or(path)
+}
+
+/// Returns the path of a file in a folder, from the folder in which the line begins. Parts that are not shown stay as they are
+/// written.
+fn from_start(folder: &str, path: &str) -> String {
+    let path = file_name(path);
+    let is_whole = folder.is_empty() || path.starts_with(['/', '$', '`', '~']);
+    let whole = if is_whole { path.to_owned() } else { format!("{folder}/{path}") };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in whole.split('/') {
+        match part {
+            "." => {}
+            "" if !parts.is_empty() => {}
+            ".." if parts.last().is_some_and(|last| !is_root(last)) => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// Returns true if a part of a path is not shown, or is not below the folder before it.
+fn is_root(part: &str) -> bool {
+    part.is_empty() || part == ".." || part.contains(['$', '`', '~']) || part.contains(NOT_SHOWN)
+}
+
+/// Returns true if two different paths may be those of one file, because a part of one of them is not shown, or because they begin
+/// in different folders.
+fn may_be_same(one: &str, other: &str) -> bool {
+    let is_not_shown = |part: &str| !part.is_empty() && is_root(part);
+    let (mut one, mut other) = (one.rsplit('/'), other.rsplit('/'));
+    if one.next() != other.next() {
+        return false;
+    }
+    loop {
+        match (one.next(), other.next()) {
+            (None, None) => return false,
+            (Some(part), None) => return is_root(part) || one.any(is_root),
+            (None, Some(part)) => return is_root(part) || other.any(is_root),
+            // An absolute path begins here.
+            (Some(""), Some(part)) => return is_not_shown(part) || other.any(is_not_shown),
+            (Some(part), Some("")) => return is_not_shown(part) || one.any(is_not_shown),
+            (Some(part), Some(same)) if is_root(part) || is_root(same) => return true,
+            (Some(part), Some(same)) if part != same => return false,
+            _ => {}
+        }
+    }
+}
+
+/// Returns true if a name has wildcards.
+fn is_glob(name: &str) -> bool {
+    name.contains(['*', '?', '['])
 }
 
 /// Returns true if a text has a substitution within an index, which the shell runs if it reads the text as arithmetic or as

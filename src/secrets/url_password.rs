@@ -7,6 +7,8 @@ const ENDS_OF_WORD: [char; 5] = [';', '|', '&', '<', '>'];
 const ENDS_OF_URL: [char; 7] = [';', '|', '&', '<', '>', ',', '\''];
 /// The maximum length in bytes of a password with such characters.
 const LONGEST: usize = 256;
+/// The maximum length in bytes of the line before a URL in quotes.
+const LONGEST_LINE: usize = 4096;
 
 /// Returns the password at the beginning of a text, which is the part of a URL after `user:` with characters that may end
 /// the URL. `ahead` is the text before the URL's `://`.
@@ -23,10 +25,12 @@ pub(super) fn password<'t>(ahead: &str, text: &'t str) -> Option<&'t str> {
     if last < plain.len() {
         return Some(&text[..last]).filter(|password| !password.is_empty());
     }
+    let is_quoted = is_in_quotes(before);
     let near = &text[..text.floor_char_boundary(LONGEST)];
     let ends = || near.match_indices('@').map(move |(at, _)| (&near[..at], after_host(&near[at + 1..])));
     let first = |is_end: fn(&str) -> bool| {
-        let mut found = ends().filter(|(password, after)| after.is_some_and(is_end) && !has_command(password));
+        let mut found =
+            ends().filter(|(password, after)| after.is_some_and(is_end) && (is_quoted || !has_command(password)));
         found.next().map(|(password, _)| password)
     };
     let is_end = |after: &str| after.is_empty() || after.starts_with(['?', '#', ',', '\'', ')', ']']);
@@ -37,6 +41,27 @@ pub(super) fn password<'t>(ahead: &str, text: &'t str) -> Option<&'t str> {
     };
     let found = first(is_end).or_else(|| first(|after| after.starts_with(ENDS_OF_WORD))).or_else(part);
     found.filter(|password| !password.is_empty())
+}
+
+/// Returns true if the last character of a text is a quote that opens a text in a shell.
+fn is_in_quotes(text: &str) -> bool {
+    let end = &text[text.ceil_char_boundary(text.len().saturating_sub(LONGEST_LINE))..];
+    let line = end.rsplit('\n').next().unwrap_or_default();
+    let is_whole = line.len() < end.len() || end.len() == text.len();
+    if !line.ends_with(['"', '\'']) || !is_whole {
+        return false;
+    }
+    let (mut open, mut is_escaped) = (None, false);
+    for c in line.chars() {
+        match (c, open) {
+            _ if is_escaped => is_escaped = false,
+            ('\\', None | Some('"')) => is_escaped = true,
+            ('"' | '\'', None) => open = Some(c),
+            (c, Some(quote)) if c == quote => open = None,
+            _ => {}
+        }
+    }
+    open.is_some() && line.ends_with(|c: char| open == Some(c))
 }
 
 /// Returns the text after the host and the port of a URL, or `None` if the text does not begin with a host. The host may
@@ -56,7 +81,9 @@ fn has_command(password: &str) -> bool {
     let parts: Vec<&str> = password.split(ENDS_OF_WORD).skip(1).collect();
     let Some((last, inner)) = parts.split_last() else { return false };
     let is_name = |part: &&str| {
-        part.len() > 1 && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.-".contains(c))
+        let is_lower = part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.-".contains(c));
+        let is_word = part.chars().all(|c| c.is_ascii_alphabetic() || "_.-".contains(c));
+        part.len() > 1 && (is_lower || is_word && part.starts_with(|c: char| c.is_ascii_alphabetic()))
     };
     let is_assignment = last.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_+".contains(c))
@@ -106,6 +133,7 @@ mod tests {
             ("Ab1;X=1@h", "Ab1"),
             ("Ab1;>x@h", "Ab1"),
             ("Ab1>README>x@h", "Ab1"),
+            ("Xk7pLmQ9zT|Rscript|x@h", "Xk7pLmQ9zT"),
         ] {
             assert_eq!(password("curl https", text), Some(found), "{text}");
         }
@@ -116,5 +144,18 @@ mod tests {
         assert_eq!(password("http", &many), Some("x"));
         assert_eq!(password("['http", "a','b@c"), None);
         assert_eq!(password("\"http", "a','b@c"), Some("a','b"));
+    }
+
+    #[test]
+    fn a_password_in_quotes_contains_no_command() {
+        for (ahead, found) in [
+            ("curl 'https", "Ab1;zap;x"),
+            ("curl \"https", "Ab1;zap;x"),
+            ("echo 'a'https", "Ab1"),
+            ("echo \\\"https", "Ab1"),
+            ("curl https", "Ab1"),
+        ] {
+            assert_eq!(password(ahead, "Ab1;zap;x@h"), Some(found), "{ahead}");
+        }
     }
 }

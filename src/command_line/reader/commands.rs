@@ -5,9 +5,9 @@ use std::mem;
 use super::evaluated::{hides_value, is_declaration};
 use super::{DEEPEST, LONGEST_SOURCES, MOST, MOST_SHIFTED, Open, Reader, Source};
 use crate::command_line::assignments::{MOST_CHOSEN, assignment_of_all};
-use crate::command_line::code;
+use crate::command_line::code::{self, Call};
 use crate::command_line::expanded::{Argument, Program, expand, joined, text_for_arithmetic};
-use crate::command_line::powershell::{is_comparison, is_operator};
+use crate::command_line::powershell::{are_behind_value, is_comparison};
 use crate::command_line::runners::{self, Inner};
 use crate::command_line::tokens::{Piece, Way, Word, is_name};
 use crate::command_line::variables::{Varying, has_code};
@@ -15,6 +15,8 @@ use crate::command_line::{Choice, Dialect, is_shell};
 
 /// The maximum size in bytes of the texts of files that commands read or write.
 const LONGEST_CONTENTS: usize = 16 << 20;
+/// The maximum number of commands of functions whose program is an argument.
+const MOST_CALLED: usize = 32;
 /// The maximum size in bytes of the commands of a line.
 const LONGEST_COMMANDS: usize = 4 << 20;
 
@@ -28,6 +30,8 @@ pub(super) struct Streams {
     pub(super) reads_file: bool,
     /// The file that gets the output.
     pub(super) written: Option<String>,
+    /// True if the output is added to this file.
+    pub(super) is_added: bool,
 }
 
 impl Reader {
@@ -82,7 +86,9 @@ impl Reader {
                     let text = target.into_iter().next().and_then(|word| word.content).or(file);
                     streams.source = Source { form: None, text };
                 }
-                Way::To | Way::Append => streams.written = Some(text),
+                Way::To | Way::Append => {
+                    (streams.written, streams.is_added) = (Some(text), redirection.way == Way::Append);
+                }
             }
         }
         streams.forms.extend(streams.source.form.iter().map(|form| format!("<|{form}")));
@@ -129,13 +135,14 @@ impl Reader {
 
     /// Returns the text of a file that the line writes.
     pub(super) fn text_of_file(&mut self, path: &str) -> Option<String> {
+        let left = LONGEST_CONTENTS.saturating_sub(self.contents);
         let text = self.variables.file(path)?;
-        if self.contents.saturating_add(text.len()) > LONGEST_CONTENTS {
-            self.cut();
-            return None;
+        let text = (text.len() <= left).then(|| text.into_owned());
+        match &text {
+            Some(text) => self.contents += text.len(),
+            None => self.cut(),
         }
-        self.contents += text.len();
-        Some(text.to_owned())
+        text
     }
 
     /// Reads a command once for each value of its variables.
@@ -152,9 +159,16 @@ impl Reader {
             self.cut();
         }
         let mut arguments: Vec<Argument> = words.iter().flat_map(|word| expand(word, &self.variables)).collect();
-        for argument in arguments.iter_mut().filter(|argument| argument.content.is_none()) {
-            argument.content = self.text_of_file(&argument.text);
+        let before = self.variables.branches();
+        if arguments.iter().any(|word| changes_folder(&word.text)) {
+            self.variables.leave_folder();
         }
+        for (index, argument) in arguments.iter_mut().enumerate().filter(|(_, argument)| argument.content.is_none()) {
+            let is_program = index == 0 && !argument.text.contains('/');
+            let text = self.text_of_file(&argument.text);
+            argument.content = text.filter(|text| !is_program || text != runners::NOT_SHOWN);
+        }
+        self.variables.undo(&before);
         words.iter().for_each(|word| self.variables.set_defaults(word));
         // No program has such a name, so the variable before it has another value.
         if self.chosen > 0 && arguments.first().is_some_and(|word| word.text.starts_with('-')) {
@@ -186,7 +200,8 @@ impl Reader {
                 self.cut();
                 break;
             }
-            self.variables.write(&file, text);
+            let is_added = self.is_conditional || streams.is_added || arguments.iter().any(|word| adds(&word.text));
+            self.variables.write(&file, text, is_added);
         }
         if !runners::keeps_files(arguments) {
             arguments.iter().filter(|word| word.content.is_some()).for_each(|word| self.variables.change(&word.text));
@@ -200,6 +215,7 @@ impl Reader {
     pub(super) fn each_value(&mut self, varying: Varying, words: &[&Word], streams: &Streams) -> Option<String> {
         let (mut printed, mut readings) = (Vec::new(), Vec::new());
         let chosen = usize::from(!varying.is_loop);
+        let folder = self.variables.folder();
         self.depth += 1;
         self.chosen += chosen;
         for value in &varying.values {
@@ -215,6 +231,9 @@ impl Reader {
         }
         self.depth -= 1;
         self.chosen -= chosen;
+        if self.variables.folder() != folder {
+            self.variables.leave_folder();
+        }
         if !varying.is_loop {
             self.found.choices.push(Choice { readings });
             printed.dedup();
@@ -262,7 +281,8 @@ impl Reader {
         let piped = streams.source.text.as_deref().filter(|_| is_hidden);
         let program_file = rest.iter().find(|word| !word.text.starts_with('-'));
         let written = || program_file.and_then(|word| word.content.as_deref());
-        let piped = piped.or_else(written).filter(|_| code::is_interpreter(&name));
+        let runs_code = code::is_interpreter(&name) && !code::is_check(&name, rest);
+        let piped = piped.or_else(written).filter(|_| runs_code);
         let piped = piped.map(|text| format!(" <<<{}", joined(text))).unwrap_or_default();
         let form = format!("{name}{behind}{piped}");
         self.size += form.len();
@@ -282,8 +302,17 @@ impl Reader {
             if is_known_later && !first.is_quoted {
                 self.evaluated.insert(first.text.trim_start_matches('$').parse().unwrap_or_default());
             }
+            if is_known_later && !self.called.iter().any(|words| words == arguments) {
+                let number = first.text.trim_start_matches('$').parse::<usize>().unwrap_or_default();
+                self.runs_first |= number <= 1;
+                match self.called.len() < MOST_CALLED {
+                    true => self.called.push(arguments.to_vec()),
+                    false => self.cut(),
+                }
+            }
             self.found.has_unknown |= !is_known_later;
-            let is_alone = first.text.contains('=') || rest.first().is_none_or(|word| is_operator(&word.text));
+            let word = |index: usize| rest.get(index).map_or("", |word| word.text.as_str());
+            let is_alone = first.text.contains('=') || rest.is_empty() || are_behind_value(word(0), word(1));
             self.is_posix |= first.text.starts_with('$') && !(is_alone && self.may_be_value(first));
             return;
         };
@@ -294,7 +323,9 @@ impl Reader {
             self.feeds |= streams.source.text.is_some();
             changed.iter().for_each(|(name, value)| self.variables.may_be(name, value));
             if self.runs_arguments {
-                self.command(rest, streams);
+                if self.runs_first {
+                    self.command(rest, streams);
+                }
                 self.possible_in_function(rest, streams);
             }
         }
@@ -328,10 +359,21 @@ impl Reader {
             self.script(&line, Source::default(), false);
         }
         self.found.has_unknown = has_unknown || self.is_cut;
-        for line in code.calls {
-            self.script(&line, Source::default(), false);
-        }
+        code.calls.iter().for_each(|call| self.call(call));
         self.depth -= 1;
+    }
+
+    /// Reads the command lines of a call in another language.
+    fn call(&mut self, call: &Call) {
+        let mut readings = Vec::new();
+        for line in &call.lines {
+            let before = self.found.commands.len();
+            self.script(line, Source::default(), false);
+            readings.push(before..self.found.commands.len());
+        }
+        if call.is_choice && readings.len() > 1 {
+            self.found.choices.push(Choice { readings });
+        }
     }
 
     /// Adds the commands that a function may run if it evaluates its arguments as texts, or drops some of them.
@@ -352,6 +394,15 @@ impl Reader {
         for text in texts {
             self.sources += text.len();
             self.script(&text, streams.source.clone(), true);
+        }
+        for words in self.called.clone() {
+            if self.is_full() || self.sources > LONGEST_SOURCES {
+                break;
+            }
+            for dropped in 0..=self.shifted.min(MOST_SHIFTED) {
+                let words = with_arguments(&words, arguments.get(dropped..).unwrap_or_default());
+                self.command(&words, streams);
+            }
         }
         if self.shifted > 0 {
             for dropped in 1..arguments.len().min(MOST_SHIFTED + 1) {
@@ -402,10 +453,58 @@ impl Reader {
     }
 }
 
+/// Returns the words of a command of a function, with the arguments of a call in their places.
+fn with_arguments(words: &[Argument], arguments: &[Argument]) -> Vec<Argument> {
+    let mut found: Vec<Argument> = Vec::new();
+    for word in words {
+        if !word.is_argument_of_function() {
+            found.push(word.clone());
+            continue;
+        }
+        let placed = match word.text.trim_start_matches('$').parse::<usize>() {
+            Ok(number) => number.checked_sub(1).and_then(|index| arguments.get(index..=index)).unwrap_or_default(),
+            Err(_) => arguments,
+        };
+        for argument in placed {
+            // The shell splits a value without quotes.
+            match word.is_quoted || !argument.is_known() {
+                true => found.push(argument.clone()),
+                false => found.extend(argument.text.split_whitespace().map(Argument::of)),
+            }
+        }
+    }
+    found
+}
+
 /// Returns true if a program is a shell that reads its commands from its input.
 pub(super) fn reads_commands(program: &str, arguments: &[Argument]) -> bool {
     let is_input = |inner: &Inner| matches!(inner, Inner::Script { text, .. } if text == runners::NOT_SHOWN);
     is_shell(program) && runners::inner(program, arguments, Some(runners::NOT_SHOWN)).iter().any(is_input)
+}
+
+/// Returns true if a word may be an option that runs a command in another folder: `env -C FOLDER`, `docker exec -w FOLDER`.
+fn changes_folder(word: &str) -> bool {
+    const OPTIONS: [&str; 12] = [
+        "-C",
+        "-D",
+        "-w",
+        "-execdir",
+        "-okdir",
+        "--chdir",
+        "--cwd",
+        "--directory",
+        "--prefix",
+        "--project",
+        "--wd",
+        "--workdir",
+    ];
+    let name = word.split('=').next().unwrap_or_default();
+    OPTIONS.contains(&name) || word.starts_with("-C") && word.len() > 2
+}
+
+/// Returns true if a word may be the option of `tee` that keeps the text of the file.
+fn adds(word: &str) -> bool {
+    word == "--append" || word.starts_with('-') && !word.starts_with("--") && word.contains('a')
 }
 
 /// Returns true if a word has `>(…)`, whose commands read what the command prints.

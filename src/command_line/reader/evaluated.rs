@@ -146,6 +146,14 @@ impl Reader {
                 self.variables.set_list("@", arguments.get(1..).unwrap_or_default());
             }
             "source" | "." => self.variables.forget_all(),
+            "cd" | "pushd" => {
+                let mut texts = arguments.iter().map(|word| word.text.as_str());
+                match texts.find(|text| !text.starts_with('-') || *text == "-") {
+                    Some("-") => self.variables.leave_folder(),
+                    folder => self.variables.enter(folder.unwrap_or("~")),
+                }
+            }
+            "popd" => self.variables.leave_folder(),
             "shift" => {
                 let count = arguments.first().map_or(Some(1), |word| word.text.parse::<usize>().ok());
                 self.shifted = self.shifted.saturating_add(count.unwrap_or(MOST_SHIFTED));

@@ -128,7 +128,7 @@ impl Reader {
     /// Adds the values that variables get in later commands: those of other rounds of a loop, up to its end, or those before a
     /// call of a function. Returns true if the commands may end the loop.
     pub(super) fn expect<'a>(&mut self, tokens: impl Iterator<Item = &'a Token>, is_loop: bool) -> bool {
-        let (mut depth, mut may_end) = (1_usize, false);
+        let (mut depth, mut subshells, mut may_end) = (1_usize, 0_usize, false);
         let mut before: Option<&Token> = None;
         for token in tokens {
             self.expected += 1;
@@ -136,11 +136,17 @@ impl Reader {
                 self.cut();
                 return true;
             }
+            match token {
+                Token::Operator(Operator::Open) => subshells += 1,
+                Token::Operator(Operator::Close) => subshells = subshells.saturating_sub(1),
+                _ => {}
+            }
             if let Token::Word(word) = token {
                 match word.plain().filter(|_| begins_command(before)) {
                     Some("for" | "select" | "while" | "until") => depth += 1,
                     Some("done") => depth = depth.saturating_sub(1),
                     Some("break" | "continue" | "return" | "exit") => may_end = true,
+                    Some("cd" | "pushd" | "popd") if subshells == 0 => self.variables.leave_folder(),
                     _ => {}
                 }
                 if is_loop && depth == 0 {
@@ -166,7 +172,8 @@ impl Reader {
                 }
                 Way::From => self.feeds |= files.iter().any(|file| self.variables.file(&file.text).is_some()),
                 Way::To | Way::Append => {
-                    files.iter().for_each(|file| self.variables.write_printed(&file.text, printed));
+                    let is_added = self.is_conditional || redirection.way == Way::Append;
+                    files.iter().for_each(|file| self.variables.write_printed(&file.text, printed, is_added));
                 }
             }
         }

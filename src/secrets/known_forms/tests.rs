@@ -410,6 +410,9 @@ fn commands_beside_a_secret_stay() {
         ("sshpass -p 'Zq8`rm`' ssh h", "sshpass -p '[redacted:password-in-command]`rm`' ssh h"),
         ("curl https://ada:Xk7q&rm&tee@h", "curl https://ada:[redacted:password-in-url]&rm&tee@h"),
         ("curl https://ada:Xk7q@h|rm|tee@x", "curl https://ada:[redacted:password-in-url]@h|rm|tee@x"),
+        ("curl https://ada:Xk7q|Rscript|x@h", "curl https://ada:[redacted:password-in-url]|Rscript|x@h"),
+        ("curl 'https://ada:Xk7q|Rscript|x@h'", "curl 'https://ada:[redacted:password-in-url]@h'"),
+        ("curl \"https://ada:Xk7q|Rscript|x@h\"", "curl \"https://ada:[redacted:password-in-url]@h\""),
         ("(echo machine h password Zq8RtY2)", "(echo machine h password [redacted:password-in-netrc])"),
         ("echo machine h password Zq8RtY2;rm -rf x", "echo machine h password [redacted:password-in-netrc];rm -rf x"),
     ] {
