@@ -273,7 +273,8 @@ fn no_mode_and_no_loss_turns_a_fail_into_an_error() {
 #[test]
 #[ignore = "slow: reads gigabytes"]
 fn others_are_served_while_a_workspace_is_looked_through() {
-    let mut project = project("if mkdir \"$FIRST\" 2>/dev/null; then truncate -s 975M large1 large2 large3 large4; else sleep 1; fi");
+    let mut project =
+        project("if mkdir \"$FIRST\" 2>/dev/null; then truncate -s 975M large1 large2 large3 large4; else sleep 1; fi");
     project.env("SOME_TOKEN", "a-secret-of-the-user");
     project.env("TOKIO_WORKER_THREADS", "1");
     let keys = format!("trials: 2\nenv: {{FIRST: '{}'}}", project.path("first").display());
