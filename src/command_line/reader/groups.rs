@@ -95,7 +95,7 @@ impl Reader {
     /// Records what an operator says about the commands around it. Only the first commands of a list run in any case, and those of
     /// a pipe run in shells of their own.
     pub(super) fn operator(&mut self, group: &mut Group, operator: Operator) {
-        let before = mem::replace(&mut group.operator, Some(operator));
+        let before = group.operator.replace(operator);
         match (group.list.take(), operator) {
             (None, Operator::And | Operator::Or) => group.list = Some(self.variables.branches()),
             (None, Operator::Pipe) => group.list = Some(mem::take(&mut group.start)),
