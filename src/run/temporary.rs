@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, flock, statvfs};
 
 use crate::resources::Exhausted;
 use crate::workspace::remove;
@@ -117,6 +117,15 @@ pub fn restored() -> u32 {
 /// be written, or if the reason is not the disk.
 pub fn no_room(folder: &Path) -> Option<io::Error> {
     const CONTENT: &[u8] = &[0; 64 << 10];
+    // A file costs an inode, so it is written only if there may be no room for it.
+    const ENOUGH: u64 = 64 << 20;
+    const ENOUGH_FILES: u64 = 1000;
+    if let Ok(room) = statvfs(folder) {
+        let has_files = room.f_files == 0 || room.f_favail > ENOUGH_FILES;
+        if has_files && room.f_bavail.saturating_mul(room.f_frsize) > ENOUGH {
+            return None;
+        }
+    }
     let write = |mut file: File| file.write_all(CONTENT);
     let error = tempfile::tempfile_in(folder).and_then(write).err()?;
     // A limit of file sizes (`ulimit -f`) says nothing about the disk.
