@@ -4,12 +4,14 @@ use crate::project::Project;
 
 /// Runs the program on a terminal of some width and presses a key for each question that it sees.
 const AT_A_TERMINAL: &str = r#"
-import fcntl, os, pty, re, select, struct, sys, termios, time
+import fcntl, os, pty, re, select, signal, struct, sys, termios, time
 program, keys, width = sys.argv[1], sys.argv[2], int(sys.argv[3])
 ready, go = os.pipe()
 pid, terminal = pty.fork()
 if pid == 0:
     os.read(ready, 1)
+    # Tests that a shell starts in the background ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.execv(program, [program, "snapshot", "review"])
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
 before = termios.tcgetattr(terminal)[3]
