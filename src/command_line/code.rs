@@ -193,11 +193,13 @@ fn without_values(text: &str) -> String {
     shown
 }
 
-/// Returns true if a variable of JavaScript gets a value in another way than `NAME = …`: as a parameter, or by a loop.
+/// Returns true if a variable of JavaScript gets a value in another way than `NAME = …`: as a parameter, by a loop, by `+=` and the
+/// like, or as a part of a value (`[NAME] = …`).
 fn is_set_otherwise(code: &str, name: &str) -> bool {
     let is_parameter = format!(r"\bfunction\s*\w*\s*\([^)]*\b{name}\b|\([^()]*\b{name}\b[^()]*\)\s*=>|\b{name}\s*=>");
     let is_loop = format!(r"\b{name}\s+(?:of|in)\b");
-    match Regex::new(&format!("{is_parameter}|{is_loop}")) {
+    let is_changed = format!(r"\b{name}\s*(?:\+|\|\||&&|\?\?)=|[\[{{,]\s*{name}\s*(?:,[^=;]*)?[\]}}]\s*=[^=>]");
+    match Regex::new(&format!("{is_parameter}|{is_loop}|{is_changed}")) {
         Ok(places) => places.is_match(code),
         Err(_) => true,
     }

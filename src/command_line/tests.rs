@@ -297,6 +297,9 @@ fn a_program_without_a_shown_name_is_unknown() {
         ("node -e 'execSync(o.clean)'", true),
         ("node -e 'execSync(\"bash\", {input: \"rm a\"})'", true),
         ("node -e 'let c = \"ls\"; function f(c) { execSync(c); } f(\"rm a\")'", true),
+        ("node -e 'let c = \"ls\"; c += \"; rm a\"; execSync(c)'", true),
+        ("node -e 'let c = \"ls\"; [c] = [\"rm a\"]; execSync(c)'", true),
+        ("node -e 'let c = \"ls\"; if ([c] == x) execSync(c)'", false),
         // Variables that a command sets.
         ("X=ls; printf -vX rm; $X a", true),
         ("X=ls; printf -v 'X[0]' rm; $X a", true),
