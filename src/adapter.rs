@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::adapter::claude_stream::background::CUT;
 use crate::big_numbers;
 use crate::harness::{Adapter, ExitCode, ExitMeaning, Manifest, Plugin, Server};
+use crate::limits::LimitKey;
 use crate::models;
 use crate::repeated_key::KeyFinder;
 use crate::text::first_bytes;
@@ -476,6 +477,16 @@ impl Translation {
     }
 }
 
+/// Returns the stop reason of a session that the engine ended at a limit.
+fn ended_at(limit: LimitKey) -> StopReason {
+    match limit {
+        LimitKey::Time => StopReason::TimedOut,
+        LimitKey::Idle => StopReason::Idle,
+        LimitKey::Steps | LimitKey::ToolCalls => StopReason::MaxTurns,
+        LimitKey::Tokens | LimitKey::CostUsd => StopReason::MaxBudget,
+    }
+}
+
 impl Ending {
     fn stderr(&mut self, line: &str) {
         const KEPT: usize = 4096;
@@ -513,12 +524,8 @@ impl Ending {
             return (stop(StopReason::Error, Some(category), Some(message)), true);
         }
         if let Some(key) = self.limit {
-            let reason = match key.as_str() {
-                "time" => StopReason::TimedOut,
-                "idle" => StopReason::Idle,
-                "steps" | "tool-calls" => StopReason::MaxTurns,
-                _ => StopReason::MaxBudget,
-            };
+            // A wire log of a newer version may name a limit that is not known here.
+            let reason = key.parse().map_or(StopReason::MaxBudget, ended_at);
             return (stop(reason, None, Some(key)), true);
         }
         let exit_means = exit.and_then(|exit| exit.code).and_then(|code| self.exits.get(&ExitCode(code)).copied());

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::adapter::claude_stream::background::says_goes_on;
 use crate::grader::test_run::without_colour;
+use crate::text::shell_word;
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::{Reading, ReportedDetails};
 use crate::trace::usage::UsageTotal;
@@ -219,7 +220,7 @@ impl Observed {
             let moved = commands::leaves_workspace(own, workspace);
             let folder = ran_in.filter(|folder| Some(folder.as_str()) != workspace);
             let line = match &folder {
-                Some(folder) => format!("cd {} && {own}", commands::quoted(folder)),
+                Some(folder) => format!("cd {} && {own}", shell_word(folder)),
                 None => own.to_owned(),
             };
             if commands::reverts(&line) {

@@ -4,8 +4,10 @@ use std::fmt;
 
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use crate::values::Time;
+use crate::word::word;
 
 /// The limits of a trial. A limit that is not set does not apply, except `time`, whose default is 30 minutes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -93,6 +95,20 @@ impl Limits {
         self.on_limit.unwrap_or_default()
     }
 }
+
+/// A limit that ends a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, EnumString)]
+#[strum(serialize_all = "kebab-case")]
+pub enum LimitKey {
+    Time,
+    Idle,
+    Steps,
+    ToolCalls,
+    Tokens,
+    CostUsd,
+}
+
+word!(LimitKey);
 
 /// The consequence of an exceeded limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

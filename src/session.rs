@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use crate::adapter::Translation;
 use crate::engine_clock;
 use crate::interaction::Decision;
-use crate::limits::Limits;
+use crate::limits::{LimitKey, Limits};
 use crate::lines::Splitter;
 use crate::process::{Group, Launch, Pipes, SpawnError, Stdin};
 use crate::secrets::Masker;
@@ -175,7 +175,7 @@ pub enum End {
 }
 
 /// The name and the value of a limit that was exceeded elsewhere.
-pub type LimitElsewhere = watch::Receiver<Option<(&'static str, String)>>;
+pub type LimitElsewhere = watch::Receiver<Option<(LimitKey, String)>>;
 
 /// The settings of a new session.
 pub struct Setup {

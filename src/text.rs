@@ -1,4 +1,4 @@
-//! Shortens texts, counts nouns and lists names, for messages, reasons and reports.
+//! Shortens texts, counts nouns, lists names and quotes words for a shell, for messages, reasons and reports.
 
 use std::fmt::Display;
 
@@ -31,6 +31,13 @@ pub fn plural<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> Strin
 pub fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ").replace(crate::values::is_hidden, "?")
+}
+
+/// Returns a text as one word of a command line for `sh`.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+    let needs_no_quotes = !text.is_empty() && text.chars().all(is_plain);
+    if needs_no_quotes { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// Formats the first names of a list with the number of further names: `a, b and 3 more`.

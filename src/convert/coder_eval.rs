@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::parts::{self, is_one, number, quoted, scalar};
+use super::parts::{self, is_one, number, scalar};
 use super::refused::{Refused, refused};
 use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, source, typed, unique, whole};
+use crate::text::shell_word;
 use crate::yaml::{self, YamlError};
 
 mod criteria;
@@ -314,7 +315,7 @@ impl Reader<'_> {
             let place = format!("sandbox.{key}");
             let packages = || -> Result<Vec<String>, Refused> {
                 let list = typed::texts(value.get("env_packages"), &format!("{place}.env_packages"))?;
-                Ok(list.iter().map(|word| quoted(word)).collect())
+                Ok(list.iter().map(|word| shell_word(word)).collect())
             };
             match key.as_str() {
                 "driver" if *value == json!("docker") => {
@@ -517,7 +518,7 @@ impl Reader<'_> {
             self.case.add(&format!("hidden/{HIDDEN}/{SCRIPT}"), Content::Text(WITH_TASK.to_owned()));
             let bodies = graders.iter_mut().filter_map(|grader| grader.get_mut("command")?.get_mut("run"));
             for run in bodies.filter(|run| run.is_string()) {
-                *run = json!(format!("sh {HIDDEN}/{SCRIPT} {}", quoted(run.as_str().unwrap_or_default())));
+                *run = json!(format!("sh {HIDDEN}/{SCRIPT} {}", shell_word(run.as_str().unwrap_or_default())));
             }
         }
         if !held.is_empty() {

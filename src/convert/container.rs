@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::parts::quoted;
 use super::{Content, NewCase, Note, copied, dockerfile};
+use crate::text::shell_word;
 
 /// Starts the container of a trial once, and runs each command of the trial in it.
 const LAUNCH: &str = include_str!("container/launch.sh");
@@ -63,7 +63,7 @@ impl Container {
         let image = format!("evals-{group}-{name}:{digest}");
         case.remarks.push("The agent's program must be in the image, and the image is run by `docker`".to_owned());
         case.remarks.push(format!("Build the image before a run: docker build -t {image} {folder}"));
-        let options: Vec<String> = self.options.iter().map(|option| quoted(option)).collect();
+        let options: Vec<String> = self.options.iter().map(|option| shell_word(option)).collect();
         let launch = LAUNCH
             .replace("@IMAGE@", &image)
             .replace("@FOLDER@", &folder)

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::container::Container;
-use super::parts::{distinct, quoted};
+use super::parts::distinct;
 use super::refused::{Refused, refused, unread};
 use super::{
     Content, Converted, NewCase, Note, UNKNOWN, copied, dockerfile, folders, one_line, slug, typed, unique, whole,
 };
+use crate::text::shell_word;
 use crate::yaml::{self, YamlError};
 
 /// Runs the verifier and prints its rewards as grades.
@@ -299,7 +300,7 @@ impl Task {
         let exports: Vec<String> = self
             .variables("verifier.env")?
             .iter()
-            .map(|(name, value)| format!("export {name}={}", quoted(value)))
+            .map(|(name, value)| format!("export {name}={}", shell_word(value)))
             .collect();
         let script = VERIFY.replace("@ENV@", &exports.join("\n"));
         let path = case.add(&format!("hidden/{FOLDER}/verify.sh"), Content::Text(script));

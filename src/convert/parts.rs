@@ -74,15 +74,6 @@ pub fn words(value: &Value) -> String {
     }
 }
 
-/// Returns a text as one word of a shell.
-pub fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 /// Returns the texts of a value that is one text or a list of scalars.
 pub fn texts(value: &Value) -> Option<Vec<String>> {
     match value {

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::parts::{escaped_glob, quoted};
+use super::parts::escaped_glob;
 use super::refused::Refused;
 use super::table::{self, Sample};
 use super::{Choices, Content, Converted, NewCase, Note, UNKNOWN, one_line, slug, unique, whole};
+use crate::text::shell_word;
 use crate::workspace::patch::read::file_name;
 use crate::yaml::YamlError;
 
@@ -162,7 +163,7 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
     // A file that becomes a link is in the patch twice: Git needs the old file, which is restored.
     let is_old = |path: &str| files.iter().any(|file| !file.is_new && file.path == path);
     let new = files.iter().filter(|file| file.is_new && !is_old(&file.path));
-    let new: Vec<String> = new.map(|file| quoted(&file.path)).collect();
+    let new: Vec<String> = new.map(|file| shell_word(&file.path)).collect();
     let remove = if new.is_empty() { String::new() } else { format!("rm -rf -- {}\n", new.join(" ")) };
     let script = format!(
         "#!/bin/sh\n# Applies the tests of the instance and runs them. Written by `evals convert`.\n{remove}\
@@ -387,7 +388,7 @@ fn runner(
         return Ok(Runner { command: command.clone(), format: None, fail, pass, lost: 0 });
     }
     if all().all(|name| name.contains("::")) {
-        let paths: BTreeSet<String> = all().filter_map(|name| Some(quoted(name.split_once("::")?.0))).collect();
+        let paths: BTreeSet<String> = all().filter_map(|name| Some(shell_word(name.split_once("::")?.0))).collect();
         let paths: Vec<String> = paths.into_iter().collect();
         let command = format!(
             "PYTHONPATH={FOLDER}${{PYTHONPATH:+:$PYTHONPATH}} python -m pytest -p {XFAIL_MODULE} -rA -p no:cacheprovider {}",
@@ -405,7 +406,7 @@ fn runner(
             .filter(|file| !file.is_gone)
             .filter_map(|file| Some(file.path.strip_prefix("tests/")?.strip_suffix(".py")?.replace('/', ".")))
             .collect();
-        let modules: Vec<String> = modules.iter().map(|module| quoted(module)).collect();
+        let modules: Vec<String> = modules.iter().map(|module| shell_word(module)).collect();
         if modules.is_empty() {
             return Err(("test_patch", "it changes no module of tests".to_owned()));
         }

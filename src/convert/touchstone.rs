@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::parts::{self, quoted, scalar};
+use super::parts::{self, scalar};
 use super::refused::{Refused, refused};
 use super::{Choices, Content, Converted, NewCase, Note, copied, folders, one_line, slug, source, typed, unique};
+use crate::text::shell_word;
 use crate::yaml::{self, YamlError};
 
 mod graders;
@@ -230,14 +231,15 @@ impl Reader<'_> {
         let kind = self.text(&["environment", "kind"])?.unwrap_or("pip-venv").to_owned();
         let mut lines = Vec::new();
         if kind != "command" && !is_off {
-            let args: Vec<String> = self.list(&["environment", "pip_args"])?.iter().map(|arg| quoted(arg)).collect();
+            let args: Vec<String> =
+                self.list(&["environment", "pip_args"])?.iter().map(|arg| shell_word(arg)).collect();
             let site = self.flag(&["environment", "system_site_packages"])? == Some(true);
             let flag = if site { " --system-site-packages" } else { "" };
             lines.push(format!("python3 -m venv{flag} \"$HOME/.evals-venv\""));
             let pip = format!("\"$HOME/.evals-venv/bin/pip\" install -q {}", args.join(" ")).trim_end().to_owned();
             let requirements = self.list(&["environment", "requirements"])?;
             if !requirements.is_empty() {
-                let words: Vec<String> = requirements.iter().map(|word| quoted(word)).collect();
+                let words: Vec<String> = requirements.iter().map(|word| shell_word(word)).collect();
                 lines.push(format!("{pip} {}", words.join(" ")));
             }
             for name in self.list(&["environment", "requirement_files"])? {
@@ -247,7 +249,7 @@ impl Reader<'_> {
                     yaml::read(&file).map_err(|error| refused("environment.requirement_files", error.to_string()))?;
                 let words = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim());
                 let words: Vec<String> =
-                    words.filter(|line| !line.is_empty() && !line.starts_with('#')).map(quoted).collect();
+                    words.filter(|line| !line.is_empty() && !line.starts_with('#')).map(shell_word).collect();
                 lines.push(format!("{pip} {}", words.join(" ")));
             }
             if self.text(&["environment", "install"])? == Some("editable") {
@@ -277,11 +279,11 @@ impl Reader<'_> {
 
     fn setup(&mut self, setup: &mut Vec<String>) -> Result<(), Refused> {
         for (at, stub) in typed::list(self.at(&["setup", "stub"]), "setup.stub")?.iter().enumerate() {
-            let word = |key: &str| stub.get(key).and_then(Value::as_str).map(quoted);
+            let word = |key: &str| stub.get(key).and_then(Value::as_str).map(shell_word);
             let (Some(file), Some(function)) = (word("file"), word("function")) else {
                 return Err(refused(&format!("setup.stub[{at}]"), "it needs a `file` and a `function`"));
             };
-            setup.push(format!("python3 -c {} {file} {function}", quoted(STUB)));
+            setup.push(format!("python3 -c {} {file} {function}", shell_word(STUB)));
         }
         let venv = self.has_venv()?;
         setup.extend(self.list(&["setup", "run"])?.iter().map(|command| with_environment(command, venv)));

@@ -1,6 +1,7 @@
 //! Decides which commands of a session can be graders for another session: those that check something, that were shown to
 //! succeed, and that mean the same on another machine. Pure.
 
+use crate::text::shell_word;
 use crate::values::is_hidden;
 
 mod options;
@@ -262,7 +263,7 @@ fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<(String, S
     if names_machine(&text) || line.contains('~') {
         return Err(Unfit::NamesMachine);
     }
-    let line = if folder.is_empty() { text } else { format!("cd {} && {text}", quoted(&folder)) };
+    let line = if folder.is_empty() { text } else { format!("cd {} && {text}", shell_word(&folder)) };
     Ok((line, folder))
 }
 
@@ -342,12 +343,6 @@ fn names_machine(text: &str) -> bool {
         let is_path = bytes.get(at + 1).is_some_and(|next| next.is_ascii_alphanumeric() || b"._".contains(next));
         begins && !url && is_path && !EVERYWHERE.iter().any(|known| text[at..].starts_with(known))
     })
-}
-
-/// Returns a path as a word of a command line.
-pub fn quoted(path: &str) -> String {
-    let plain = path.chars().all(|c| c.is_alphanumeric() || "/._-".contains(c));
-    if plain { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 /// Returns the command line that a call of a shell runs: `bash -lc 'pytest -q'` runs `pytest -q`.

@@ -4,7 +4,7 @@ use tokio::sync::watch;
 
 use super::totals::Totals;
 use crate::judgement::tolerance;
-use crate::limits::{Dollars, Limits};
+use crate::limits::{Dollars, LimitKey, Limits};
 use crate::models;
 
 /// The treatment of requests for another model than the one that the run requests.
@@ -38,7 +38,7 @@ pub struct Budget {
     /// The limits; only `tokens` and `cost-usd` are used.
     pub limits: Limits,
     /// Gets the key and the value of the limit.
-    pub exceeded: watch::Sender<Option<(&'static str, String)>>,
+    pub exceeded: watch::Sender<Option<(LimitKey, String)>>,
 }
 
 /// A decision about a request.
@@ -51,7 +51,7 @@ pub enum Allowed {
     /// The request is refused, because of its model.
     OtherModel(String),
     /// The request is refused, because this limit is exceeded.
-    Beyond(&'static str, String),
+    Beyond(LimitKey, String),
 }
 
 impl Guard {
@@ -86,11 +86,11 @@ impl Guard {
 }
 
 /// Returns the first limit that is exceeded.
-fn exceeded(limits: &Limits, totals: &Totals) -> Option<(&'static str, String)> {
+fn exceeded(limits: &Limits, totals: &Totals) -> Option<(LimitKey, String)> {
     if let Some(limit) = limits.tokens.filter(|limit| totals.tokens() > *limit) {
-        return Some(("tokens", limit.to_string()));
+        return Some((LimitKey::Tokens, limit.to_string()));
     }
     let limit = limits.cost_usd.map(Dollars::get)?;
     let cost = totals.cost_usd()?;
-    tolerance::exceeds(cost.value(), limit).then(|| ("cost-usd", limit.to_string()))
+    tolerance::exceeds(cost.value(), limit).then(|| (LimitKey::CostUsd, limit.to_string()))
 }

@@ -332,7 +332,8 @@ impl Shared {
                     return refuse(pending, api, 400, FailureKind::Model, message);
                 }
                 Allowed::Beyond(key, limit) => {
-                    let message = format!("the limit `{key}` of the case, {limit}, was exceeded before this request");
+                    let message =
+                        format!("the limit `{}` of the case, {limit}, was exceeded before this request", key.word());
                     if let Some(exchange) = pending.exchange() {
                         // Set now, because the session may end while the request is held.
                         exchange.error = Some(Failure::of(FailureKind::Limit, message.clone()));

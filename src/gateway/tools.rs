@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::script::{Edit, ScriptCall, Write};
 use super::{Call, Tool};
+use crate::text::shell_word;
 
 mod ask;
 
@@ -103,9 +104,13 @@ fn in_the_shell(
     fill: &impl Fn(&Tool, &[Field<'_>]) -> Result<Value, ToolError>,
 ) -> Option<Result<Call, ToolError>> {
     let command = match wanted {
-        ScriptCall::Read(read) => format!("cat {}", quoted(&read.path)),
+        ScriptCall::Read(read) => format!("cat {}", shell_word(&read.path)),
         ScriptCall::Search(search) => {
-            format!("grep -rnE -e {} {}", quoted(&search.pattern), quoted(search.path.as_deref().unwrap_or(".")))
+            format!(
+                "grep -rnE -e {} {}",
+                shell_word(&search.pattern),
+                shell_word(search.path.as_deref().unwrap_or("."))
+            )
         }
         ScriptCall::Write(_)
         | ScriptCall::Edit(_)
@@ -115,12 +120,6 @@ fn in_the_shell(
     };
     let tool = find_shell(offered)?;
     Some(shell(tool, &command, fill).map(|call| Call { through: Some("execute".into()), ..call }))
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
-    let safe = !word.is_empty() && !word.starts_with('-') && word.chars().all(plain);
-    if safe { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// Names of tools in lower case without punctuation, the most likely first.

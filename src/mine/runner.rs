@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use strum::IntoStaticStr;
 
 use crate::grader::test_run::Format;
+use crate::text::shell_word;
 use crate::word::word;
 
 mod cargo;
@@ -196,15 +197,9 @@ impl Recipe {
         if removed.is_empty() {
             return self.run.clone();
         }
-        let words: Vec<String> = removed.iter().map(|path| quoted(path)).collect();
+        let words: Vec<String> = removed.iter().map(|path| shell_word(path)).collect();
         format!("rm -f -- {} && {}", words.join(" "), self.run)
     }
-}
-
-/// Returns a word for `sh`.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:@%+,^~".contains(c));
-    if is_plain && !word.starts_with('~') { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// The set-up and test settings that the user gives.

@@ -302,33 +302,30 @@ fn wrap_line(line: &str, width: usize, lines: &mut Vec<String>) {
     lines.push(current);
 }
 
-/// Quotes a word of a command line for a shell.
+/// Quotes a word of a command line for a shell; characters that act on a terminal are escaped.
 pub fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
+    let acts = |c: char| c.is_control() || harmless(c.encode_utf8(&mut [0; 4])).chars().ne([c]);
+    if !word.chars().any(acts) {
+        return crate::text::shell_word(word);
     }
-    if word.chars().any(|c| c.is_control() || harmless(c.encode_utf8(&mut [0; 4])).chars().ne([c])) {
-        let mut out = String::from("$'");
-        for c in word.chars() {
-            match c {
-                '\'' | '\\' => {
-                    out.push('\\');
-                    out.push(c);
-                }
-                c if c.is_ascii_control() => {
-                    let _ = write!(out, "\\x{:02x}", u32::from(c));
-                }
-                c if harmless(c.encode_utf8(&mut [0; 4])).chars().ne([c]) => {
-                    let _ = write!(out, "\\U{:08x}", u32::from(c));
-                }
-                c => out.push(c),
+    let mut out = String::from("$'");
+    for c in word.chars() {
+        match c {
+            '\'' | '\\' => {
+                out.push('\\');
+                out.push(c);
             }
+            c if c.is_ascii_control() => {
+                let _ = write!(out, "\\x{:02x}", u32::from(c));
+            }
+            c if acts(c) => {
+                let _ = write!(out, "\\U{:08x}", u32::from(c));
+            }
+            c => out.push(c),
         }
-        out.push('\'');
-        return out;
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    out.push('\'');
+    out
 }
 
 /// Formats a duration.

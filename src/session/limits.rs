@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{DEFAULT_TIME, End, Session};
 use crate::engine_clock;
 use crate::judgement::tolerance;
-use crate::limits::Dollars;
+use crate::limits::{Dollars, LimitKey};
 use crate::wire::EngineLine;
 
 impl Session {
@@ -35,7 +35,7 @@ impl Session {
 
     /// Returns the limit that ends the session. The driver ends work that goes on after the last answer at a time limit,
     /// because the prompts were answered in time.
-    fn exceeded(&mut self) -> Option<(&'static str, String)> {
+    fn exceeded(&mut self) -> Option<(LimitKey, String)> {
         let elsewhere = if self.is_timed() { self.exceeded_elsewhere() } else { None };
         elsewhere.or_else(|| if self.is_limited() { self.time_exceeded(engine_clock::now()) } else { None })
     }
@@ -54,13 +54,13 @@ impl Session {
         self.ended.is_some()
     }
 
-    fn exceeded_elsewhere(&self) -> Option<(&'static str, String)> {
+    fn exceeded_elsewhere(&self) -> Option<(LimitKey, String)> {
         self.limit.as_ref()?.borrow().clone()
     }
 
-    pub(super) fn reached(&mut self, key: &str, limit: String) {
+    pub(super) fn reached(&mut self, key: LimitKey, limit: String) {
         self.ended = Some(End::Limit);
-        self.engine(&EngineLine::Limit { key: key.to_owned(), limit });
+        self.engine(&EngineLine::Limit { key: key.word().to_owned(), limit });
     }
 
     /// Returns true if the limits apply: until the agent has answered. Figures in the answer itself are checked later.
@@ -75,24 +75,24 @@ impl Session {
     }
 
     /// Returns the first exceeded limit of steps, tool calls, tokens or cost, with its value.
-    pub(super) fn figure_exceeded(&mut self) -> Option<(&'static str, String)> {
+    pub(super) fn figure_exceeded(&mut self) -> Option<(LimitKey, String)> {
         let recorder = self.translation.recorder();
         let limits = &self.limits;
         let over = |limit: Option<u64>, value: u64| limit.filter(|limit| value > *limit).map(|limit| limit.to_string());
         if let Some(limit) = over(limits.steps, recorder.step_count()) {
-            return Some(("steps", limit));
+            return Some((LimitKey::Steps, limit));
         }
         if let Some(limit) = over(limits.tool_calls, recorder.call_count()) {
-            return Some(("tool-calls", limit));
+            return Some((LimitKey::ToolCalls, limit));
         }
         let usage = recorder.usage_total();
         if let Some(limit) = usage.tokens().and_then(|tokens| over(limits.tokens, tokens.value())) {
-            return Some(("tokens", limit));
+            return Some((LimitKey::Tokens, limit));
         }
         let most = limits.cost_usd.map(Dollars::get);
         let limit =
             most.filter(|limit| usage.cost_usd().is_some_and(|cost| tolerance::exceeds(cost.value(), *limit)))?;
-        Some(("cost-usd", limit.to_string()))
+        Some((LimitKey::CostUsd, limit.to_string()))
     }
 
     /// Stops the agent's clocks at the start of a wait for something other than the agent.
@@ -111,15 +111,15 @@ impl Session {
 
     /// Returns the first exceeded time limit with its value. During a wait for something other than the agent, no
     /// time limit is exceeded.
-    fn time_exceeded(&mut self, now: Instant) -> Option<(&'static str, String)> {
+    fn time_exceeded(&mut self, now: Instant) -> Option<(LimitKey, String)> {
         if self.waited.1.is_some() {
             return None;
         }
         if self.time_is_up() <= now {
-            return Some(("time", self.limits.time.unwrap_or(DEFAULT_TIME).to_string()));
+            return Some((LimitKey::Time, self.limits.time.unwrap_or(DEFAULT_TIME).to_string()));
         }
         let idle = self.idle_at().filter(|at| *at <= now).and(self.limits.idle);
-        idle.map(|idle| ("idle", idle.to_string()))
+        idle.map(|idle| (LimitKey::Idle, idle.to_string()))
     }
 
     /// Returns the time until a time limit ends the work that goes on after the last answer.

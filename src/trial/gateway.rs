@@ -26,6 +26,7 @@ use crate::gateway::totals::Totals;
 use crate::gateway::upstream::Upstream;
 use crate::harness::Pointed;
 use crate::ids::TrialRecord;
+use crate::limits::LimitKey;
 use crate::proxy::is_proxy;
 use crate::result::{Unrecorded, Warning};
 use crate::run::RunError;
@@ -66,7 +67,7 @@ pub(super) struct Gateway {
     /// The texts that are looked for in the requests.
     sought: Vec<Sought>,
     /// Gets the limit that a request exceeded.
-    pub(super) exceeded: watch::Receiver<Option<(&'static str, String)>>,
+    pub(super) exceeded: watch::Receiver<Option<(LimitKey, String)>>,
     /// The connection to the server if the sandbox has no network.
     pub(super) relay: Option<Relay>,
 }

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::super::parts::{common, escaped_glob, is_one, number, quoted, with};
+use super::super::parts::{common, escaped_glob, is_one, number, with};
 use super::super::{Content, Note, UNKNOWN, copied, source, typed};
 use super::{HIDDEN, Injected, Reader, Refused, refused, with_environment};
+use crate::text::shell_word;
 use crate::yaml;
 
 /// Runs the command of a grader while the hidden files are in the home of the graders, and copies those that it injects.
@@ -117,7 +118,7 @@ impl Reader<'_> {
         let command = match grader.text("cmd")? {
             Some(command) => command.to_owned(),
             None if is_pytest => {
-                let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+                let names: Vec<String> = names.iter().map(|name| shell_word(name)).collect();
                 format!("python3 -m pytest -q {}", names.join(" ")).trim_end().to_owned()
             }
             None => return Err(refused(&grader.place("cmd"), "there is no command")),
@@ -138,7 +139,7 @@ impl Reader<'_> {
         let prefix = grader.text("cmd_prefix")?.unwrap_or(PYTEST);
         let (venv, timeout) = (self.has_venv()?, grader.timeout(600)?);
         let run = |ids: &[String]| {
-            let ids: Vec<String> = ids.iter().map(|id| quoted(id)).collect();
+            let ids: Vec<String> = ids.iter().map(|id| shell_word(id)).collect();
             json!({"run": with_environment(&format!("{prefix} {}", ids.join(" ")), venv), "timeout": timeout})
         };
         let fails = Grader { is_gate: false, ..*grader };
@@ -222,13 +223,13 @@ fn with_hidden(grader: &mut Value, injected: &[Injected]) {
     for run in grader.as_object_mut().into_iter().flat_map(Map::values_mut).filter_map(|body| body.get_mut("run")) {
         let command = match &*run {
             Value::Array(words) => {
-                words.iter().filter_map(Value::as_str).map(quoted).collect::<Vec<String>>().join(" ")
+                words.iter().filter_map(Value::as_str).map(shell_word).collect::<Vec<String>>().join(" ")
             }
             line => line.as_str().unwrap_or_default().to_owned(),
         };
-        let mut line = format!("sh {HIDDEN}/{SCRIPT} {}", quoted(&command));
+        let mut line = format!("sh {HIDDEN}/{SCRIPT} {}", shell_word(&command));
         for file in injected {
-            line.push_str(&format!(" {} {}", quoted(&file.from), quoted(&format!("./{}", file.to))));
+            line.push_str(&format!(" {} {}", shell_word(&file.from), shell_word(&format!("./{}", file.to))));
         }
         *run = json!(line);
     }
@@ -311,7 +312,7 @@ fn known(kind: &str) -> &'static [&'static str] {
 
 /// Returns a command that fails if a file still raises `NotImplementedError`.
 fn implemented(grader: &Grader<'_>) -> Result<String, Refused> {
-    let files: Vec<String> = grader.texts("files")?.iter().map(|file| quoted(file)).collect();
+    let files: Vec<String> = grader.texts("files")?.iter().map(|file| shell_word(file)).collect();
     if files.is_empty() {
         let skipped = [".git", "__pycache__", ".venv", "node_modules"].map(|name| format!("-name {name}")).join(" -o ");
         return Ok(format!(

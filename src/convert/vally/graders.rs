@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::parts::{quoted, scalar, texts};
+use super::super::parts::{scalar, texts};
 use super::super::patterns;
 use super::super::refused::{Refused, refused};
 use super::super::typed;
 use crate::paths;
+use crate::text::shell_word;
 
 /// Checks the files of a glob, as the source does.
 const FILES: &str = include_str!("files.py");
@@ -193,7 +194,7 @@ impl Reader<'_> {
             if let Some(why) = paths::leaves(std::path::Path::new(folder)) {
                 return Err(refused("config.sub_path", format!("the path {why}")));
             }
-            line = format!("cd {} && {{ {line}\n}}", quoted(folder));
+            line = format!("cd {} && {{ {line}\n}}", shell_word(folder));
         }
         let mut body = json!({"run": line});
         if let Some(map) = body.as_object_mut() {

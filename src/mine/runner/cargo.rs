@@ -1,7 +1,8 @@
 //! `cargo test`.
 
-use super::{RESULTS_ALONE, Recipe, Runner, Step, TestFiles, Tree, quoted};
+use super::{RESULTS_ALONE, Recipe, Runner, Step, TestFiles, Tree};
 use crate::grader::test_run::Format;
+use crate::text::shell_word;
 
 /// Makes the toolchains of rustup available in a private home. `~USER` is the home of the account, whatever `HOME` is.
 const TOOLCHAINS: &str = r#"rustup="$(eval echo "~$(id -un)")/.rustup"; [ ! -d "$rustup" ] || [ -e "$HOME/.rustup" ] || ln -s "$rustup" "$HOME/.rustup""#;
@@ -51,7 +52,7 @@ pub(super) fn recipes(tree: &Tree, _parent: &Tree, _tests: &TestFiles<'_>) -> Ve
         // depend on their lines. The first command writes which programs are targets for tests.
         run: format!(
             r#"{cargo} --no-run --message-format json-render-diagnostics >"{TARGETS}" && MINED_ROOT="$(pwd -P)" MINED_TARGETS="{TARGETS}" {cargo} --config {} {RESULTS_ALONE}"#,
-            quoted(&runner)
+            shell_word(&runner)
         ),
         format: Format::Tap,
         report: None,

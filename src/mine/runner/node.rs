@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{REPORT, RESULTS_ALONE, Recipe, Runner, Step, TestFiles, Tree, quoted};
+use super::{REPORT, RESULTS_ALONE, Recipe, Runner, Step, TestFiles, Tree};
 use crate::grader::test_run::Format;
+use crate::text::shell_word;
 
 /// The keys of `package.json` with packages to install.
 const KINDS: [&str; 3] = ["dependencies", "devDependencies", "optionalDependencies"];
@@ -85,7 +86,7 @@ fn arguments(script: &str, program: &str) -> Option<String> {
             "-R" | "--reporter" | "--reporters" | "--reporter-options" | "-O" => _ = words.next(),
             "--watch" | "-w" | "--verbose" | "--ci" | "--coverage" | "-b" | "--bail" => {}
             _ if ["--reporter", "-R=", "--coverage"].iter().any(|start| word.starts_with(start)) => {}
-            _ => kept.push(quoted(word.trim_matches(['"', '\'']))),
+            _ => kept.push(shell_word(word.trim_matches(['"', '\'']))),
         }
     }
     Some(kept.join(" "))
@@ -118,7 +119,9 @@ fn setups(package: &Value, tree: &Tree) -> Vec<Vec<Step>> {
         packages.iter().filter(|(_, spec)| is_foreign(spec)).map(|(name, _)| name.clone()).collect()
     };
     let removed: Vec<String> = all()
-        .flat_map(|(kind, packages)| foreign(packages).into_iter().map(move |name| quoted(&format!("{kind}[{name}]"))))
+        .flat_map(|(kind, packages)| {
+            foreign(packages).into_iter().map(move |name| shell_word(&format!("{kind}[{name}]")))
+        })
         .collect();
     let install = format!("npm install {OPTIONS} --no-package-lock --legacy-peer-deps");
     let without = |keys: &[String]| {

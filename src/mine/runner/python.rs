@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::{RESULTS_ALONE, Recipe, Runner, Step, TestFiles, Tree, quoted};
+use super::{RESULTS_ALONE, Recipe, Runner, Step, TestFiles, Tree};
 use crate::grader::test_run::Format;
+use crate::text::shell_word;
 
 mod reporter;
 
@@ -55,7 +56,7 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, tests: &TestFiles<'_>) -> Vec<
         };
         format!(
             "{variable}{program} -IBc {} {arguments} {RESULTS_ALONE}",
-            quoted(&reporter::program(name, path, is_sealed, tests.guarded))
+            shell_word(&reporter::program(name, path, is_sealed, tests.guarded))
         )
     };
     let recipe = |setup: Vec<Step>, run: String, key: String| Recipe {
@@ -79,7 +80,7 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, tests: &TestFiles<'_>) -> Vec<
     let python = r#""$HOME/.venv/bin/python""#;
     let mut all = Vec::new();
     for (packages, is_installed) in [(&wanted, installs), (&loose, installs), (&loose, false)] {
-        let words: Vec<String> = packages.iter().chain(&tool).map(|word| quoted(word)).collect();
+        let words: Vec<String> = packages.iter().chain(&tool).map(|word| shell_word(word)).collect();
         let mut setup = vec![venv.clone()];
         if !words.is_empty() {
             setup.push(Step::once(format!("{PIP} {}", words.join(" "))));
