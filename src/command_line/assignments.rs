@@ -2,7 +2,7 @@
 
 use super::expanded::{Argument, expand, expand_assignment, joined};
 use super::tokens::{Piece, Token, Word};
-use super::variables::{Value, Variables};
+use super::variables::{Value, Variables, list_of};
 
 /// The maximum number of variables of a command that are read with each of their possible values.
 pub(super) const MOST_CHOSEN: usize = 2;
@@ -30,16 +30,7 @@ pub(super) fn assignment(word: &Word, variables: &Variables) -> Option<Assignmen
     let value = match rest.chars().next()? {
         '=' => match word.pieces.get(1) {
             Some(Piece::Group { sign: '=', tokens, .. }) => {
-                let elements = tokens.iter().filter_map(|token| match token {
-                    Token::Word(word) => Some(expand(word, variables)),
-                    _ => None,
-                });
-                let elements: Vec<Argument> = elements.flatten().collect();
-                let texts = elements.iter().map(|word| word.text.clone()).collect();
-                // `[1]=a` is the element with this index.
-                let is_plain =
-                    |word: &Argument| word.is_known() && !(word.text.starts_with('[') && word.text.contains("]="));
-                if elements.iter().all(is_plain) { Value::List(texts) } else { Value::Unknown }
+                elements(tokens, variables).map_or(Value::Unknown, |elements| list_of(&elements))
             }
             _ => match (words.as_slice(), word.pieces.as_slice()) {
                 // `PY=$p` in a loop over the values of `p`.
@@ -59,13 +50,31 @@ pub(super) fn assignment(word: &Word, variables: &Variables) -> Option<Assignmen
                 _ => Value::Unknown,
             },
         },
-        '+' if rest.starts_with("+=") => match variables.one(name) {
-            Some(old) if words.iter().all(Argument::is_known) => Value::One(format!("{old}{}", behind_sign(&whole))),
+        '+' if rest.starts_with("+=") => match (word.pieces.get(1), variables.one(name)) {
+            (Some(Piece::Group { sign: '=', tokens, .. }), _) => {
+                let added = elements(tokens, variables).map(|elements| list_of(&elements));
+                added.map_or(Value::Unknown, |added| with_elements(variables.values.get(name), &added))
+            }
+            (_, Some(old)) if words.iter().all(Argument::is_known) => {
+                Value::One(format!("{old}{}", behind_sign(&whole)))
+            }
             _ => Value::Unknown,
         },
-        '[' if whole.contains("]=") || whole.contains("]+=") => Value::Unknown,
+        '[' if whole.contains("]=") || whole.contains("]+=") => {
+            let index = rest.strip_prefix('[').and_then(|rest| rest.split_once("]=")?.0.parse::<usize>().ok());
+            let list = variables.list(name).filter(|_| words.iter().all(Argument::is_known));
+            let mut list = list.map(<[String]>::to_vec).unwrap_or_default();
+            match index.and_then(|index| list.get_mut(index)) {
+                Some(element) => {
+                    *element = behind_sign(&whole);
+                    Value::List(list)
+                }
+                None => Value::Unknown,
+            }
+        }
         _ => return None,
     };
+    let value = if variables.take(value.elements()) { value } else { Value::Unknown };
     Some(Assignment { name: name.to_owned(), value, form: joined(&whole) })
 }
 
@@ -76,7 +85,12 @@ pub(super) fn assignment_of_all(word: &Word, variables: &mut Variables) -> Optio
 
 fn assignment_within(word: &Word, variables: &mut Variables, depth: usize) -> Option<Assignment> {
     let mut found = assignment(word, variables)?;
-    let varying = variables.varying(&[word], depth > 0).filter(|varying| !varying.is_loop);
+    let groups = word.pieces.iter().filter_map(|piece| match piece {
+        Piece::Group { sign: '=', tokens, .. } => Some(tokens),
+        _ => None,
+    });
+    let words: Vec<&Word> = [word].into_iter().chain(groups.flat_map(|tokens| words_of(tokens))).collect();
+    let varying = variables.varying(&words, depth > 0).filter(|varying| !varying.is_loop);
     if let (Some(varying), Some(depth)) = (varying, depth.checked_sub(1)) {
         let mut values: Vec<Value> = Vec::new();
         for value in &varying.values {
@@ -87,6 +101,40 @@ fn assignment_within(word: &Word, variables: &mut Variables, depth: usize) -> Op
         found.value = Value::one_of(&values.iter().collect::<Vec<_>>());
     }
     Some(found)
+}
+
+fn words_of(tokens: &[Token]) -> impl Iterator<Item = &Word> {
+    tokens.iter().filter_map(|token| match token {
+        Token::Word(word) => Some(word),
+        _ => None,
+    })
+}
+
+/// Returns the elements in `NAME=(…)`, or `None` if they depend on a variable that has one of several values, or have indices.
+fn elements(tokens: &[Token], variables: &Variables) -> Option<Vec<Argument>> {
+    let words: Vec<&Word> = words_of(tokens).collect();
+    let elements: Vec<Argument> = words.iter().flat_map(|word| expand(word, variables)).collect();
+    // `[1]=a` is the element with this index.
+    let has_index = |word: &Argument| word.text.starts_with('[') && word.text.contains("]=");
+    (variables.varying(&words, true).is_none() && !elements.iter().any(has_index)).then_some(elements)
+}
+
+/// Returns the value of an array behind `NAME+=(…)`.
+fn with_elements(before: Option<&Value>, added: &Value) -> Value {
+    let Value::List(added) = added else { return Value::Unknown };
+    match before {
+        None => Value::List(added.clone()),
+        // The value of a variable that is not set is an empty text.
+        Some(Value::One(text)) if text.is_empty() => Value::List(added.clone()),
+        Some(Value::One(text)) => Value::List([std::slice::from_ref(text), added.as_slice()].concat()),
+        Some(Value::List(texts)) => Value::List([texts.as_slice(), added.as_slice()].concat()),
+        Some(Value::Maybe(values)) => {
+            let added = Value::List(added.clone());
+            let values: Vec<Value> = values.iter().map(|value| with_elements(Some(value), &added)).collect();
+            Value::one_of(&values.iter().collect::<Vec<_>>())
+        }
+        Some(_) => Value::Unknown,
+    }
 }
 
 /// Returns the value in `NAME=VALUE`.

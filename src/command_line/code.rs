@@ -9,7 +9,15 @@ use super::expanded::Argument;
 use super::runners::NOT_SHOWN;
 use super::{is_shell, python};
 
+mod comments;
 mod constants;
+mod input;
+mod javascript;
+mod modules;
+mod not_run;
+
+pub(super) use input::is_program;
+pub(super) use modules::files;
 
 /// The maximum number of variables whose values are searched in code.
 const MOST_NAMES: usize = 32;
@@ -48,11 +56,15 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
     if !is_interpreter(program) || is_check(program, arguments) {
         return Code::default();
     }
-    let texts: Vec<&str> = arguments
-        .iter()
-        .flat_map(|word| word.content.as_deref().into_iter().chain([word.text.as_str()]))
-        .chain(input)
-        .collect();
+    let of_files = arguments.iter().enumerate().filter_map(|(at, word)| {
+        let behind = arguments.get(at + 1..).unwrap_or_default();
+        Some(with_arguments(word.content.as_deref()?, behind))
+    });
+    let of_words = arguments.iter().map(|word| word.text.clone());
+    let of_input = input.filter(|_| is_program(program, arguments)).map(str::to_owned);
+    let texts = of_files.chain(of_words).chain(of_input);
+    let texts: Vec<String> = texts.map(|text| comments::without_comments(program, &text)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let mut found = Lines { lines: Vec::new(), left: LONGEST_LINES };
     let file = arguments.iter().find(|word| !word.text.starts_with('-'));
     let mut has_unknown = file.is_some_and(|file| file.content.as_deref() == Some(NOT_SHOWN));
@@ -74,7 +86,10 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
     }
     let (mut calls, rest) = constants::calls(program, &texts.join("\n"));
     has_unknown |= runs_value(program, &rest);
-    for text in texts.into_iter().filter(|_| matches!(program, "node" | "nodejs" | "deno" | "bun")) {
+    for text in texts.into_iter().filter(|_| is_javascript(program)) {
+        let shown = javascript::calls_with_values(text);
+        has_unknown |= !shown.iter().all(|call| passed_to_shells(call, &mut found));
+        calls.extend(javascript::templates(program, text).into_iter().map(Call::of));
         let arguments = arguments_of_calls(text);
         has_unknown |= arguments.len() > MOST_NAMES;
         for argument in arguments.into_iter().take(MOST_NAMES) {
@@ -92,6 +107,18 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
         }
     }
     Code { lines: found.lines, calls, has_unknown }
+}
+
+/// Returns the program of a file with the arguments that it gets in the places of `sys.argv[1:]` and `sys.argv[1]` of Python.
+fn with_arguments(code: &str, arguments: &[Argument]) -> String {
+    if !code.contains("sys.argv[") {
+        return code.to_owned();
+    }
+    let texts = arguments.iter().map(|word| format!("'{}'", word.shown().replace(['\'', '\\', '\n'], "")));
+    let texts: Vec<String> = texts.collect();
+    let whole = code.replace("sys.argv[1:]", &format!("[{}]", texts.join(", ")));
+    let numbered = texts.iter().enumerate().take(MOST_NAMES);
+    numbered.fold(whole, |code, (index, text)| code.replace(&format!("sys.argv[{}]", index + 1), text))
 }
 
 /// The command lines that were found, and the size in bytes of those that may follow.
@@ -160,8 +187,8 @@ fn first_argument(code: &str, from: usize) -> Option<First<'_>> {
         let inner = rest.get(1..).unwrap_or_default();
         match quote.and_then(|quote| Some((quote, end_of(inner, quote)?))) {
             Some((quote, end)) => {
-                let text = inner.get(..end).unwrap_or_default().replace("\\n", "\n");
-                line.push_str(&if quote == '`' { without_values(&text) } else { text.replace('\\', "") });
+                let text = inner.get(..end).unwrap_or_default();
+                line.push_str(&unescaped(&if quote == '`' { without_values(text) } else { text.to_owned() }));
                 rest = inner.get(end + 1..).unwrap_or_default().trim_start();
             }
             None => {
@@ -280,10 +307,15 @@ fn is_checker(module: &str) -> bool {
 
 /// Returns true if a program is an interpreter of another language.
 pub(super) fn is_interpreter(program: &str) -> bool {
-    static INTERPRETERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"^(python[0-9.]*|pypy3?|node|nodejs|deno|bun|perl|ruby|php|lua|[gm]?awk|osascript)$").ok()
-    });
-    INTERPRETERS.as_ref().is_some_and(|names| names.is_match(program))
+    static INTERPRETERS: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"^(python[0-9.]*|pypy3?|perl|ruby|php|lua|[gm]?awk|osascript)$").ok());
+    is_javascript(program) || INTERPRETERS.as_ref().is_some_and(|names| names.is_match(program))
+}
+
+/// Returns true if a program runs JavaScript or TypeScript.
+pub(super) fn is_javascript(program: &str) -> bool {
+    const NAMES: [&str; 10] = ["node", "nodejs", "deno", "bun", "tsx", "ts-node", "vite-node", "jiti", "zx", "esno"];
+    NAMES.contains(&program)
 }
 
 /// Adds the texts that code passes to functions that run commands. Texts in a row, as in `spawn("rm", ["-rf", "a"])`, are the
@@ -298,16 +330,24 @@ fn passed_to_shells(code: &str, lines: &mut Lines) -> bool {
         .ok()
     });
     let Some(calls) = CALLS.as_ref() else { return false };
-    let mut calls = calls.captures_iter(code).filter_map(|call| Some((call.get(0)?.end(), call.get(1)?.as_str())));
+    let found = || calls.captures_iter(code).filter_map(|call| Some((call.get(0)?.end(), call.get(1)?)));
+    if not_run::are_own_functions(code, found().map(|(_, name)| name)) {
+        return true;
+    }
+    let mut calls = found().filter(|(_, name)| !not_run::runs_nothing(code, *name));
     calls.all(|(end, name)| {
+        let name = name.as_str();
         let words = words_from(code.get(end..).unwrap_or_default());
         // The functions of Python get the program twice: its file and its name.
-        let is_twice = name.starts_with("spawn") && words.len() > 1 && words.first() == words.get(1);
-        lines.add(words.get(usize::from(is_twice)..).unwrap_or_default())
+        let is_twice = ["spawnl", "spawnv", "execl", "execv"].iter().any(|begin| name.starts_with(begin));
+        match words.as_slice() {
+            [file, _, behind @ ..] if is_twice => lines.add(&[std::slice::from_ref(file), behind].concat()),
+            words => lines.add(words),
+        }
     })
 }
 
-/// Returns the texts in a row that begin here, as those of a list.
+/// Returns the consecutive string literals at the beginning of the code, such as those of a list.
 fn words_from(code: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut rest = code;
@@ -318,10 +358,17 @@ fn words_from(code: &str) -> Vec<String> {
             rest = behind;
             continue;
         }
+        // `Command("rm", {args: ["a"]})` of Deno
+        let options = rest.strip_prefix('{').and_then(|rest| rest.trim_start().strip_prefix("args"));
+        if let Some(behind) = options.and_then(|rest| rest.trim_start().strip_prefix(':')).filter(|_| words.len() == 1)
+        {
+            rest = behind;
+            continue;
+        }
         let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else { break };
         let inner = rest.get(1..).unwrap_or_default();
         let Some(end) = end_of(inner, quote) else { break };
-        words.push(inner.get(..end).unwrap_or_default().replace("\\n", "\n").replace('\\', ""));
+        words.push(unescaped(inner.get(..end).unwrap_or_default()));
         rest = inner.get(end + 1..).unwrap_or_default();
     }
     words
@@ -335,6 +382,11 @@ fn at_pipes(code: &str) -> Vec<String> {
     let found =
         pipes.captures_iter(code).filter_map(|found| Some(found.get(1).or_else(|| found.get(2))?.as_str().to_owned()));
     found.collect()
+}
+
+/// Returns the value of a text in quotes. A line feed behind a backslash does not belong to it.
+pub(super) fn unescaped(text: &str) -> String {
+    text.replace("\\\n", "").replace("\\n", "\n").replace('\\', "")
 }
 
 /// Returns the place of the quote that ends a text.

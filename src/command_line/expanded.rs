@@ -83,6 +83,23 @@ impl Argument {
         name.is_some_and(|name| matches!(name, "@" | "*") || name.bytes().all(|byte| byte.is_ascii_digit()))
     }
 
+    /// Returns true if a part of the word may be an argument that a function or a script was called with.
+    pub fn has_argument_of_function(&self) -> bool {
+        let is_argument = |part: &str| {
+            let name = part.trim_start_matches(['{', '#', '!']);
+            name.starts_with(['@', '*']) || name.starts_with(|c: char| c.is_ascii_digit())
+        };
+        !self.is_known() && self.text.split('$').skip(1).any(is_argument)
+    }
+
+    /// Returns the text with [`NOT_SHOWN`] in the place of its unknown parts.
+    pub fn shown(&self) -> String {
+        let Some(end) = self.unknown_to else { return self.text.clone() };
+        let (unknown, known) = self.text.split_at_checked(end).unwrap_or((&self.text, ""));
+        let before = unknown.split(['$', '`', '<', '>', '\u{fdd0}']).next().unwrap_or_default();
+        format!("{before}{NOT_SHOWN}{known}")
+    }
+
     /// Returns the word in the normal form: blanks within it are shown by signs, so that a pattern can tell them from the
     /// blanks between words.
     pub fn form(&self) -> String {
@@ -182,10 +199,19 @@ impl Expansion<'_> {
         let list = match (name, behind, index) {
             ("@" | "*", "", _) => self.variables.list("@"),
             (_, "[@]" | "[*]", _) => self.variables.list(name),
-            (_, _, Some(index)) => self.variables.list(name).and_then(|list| list.get(index..=index)),
+            // An unknown element before it may be several.
+            (_, _, Some(index)) => self.variables.list(name).and_then(|list| {
+                let is_certain = list.iter().take(index).all(|text| !text.contains(NOT_SHOWN));
+                list.get(index..=index).filter(|_| is_certain)
+            }),
             _ => None,
         };
         if let Some(list) = list {
+            // `"$*"` is one word.
+            if is_quoted && (name == "*" && behind.is_empty() || behind == "[*]") {
+                let text = list.join(" ");
+                return self.known(&text, true);
+            }
             for (index, text) in list.iter().enumerate() {
                 if index > 0 {
                     self.words.extend(self.current.take());

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::code::Call;
+use super::code::{Call, unescaped};
 use super::runners::NOT_SHOWN;
 
 /// The maximum number of imports of a program that are read.
@@ -23,16 +23,22 @@ const MOST_TEXTS: usize = 16;
 const LONGEST_INPUT: usize = 4096;
 
 /// The functions of `os` and `subprocess` that run commands.
-const OF_OS: &str = "system|popen";
+const OF_OS: &str = "system|popen|execl|execle|execlp|execlpe|execv|execve|execvp|execvpe";
 const OF_SUBPROCESS: &str = "run|call|check_call|check_output|Popen|getoutput|getstatusoutput";
 
 /// The calls that make a text of the words of a command.
 const JOINS: [&str; 3] = ["shlex.join(", "\" \".join(", "' '.join("];
 
+/// The places of values in a text before `%`.
+static SIGNS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"%(?:\(\w+\))?[-+# 0-9.]*[sdrixfFeEgGcaXo]").ok());
+/// The places of values in a text before `.format(`.
+static BRACES: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{[^{}]*\}").ok());
+
 /// The calls that make a path of their arguments.
 const PATHS: [&str; 5] = ["os.path.join(", "pathlib.Path(", "Path(", "os.fspath(", "str("];
 
 /// A value of a program.
+#[derive(Clone)]
 enum Value {
     /// A text for a shell.
     Text(String),
@@ -60,7 +66,7 @@ pub(super) fn is_python(program: &str) -> bool {
 
 /// Returns the calls by which a program passes command lines to `os.system` and to functions of `subprocess`.
 pub(super) fn calls(code: &str) -> Vec<Call> {
-    if !["subprocess", "system", "popen"].iter().any(|name| code.contains(name)) {
+    if !["subprocess", "system", "popen", "os"].iter().any(|name| code.contains(name)) {
         return Vec::new();
     }
     let masked = without_texts(code);
@@ -76,7 +82,7 @@ pub(super) fn calls(code: &str) -> Vec<Call> {
     let places = functions.find_iter(&masked).filter(|call| !is_definition(call.start()));
     let mut calls: Vec<Call> = Vec::new();
     for place in places.take(MOST_VALUES + 1) {
-        let call = program.call(place.end());
+        let call = program.call(place.end(), place.as_str().contains("exec"));
         if !calls.contains(&call) {
             calls.push(call);
         }
@@ -147,7 +153,7 @@ fn without_texts(code: &str) -> String {
 }
 
 /// Returns the size of a text in quotes, with its quotes. A text without its last quote ends at the end of the code.
-fn end_of_text(code: &str) -> usize {
+pub(super) fn end_of_text(code: &str) -> usize {
     let quote = code.get(..1).unwrap_or_default();
     let triple = quote.repeat(3);
     let quote = if code.starts_with(&triple) { triple.as_str() } else { quote };
@@ -188,11 +194,11 @@ struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// Returns a call with its command lines, from behind its bracket.
-    fn call(&self, from: usize) -> Call {
+    /// Returns a call with its command lines, from behind its bracket. `is_exec` is true for `os.execvp` and the like.
+    fn call(&self, from: usize, is_exec: bool) -> Call {
         self.has_choice.set(false);
         let mut lines: Vec<String> = Vec::new();
-        for line in self.at(from, || self.lines(from)) {
+        for line in self.at(from, || if is_exec { self.lines_of_exec(from) } else { self.lines(from) }) {
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -206,6 +212,22 @@ impl<'a> Program<'a> {
         let found = read();
         self.place.set(before);
         found
+    }
+
+    /// Returns the command lines of `os.execvp(FILE, [NAME, …])` or `os.execlp(FILE, NAME, …)`. The name is not an argument.
+    fn lines_of_exec(&self, from: usize) -> Vec<String> {
+        let arguments = split(self.expression(from, &[]), ',');
+        let Some((file, others)) = arguments.split_first() else { return Vec::new() };
+        let program = self.one_text(file, DEEPEST);
+        let lists = match others {
+            [list] | [list, _] if literal(list.trim()).is_none() => {
+                let values = self.values(list, DEEPEST).into_iter();
+                values.map(|value| value.words().unwrap_or_default()).collect()
+            }
+            words => self.lists(words, DEEPEST),
+        };
+        let behind_name = |words: &Vec<String>| words.get(1..).unwrap_or_default().to_vec();
+        lists.iter().map(|words| in_quotes(&[vec![program.clone()], behind_name(words)].concat())).collect()
     }
 
     /// Returns the command lines of a call, from behind its bracket.
@@ -254,8 +276,9 @@ impl<'a> Program<'a> {
             self.has_choice.set(true);
             return [first, second].into_iter().flat_map(|value| self.values(value, depth)).collect();
         }
-        let within = |name: &str| expression.strip_prefix(name).and_then(|rest| rest.strip_suffix(')'));
-        if let Some(inner) = within("shlex.split(") {
+        let is_one = |inner: &&str| end_of_expression(inner, &[]) == inner.len();
+        let within = |name: &str| expression.strip_prefix(name)?.strip_suffix(')').filter(is_one);
+        if let Some(inner) = ["shlex.split(", "list(", "tuple("].iter().find_map(|name| within(name)) {
             return self.values(inner, depth);
         }
         if let Some(inner) = JOINS.iter().find_map(|name| within(name)) {
@@ -271,7 +294,6 @@ impl<'a> Program<'a> {
         }
         // `commands[name]`
         let indexed = expression.strip_suffix(']').and_then(|rest| rest.split_once('['));
-        let is_one = |index: &str| end_of_expression(index, &[]) == index.len();
         if let Some((name, index)) = indexed.filter(|(name, index)| is_name(name) && is_one(index)) {
             return self.element(name, index.trim(), depth);
         }
@@ -280,8 +302,7 @@ impl<'a> Program<'a> {
             if words.len() == 1 && expression.starts_with('(') {
                 return self.values(elements, depth);
             }
-            let words = words.into_iter().filter(|element| !element.trim().is_empty());
-            return self.product(words, depth).into_iter().map(Value::Words).collect();
+            return self.lists(&words, depth).into_iter().map(Value::Words).collect();
         }
         let parts = split(expression, '+');
         if let [first, others @ ..] = parts.as_slice()
@@ -289,12 +310,13 @@ impl<'a> Program<'a> {
         {
             let lists = self.values(first, depth).into_iter().filter_map(Value::words).collect::<Vec<_>>();
             if !lists.is_empty() {
-                let behind = others.iter().flat_map(|part| match self.values(part, depth).as_slice() {
-                    [Value::Words(words)] => words.clone(),
-                    _ => vec![NOT_SHOWN.to_owned()],
+                let added = others.iter().map(|part| {
+                    let values = self.values(part, depth).into_iter();
+                    values
+                        .map(|value| value.words().unwrap_or_else(|| vec![NOT_SHOWN.to_owned()]))
+                        .collect::<Vec<Vec<String>>>()
                 });
-                let behind: Vec<String> = behind.collect();
-                return lists.into_iter().map(|list| Value::Words([list, behind.clone()].concat())).collect();
+                return added.fold(lists, joined).into_iter().map(Value::Words).collect();
             }
         }
         self.texts(expression, depth).into_iter().map(Value::Text).collect()
@@ -315,20 +337,25 @@ impl<'a> Program<'a> {
 
     /// Returns the lists of texts that expressions in a row may have.
     fn product<'b>(&self, parts: impl Iterator<Item = &'b str>, depth: usize) -> Vec<Vec<String>> {
-        let mut lists: Vec<Vec<String>> = vec![Vec::new()];
-        for part in parts {
+        parts.fold(vec![Vec::new()], |lists, part| {
             let texts = self.texts_of_part(part.trim(), depth);
-            match texts.as_slice() {
-                [text] => lists.iter_mut().for_each(|list| list.push(text.clone())),
-                texts if !texts.is_empty() && texts.len() * lists.len() <= MOST_TEXTS => {
-                    let pairs = lists.iter().flat_map(|list| texts.iter().map(move |text| (list, text)));
-                    let longer = pairs.map(|(list, text)| [list.as_slice(), std::slice::from_ref(text)].concat());
-                    lists = longer.collect();
+            joined(lists, texts.into_iter().map(|text| vec![text]).collect())
+        })
+    }
+
+    /// Returns the lists that the elements of a list may make. `*NAME` adds the elements of another one.
+    fn lists(&self, elements: &[&str], depth: usize) -> Vec<Vec<String>> {
+        let elements = elements.iter().map(|element| element.trim()).filter(|element| !element.is_empty());
+        elements.fold(vec![Vec::new()], |lists, element| {
+            let added = match element.strip_prefix('*') {
+                Some(other) => {
+                    let values = self.values(other, depth).into_iter();
+                    values.map(|value| value.words().unwrap_or_else(|| vec![NOT_SHOWN.to_owned()])).collect()
                 }
-                _ => lists.iter_mut().for_each(|list| list.push(NOT_SHOWN.to_owned())),
-            }
-        }
-        lists
+                None => self.texts_of_part(element, depth).into_iter().map(|text| vec![text]).collect(),
+            };
+            joined(lists, added)
+        })
     }
 
     fn texts_of_part(&self, part: &str, depth: usize) -> Vec<String> {
@@ -355,49 +382,75 @@ impl<'a> Program<'a> {
             let texts = self.product(path.into_iter(), inner_depth).into_iter();
             return texts.map(|parts| parts.join("/")).collect();
         }
-        let mut text = String::new();
+        let mut texts = vec![String::new()];
         let mut rest = part;
         while let Some((literal, is_formatted, behind)) = literal(rest) {
-            text.push_str(&if is_formatted { self.with_values(&literal, inner_depth) } else { literal });
+            let added = if is_formatted { self.with_values(&literal, inner_depth) } else { vec![literal] };
+            texts = concatenated(&texts, &added);
             rest = behind.trim_start();
         }
-        vec![match rest {
-            "" => text,
-            _ if text.is_empty() => NOT_SHOWN.to_owned(),
-            _ if rest.starts_with('%') => with_signs(&text),
-            _ if rest.starts_with(".format(") => with_braces(&text),
-            _ => NOT_SHOWN.to_owned(),
-        }]
+        match rest {
+            "" => texts,
+            _ if rest.len() == part.len() => not_shown(),
+            _ if rest.starts_with('%') => {
+                let values = rest.trim_start_matches('%').trim();
+                let values = split(elements_of(values).unwrap_or(values), ',');
+                self.in_places(&texts.concat(), SIGNS.as_ref(), &values, inner_depth)
+            }
+            _ if rest.starts_with(".format(") => {
+                let values = rest.strip_prefix(".format(").and_then(|rest| rest.strip_suffix(')')).unwrap_or_default();
+                self.in_places(&texts.concat(), BRACES.as_ref(), &split(values, ','), inner_depth)
+            }
+            _ => not_shown(),
+        }
     }
 
-    /// Returns the text of an f-string, with the values of its expressions.
-    fn with_values(&self, text: &str, depth: usize) -> String {
-        let mut shown = String::new();
+    /// Returns the texts with values in the places of signs such as `%s` or `{}`. If there are not as many values as signs, they
+    /// are not shown.
+    fn in_places(&self, text: &str, signs: Option<&Regex>, values: &[&str], depth: usize) -> Vec<String> {
+        let Some(signs) = signs else { return vec![NOT_SHOWN.to_owned()] };
+        let values: Vec<&str> = values.iter().map(|value| value.trim()).filter(|value| !value.is_empty()).collect();
+        let places: Vec<regex::Match<'_>> = signs.find_iter(text).collect();
+        let is_each = places.len() == values.len() && places.iter().all(|place| matches!(place.as_str(), "%s" | "{}"));
+        let (mut texts, mut at) = (vec![String::new()], 0);
+        for (index, place) in places.iter().enumerate() {
+            let before = text.get(at..place.start()).unwrap_or_default().to_owned();
+            let value = values.get(index).filter(|_| is_each);
+            let shown = value.map_or_else(|| vec![NOT_SHOWN.to_owned()], |value| self.texts(value, depth));
+            texts = concatenated(&concatenated(&texts, &[before]), &shown);
+            at = place.end();
+        }
+        concatenated(&texts, &[text.get(at..).unwrap_or_default().to_owned()])
+    }
+
+    /// Returns the texts of an f-string, with the values of its expressions.
+    fn with_values(&self, text: &str, depth: usize) -> Vec<String> {
+        let mut shown = vec![String::new()];
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once('{') {
-            shown.push_str(before);
+            shown = concatenated(&shown, &[before.replace("}}", "}")]);
             if let Some(behind) = behind.strip_prefix('{') {
-                shown.push('{');
+                shown = concatenated(&shown, &["{".to_owned()]);
                 rest = behind;
                 continue;
             }
             let end = end_of_expression(behind, &[':', '!']);
             let (expression, behind) = behind.split_at_checked(end).unwrap_or((behind, ""));
-            shown.push_str(&self.one_text(expression, depth));
+            shown = concatenated(&shown, &self.texts(expression, depth));
             rest = behind.split_once('}').map_or("", |(_, behind)| behind);
         }
-        shown.push_str(rest);
-        shown.replace("}}", "}")
+        concatenated(&shown, &[rest.replace("}}", "}")])
     }
 
     /// Returns the values that the program gives to a variable.
     fn values_of(&self, name: &str, depth: usize) -> Vec<Value> {
-        let (mut values, mut is_longer) = (self.values_of_parameter(name, depth), false);
+        let mut values = self.values_of_parameter(name, depth);
+        let mut extended: Vec<usize> = Vec::new();
         let is_parameter = !values.is_empty();
         let places = self.places(name);
         let mut assigned: Vec<(usize, &str)> = Vec::new();
         for &at in &places {
-            is_longer |= is_extended(self.around(at, name).1);
+            extended.extend(is_extended(self.around(at, name).1).then_some(at));
             if let Some(expression) = self.assigned(at, name) {
                 assigned.push((at, expression));
             } else if let Some(expression) = self.iterated(at, name) {
@@ -417,13 +470,62 @@ impl<'a> Program<'a> {
         if places.len() > MOST_PLACES {
             values.push(Value::not_shown());
         }
-        for value in values.iter_mut().filter(|_| is_longer) {
-            match value {
-                Value::Text(text) => text.push_str(NOT_SHOWN),
-                Value::Words(words) => words.push(NOT_SHOWN.to_owned()),
-            }
+        let first = assigned.first().map(|(at, _)| *at);
+        for at in extended {
+            values = self.longer(values, (at, name), first, depth);
         }
         if values.is_empty() { vec![Value::not_shown()] } else { values }
+    }
+
+    /// Returns values with what the program adds to them at a place. If the addition may come later or not at all, also without it.
+    fn longer(&self, values: Vec<Value>, (at, name): (usize, &str), first: Option<usize>, depth: usize) -> Vec<Value> {
+        let is_before = at < self.place.get();
+        let may_repeat = || ["def ", "lambda", "for ", "while "].iter().any(|word| self.masked.contains(word));
+        if !is_before && !may_repeat() {
+            return values;
+        }
+        let is_in_branch = first.is_some_and(|first| self.indent(at) > self.indent(first))
+            || self.around(at, name).0.trim_end().ends_with(':');
+        let is_optional = is_in_branch || !is_before;
+        let added = self.added(at, name, depth).filter(|_| first.is_some_and(|first| first < at));
+        let added = added.filter(|_| !is_optional || values.len() * 2 <= MOST_TEXTS);
+        let is_optional = is_optional && added.is_some();
+        self.has_choice.set(self.has_choice.get() || is_optional);
+        let mut longer: Vec<Value> = Vec::new();
+        for value in values {
+            longer.extend(is_optional.then(|| value.clone()));
+            longer.push(match (value, &added) {
+                (Value::Words(words), Some(Value::Words(added))) => Value::Words([words, added.clone()].concat()),
+                (Value::Text(text), Some(Value::Text(added))) => Value::Text(text + added),
+                (Value::Words(words), _) => Value::Words([words, vec![NOT_SHOWN.to_owned()]].concat()),
+                (Value::Text(text), _) => Value::Text(text + NOT_SHOWN),
+            });
+        }
+        longer
+    }
+
+    /// Returns what the program adds to a value at this place, if it is one text or list: `NAME.append(…)`, `NAME += …`.
+    fn added(&self, at: usize, name: &str, depth: usize) -> Option<Value> {
+        let sign = self.around(at, name).1;
+        let behind = |begin: &str| sign.strip_prefix(begin).map(|rest| self.masked.len() - rest.len());
+        let mut values = self.at(at, || {
+            if let Some(from) = behind(".append(") {
+                let element = self.expression(from, &[]);
+                self.lists(&[element], depth).into_iter().map(Value::Words).collect::<Vec<_>>()
+            } else if let Some(from) = behind(".extend(") {
+                self.values(self.expression(from, &[]), depth)
+            } else {
+                let from = behind("+=").unwrap_or(self.masked.len());
+                self.values(self.expression(from, &[';', '\n']), depth)
+            }
+        });
+        values.pop().filter(|_| values.is_empty())
+    }
+
+    /// Returns the number of blanks before the line of a place.
+    fn indent(&self, at: usize) -> usize {
+        let before = self.masked.get(..at).and_then(|before| before.rsplit('\n').next()).unwrap_or_default();
+        before.len() - before.trim_start().len()
     }
 
     /// Returns the assignments that may give a variable its value at the current place: only the last one before the place if
@@ -618,10 +720,11 @@ impl<'a> Program<'a> {
                 continue;
             };
             let is_method = matches!(names.first(), Some(&("self" | "cls")));
-            match found.get(1).filter(|_| names.get(index) == Some(&name)) {
+            let own = names.get(index).copied().unwrap_or_default();
+            match found.get(1).filter(|_| !own.starts_with("**")) {
                 Some(function) => {
                     let index = index.saturating_sub(usize::from(is_method));
-                    values.extend(self.values_in_calls(function.as_str(), (name, index), depth));
+                    values.extend(self.values_in_calls(function.as_str(), (own, index), depth));
                 }
                 None => values.push(Value::not_shown()),
             }
@@ -645,6 +748,12 @@ impl<'a> Program<'a> {
             };
             is_called = true;
             let arguments = split(self.expression(self.masked.len() - rest.len(), &[]), ',');
+            let is_keyword = |argument: &&&str| argument.split_once('=').is_some_and(|(key, _)| is_name(key.trim()));
+            if name.starts_with('*') {
+                let rest: Vec<&str> = arguments.iter().skip(index).filter(|it| !is_keyword(it)).copied().collect();
+                values.extend(self.lists(&rest, depth).into_iter().map(Value::Words));
+                continue;
+            }
             let keyword = arguments.iter().find_map(|argument| {
                 argument.split_once('=').filter(|(key, _)| key.trim() == name).map(|(_, value)| value)
             });
@@ -668,6 +777,25 @@ impl<'a> Program<'a> {
         });
         places.take(MOST_PLACES).collect()
     }
+}
+
+/// Returns each text with each of the others behind it, or with one that is not shown if there are too many.
+fn concatenated(texts: &[String], added: &[String]) -> Vec<String> {
+    match added {
+        [only] => texts.iter().map(|text| format!("{text}{only}")).collect(),
+        added if !added.is_empty() && added.len() * texts.len() <= MOST_TEXTS => {
+            texts.iter().flat_map(|text| added.iter().map(move |behind| format!("{text}{behind}"))).collect()
+        }
+        _ => concatenated(texts, &[NOT_SHOWN.to_owned()]),
+    }
+}
+
+/// Returns each list with each of the others behind it, or with a text that is not shown if there are too many.
+fn joined(lists: Vec<Vec<String>>, added: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let is_shown = added.len() == 1 || !added.is_empty() && added.len() * lists.len() <= MOST_TEXTS;
+    let added = if is_shown { added } else { vec![vec![NOT_SHOWN.to_owned()]] };
+    let pairs = lists.iter().flat_map(|list| added.iter().map(move |behind| (list, behind)));
+    pairs.map(|(list, behind)| [list.as_slice(), behind.as_slice()].concat()).collect()
 }
 
 /// Returns true if code behind a name makes its value longer.
@@ -757,26 +885,5 @@ fn literal(code: &str) -> Option<(String, bool, &str)> {
     let (text, behind) = code.get(start..)?.split_at_checked(end_of_text(code.get(start..)?))?;
     let size = if text.len() >= 6 && (text.starts_with("\"\"\"") || text.starts_with("'''")) { 3 } else { 1 };
     let inner = text.get(size..text.len().checked_sub(size)?)?;
-    Some((inner.replace("\\n", "\n").replace('\\', ""), prefix.contains('f'), behind))
-}
-
-/// Returns a text with [`NOT_SHOWN`] in the place of each `{…}`.
-fn with_braces(text: &str) -> String {
-    let mut parts = text.split('{');
-    let mut shown = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        shown.push_str(NOT_SHOWN);
-        shown.push_str(part.split_once('}').map_or("", |(_, behind)| behind));
-    }
-    shown
-}
-
-/// Returns a text with [`NOT_SHOWN`] in the place of each sign such as `%s`.
-fn with_signs(text: &str) -> String {
-    static SIGNS: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"%(?:\(\w+\))?[-+# 0-9.]*[sdrixfFeEgGcaXo]").ok());
-    match SIGNS.as_ref() {
-        Some(signs) => signs.replace_all(text, regex::NoExpand(NOT_SHOWN)).into_owned(),
-        None => NOT_SHOWN.to_owned(),
-    }
+    Some((unescaped(inner), prefix.contains('f'), behind))
 }

@@ -6,6 +6,7 @@ mod groups;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
+use std::rc::Rc;
 
 use self::evaluated::{in_index, is_evaluated};
 use self::groups::{Group, Scope};
@@ -84,6 +85,10 @@ struct Reader {
     variables: Variables,
     /// The functions that the line defines, with the variables that they change.
     functions: HashMap<String, BTreeMap<String, Value>>,
+    /// The bodies of the functions that the shell certainly has here, or `None` for other functions.
+    bodies: Vec<(String, Option<Rc<[Token]>>)>,
+    /// The functions that are read: those that are defined here, and those that are called.
+    read_functions: Vec<String>,
     /// True if a function runs a word that it is called with.
     runs_arguments: bool,
     /// True if a function runs the first of these words, or all of them.
@@ -150,8 +155,8 @@ impl Reader {
         self.depth -= 1;
     }
 
-    fn tokens(&mut self, tokens: &[Token], around: &Source) {
-        let mut tokens = tokens.iter().peekable();
+    fn tokens(&mut self, all: &[Token], around: &Source) {
+        let mut tokens = all.iter().peekable();
         let mut open = Open::default();
         let mut source = Source::default();
         // For each open `case`, whether the pattern of an item comes next, and its items.
@@ -215,8 +220,8 @@ impl Reader {
                         let own = self.variables.branches();
                         let scope = match defined.take() {
                             Some(name) => {
-                                self.expect(tokens.clone(), false);
-                                Scope::Function { name, own, body: self.variables.branches() }
+                                let start = (word == "{").then(|| all.len() - tokens.len());
+                                self.function(name, own, start, tokens.clone())
                             }
                             None if word == "{" => Scope::Open,
                             None => {
@@ -228,7 +233,11 @@ impl Reader {
                         };
                         begin(self, &mut groups, &mut source, scope);
                     }
-                    Some("}" | "fi" | "done") => closed = self.end_of(&mut groups).or(closed),
+                    Some("}" | "fi" | "done") => {
+                        let is_certain = !is_in_branch && cases.is_empty();
+                        self.end_of_function(&groups, all, all.len() - tokens.len(), is_certain);
+                        closed = self.end_of(&mut groups).or(closed);
+                    }
                     Some("esac") => cases.pop().into_iter().for_each(|(_, items)| self.variables.end(items)),
                     Some("time") if is_next(&mut tokens, &["{", "!"]) => {}
                     Some("coproc") if is_next(&mut tokens, &["{"]) => {}
@@ -294,8 +303,8 @@ impl Reader {
                             let own = self.variables.branches();
                             let scope = match defined.take() {
                                 Some(name) => {
-                                    self.expect(tokens.clone(), false);
-                                    Scope::Function { name, own, body: self.variables.branches() }
+                                    let start = Some(all.len() - tokens.len());
+                                    self.function(name, own, start, tokens.clone())
                                 }
                                 None => Scope::Subshell(own),
                             };
@@ -333,6 +342,8 @@ impl Reader {
                             };
                         }
                         Operator::Close => {
+                            let is_certain = !is_in_branch && cases.is_empty();
+                            self.end_of_function(&groups, all, all.len() - tokens.len(), is_certain);
                             closed = self.end_of(&mut groups).or(closed);
                             source = Source::default();
                         }
@@ -411,8 +422,9 @@ impl Reader {
 
     /// Reads the commands of a shell of its own, whose variables are lost.
     fn subshell(&mut self, tokens: &[Token], source: &Source) {
-        let own = self.variables.branches();
+        let (own, bodies) = (self.variables.branches(), self.bodies.len());
         self.tokens(tokens, source);
+        self.bodies.truncate(bodies);
         self.variables.undo(&own);
     }
 }

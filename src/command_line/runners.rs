@@ -6,10 +6,12 @@ use super::{is_option_of_text, is_shell};
 mod containers;
 mod git;
 mod printed;
+mod sed;
 
 use containers::in_container;
 use git::in_git;
 pub(super) use printed::printed;
+use sed::{edited_by_sed, in_sed};
 
 /// A script, or a part of a text, that is not shown. No text of a shell contains this character, which Unicode leaves to
 /// programs. If a line contains it, that part of the line is unknown. In the normal form it is `$_`.
@@ -120,8 +122,12 @@ const RUNNERS: &[Runner] = &[
         "linux64",
         "entr",
         "concurrently",
-        "hyperfine",
+        "shx",
     ]),
+    Runner { names: &["wsl", "wsl.exe"], letters: "du", long: &["distribution", "user", "cd"], operands: 0 },
+    Runner { names: &["ssh-agent"], letters: "aEtP", long: &[], operands: 0 },
+    Runner { names: &["dotenv-cli"], letters: "evpc", long: &[], operands: 0 },
+    Runner { names: &["env-cmd"], letters: "fer", long: &["file", "environments", "rc-file"], operands: 0 },
     Runner { names: &["watchexec"], letters: "ewifdso", long: &["exts", "watch", "ignore", "filter"], operands: 0 },
     Runner { names: &["sshpass"], letters: "pfdP", long: &[], operands: 0 },
     Runner { names: &["screen"], letters: "Stcehp", long: &[], operands: 0 },
@@ -193,11 +199,33 @@ const WITH_A_WORD: &[(&[&str], &[&str])] = &[
             "dotenv",
             "dotenvx",
             "pipx",
+            "volta",
+            "infisical",
         ],
         &["run"],
     ),
     (
-        &["mise", "rtx", "asdf", "bundle", "npm", "pnpm", "yarn", "bun", "rbenv", "pyenv", "nodenv", "direnv", "lerna"],
+        &[
+            "mise",
+            "rtx",
+            "asdf",
+            "bundle",
+            "npm",
+            "pnpm",
+            "yarn",
+            "bun",
+            "rbenv",
+            "pyenv",
+            "nodenv",
+            "direnv",
+            "lerna",
+            "nvm",
+            "fnm",
+            "devcontainer",
+            "lxc",
+            "incus",
+            "aws-vault",
+        ],
         &["exec", "x", "dlx"],
     ),
 ];
@@ -258,6 +286,14 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
             Vec::new()
         }
         "su" => text(input.map(str::to_owned)),
+        "sudo" | "doas" if is_login(program, arguments) => text(input.map(str::to_owned)),
+        "hyperfine" => commands_of_hyperfine(arguments),
+        "perf" => match arguments {
+            [verb, rest @ ..] if matches!(verb.text.as_str(), "stat" | "record" | "trace") => {
+                words(behind_options(rest, "eoprCIFtc", &["event", "output", "repeat", "pid", "cpu"]))
+            }
+            _ => Vec::new(),
+        },
         "make" | "gmake"
             if arguments.windows(2).any(|two| matches!(two, [f, file] if f.text == "-f" && file.text == "-")) =>
         {
@@ -379,6 +415,14 @@ pub(super) fn keeps_files(words: &[Argument]) -> bool {
     READERS.contains(&program) || is_shell(program)
 }
 
+/// Returns the file that `sed -i` changes, with its text, if the line shows it.
+pub(super) fn edited(words: &[Argument]) -> Option<(String, String)> {
+    match own(words) {
+        Some(("sed" | "gsed", rest)) => edited_by_sed(rest),
+        _ => None,
+    }
+}
+
 /// Returns the files that `cp`, `mv` or `ln` makes of files whose texts are known, with these texts.
 pub(super) fn copied(words: &[Argument]) -> Vec<(String, &str)> {
     let Some(("cp" | "mv" | "ln" | "install", rest)) = own(words) else { return Vec::new() };
@@ -393,8 +437,24 @@ pub(super) fn copied(words: &[Argument]) -> Vec<(String, &str)> {
 
 /// Returns the command behind a word such as `run` or `exec` of a program that has one.
 fn behind_verb<'a>(program: &str, arguments: &'a [Argument]) -> Option<&'a [Argument]> {
-    const LONG: [&str; 11] =
-        ["directory", "project", "name", "prefix", "env-file", "python", "with", "package", "extra", "group", "env"];
+    const LONG: [&str; 16] = [
+        "directory",
+        "project",
+        "name",
+        "prefix",
+        "env-file",
+        "python",
+        "with",
+        "package",
+        "extra",
+        "group",
+        "env",
+        "using",
+        "node",
+        "workspace-folder",
+        "container-id",
+        "remote-env",
+    ];
     let (_, verbs) = WITH_A_WORD.iter().find(|(names, _)| names.contains(&program))?;
     let mut rest = behind_options(arguments, "nCpf", &LONG);
     // `yarn workspace NAME exec rm`
@@ -408,10 +468,49 @@ fn behind_verb<'a>(program: &str, arguments: &'a [Argument]) -> Option<&'a [Argu
     let rest = behind_options(rest, "nCcpEf", &LONG);
     // `mise x node@20 -- rm`, `direnv exec FOLDER rm`
     let tools = match program {
-        "direnv" => 1,
+        "direnv" | "lxc" | "incus" | "aws-vault" => 1,
+        // `nvm exec 20 rm`
+        "nvm" => rest.iter().take(1).filter(|word| is_version(&word.text)).count(),
         _ => rest.iter().take_while(|word| word.text.contains('@') && !word.text.starts_with('@')).count(),
     };
     Some(without_end_of_options(rest.get(tools..)?))
+}
+
+fn is_version(word: &str) -> bool {
+    let number = word.strip_prefix('v').unwrap_or(word);
+    number.starts_with(|c: char| c.is_ascii_digit()) || word.starts_with("lts/") || matches!(word, "node" | "default")
+}
+
+/// Returns true if a command begins a shell that reads its input: `sudo -s`, `sudo -u app -i`.
+fn is_login(program: &str, arguments: &[Argument]) -> bool {
+    let rest = runner(program).map_or(arguments, |runner| runner.command(arguments));
+    let is_shell = |word: &Argument| {
+        let letters = word.text.strip_prefix('-').filter(|letters| !letters.starts_with('-')).unwrap_or_default();
+        letters.contains(['s', 'i']) || matches!(word.text.as_str(), "--shell" | "--login")
+    };
+    rest.is_empty() && arguments.iter().any(is_shell)
+}
+
+/// Returns the commands that `hyperfine` runs: its operands, and the texts of options such as `--prepare`.
+fn commands_of_hyperfine(arguments: &[Argument]) -> Vec<Inner<'_>> {
+    const TEXTS: [&str; 8] = ["-s", "--setup", "-p", "--prepare", "-C", "--conclude", "-c", "--cleanup"];
+    let mut found = Vec::new();
+    let mut option = "";
+    for word in arguments {
+        let text = word.text.as_str();
+        let of_option = text.split_once('=').filter(|(name, _)| TEXTS.contains(name)).map(|(_, text)| text);
+        let is_command = !text.starts_with('-') && (option.is_empty() || TEXTS.contains(&option) || has_blank(word));
+        if let Some(command) = of_option.or(is_command.then_some(text)) {
+            found.push(Inner::text(command.to_owned()));
+        }
+        // Behind an option that takes a number or a name, only a word with blanks is a command.
+        option = if text.starts_with('-') && !text.contains('=') && !is_flag_of_hyperfine(text) { text } else { "" };
+    }
+    found
+}
+
+fn is_flag_of_hyperfine(option: &str) -> bool {
+    matches!(option, "-i" | "--ignore-failure" | "-N" | "--show-output" | "--")
 }
 
 /// Returns the command that `xargs` runs, with the words of its input in their places if they are known.
@@ -458,60 +557,6 @@ fn behind_xargs<'a>(arguments: &'a [Argument], input: Option<&str>) -> Vec<Inner
             [Inner::Words(command)].into_iter().chain(unknown).collect()
         }
     }
-}
-
-/// Returns the commands that `sed` runs: `e COMMAND`, and what the flag `e` of a substitution runs, which is not shown.
-fn in_sed(arguments: &[Argument]) -> Vec<Inner<'_>> {
-    let mut found = Vec::new();
-    for word in arguments {
-        if has_flag_to_run(&word.text) {
-            found.push(Inner::text(NOT_SHOWN.to_owned()));
-        }
-        for part in word.text.split([';', '\n', '{']) {
-            let command = part.trim_start_matches(|c: char| c.is_ascii_digit() || " ,$!~+'".contains(c));
-            match command.strip_prefix('e') {
-                Some("" | "}") if part.len() > command.len() => found.push(Inner::text(NOT_SHOWN.to_owned())),
-                Some(rest) if rest.starts_with(' ') => found.push(Inner::text(rest.trim().to_owned())),
-                _ => {}
-            }
-        }
-    }
-    found
-}
-
-/// Returns true if a program for `sed` has a substitution with the flag `e`.
-fn has_flag_to_run(program: &str) -> bool {
-    let mut rest = program;
-    let mut before = ' ';
-    while let Some(next) = rest.chars().next() {
-        rest = rest.get(next.len_utf8()..).unwrap_or_default();
-        let is_command = next == 's' && !before.is_alphabetic() && !matches!(before, '\\' | '_' | '-');
-        if is_command && let Some(flags) = behind_substitution(rest) {
-            let size = flags.find(|c: char| !"gpiImMe0123456789".contains(c)).unwrap_or(flags.len());
-            let (own, behind) = flags.split_at_checked(size).unwrap_or_default();
-            if own.contains('e') {
-                return true;
-            }
-            (rest, before) = (behind, ';');
-            continue;
-        }
-        before = next;
-    }
-    false
-}
-
-/// Returns the text behind the third sign of `/a/b/`.
-fn behind_substitution(text: &str) -> Option<&str> {
-    let sign = text.chars().next().filter(|c| c.is_ascii_punctuation() && *c != '\\')?;
-    let (mut count, mut is_escaped) = (0, false);
-    for (at, c) in text.char_indices() {
-        count += usize::from(c == sign && !is_escaped);
-        is_escaped = c == '\\' && !is_escaped;
-        if count == 3 {
-            return text.get(at + sign.len_utf8()..);
-        }
-    }
-    None
 }
 
 /// Returns the texts of words, separated by blanks.
@@ -601,7 +646,9 @@ fn shell<'a>(arguments: &'a [Argument], input: Option<&str>) -> Option<Inner<'a>
     }
     let is_input = rest.first().is_none_or(|word| word.text == "-" || word.text == "/dev/stdin");
     let of_file = rest.first().and_then(|word| word.content.clone());
-    of_file.or_else(|| input.filter(|_| reads || is_input).map(str::to_owned)).map(Inner::text)
+    let behind = if reads && of_file.is_none() { rest } else { rest.get(1..).unwrap_or_default() };
+    let text = of_file.or_else(|| input.filter(|_| reads || is_input).map(str::to_owned));
+    text.map(|text| Inner::Script { text, arguments: behind })
 }
 
 /// Returns the text of the file that `source` reads, if the line shows it.

@@ -20,6 +20,8 @@ const SET_BY_SHELLS: [&str; 4] = ["_", "REPLY", "OPTARG", "MAPFILE"];
 const LONGEST: usize = 4096;
 /// The maximum size in bytes of all elements of a list that are kept.
 const LONGEST_LIST: usize = 64 << 10;
+/// The maximum number of arguments that have a number.
+const MOST_ARGUMENTS: usize = 9;
 /// The maximum number of values of a loop.
 const MOST_VALUES: usize = 1024;
 /// The maximum number of values of which a variable may have one.
@@ -84,6 +86,15 @@ impl Value {
         }
     }
 
+    /// Returns the number of elements of its lists.
+    pub fn elements(&self) -> usize {
+        match self {
+            Self::List(texts) => texts.len(),
+            Self::Maybe(values) => values.iter().map(Self::elements).sum(),
+            _ => 0,
+        }
+    }
+
     fn may_be_unknown(&self) -> bool {
         match self {
             Self::Unknown => true,
@@ -110,6 +121,14 @@ pub(super) struct Varying {
     /// True if commands run for each of the values, as in a loop. Otherwise, they run for one of them.
     pub is_loop: bool,
     whole: Value,
+}
+
+/// Makes the list of words. Unknown parts of words are [`NOT_SHOWN`]. A list with arguments of a function is not known.
+pub(super) fn list_of(words: &[Argument]) -> Value {
+    if words.iter().any(Argument::has_argument_of_function) {
+        return Value::Unknown;
+    }
+    Value::List(words.iter().map(Argument::shown).collect())
 }
 
 /// The branches of `if`, `case`, a loop, or a list of commands.
@@ -326,9 +345,42 @@ impl Variables {
 
     /// Sets the elements of an array, or the arguments `@`.
     pub fn set_list(&mut self, name: &str, words: &[Argument]) {
-        let is_known = words.iter().all(Argument::is_known);
-        let texts = words.iter().map(|word| word.text.clone()).collect();
-        self.set(name, if is_known { Value::List(texts) } else { Value::Unknown });
+        self.set(name, list_of(words));
+    }
+
+    /// Sets the arguments of a function or a script. If `is_whole` is false, there may be others behind them.
+    pub fn set_arguments(&mut self, words: &[Argument], is_whole: bool) {
+        self.set_list("@", words);
+        for number in 1..=MOST_ARGUMENTS {
+            // An unknown word without quotes may be several, or none.
+            let before = words.get(..number - 1).unwrap_or(words);
+            let is_certain = before.iter().all(|word| word.is_known() || word.is_quoted);
+            let value = match words.get(number - 1) {
+                Some(word) if is_certain && !word.has_argument_of_function() => Value::One(word.shown()),
+                None if is_certain && is_whole => Value::One(String::new()),
+                _ => Value::Unknown,
+            };
+            self.set(&number.to_string(), value);
+        }
+    }
+
+    /// Forgets the arguments of a function or a script.
+    pub fn forget_arguments(&mut self) {
+        self.forget("@");
+        (1..=MOST_ARGUMENTS).for_each(|number| self.forget(&number.to_string()));
+    }
+
+    /// Drops the first arguments, as `shift` does.
+    pub fn shift(&mut self, count: usize) {
+        let rest = self.list("@").and_then(|texts| {
+            let (dropped, rest) = texts.split_at_checked(count)?;
+            let is_certain = dropped.iter().all(|text| !text.contains(NOT_SHOWN));
+            is_certain.then(|| rest.iter().map(|text| Argument::of(text)).collect::<Vec<_>>())
+        });
+        match rest {
+            Some(rest) => self.set_arguments(&rest, false),
+            None => self.forget_arguments(),
+        }
     }
 
     /// Sets the variable of a loop to one of these values. Returns false if there are too many.

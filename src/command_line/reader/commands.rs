@@ -4,13 +4,13 @@ use std::mem;
 
 use super::evaluated::{hides_value, is_declaration};
 use super::{DEEPEST, LONGEST_SOURCES, MOST, MOST_SHIFTED, Open, Reader, Source};
-use crate::command_line::assignments::{MOST_CHOSEN, assignment_of_all};
+use crate::command_line::assignments::{Assignment, MOST_CHOSEN, assignment_of_all};
 use crate::command_line::code::{self, Call};
 use crate::command_line::expanded::{Argument, Program, expand, joined, text_for_arithmetic};
 use crate::command_line::powershell::{are_behind_value, is_comparison};
 use crate::command_line::runners::{self, Inner};
 use crate::command_line::tokens::{Piece, Way, Word, is_name};
-use crate::command_line::variables::{Varying, has_code};
+use crate::command_line::variables::{Value, Varying, has_code};
 use crate::command_line::{Choice, Dialect, is_shell};
 
 /// The maximum size in bytes of the texts of files that commands read or write.
@@ -51,6 +51,8 @@ impl Reader {
         if begins.any(|piece| matches!(piece, Piece::Text { text, .. } if text.starts_with("BASH_ENV="))) {
             self.cut();
         }
+        // The text that the command's own redirection gives to it.
+        let mut given: Option<String> = None;
         for redirection in &redirections {
             if !is_fed(&redirection.target) {
                 self.outputs(&redirection.target.pieces);
@@ -79,7 +81,10 @@ impl Reader {
             }
             streams.forms.extend(texts.iter().map(|text| format!("{sign}{}", joined(text))));
             match redirection.way {
-                Way::Text => streams.source = Source { form: None, text: Some(text) },
+                Way::Text => {
+                    given = Some(text.clone()).filter(|_| target.iter().all(Argument::is_known));
+                    streams.source = Source { form: None, text: Some(text) };
+                }
                 Way::From => {
                     let file = self.text_of_file(&text);
                     streams.reads_file = file.is_some();
@@ -130,7 +135,23 @@ impl Reader {
                 }
             }
         }
-        self.each(named, &streams)
+        let printed = self.each(named, &streams);
+        self.read_into_variable(named, given.as_deref());
+        printed
+    }
+
+    /// Sets the variable that `read NAME <<< TEXT` sets.
+    fn read_into_variable(&mut self, words: &[&Word], text: Option<&str>) {
+        let words: Vec<Option<&str>> = words.iter().map(|word| word.plain()).collect();
+        let name = match words.as_slice() {
+            [Some("read"), Some("-r"), Some(name)] | [Some("read"), Some(name)] => *name,
+            _ => return,
+        };
+        let text = text.filter(|text| is_name(name) && !text.contains('\\') && !self.variables.is_set("IFS"));
+        if let Some(line) = text.and_then(|text| text.lines().next()) {
+            let value = Value::One(line.trim().to_owned());
+            self.variables.assign(Assignment { name: name.to_owned(), value, form: String::new() });
+        }
     }
 
     /// Returns the text of a file that the line writes.
@@ -168,6 +189,14 @@ impl Reader {
             let text = self.text_of_file(&argument.text);
             argument.content = text.filter(|text| !is_program || text != runners::NOT_SHOWN);
         }
+        for (index, path) in code::files(&arguments) {
+            if let (Some(text), Some(argument)) = (self.text_of_file(&path), arguments.get_mut(index)) {
+                match argument.content.as_mut().filter(|_| text != runners::NOT_SHOWN) {
+                    Some(content) => content.extend(["\n", text.as_str()]),
+                    None => argument.content = Some(text),
+                }
+            }
+        }
         self.variables.undo(&before);
         words.iter().for_each(|word| self.variables.set_defaults(word));
         // No program has such a name, so the variable before it has another value.
@@ -182,7 +211,10 @@ impl Reader {
             [first, sign, ..] if is_value(first) && is_comparison(&sign.text) => &[],
             all => all,
         };
-        self.command(arguments, streams);
+        match self.body_of(arguments) {
+            Some(body) => self.call_function(&body, arguments, streams),
+            None => self.command(arguments, streams),
+        }
         let of_function = || {
             let first = arguments.first()?;
             self.variables.printed_by(&first.text).map(str::to_owned)
@@ -194,7 +226,9 @@ impl Reader {
             printed.iter().flat_map(|text| runners::files_of_tee(arguments).into_iter().map(move |file| (file, text)));
         let written = streams.written.iter().cloned().zip(printed.iter());
         let texts = texts.chain(written).map(|(file, text)| (file, text.as_str()));
-        for (file, text) in texts.chain(runners::copied(arguments)) {
+        let edited = runners::edited(arguments);
+        let edited = edited.iter().map(|(file, text)| (file.clone(), text.as_str()));
+        for (file, text) in texts.chain(runners::copied(arguments)).chain(edited) {
             self.contents += text.len();
             if self.contents > LONGEST_CONTENTS {
                 self.cut();
@@ -282,22 +316,28 @@ impl Reader {
         let program_file = rest.iter().find(|word| !word.text.starts_with('-'));
         let written = || program_file.and_then(|word| word.content.as_deref());
         let runs_code = code::is_interpreter(&name) && !code::is_check(&name, rest);
-        let piped = piped.or_else(written).filter(|_| runs_code);
+        let piped = piped.filter(|_| code::is_program(&name, rest)).or_else(written).filter(|_| runs_code);
         let piped = piped.map(|text| format!(" <<<{}", joined(text))).unwrap_or_default();
         let form = format!("{name}{behind}{piped}");
         self.size += form.len();
         if self.size > LONGEST_COMMANDS {
             return self.cut();
         }
-        self.found.commands.push(form);
+        // Within a function, these are the words that it is called with.
+        let is_named = matches!(program, Program::Named(_));
+        let is_known_later = !is_named && first.is_argument_of_function() && !self.read_functions.is_empty();
+        if !is_known_later {
+            self.found.commands.push(form);
+        }
         if let Some(text) = &first.content {
-            let own = self.variables.branches();
-            self.script(text, streams.source.clone(), false);
-            self.variables.undo(&own);
+            self.other_shell(|reader| {
+                if !rest.is_empty() {
+                    reader.variables.set_arguments(rest, false);
+                }
+                reader.script(text, streams.source.clone(), false);
+            });
         }
         let Program::Named(name) = program else {
-            // Within a function, these are the words that it is called with.
-            let is_known_later = first.is_argument_of_function() && !self.functions.is_empty();
             self.runs_arguments |= is_known_later;
             if is_known_later && !first.is_quoted {
                 self.evaluated.insert(first.text.trim_start_matches('$').parse().unwrap_or_default());
@@ -323,10 +363,7 @@ impl Reader {
             self.feeds |= streams.source.text.is_some();
             changed.iter().for_each(|(name, value)| self.variables.may_be(name, value));
             if self.runs_arguments {
-                if self.runs_first {
-                    self.command(rest, streams);
-                }
-                self.possible_in_function(rest, streams);
+                self.arguments_of_function(rest, streams);
             }
         }
         let is_reader = matches!(name, "read" | "mapfile" | "readarray");
@@ -338,16 +375,23 @@ impl Reader {
                 Inner::Words(words) => self.command(words, streams),
                 Inner::Split(words) => self.command(&words, streams),
                 Inner::Script { text, arguments } => {
-                    let own = self.variables.branches();
-                    if !arguments.is_empty() {
-                        self.variables.set_list("@", arguments);
-                    }
                     // A shell that reads its commands leaves nothing to read.
                     let is_read = streams.source.text.as_ref() == Some(&text);
                     let source = if is_read { Source::default() } else { streams.source.clone() };
-                    self.script(&text, source, true);
-                    if !matches!(name, "eval" | "." | "source") {
-                        self.variables.undo(&own);
+                    let read = |reader: &mut Self| {
+                        if !arguments.is_empty() {
+                            reader.variables.set_arguments(arguments, false);
+                        }
+                        reader.script(&text, source, true);
+                    };
+                    match name {
+                        "eval" | "." | "source" => read(self),
+                        "trap" => {
+                            let own = self.variables.branches();
+                            read(self);
+                            self.variables.undo(&own);
+                        }
+                        _ => self.other_shell(read),
                     }
                 }
             }
@@ -355,12 +399,20 @@ impl Reader {
         // Words in a program of another language may be no commands, so what is unknown about them counts for nothing.
         let code = code::command_lines(name, rest, streams.source.text.as_deref());
         let has_unknown = self.found.has_unknown || code.has_unknown;
-        for line in code.lines {
-            self.script(&line, Source::default(), false);
-        }
-        self.found.has_unknown = has_unknown || self.is_cut;
-        code.calls.iter().for_each(|call| self.call(call));
+        self.other_shell(|reader| {
+            code.lines.iter().for_each(|line| reader.script(line, Source::default(), false));
+            reader.found.has_unknown = has_unknown || reader.is_cut;
+            code.calls.iter().for_each(|call| reader.call(call));
+        });
         self.depth -= 1;
+    }
+
+    /// Reads commands of another shell, which has not the functions of this one and does not change its variables.
+    fn other_shell(&mut self, read: impl FnOnce(&mut Self)) {
+        let (own, bodies) = (self.variables.branches(), mem::take(&mut self.bodies));
+        read(self);
+        self.bodies = bodies;
+        self.variables.undo(&own);
     }
 
     /// Reads the command lines of a call in another language.
@@ -374,6 +426,14 @@ impl Reader {
         if call.is_choice && readings.len() > 1 {
             self.found.choices.push(Choice { readings });
         }
+    }
+
+    /// Adds the commands that a function may run if it runs its arguments.
+    pub(super) fn arguments_of_function(&mut self, arguments: &[Argument], streams: &Streams) {
+        if self.runs_first {
+            self.command(arguments, streams);
+        }
+        self.possible_in_function(arguments, streams);
     }
 
     /// Adds the commands that a function may run if it evaluates its arguments as texts, or drops some of them.

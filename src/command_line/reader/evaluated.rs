@@ -138,14 +138,21 @@ impl Reader {
             _ => {}
         }
         match program {
-            "read" | "mapfile" | "readarray" | "unset" | "getopts" | "let" | "wait" => self.forget(arguments),
+            "read" | "mapfile" | "readarray" | "getopts" | "let" | "wait" => self.forget(arguments),
             "printf" if arguments.first().is_some_and(|word| word.text.starts_with("-v")) => {
                 self.forget(arguments.get(..2).unwrap_or(arguments));
             }
             "set" if arguments.first().is_some_and(|word| word.text == "--") => {
-                self.variables.set_list("@", arguments.get(1..).unwrap_or_default());
+                self.variables.set_arguments(arguments.get(1..).unwrap_or_default(), true);
             }
             "source" | "." => self.variables.forget_all(),
+            "unset" => {
+                let is_function = |word: &&Argument| self.bodies.iter().any(|(name, _)| *name == word.text);
+                let removed: Vec<_> =
+                    arguments.iter().filter(is_function).map(|word| (word.text.clone(), None)).collect();
+                self.bodies.extend(removed);
+                self.forget(arguments);
+            }
             "cd" | "pushd" => {
                 let mut texts = arguments.iter().map(|word| word.text.as_str());
                 match texts.find(|text| !text.starts_with('-') || *text == "-") {
@@ -156,6 +163,12 @@ impl Reader {
             "popd" => self.variables.leave_folder(),
             "shift" => {
                 let count = arguments.first().map_or(Some(1), |word| word.text.parse::<usize>().ok());
+                if self.variables.list("@").is_some() {
+                    return self.variables.shift(count.unwrap_or(usize::MAX));
+                }
+                if self.variables.is_set("@") {
+                    self.variables.forget_arguments();
+                }
                 self.shifted = self.shifted.saturating_add(count.unwrap_or(MOST_SHIFTED));
             }
             _ => {}

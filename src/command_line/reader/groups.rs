@@ -2,17 +2,21 @@
 //! change.
 
 use std::mem;
+use std::rc::Rc;
 
-use super::{Reader, Source};
+use super::commands::Streams;
+use super::{DEEPEST, Reader, Source};
 use crate::command_line::assignments::assignment;
-use crate::command_line::expanded::expand;
-use crate::command_line::tokens::{Operator, Redirection, Token, Way, Word, begins_command};
+use crate::command_line::expanded::{Argument, expand};
+use crate::command_line::tokens::{Operator, Piece, Redirection, Token, Way, Word, begins_command};
 use crate::command_line::variables::{Branches, has_code};
 
 /// The maximum number of variables that a function changes.
 const MOST_CHANGED: usize = 256;
 /// The maximum number of tokens that are searched for later changes of variables.
 const MOST_EXPECTED: usize = 1 << 20;
+/// The maximum depth of calls of functions that are read.
+const MOST_CALLS: usize = 4;
 
 /// A group of commands: `{ …; }`, `(…)`, a loop, or `if`.
 #[derive(Debug)]
@@ -42,7 +46,8 @@ pub(super) enum Scope {
     /// They have one of several values: `if`, loops.
     Branches(Branches),
     /// They may change with each call of the function. Its body begins behind the values of later commands.
-    Function { name: String, own: Branches, body: Branches },
+    /// `start` is the place of its first token.
+    Function { name: String, own: Branches, body: Branches, start: Option<usize> },
 }
 
 impl Reader {
@@ -76,8 +81,10 @@ impl Reader {
                 self.variables.undo(&own);
             }
             Scope::Branches(own) => self.variables.end(own),
-            Scope::Function { name, own, body } => {
-                let changed = self.variables.undo(&body);
+            Scope::Function { name, own, body, .. } => {
+                self.read_functions.pop();
+                let mut changed = self.variables.undo(&body);
+                changed.retain(|name, _| !is_argument(name));
                 self.variables.undo(&own);
                 if changed.len() > MOST_CHANGED {
                     self.cut();
@@ -125,6 +132,71 @@ impl Reader {
         Some(name)
     }
 
+    /// Begins the body of a function. `start` is the place of its first token, and `tokens` are the tokens from there on.
+    pub(super) fn function<'a>(
+        &mut self,
+        name: String,
+        own: Branches,
+        start: Option<usize>,
+        tokens: impl Iterator<Item = &'a Token>,
+    ) -> Scope {
+        self.expect(tokens, false);
+        self.read_functions.push(name.clone());
+        Scope::Function { name, own, body: self.variables.branches(), start }
+    }
+
+    /// Records the body of a function, if the last group is one. `behind` is the place behind its last token. If `is_certain` is
+    /// false, the shell may not have the function.
+    pub(super) fn end_of_function(&mut self, groups: &[Group], tokens: &[Token], behind: usize, is_certain: bool) {
+        let Some(Group { scope: Scope::Function { name, start, .. }, .. }) = groups.last() else { return };
+        let is_in_shell_of_its_own =
+            matches!(tokens.get(behind), Some(Token::Operator(Operator::Pipe | Operator::Background)));
+        let is_first_in_list = groups.len() == 2 && groups.first().is_some_and(|group| group.list.is_none());
+        let is_certain = is_certain && is_first_in_list && !is_in_shell_of_its_own && !changes_shell(name);
+        let body = start.and_then(|start| tokens.get(start..behind.checked_sub(1)?)).filter(|_| is_certain);
+        self.bodies.push((name.clone(), body.map(Rc::from)));
+    }
+
+    /// Returns the body of the function that a command calls, unless the shell may run a program with this name.
+    pub(super) fn body_of(&self, arguments: &[Argument]) -> Option<Rc<[Token]>> {
+        let first = arguments.first().filter(|first| first.is_known() && first.content.is_none())?;
+        let (_, body) = self.bodies.iter().rev().find(|(name, _)| *name == first.text)?;
+        let is_recursive = self.read_functions.contains(&first.text);
+        let has_room = self.read_functions.len() < MOST_CALLS && self.depth + 2 < DEEPEST && !self.is_full();
+        body.clone().filter(|_| !is_recursive && has_room)
+    }
+
+    /// Reads a call of a function: its body with the arguments in their places.
+    pub(super) fn call_function(&mut self, body: &[Token], arguments: &[Argument], streams: &Streams) {
+        let Some((first, rest)) = arguments.split_first() else { return };
+        let files: Vec<&str> =
+            streams.forms.iter().map(String::as_str).filter(|form| !form.starts_with("<|")).collect();
+        if !files.is_empty() {
+            self.found.commands.push(format!(": {}", files.join(" ")));
+        }
+        self.feeds |= streams.source.text.is_some();
+        if let Some(changed) = self.functions.get(&first.text) {
+            changed.iter().for_each(|(name, value)| self.variables.may_be(name, value));
+        }
+        let has_source = streams.source.text.is_some() || streams.source.form.is_some();
+        if !has_source && !uses_arguments(body) {
+            return;
+        }
+        let own = self.variables.branches();
+        let runs_arguments = mem::take(&mut self.runs_arguments);
+        self.read_functions.push(first.text.clone());
+        self.depth += 1;
+        self.variables.set_arguments(rest, true);
+        self.tokens(body, &streams.source);
+        self.depth -= 1;
+        self.read_functions.pop();
+        self.variables.undo(&own);
+        let is_unknown = mem::replace(&mut self.runs_arguments, runs_arguments);
+        if is_unknown {
+            self.arguments_of_function(rest, streams);
+        }
+    }
+
     /// Adds the values that variables get in later commands: those of other rounds of a loop, up to its end, or those before a
     /// call of a function. Returns true if the commands may end the loop.
     pub(super) fn expect<'a>(&mut self, tokens: impl Iterator<Item = &'a Token>, is_loop: bool) -> bool {
@@ -147,6 +219,7 @@ impl Reader {
                     Some("done") => depth = depth.saturating_sub(1),
                     Some("break" | "continue" | "return" | "exit") => may_end = true,
                     Some("cd" | "pushd" | "popd") if subshells == 0 => self.variables.leave_folder(),
+                    Some("shift") if is_loop => self.variables.forget_arguments(),
                     _ => {}
                 }
                 if is_loop && depth == 0 {
@@ -178,4 +251,38 @@ impl Reader {
             }
         }
     }
+}
+
+/// Returns true if a name is that of arguments of a function or a script: `@`, `1`.
+fn is_argument(name: &str) -> bool {
+    name.starts_with(['@', '*']) || name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Returns true if commands use the arguments of their function.
+fn uses_arguments(tokens: &[Token]) -> bool {
+    let uses = |pieces: &[Piece]| pieces.iter().any(has_argument);
+    tokens.iter().any(|token| match token {
+        Token::Word(word) => word.plain() == Some("shift") || uses(&word.pieces),
+        Token::Redirection(redirection) => uses(&redirection.target.pieces),
+        Token::Arithmetic(pieces) => uses(pieces),
+        Token::Operator(_) | Token::Stream { .. } => false,
+    })
+}
+
+fn has_argument(piece: &Piece) -> bool {
+    match piece {
+        // A text that the function evaluates: `eval 'a "$1"'`.
+        Piece::Text { text, .. } => text.contains('$'),
+        Piece::Variable { name, inner, .. } => is_argument(name) || inner.iter().any(has_argument),
+        Piece::Output { tokens, .. } | Piece::Group { tokens, .. } => uses_arguments(tokens),
+    }
+}
+
+/// Returns true if a program is a builtin that changes the state of the shell. A function with its name may call it.
+fn changes_shell(name: &str) -> bool {
+    const BUILTINS: [&str; 24] = [
+        ".", "alias", "builtin", "cd", "command", "declare", "eval", "exec", "exit", "export", "local", "popd",
+        "pushd", "read", "readonly", "return", "set", "shift", "source", "test", "trap", "typeset", "unalias", "unset",
+    ];
+    BUILTINS.contains(&name)
 }

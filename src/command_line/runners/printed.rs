@@ -1,5 +1,6 @@
-//! What `echo`, `printf`, `cat`, `tee` and `dd` print.
+//! What `echo`, `printf`, `cat`, `sed`, `tee` and `dd` print.
 
+use super::sed::printed_by_sed;
 use super::{LONGEST_OUTPUT, NOT_SHOWN, own, text_of, without_end_of_options};
 use crate::command_line::expanded::Argument;
 
@@ -20,6 +21,7 @@ pub(in crate::command_line) fn printed(words: &[Argument], input: Option<&str>) 
             let is_shown = !text.is_empty();
             is_shown.then(|| if text.len() > LONGEST_OUTPUT { NOT_SHOWN.to_owned() } else { text })
         }
+        "sed" | "gsed" => printed_by_sed(rest, input),
         "tee" => input.map(str::to_owned),
         "dd" if !rest.iter().any(|word| word.text.starts_with("if=")) => input.map(str::to_owned),
         _ => None,
