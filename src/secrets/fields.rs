@@ -7,13 +7,16 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::marked::Secret;
-use super::ordinary::{is_call, is_file, is_number, is_of_password, is_path_of_names, repeats_name, without_code};
+use super::ordinary::{
+    is_call, is_file, is_number, is_of_password, is_path_of_names, is_reference, is_scope, is_symbol, is_variable,
+    repeats_name, without_code,
+};
 use super::tokens::is_words;
 
 /// The name of a field, up to the value. In a text within JSON the quotes are escaped.
-const NAME: &str = r"[A-Za-z0-9_.-]*(?:api[_-]?key|secret|token|password|passwd|credential|private[_-]?key|access[_-]?key)[A-Za-z0-9_-]*";
+const NAME: &str = r"[A-Za-z0-9_.-]*(?:api[_-]?key|secret|token|password|passwd|passphrase|credential|(?:private|access|shared)[_-]?key)[A-Za-z0-9_-]*";
 /// The texts of which each name of such a field contains at least one, in upper or lower case.
-pub(super) const WORDS: [&str; 14] = [
+pub(super) const WORDS: [&str; 18] = [
     "access-key",
     "access_key",
     "accesskey",
@@ -21,18 +24,59 @@ pub(super) const WORDS: [&str; 14] = [
     "api_key",
     "apikey",
     "credential",
+    "passphrase",
     "passwd",
     "password",
     "private-key",
     "private_key",
     "privatekey",
     "secret",
+    "shared-key",
+    "shared_key",
+    "sharedkey",
     "token",
 ];
 /// Ends of names whose values are not the secret itself.
-const ABOUT: [&str; 16] = [
-    "address", "count", "type", "name", "url", "uri", "endpoint", "file", "path", "limit", "budget", "usage", "env",
-    "var", "length", "hash",
+const ABOUT: [&str; 39] = [
+    "address",
+    "algorithm",
+    "arn",
+    "audience",
+    "bucket",
+    "budget",
+    "count",
+    "dir",
+    "domain",
+    "endpoint",
+    "env",
+    "expires",
+    "expiry",
+    "file",
+    "hash",
+    "host",
+    "issuer",
+    "length",
+    "limit",
+    "method",
+    "mode",
+    "name",
+    "namespace",
+    "path",
+    "pattern",
+    "policy",
+    "prefix",
+    "provider",
+    "regex",
+    "region",
+    "role",
+    "scope",
+    "table",
+    "ttl",
+    "type",
+    "uri",
+    "url",
+    "usage",
+    "var",
 ];
 /// Beginnings of values that name the place of a secret, and stand-ins.
 const ELSEWHERE: [&str; 18] = [
@@ -89,13 +133,17 @@ static IN_CODE: LazyLock<Regex> = LazyLock::new(|| {
     let own = "[A-Za-z_]*(?:[Kk]ey|[Tt]oken|[Ss]ecret|[Cc]redentials?)_?v?[0-9]{1,2}";
     Regex::new(&format!("^(?:{kind}|{words}|{own})$")).unwrap()
 });
-/// A figure or an identifier that is public: a version, a date, a number with a unit, a colour.
+/// A figure or an identifier that is public: a version, a date, a duration, a colour, the address of a host, the name of a
+/// header (`x-api-key`), a part of a word in the vocabulary of a model (`##ing1`).
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static PUBLIC: LazyLock<Regex> = LazyLock::new(|| {
     let version = r"[v^~>=]*[0-9]{1,4}\.[0-9]{1,6}(?:\.[0-9]{1,6})?(?:[-+.][a-z]{1,6}\.?[0-9]{0,4})?";
     let date = "[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9:]{4,6})?)?";
-    let quantity = "[0-9]+(?:ms|s|secs?|seconds|m|mins?|minutes|h|hours?|d|days?|px|kb|mb|gb|bytes|bits?)";
-    Regex::new(&format!("^(?:{version}|{date}|{quantity}|#[0-9A-Fa-f]{{3,8}})$")).unwrap()
+    let quantity = "[0-9]+(?:px|kb|mb|gb|bytes|bits?)";
+    let duration = "(?:[0-9]{1,9}(?:ms|s|secs?|seconds|m|mins?|minutes|h|hours?|d|days?)){1,4}";
+    let host = r"(?:[a-z0-9-]{1,63}\.)+(?:com|net|org|io|dev|app|cloud|local|internal|test)";
+    let others = r"#[0-9A-Fa-f]{3,8}|[xX](?:-[A-Za-z]{2,14})+|(?:##|[Ġ▁])\w{1,20}";
+    Regex::new(&format!("^(?:{version}|{date}|{quantity}|{duration}|{host}|{others})$")).unwrap()
 });
 
 /// Returns the values of secret fields whose name is quoted. In a list of quoted names, the next name is no value.
@@ -123,14 +171,14 @@ fn secrets(text: &str, form: &Regex, is_quoted: fn(&Captures<'_>) -> bool) -> Ve
         let is_secret = is_name(name)
             && is_name(own_name)
             && is_secret(name, value, is_quoted(&found))
-            && !(is_bare && is_call(name, value, &text[end..]));
+            && !(is_bare && (is_call(name, value, &text[end..]) || is_variable(name, value, &text[end..])));
         is_secret.then_some((start..end, "secret-field"))
     };
     form.captures_iter(text).filter_map(one).collect()
 }
 
 /// Returns true if a field with this name holds a secret: `token`, but neither `max_tokens` nor `token_type`.
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let lower = name.to_lowercase();
     let is_figure = lower.contains("tokens") || lower.contains("tokeniz");
     !is_figure && !PLACE.is_match(name) && !is_about(&lower)
@@ -142,9 +190,13 @@ pub(super) fn is_about(name: &str) -> bool {
     ABOUT.iter().any(|end| name.ends_with(end))
 }
 
-/// Returns true if a value without quotes is a name in code, or words that are joined. A password may look like one.
+/// Returns true if a value without quotes is a name in code, or words that are joined. A password may look like one, and is
+/// in code only if it is a path of names that leads to a secret.
 pub(super) fn is_in_code(name: &str, value: &str) -> bool {
-    !is_of_password(name) && (IN_CODE.is_match(value) || is_words(value) || is_path_of_names(value))
+    if is_of_password(name) {
+        return is_reference(value);
+    }
+    IN_CODE.is_match(value) || is_words(value) || is_path_of_names(value)
 }
 
 /// Returns true if a value is a figure or an identifier that is public. A password may look like one.
@@ -176,7 +228,10 @@ pub(super) fn is_secret(name: &str, value: &str, is_quoted: bool) -> bool {
     if value.chars().count() < 6 || is_elsewhere(value) || is_public(name, value) || repeats_name(name, value) {
         return false;
     }
-    if !is_quoted && (is_in_code(name, value) || is_number(value) || is_file(name, value)) {
+    if is_scope(name, value) {
+        return false;
+    }
+    if !is_quoted && (is_in_code(name, value) || is_symbol(value) || is_number(value) || is_file(name, value)) {
         return false;
     }
     let lower = value.to_lowercase();
@@ -188,7 +243,8 @@ pub(super) fn is_secret(name: &str, value: &str, is_quoted: bool) -> bool {
     if is_path(value) || (is_type && size.len() <= 3) {
         return false;
     }
-    let is_password = name.to_lowercase().contains("passw");
+    let name = name.to_lowercase();
+    let is_password = name.contains("passw") || name.contains("passphrase");
     let has_symbol = value.chars().any(|c| "!@#$%^&*+=?~".contains(c));
     match is_quoted {
         true => {

@@ -79,6 +79,14 @@ const VARIABLES: [&str; 6] = ["PASSWORD", "PASSWD", "SECRET", "TOKEN", "API_KEY"
 /// The words in names of variables that name a key which is no secret.
 const OTHER_KEYS: [&str; 7] = ["CACHE", "FOREIGN", "GPG", "PARTITION", "PRIMARY", "PUBLIC", "SORT"];
 
+/// A cookie in a map in code.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
+static COOKIE_IN_MAP: LazyLock<Regex> = LazyLock::new(|| {
+    let name = r"(?<name>[A-Za-z0-9_.-]+)\\*[\x22\x27]?";
+    let value = r"\\*[\x22\x27](?<value>[^\s\x22\x27\\`$]+)";
+    Regex::new(&format!(r"{name}\s*:\s*{value}")).unwrap()
+});
+
 /// A form of secrets.
 struct Form {
     /// The name in the mark that takes the place of the secret.
@@ -86,7 +94,8 @@ struct Form {
     /// The texts of which a secret of this form, with the text around it, contains at least one, in upper or lower case.
     words: &'static [&'static str],
     /// The pattern. A leading `\b` is [`BEGIN`]. The secret is one of the groups [`VALUES`], or else everything after the
-    /// beginning. The group `cookies` holds several secrets, and the group `after_user` begins with a password.
+    /// beginning. The groups `cookies` and `cookie_map` hold several secrets, and the group `after_user` begins with a
+    /// password.
     pattern: &'static str,
     /// Returns true if a match is a secret.
     is_secret: fn(&Found<'_>) -> bool,
@@ -113,9 +122,9 @@ impl Found<'_> {
 
 const FORMS: &[Form] = &[
     Form { is_secret: is_no_name, ..form("anthropic-key", &["sk-ant-"], r"\bsk-ant-[A-Za-z0-9_-]{16,}") },
-    // Words may be joined in the same way as a key, but hold no digit.
+    // Words may be joined in the same way as a key, also with numbers.
     Form {
-        is_secret: |found| found.value.contains(|c: char| c.is_ascii_digit()),
+        is_secret: |found| found.value.contains(|c: char| c.is_ascii_digit()) && !tokens::is_short_words(found.value),
         ..form("openai-key", &["sk-"], r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}")
     },
     form(
@@ -167,6 +176,10 @@ const FORMS: &[Form] = &[
         r"\b(?:[A-Za-z0-9]{52}JQQJ9[9D][A-Za-z0-9]{20,}={0,2}|[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4})",
     ),
     form("telegram-token", &[":AA"], r"\b(?:bot)?(?<value>[0-9]{8,10}:AA[A-Za-z0-9_-]{32,})"),
+    Form {
+        is_secret: is_random,
+        ..form("service-token", &["re_"], r"\bre_(?<token>[A-Za-z0-9]{8}_[A-Za-z0-9]{24,})\b")
+    },
     form("age-key", &["AGE-SECRET-KEY-1"], r"\bAGE-SECRET-KEY-1[A-Z0-9]{40,}"),
     form(
         "doppler-token",
@@ -252,6 +265,15 @@ const FORMS: &[Form] = &[
         &["cookie"],
         r"\b(?<set>(?i:set-))?(?i:cookie)(?:\\*[\x22\x27]?\s*[:=]\s*\\*[\x22\x27]?|\\*[\x22\x27]\s*,\s*(?:\[\s*)?\\*[\x22\x27]|\s+\\*[\x22\x27])(?<cookies>@PAIR(?:;\s*@PAIR)*)",
     ),
+    Form {
+        is_secret: |found| last_command(found.ahead).contains("curl"),
+        ..form(
+            "cookie",
+            &["curl"],
+            r"(?:[\s\x22\x27]|\\[nt])(?:-b@BLANK?|--cookie(?:=|@BLANK))\\*[\x22\x27]?(?<cookies>@PAIR(?:;\s*@PAIR)*)",
+        )
+    },
+    form("cookie", &["cookies"], r"\b(?i:cookies)\\*[\x22\x27]?\s*[:=]\s*\{(?<cookie_map>[^{}]*)"),
     // These options name a user and a password for HTTP clients only, and `-u` for curl only.
     Form {
         is_secret: is_of_user,
@@ -279,13 +301,49 @@ const FORMS: &[Form] = &[
         is_secret: is_of_mysql,
         ..in_command(&["mysql", "mariadb"], r"\b(?:mysql|mariadb)(?:-?[a-z]+)?\b@ARGUMENTS@BLANK-p@VALUE")
     },
+    // A package is published with `-p` and a password.
+    in_command(
+        &["twine", "publish"],
+        r"\b(?:twine@BLANKupload|(?:poetry|uv)@BLANKpublish)@ARGUMENTS@BLANK-p(?:=|@BLANK)?@VALUE",
+    ),
+    Form {
+        is_secret: |found| is_of_command(found) && !is_lower_case(found.value),
+        ..in_command(&["pass:"], r"[\s\x22\x27]-{1,2}pass(?:in|out|word)?@BLANK\\*[\x22\x27]?pass:@VALUE")
+    },
+    // A password in the input of a command.
+    in_command(
+        &["-stdin", "sudo", "-with-token", "-passphrase-fd"],
+        r"\b(?:echo|printf)@BLANK(?:-[neE]+@BLANK)?(?:\\*[\x22\x27]?%s(?:\\+n)?\\*[\x22\x27]?@BLANK)?@VALUE\\*[\x22\x27]?\s*\|\s*(?:sudo(?:@BLANK-{1,2}[A-Za-z-]+(?:@BLANK[^\s;&|-][^\s;&|]*)?)*?@BLANK(?:-[A-Za-z]*S|--stdin)|[A-Za-z/]@ARGUMENTS@BLANK--(?:(?:password|token|secret)-stdin|with-token|passphrase-fd))",
+    ),
+    Form {
+        is_secret: |found| is_of_command(found) && fields::is_secret("password", found.value, true),
+        ..form(
+            "password-in-sql",
+            &["password", "identified"],
+            r"\b(?i:(?:create|alter)\s+(?:user|role|login)\s[^;]{0,200}?\s(?:password|identified\s+(?:with\s+[a-z0-9_]+\s+)?by)(?:\s*=\s*|\s+)|grant\s[^;]{0,200}?\sidentified\s+by\s+|set\s+password(?:\s+for\s+[^\s;=]+)?\s*=\s*(?:password\()?)[NE]?(?:\\*\x27(?<single>@IN_SINGLE+)|\\*\x22(?<double>@IN_DOUBLE+))",
+        )
+    },
+    // A password in a connection string, after another setting.
+    Form {
+        is_secret: |found| fields::is_secret("password", found.value, false),
+        ..form("password-in-connection", &["pwd"], r"=[^;=\n\x22\x27\\$]*;\s*(?i:pwd)\s*=\s*(?<value>@WORD+)")
+    },
+    // `aws configure set NAME VALUE`, `npm config set NAME VALUE`
+    Form {
+        is_secret: |found| fields::is_name(found.group("name")) && is_of_field(found),
+        ..form(
+            "secret-setting",
+            &["config"],
+            r"\b(?:config|configure)@BLANK(?:-{1,2}[A-Za-z-]+@BLANK)*(?:set@BLANK)?(?:-{1,2}[A-Za-z-]+@BLANK)*\\*[\x22\x27]?(?<name>(?:[A-Za-z0-9/@_][A-Za-z0-9/:@_.-]*)?(?i:token|secret|passw(?:or)?d|passphrase|(?:api|access|auth|private|secret)[_-]?key)[A-Za-z0-9_.-]*)@BLANK@VALUE",
+        )
+    },
     // `--token VALUE`; fields also has the form with an equals sign.
     Form {
         is_secret: is_of_field,
         ..form(
             "secret-option",
-            &["-pass", "-token", "-secret", "-api"],
-            r"(?:^|[\s\x22\x27])--(?<name>(?:[A-Za-z0-9]+-)*(?:password|passwd|passphrase|pass|token|secret|api-?key))[ \t]+@VALUE",
+            &["-pass", "-token", "-secret", "-api", "-bearer"],
+            r"(?:^|[\s\x22\x27])--(?<name>(?:[A-Za-z0-9]+-)*(?:password|passwd|passphrase|pass|token|secret|api-?key|bearer))[ \t]+@VALUE",
         )
     },
     Form {
@@ -314,6 +372,17 @@ const FORMS: &[Form] = &[
         )
     },
     Form {
+        is_secret: |found| {
+            let (name, value) = (found.group("name"), found.value);
+            fields::is_name(name) && !is_words(value) && fields::is_secret(name, value, true)
+        },
+        ..form(
+            "secret-attribute",
+            &["value="],
+            r"\b(?:key|name)=\\*[\x22\x27](?<name>[A-Za-z0-9_.:-]*(?i:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key))\\*[\x22\x27]\s+value=\\*[\x22\x27](?<value>(?:[^\s<>\x22\x27\\`$]|\$+[^\s<>\x22\x27\\`$(])+)",
+        )
+    },
+    Form {
         is_secret: is_of_variable,
         ..form(
             "secret-variable",
@@ -324,13 +393,13 @@ const FORMS: &[Form] = &[
             r"\b(?<name>[A-Z][A-Z0-9_]*)=(?:\\*[\x22\x27](?<closed>[^\s\x22\x27\\$;&|()\[\]{}<>`][^\s\x22\x27\\$;&|<>`]{5,})\\*[\x22\x27]|\\*[\x22\x27]?(?<value>[^\s\x22\x27\\$;&|()\[\]{}<>`]{6,}))",
         )
     },
-    // `ENV NAME VALUE` of a Dockerfile, and the commands of fish and csh.
+    // `ENV NAME VALUE` of a Dockerfile, and the commands of fish, csh and Windows.
     Form {
         is_secret: |found| is_of_variable(found) && fields::is_secret(found.group("name"), found.value, true),
         ..form(
             "secret-variable",
-            &["ENV ", "set -", "setenv"],
-            r"\b(?:ENV|setenv|set(?:[ \t]+-{1,2}[A-Za-z]+)+)[ \t]+(?<name>[A-Z][A-Z0-9_]*)[ \t]+@VALUE",
+            &["ENV ", "set -", "setenv", "setx"],
+            r"\b(?:ENV|setenv|setx(?:[ \t]+/[mM])?|set(?:[ \t]+-{1,2}[A-Za-z]+)+)[ \t]+(?<name>[A-Z][A-Z0-9_]*)[ \t]+@VALUE",
         )
     },
 ];
@@ -349,9 +418,9 @@ fn is_any(_: &Found<'_>) -> bool {
     true
 }
 
-/// Returns true if a token has a digit or a capital letter. Names that begin like a token have neither.
+/// Returns true if a token has a digit or a capital letter. Names that begin like a token have neither, or consist of words.
 fn is_no_name(found: &Found<'_>) -> bool {
-    found.value.contains(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase())
+    found.value.contains(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase()) && !tokens::is_short_words(found.value)
 }
 
 /// Returns true if the value looks like a password: neither an option, a stand-in, the name of the field after the command,
@@ -361,9 +430,14 @@ fn is_of_command(found: &Found<'_>) -> bool {
     let is_name = after.is_some_and(|after| after.starts_with(':'));
     let option = found.before.trim_end_matches(['\\', '"', '\'']);
     let is_separate = option.ends_with(|c: char| c.is_whitespace() || c == ',');
-    let word = found.value.trim_end_matches(['.', ',', ':']);
-    let is_word = is_separate && word.chars().all(|c| c.is_alphabetic() && !c.is_uppercase());
+    let is_word = is_separate && is_lower_case(found.value);
     !is_name && !is_word && !found.value.starts_with('-') && !is_stand_in(found.value)
+}
+
+/// Returns true for a word of letters in lower case, also at the end of a sentence.
+fn is_lower_case(value: &str) -> bool {
+    let word = value.trim_end_matches(['.', ',', ':']);
+    word.chars().all(|c| c.is_alphabetic() && !c.is_uppercase())
 }
 
 /// Returns true for a stand-in of a password: a variable, `<password>`, `PASSWORD`, `xxx`, `***`, `...`.
@@ -425,6 +499,11 @@ fn last_command(text: &str) -> &str {
     &text[starts.find(is_outside).unwrap_or(0)..]
 }
 
+/// Returns places in a part of a text as places in the text.
+fn moved(places: Vec<Range<usize>>, by: usize) -> Vec<Range<usize>> {
+    places.into_iter().map(|at| at.start + by..at.end + by).collect()
+}
+
 /// Returns the places of the secrets in a list of cookies. A `Set-Cookie` header has one cookie, before its attributes.
 fn secret_cookies(cookies: &str, is_set: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
@@ -440,6 +519,18 @@ fn secret_cookies(cookies: &str, is_set: bool) -> Vec<Range<usize>> {
         end += 1;
     }
     found
+}
+
+/// Returns the places of the secrets in a map of cookies, as in `cookies={'session': '…'}`.
+fn secret_cookies_of_map(map: &str) -> Vec<Range<usize>> {
+    let one = |found: Captures<'_>| {
+        let (name, value) = (found.name("name")?.as_str(), found.name("value")?);
+        let is_secret = is_cookie(name, value.as_str())
+            && fields::is_secret(name, value.as_str(), true)
+            && !is_words(value.as_str());
+        is_secret.then(|| value.range())
+    };
+    COOKIE_IN_MAP.captures_iter(map).filter_map(one).collect()
 }
 
 /// Returns true if a pair is a cookie whose value may be a secret.
@@ -503,10 +594,12 @@ fn in_quotes<'t>(name: &str, value: &'t str) -> &'t str {
     }
 }
 
-/// Returns true if a value consists of names in code with dots, also with further assignments (`KEYS=a.b=c.d`).
+/// Returns true if a value consists of names in code with dots, also with further assignments (`KEYS=a.b=c.d`). In a shell
+/// and in a `.env` file, such names may be a password.
 fn is_names_in_code(name: &str, value: &str) -> bool {
     let is_name = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
-    value.contains('.') && value.split(['=', ',']).all(|part| fields::is_in_code(name, part) || is_name(part))
+    let is_code = |part: &str| is_name(part) || (!ordinary::is_of_password(name) && fields::is_in_code(name, part));
+    value.contains('.') && value.split(['=', ',']).all(is_code)
 }
 
 /// Returns true if a variable is secret by its name only as a key, and the key is none: `CACHE_KEY`, but not `CACHE_PASS`.
@@ -582,9 +675,8 @@ impl Search {
     /// Returns the places of the secrets in a match.
     fn places(&self, captures: &Captures<'_>, text: &str) -> Vec<Range<usize>> {
         let whole = captures.get(0).map_or(0..0, |it| it.range());
-        if let Some(cookies) = captures.name("cookies") {
-            let found = secret_cookies(cookies.as_str(), captures.name("set").is_some());
-            return found.into_iter().map(|at| cookies.start() + at.start..cookies.start() + at.end).collect();
+        if let Some(map) = captures.name("cookie_map") {
+            return moved(secret_cookies_of_map(map.as_str()), map.start());
         }
         if let Some(after_user) = captures.name("after_user") {
             let password = url_password::password(&text[..whole.start], after_user.as_str());
@@ -592,14 +684,20 @@ impl Search {
             return place.into_iter().collect();
         }
         let begin = captures.name("escape").map_or(whole.start, |it| it.end());
-        let value = VALUES.iter().find_map(|group| captures.name(group)).map_or(begin..whole.end, |it| it.range());
+        let cookies = captures.name("cookies");
+        let value = VALUES.iter().find_map(|group| captures.name(group)).or(cookies);
+        let value = value.map_or(begin..whole.end, |it| it.range());
         let value = match (captures.name("name"), captures.name("closed")) {
             (Some(name), Some(closed)) => value.start..value.start + in_quotes(name.as_str(), closed.as_str()).len(),
             _ => value,
         };
         let (ahead, before) = (&text[..whole.start], &text[whole.start..value.start]);
         let found = Found { captures, ahead, before, value: &text[value.clone()], rest: &text[value.end..] };
-        if (self.is_secret)(&found) { vec![value] } else { Vec::new() }
+        match cookies {
+            _ if !(self.is_secret)(&found) => Vec::new(),
+            Some(it) => moved(secret_cookies(it.as_str(), captures.name("set").is_some()), it.start()),
+            None => vec![value],
+        }
     }
 }
 

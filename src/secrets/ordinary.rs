@@ -4,10 +4,17 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::looks_secret;
 use super::tokens::is_words;
 
 /// The characters between the words of paths, globs and lists. A colon is none: it separates a user and a password.
 const SEPARATORS: [char; 7] = ['/', '.', '_', '-', ',', '+', '*'];
+
+/// The first names of paths in code and in Terraform that lead to a value.
+const ROOTS: [&str; 16] = [
+    "args", "body", "config", "ctx", "data", "each", "env", "local", "module", "params", "props", "request", "self",
+    "settings", "this", "var",
+];
 
 /// A word of a path or a list: letters as in names, with a number behind them.
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
@@ -42,6 +49,13 @@ static FUNCTION_OF_PASSWORD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"^_*(?:{algorithm}|[a-z]{{2,}}){part}*(?:(?:_|\.|::){part}+)*!?$")).unwrap()
 });
 
+/// Words in lower case that are joined by dots, as in the scopes of a grammar: `string.quoted.double.ts2`. Longer words may be
+/// random.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
+static SCOPE: LazyLock<Regex> = LazyLock::new(|| {
+    let word = "[a-z]{1,14}[0-9]{0,2}";
+    Regex::new(&format!(r"^{word}(?:-{word})*(?:\.{word}(?:-{word})*)+$")).unwrap()
+});
 /// A bracket in code: in a pattern, a template or an index.
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static IN_BRACKETS: LazyLock<Regex> = LazyLock::new(|| {
@@ -73,11 +87,43 @@ pub(super) fn is_file(name: &str, value: &str) -> bool {
     !is_of_password(name) && FILE.is_match(value)
 }
 
-/// Returns true if a value consists of names in code that are joined by dots: `base64.b64decode`.
+/// Returns true if a value consists of names in code that are joined by dots: `base64.b64decode`, `config?.auth`.
 pub(super) fn is_path_of_names(value: &str) -> bool {
-    let names = value.replace("::", ".");
+    let names = with_dots(value);
     let begins_as_name = |part: &str| part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    names.contains('.') && names.split('.').all(begins_as_name) && FUNCTION.is_match(value)
+    names.contains('.') && names.split('.').all(begins_as_name) && FUNCTION.is_match(&names)
+}
+
+/// Returns a path of names in code with a dot between the names: `a?.b`, `a!.b` and `a::b` become `a.b`.
+fn with_dots(value: &str) -> String {
+    value.replace("?.", ".").replace("!!.", ".").replace("!.", ".").replace("::", ".")
+}
+
+/// Returns true if a value without quotes is a path of names in code that leads to a secret: `var.db1`,
+/// `form.value!.password1`. Other names with a dot may be a password.
+pub(super) fn is_reference(value: &str) -> bool {
+    let names = with_dots(value);
+    let is_root = names.split('.').next().is_some_and(|root| ROOTS.contains(&root));
+    is_path_of_names(value) && (is_root || looks_secret(&names))
+}
+
+/// Returns true if a value without quotes is the rest of a path in code (`Token::Ident2`, where the value begins at the second
+/// colon), a symbol, or a parameter (`:token1`).
+pub(super) fn is_symbol(value: &str) -> bool {
+    value.strip_prefix(':').is_some_and(|name| FUNCTION.is_match(name))
+}
+
+/// Returns true if a value without quotes is a variable in code: an index follows (`parts2[0]`), or the end of a statement
+/// (`result1;`). A password may look like one.
+pub(super) fn is_variable(name: &str, value: &str, rest: &str) -> bool {
+    let value = value.trim_end_matches(['?', '!', '.']);
+    let is_indexed = rest.starts_with('[') && FUNCTION.is_match(value);
+    !is_of_password(name) && (is_indexed || (rest.starts_with(';') && NUMBERED.is_match(value)))
+}
+
+/// Returns true if a value is a scope of a grammar. A password may look like one.
+pub(super) fn is_scope(name: &str, value: &str) -> bool {
+    !is_of_password(name) && SCOPE.is_match(value)
 }
 
 /// Returns the part of a value in quotes before its first bracket if the value is a pattern, a template or a call, and
@@ -188,6 +234,36 @@ mod tests {
         for other in ["fvfrVg5u.fbOPjgV0", "PBpToFW6Hv.WDzwvZ9vRiFF", "sha256", "abc1.", "a.1b", "1.20"] {
             assert!(!is_path_of_names(other), "{other}");
         }
+    }
+
+    #[test]
+    fn references_symbols_variables_and_scopes_are_code() {
+        for path in ["req.headers.authorization?.split", "config?.auth?.jwtSecret2", "user!!.token1", "params?.token2"]
+        {
+            assert!(is_path_of_names(path), "{path}");
+        }
+        for path in [
+            "random_password.db1.result",
+            "aws_secretsmanager_secret_version.x1.secret_string",
+            "var.db1",
+            "form.value!.password1",
+            "Password::V2Hash",
+        ] {
+            assert!(is_reference(path), "{path}");
+        }
+        for password in ["Summer.Rain1", "hunter2", "fvfrVg5u.fbOPjgV0", "var.Zq8RtY2wPm5", "password1"] {
+            assert!(!is_reference(password), "{password}");
+        }
+        assert!(is_symbol(":Ident2") && is_symbol(":Kind::Ident2") && !is_symbol(":Zq8RtY2") && !is_symbol("Ident2"));
+        assert!(is_variable("token", "authTokens2", "[0]") && is_variable("token", "parts2?.", "[0]"));
+        assert!(is_variable("token", "result1", "; x") && !is_variable("token", "result1", ""));
+        assert!(!is_variable("token", "Zq8RtY2", "[0]") && !is_variable("password", "hunter2", ";"));
+        assert!(is_scope("token", "string.quoted.double.ts2") && is_scope("token", "keyword.control.at-rule"));
+        assert!(
+            !is_scope("password", "correct.horse")
+                && !is_scope("token", "a1b2c3d4e5.f6")
+                && !is_scope("token", "abc12")
+        );
     }
 
     #[test]

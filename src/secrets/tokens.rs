@@ -16,7 +16,7 @@ const HEX: &str = "[a-fA-F0-9]";
 
 /// The prefix of each kind of token, the characters after the prefix, and their minimum number. The number is at most the
 /// one that the service issues, so that the tokens of a later version are found, too.
-pub(super) const TOKENS: [(&str, &str, usize); 116] = [
+pub(super) const TOKENS: [(&str, &str, usize); 117] = [
     // Models.
     ("api_org_", WORD, 30),
     ("AQ.Ab", URL_SAFE, 40),
@@ -56,6 +56,7 @@ pub(super) const TOKENS: [(&str, &str, usize); 116] = [
     ("HRKU-AA", URL_SAFE, 50),
     ("IQoJb3JpZ2luX2Vj", BASE64, 100),
     ("LTAI", WORD, 20),
+    ("napi_", LOWER, 60),
     ("nfb_", WORD, 36),
     ("nfc_", WORD, 36),
     ("nfo_", WORD, 36),
@@ -157,6 +158,13 @@ pub(super) fn is_random(token: &str) -> bool {
 /// Returns true if the text after a prefix, whose letters have one case, is random.
 pub(super) fn is_random_of_one_case(token: &str) -> bool {
     token.bytes().filter(u8::is_ascii_digit).count() > 1 && !is_words(token)
+}
+
+/// Returns true for short words that are joined, as in the name of a style or a package: `sk-toolbar-button-2`. Longer parts
+/// may be random.
+pub(super) fn is_short_words(token: &str) -> bool {
+    let is_short = |part: &str| part.len() <= 15 && part.bytes().filter(u8::is_ascii_digit).count() <= 4;
+    is_words(token) && token.split(['_', '-', '.']).all(is_short)
 }
 
 /// Returns true for words that are joined, as in `embeddings_v3_base` or `Release-Notes-2024`.
