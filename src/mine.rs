@@ -7,8 +7,9 @@
 //! [`history`] reads the commits, [`role`] decides which files are tests, [`candidate`] drops those that cannot become a case by their list of files, [`change`]
 //! reads the others. [`runner`] recognises how the tests are set up and run, [`laboratory`] runs them before and after the
 //! commit, and [`judgement`] and [`left_out`] decide which tests the case rests on. [`hunks`] splits the fix, so that the laboratory can
-//! show what of it the tests notice, and [`choice`] prefers the cases whose tests notice all of it and whose prompt says something. [`prompt`] and [`leaks`](crate::audit::leaks) make the draft of the
-//! prompt, [`write`] writes the case, and [`sound`] tests it in fresh workspaces. [`state`] keeps each result for `--resume`.
+//! show what of it the tests notice, and [`choice`] prefers the cases whose tests notice all of it. [`prompt`] and
+//! [`leaks`](crate::audit::leaks) make the draft of the prompt, [`interface`] finds the names that tests expect of each solution,
+//! [`write`] writes the case, and [`sound`] tests it in fresh workspaces. [`journal`] keeps each result for `--resume`.
 //! [`miner`] takes a commit through these steps, and [`draft`] puts the case together.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -30,6 +31,7 @@ mod choice;
 mod draft;
 pub mod history;
 mod hunks;
+mod interface;
 pub mod judgement;
 pub mod laboratory;
 mod language;
@@ -60,7 +62,7 @@ use write::Place;
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 15;
+const VERSION: u32 = 16;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]

@@ -270,7 +270,8 @@ fn tell(event: MineEvent<'_>) {
                     verb(both, "passes", "pass"),
                 ));
                 if let Some(what) = report::reserve(looked) {
-                    terminal::note(format_args!("  in reserve: {what}"));
+                    let is_reserve = looked.hunks.as_ref().is_some_and(|hunks| !hunks.unnoticed.is_empty());
+                    terminal::note(format_args!("  {}{what}", if is_reserve { "in reserve: " } else { "" }));
                 }
             }
             LookedStatus::Dropped => {

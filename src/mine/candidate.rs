@@ -80,8 +80,6 @@ pub enum Dropped {
         /// The error.
         why: String,
     },
-    /// Its message says nothing about the task, and there are enough other cases.
-    Thin,
     /// Its tests do not notice some of its hunks, and there are enough other cases.
     Unnoticed {
         /// The hunks.
@@ -135,7 +133,6 @@ impl fmt::Display for Dropped {
             }
             Dropped::Flaky { tests } => write!(f, "flaky: {}", crate::text::some_of(tests, 5)),
             Dropped::NotSound { why } => write!(f, "not sound: {why}"),
-            Dropped::Thin => f.write_str("its message says nothing about the task, and others are enough"),
             Dropped::Unnoticed { hunks, tried } => {
                 let (count, some) = (hunks.len(), crate::text::some_of(hunks, 5));
                 write!(f, "its tests do not notice {count} of {tried} hunks, and others are enough: {some}")

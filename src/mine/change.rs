@@ -28,6 +28,7 @@ pub(super) mod python_imports;
 pub(super) mod python_text;
 mod settings_text;
 mod test_data;
+mod unquoted;
 mod usage;
 
 use node_names::Names;

@@ -1,5 +1,5 @@
-//! Prefers the cases whose tests notice each hunk of the fix, and whose prompt says something about the task, to the others,
-//! which are a reserve. Pure.
+//! Prefers the cases whose tests notice each hunk of the fix to the others, which are a reserve. A message that says nothing about
+//! the task is no reason for a reserve: a person can write the prompt. Pure.
 
 use std::cmp::Reverse;
 
@@ -12,9 +12,9 @@ const TIMES: usize = 2;
 /// The number of cases up to which cases in reserve fill places: more of them would lower the share of noticed hunks.
 const ENOUGH: usize = 10;
 
-/// Returns true if the tests of a kept case do not notice a hunk of its fix, or its prompt says nothing about the task.
+/// Returns true if the tests of a kept case do not notice a hunk of its fix.
 pub fn is_reserve(looked: &Looked) -> bool {
-    is_kept(looked) && (looked.thin || looked.hunks.as_ref().is_some_and(|hunks| !hunks.unnoticed.is_empty()))
+    is_kept(looked) && looked.hunks.as_ref().is_some_and(|hunks| !hunks.unnoticed.is_empty())
 }
 
 /// Returns true if no more commits have to be looked at for so many cases.
@@ -25,26 +25,23 @@ pub fn is_enough(candidates: &[Looked], keep: usize) -> bool {
     complete >= keep || made >= keep.saturating_mul(TIMES)
 }
 
-/// Returns the positions of the cases in reserve that are not needed for so many cases. Those are needed first of which
-/// the prompt says something about the task, and then those of which the tests notice the greatest share.
+/// Returns the positions of the cases in reserve that are not needed for so many cases. Those are needed first of which the tests
+/// notice the greatest share.
 pub fn left_over(candidates: &[Looked], keep: usize) -> Vec<usize> {
     let complete = candidates.iter().filter(|looked| is_kept(looked) && !is_reserve(looked)).count();
     let mut reserve: Vec<usize> =
         candidates.iter().enumerate().filter(|(_, looked)| is_reserve(looked)).map(|(at, _)| at).collect();
     // Whole numbers, so that the order is the same on each machine.
     let share = |hunks: &Hunks| hunks.noticed.saturating_mul(1_000_000) / hunks.tried().max(1);
-    let worth = |looked: &Looked| (!looked.thin, looked.hunks.as_ref().map(share));
-    reserve.sort_by_key(|at| Reverse(candidates.get(*at).map(worth)));
+    let worth = |looked: &Looked| looked.hunks.as_ref().map(share);
+    reserve.sort_by_key(|at| Reverse(candidates.get(*at).and_then(worth)));
     reserve.split_off(keep.min(ENOUGH).saturating_sub(complete).min(reserve.len()))
 }
 
 /// Changes the entry of a kept case to that of a dropped one.
 pub fn drop_of(looked: &mut Looked) {
-    let why = match &looked.hunks {
-        _ if looked.thin => Dropped::Thin,
-        Some(hunks) => Dropped::Unnoticed { hunks: hunks.unnoticed.clone(), tried: hunks.tried() },
-        None => return,
-    };
+    let Some(hunks) = &looked.hunks else { return };
+    let why = Dropped::Unnoticed { hunks: hunks.unnoticed.clone(), tried: hunks.tried() };
     (looked.status, looked.reason, looked.case) = (LookedStatus::Dropped, Some(why.to_string()), None);
 }
 
@@ -93,10 +90,10 @@ mod tests {
             // Of equal ones, the newest is kept.
             ("1/2 2/4 1/2 0/1", 2, true, vec![2, 3]),
             ("? ?", 2, true, vec![]),
-            // One whose prompt says nothing comes last.
-            ("~2/2 ~? 2/2", 1, true, vec![0, 1]),
-            ("~2/2 1/3 2/2", 2, false, vec![0]),
-            ("~2/2 ~2/2 2/2", 2, false, vec![1]),
+            // One whose prompt says nothing is kept in its turn.
+            ("~2/2 2/2", 1, true, vec![]),
+            ("~? 1/3 2/2", 2, true, vec![1]),
+            ("~1/3 2/2 1/2", 2, false, vec![0]),
             ("", 1, false, vec![]),
         ] {
             let all = all(text);
@@ -111,14 +108,6 @@ mod tests {
         assert_eq!(left_over(&all(&format!("{}1/2 1/3", whole(10))), 20), [10, 11]);
         assert_eq!(left_over(&all(&format!("{}1/3 1/2", whole(9))), 20), [9]);
         assert_eq!(left_over(&all(&format!("{}1/3 1/2", whole(3))), 20), Vec::<usize>::new());
-    }
-
-    #[test]
-    fn a_case_whose_prompt_says_nothing_says_why_it_is_not_needed() {
-        let mut looked = all("~1/1").remove(0);
-        drop_of(&mut looked);
-        assert_eq!(looked.status, LookedStatus::Dropped);
-        assert_eq!(looked.reason.as_deref(), Some("its message says nothing about the task, and others are enough"));
     }
 
     #[test]

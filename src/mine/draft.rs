@@ -10,7 +10,7 @@ use super::judgement::{Judged, sample};
 use super::miner::Miner;
 use super::runner::Recipe;
 use super::write::{self, Draft, Place};
-use super::{MOST_TESTS, MineError, Settings, hunks, left_out, prompt, protection, rewrite};
+use super::{MOST_TESTS, MineError, Settings, hunks, interface, left_out, prompt, protection, rewrite};
 use crate::audit::leaks;
 use crate::case::provenance::{Hunks, Provenance};
 use crate::text::plural;
@@ -80,17 +80,18 @@ impl Miner<'_> {
         // The prompt names what the tests expect on purpose, so such names are no leaks.
         let texts = change.test_texts.iter().map(|(path, text)| change::without_texts(path, text));
         let imported: String = texts.map(|text| prompt::imports(&text)).collect();
-        let mut interface = leaks::shared_words(&imported, &patch);
-        interface.extend(prompt::reached(&change.test_texts, &patch).into_iter().map(str::to_owned));
+        let mut names = leaks::shared_words(&imported, &patch);
+        names.extend(interface::names(&change.test_texts, &patch).into_iter().map(str::to_owned));
         let is_word_of =
             |text: &str, name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
-        interface.retain(|name| !is_word_of(&prompt, name));
-        let interface = change::unknown_words(self.repository, parent, interface).await?;
+        names.retain(|name| !is_word_of(&prompt, name));
+        let names = change::unknown_words(self.repository, parent, names).await?;
         let unnamed = |files: &BTreeSet<String>| -> BTreeSet<String> {
             files.iter().filter(|path| !prompt::names_file(&prompt, path)).cloned().collect()
         };
-        let (imported, needed) = (unnamed(&change.imported), unnamed(&change.needed));
-        prompt = prompt::with_interface(&prompt, &interface, &imported, &needed);
+        let imported: BTreeSet<String> = change.imported.union(&interface::files(change)).cloned().collect();
+        let (imported, needed) = (unnamed(&imported), unnamed(&change.needed));
+        prompt = prompt::with_interface(&prompt, &names, &imported, &needed);
         let is_thin = !is_rewritten && prompt::is_thin(&sources);
         if is_thin {
             remarks.push("The message says nothing about the task; write the prompt.".to_owned());

@@ -11,7 +11,7 @@ pub struct Hunk {
     pub name: String,
     /// A patch with this hunk alone. It fits where the others are applied, in both directions.
     pub patch: Vec<u8>,
-    /// False if it changes comments, texts about code and white space alone.
+    /// False if the hunk changes only comments, docstrings and white space.
     pub changes_code: bool,
 }
 

@@ -2,11 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::audit::definitions;
 use crate::audit::leaks::hashes;
 
-/// The maximum number of names in a prompt besides imported ones.
-const MOST_NAMES: usize = 20;
 /// The maximum number of lines of a statement that imports names.
 const MOST_LINES: usize = 50;
 
@@ -277,42 +274,6 @@ pub fn imports(text: &str) -> String {
     found
 }
 
-/// Returns the names that tests reach in Python, JavaScript, TypeScript and Rust as a part of something else, and that a patch
-/// defines: `module.name`, `object.name()`, `crate::name`, and `const { name } = lib`.
-pub fn reached<'a>(tests: &'a [(String, String)], patch: &str) -> BTreeSet<&'a str> {
-    let defined = definitions::members(patch);
-    let mut found = BTreeSet::new();
-    for (path, text) in tests {
-        let extension = path.rsplit_once('.').map_or("", |(_, end)| end);
-        let marks: &[&str] = match extension {
-            "py" | "js" | "ts" | "mjs" | "cjs" | "tsx" | "jsx" | "mts" => &["."],
-            "rs" => &[".", "::"],
-            _ => continue,
-        };
-        for mark in marks {
-            found.extend(text.split(mark).skip(1).map(first_name));
-        }
-        if extension != "py" && extension != "rs" {
-            // `lib['name']`
-            for quote in ["['", "[\""] {
-                found.extend(text.split(quote).skip(1).map(first_name));
-            }
-            let taken = text.lines().map(str::trim_start).filter_map(|line| {
-                let rest = ["const {", "let {", "var {"].iter().find_map(|start| line.strip_prefix(start))?;
-                rest.split_once('}').map(|(names, _)| names)
-            });
-            found.extend(taken.flat_map(|names| names.split(',')).map(|name| first_name(name.trim_start())));
-        }
-    }
-    found.into_iter().filter(|name| defined.contains(name)).take(MOST_NAMES).collect()
-}
-
-/// Returns the name at the start of a text, or an empty text.
-fn first_name(text: &str) -> &str {
-    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(text.len());
-    text.get(..end).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,28 +350,6 @@ mod tests {
         ] {
             assert_eq!(names_file(prompt, "lib/pad.js"), is_named, "{prompt}");
         }
-    }
-
-    #[test]
-    fn names_that_tests_reach_are_those_that_the_patch_defines() {
-        let all = |path: &str, text: &str, patch: &str| {
-            let tests = [(path.to_owned(), text.to_owned())];
-            reached(&tests, patch).into_iter().map(str::to_owned).collect::<Vec<String>>()
-        };
-        let patch =
-            "+++ b/calc.py\n+def half(a):\n+    helper = 1\n+class Sum:\n+    def run_all(self): pass\n+LIMIT = 1\n";
-        let text = "import calc\ncalc.half(2)\ncalc.Sum().run_all()\ncalc.LIMIT\nx.helper\nx.other\n";
-        assert_eq!(all("tests/test_a.py", text, patch), ["LIMIT", "Sum", "half", "run_all"]);
-        let patch = "+++ b/index.js\n+exports.newName = (x) => x;\n+  addAll(items) {\n+const inner = 1;\n";
-        let text = "const lib = require('..');\nlib.newName(1)?.addAll();\n// inner\n";
-        assert_eq!(all("test/a.js", text, patch), ["addAll", "newName"]);
-        let exported = "+++ b/index.js\n+module.exports = { product: function (a, b) { return a * b; } };\n";
-        assert_eq!(all("test/a.js", "lib.product(2, 3)", exported), ["product"]);
-        assert_eq!(all("test/a.js", "lib['product'](2, 3)", exported), ["product"]);
-        assert_eq!(all("a.test.ts", "const { inner, x } = lib;\n", patch), ["inner"]);
-        let patch = "+++ b/src/lib.rs\n+pub fn half(a: u32) -> u32 { a / 2 }\n+    pub width: u32,\n+    Wide,\n";
-        assert_eq!(all("tests/a.rs", "calc::half(2); a.width; Kind::Wide; half_of", patch), ["Wide", "half", "width"]);
-        assert_eq!(all("a_test.go", "calc.half(2)", patch), Vec::<String>::new());
     }
 
     #[test]

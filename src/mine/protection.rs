@@ -95,6 +95,7 @@ const LANGUAGES: [Language; 6] = [
             "**/tailwind.config.*",
             "**/svelte.config.*",
             "**/{.nycrc,.nycrc.*,nyc.config.*}",
+            "**/{.c8rc,.c8rc.*,.taprc,karma.conf.*}",
             // tsx, ts-node and others replace packages by `paths` when the tests run.
             "**/{tsconfig,jsconfig}.json",
             "**/tsconfig.*.json",
@@ -104,8 +105,15 @@ const LANGUAGES: [Language; 6] = [
         endings: &[".rs"],
         runners: &[Runner::Cargo],
         tests: &["tests/**", "crates/*/tests/**"],
-        // Cargo.toml can name another file for a test, and the toolchain's file another cargo.
-        settings: &[".cargo/**", MANIFESTS_OF_RUST, "**/rust-toolchain{,.toml}"],
+        // Cargo.toml can name another file for a test, and the toolchain's file another cargo. With `force_pass` in its
+        // settings, insta passes each snapshot.
+        settings: &[
+            ".cargo/**",
+            MANIFESTS_OF_RUST,
+            "**/rust-toolchain{,.toml}",
+            "**/{,.}insta.yaml",
+            "**/.config/nextest.toml",
+        ],
     },
     Language {
         endings: &[".go"],
@@ -122,6 +130,8 @@ const LANGUAGES: [Language; 6] = [
             ".mvn/**",
             "**/*.{gradle,gradle.kts}",
             "**/gradle.properties",
+            // JUnit reads it from any folder on the path of classes.
+            "**/junit-platform.properties",
             "gradle/**",
             "buildSrc/**",
             "{mvnw,gradlew}",
@@ -513,6 +523,9 @@ mod tests {
             "tsconfig.test.json",
             ".swcrc",
             ".nycrc.json",
+            ".c8rc.json",
+            ".taprc",
+            "karma.conf.cjs",
         ] {
             assert!(has(&found, path), "{path}: {found:?}");
         }
@@ -529,7 +542,9 @@ mod tests {
         let is_protected = |path: &str| found.iter().any(|glob| glob.parse::<PathGlob>().unwrap().is_match(path));
         assert!(is_protected("tests/more.rs") && is_protected(".cargo/config.toml"));
         let settings = ["Cargo.toml", "crates/a/Cargo.toml", "rust-toolchain", "rust-toolchain.toml"];
-        for path in settings.iter().chain(&["build.rs", "crates/a/build.rs"]) {
+        let of_insta = [".config/insta.yaml", "insta.yaml", ".insta.yaml", "crates/a/.config/insta.yaml"];
+        let of_nextest = [".config/nextest.toml"];
+        for path in settings.iter().chain(&of_insta).chain(&of_nextest).chain(&["build.rs", "crates/a/build.rs"]) {
             assert!(is_protected(path), "{path}");
         }
         assert!(!is_protected("src/tests.rs") && !is_protected("src/tests/mod.rs"));

@@ -48,11 +48,11 @@ pub fn page(mined: &Mined) -> Page {
     Page { blocks, everything: "`--format json`".to_owned(), ..Page::default() }
 }
 
-/// Returns the reservations about a mined case, or `None`: a commit message that says nothing about the task, and parts
-/// of the fix that the tests do not check.
+/// Returns the reservations about a mined case, or `None`: parts of the fix that the tests do not check, and a commit
+/// message that says nothing about the task.
 pub fn reserve(looked: &Looked) -> Option<String> {
     let thin = looked.thin.then(|| "its message says nothing about the task: write the prompt".to_owned());
-    let reasons: Vec<String> = thin.into_iter().chain(unnoticed(looked)).collect();
+    let reasons: Vec<String> = unnoticed(looked).into_iter().chain(thin).collect();
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 

@@ -1390,6 +1390,70 @@ fn data_of_tests_is_hidden_whatever_its_ending() {
     );
 }
 
+/// The script of a given command that runs the files `t/*.t`.
+const RUN_SH: &str = "n=0\nfor file in t/*.t; do\n  n=$((n + 1))\n  if sh $file; then echo \"ok $n - $file\"; else echo \"not ok $n - \
+                      $file\"; fi\ndone\necho 1..$n\n";
+const GIVEN_SH: [&str; 8] = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+
+#[test]
+fn data_that_a_script_of_the_product_names_without_quotes_is_no_data_of_tests() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let has = |options: &str| format!("#!/bin/sh\ngrep -q{options} -e $1 data/words.txt\n");
+    let (wrong, right) = (has("x"), has("ix"));
+    let begin = [
+        ("run.sh", Some(RUN_SH)),
+        ("bin/has", Some(wrong.as_str())),
+        ("data/words.txt", Some("apple\nplum\n")),
+        ("t/apple.t", Some("sh bin/has apple\n")),
+        ("t/sorted.t", Some("sort -c data/words.txt\n")),
+    ];
+    history.commit("Begin", &begin);
+    let words = "apple\npear\nplum\n";
+    let fix = [
+        ("bin/has", Some(right.as_str())),
+        ("data/words.txt", Some(words)),
+        ("t/case.t", Some("sh bin/has APPLE\n")),
+        ("t/pear.t", Some("sh bin/has pear\n")),
+    ];
+    let subject = "Know the word pear, and find words in capitals";
+    history.commit(subject, &fix);
+    let mined = mine(&project, &GIVEN_SH).exits(0).json();
+    let fix = of(&mined, subject);
+    assert_eq!(fix["fail_to_pass"], serde_json::json!(["t/case.t", "t/pear.t"]), "{mined:#}");
+    let case = fix["case"].as_str().unwrap().to_owned();
+    let patch = project.read(&case.replace(".yaml", ".patch"));
+    assert!(patch.contains("bin/has") && patch.contains("data/words.txt"), "{patch}");
+    assert!(project.read(&case).contains("`workspace.protect`: `data/words.txt`\n"), "{}", project.read(&case));
+    let code = put("bin/has", &right);
+    decides(&project, &case, &[(code.clone(), 1), (format!("{code}{}", put("data/words.txt", words)), 0)]);
+}
+
+#[test]
+fn data_that_a_test_of_a_shell_names_without_quotes_is_hidden() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let row = |between: &str| format!("#!/bin/sh\necho \"$1{between}$2\"\n");
+    let (wrong, right) = (row("|"), row(" | "));
+    let begin = [
+        ("run.sh", Some(RUN_SH)),
+        ("bin/row", Some(wrong.as_str())),
+        ("t/first.t", Some("sh bin/row a b | grep -q ^a\n")),
+    ];
+    history.commit("Begin", &begin);
+    let fix = [
+        ("bin/row", Some(right.as_str())),
+        ("golden/row.txt", Some("a | b\n")),
+        ("t/row.t", Some("sh bin/row a b | cmp -s - golden/row.txt\n")),
+    ];
+    let subject = "Separate the cells of a row by a bar between blanks";
+    history.commit(subject, &fix);
+    let mined = mine(&project, &GIVEN_SH).exits(0).json();
+    let case = of(&mined, subject)["case"].as_str().unwrap().to_owned();
+    assert!(project.path(&case.replace(".yaml", ".hidden/golden/row.txt")).is_file(), "{}", project.read(&case));
+    decides(&project, &case, &[(put("bin/row", &right), 0), (put("golden/row.txt", "a|b\n"), 1)]);
+}
+
 #[test]
 fn a_filter_that_the_repository_configures_is_not_run() {
     let project = Project::new();
@@ -1573,6 +1637,34 @@ fn the_script_of_a_given_command_is_protected_and_names_that_tests_import_are_to
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("leaks:"), "{text}");
+}
+
+#[test]
+fn names_that_tests_replace_or_pass_by_keyword_are_told() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let load = "def load(p):\n    with open(p) as f:\n        return f.read()\n";
+    let test = "import unittest\nfrom acme import io\n\n\nclass Load(unittest.TestCase):\n    def test_load(self):\n        \
+                self.assertIn('class Load', io.load(__file__))\n";
+    let packages = [("acme/__init__.py", Some("")), ("tests/__init__.py", Some(""))];
+    history.commit("Begin", &[&[("acme/io.py", Some(load)), ("tests/test_io.py", Some(test))][..], &packages].concat());
+    let fixed = "from acme import web\n\n\ndef _fetch(p):\n    with open(p) as f:\n        return f.read()\n\n\n\
+                 def load(p, limit=None):\n    return (web.get(p) if p.startswith('http:') else _fetch(p))[:limit]\n";
+    let some = "import unittest\nfrom unittest import mock\nfrom acme import io\n\n\nclass Some(unittest.TestCase):\n    \
+                def test_some(self):\n        with mock.patch.object(io, '_fetch', return_value='abc'):\n            \
+                self.assertEqual(io.load('x', limit=2), 'ab')\n        \
+                with mock.patch('acme.web.get', return_value='abc'):\n            \
+                self.assertEqual(io.load('http:x'), 'abc')\n";
+    let files = [
+        ("acme/io.py", Some(fixed)),
+        ("acme/web.py", Some("def get(p):\n    raise OSError(p)\n")),
+        ("tests/test_some.py", Some(some)),
+    ];
+    let subject = "Let callers read only the first characters, also of a page";
+    history.commit(subject, &files);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let text = project.read(of(&mined, subject)["case"].as_str().unwrap());
+    assert!(text.contains("The tests use `_fetch`, `get`, `limit`. The tests import `acme/web.py`.\n"), "{text}");
 }
 
 #[test]
@@ -2061,7 +2153,7 @@ fn paths_of_new_modules_that_tests_import_are_told() {
 }
 
 #[test]
-fn a_case_whose_message_says_nothing_is_a_reserve() {
+fn a_case_whose_message_says_nothing_is_kept_in_its_turn_as_a_draft() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
     history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
@@ -2071,16 +2163,12 @@ fn a_case_whose_message_says_nothing_is_a_reserve() {
         "Closes GH-12",
         &[("more.py", Some("def half(a):\n    return a // 2\n")), ("tests/test_half.py", Some(&text))],
     );
-    let mine = |n: &str| mine(&project, &["--repeat", "1", "-n", n, "--force"]);
-    let mined = mine("1").exits(0).json();
-    assert_eq!(of(&mined, "Closes GH-12")["reason"], "its message says nothing about the task, and others are enough");
-    assert_eq!((&mined["kept"], &of(&mined, "Fix the sum of two numbers")["status"]), (&1.into(), &"kept".into()));
-    // It fills a place that is left, as a draft that says so.
-    let ran = mine("2").exits(0).says("in reserve: its message says nothing about the task");
+    let ran = mine(&project, &["--repeat", "1", "-n", "1"]).exits(0);
     assert!(ran.err.contains("kept: 1 test fails before and passes after, "), "{}", ran.err);
+    assert!(ran.err.contains("\n  its message says nothing about the task: write the prompt\n"), "{}", ran.err);
     let mined = ran.json();
     let closes = of(&mined, "Closes GH-12");
-    assert_eq!((&mined["kept"], &closes["thin"]), (&2.into(), &true.into()));
+    assert_eq!((&mined["kept"], &mined["looked_at"], &closes["thin"]), (&1.into(), &1.into(), &true.into()));
     let text = project.read(closes["case"].as_str().unwrap());
     assert!(
         text.contains("# The message says nothing about the task; write the prompt.\n")

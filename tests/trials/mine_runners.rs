@@ -283,6 +283,114 @@ fn a_correct_patch_passes_with_each_runner_and_a_changed_setting_does_not() {
     writeln!(out, "runners: {ran} run, {} not run", SAMPLES.len() - ran).unwrap();
 }
 
+/// Mines a fix, and returns the case file.
+fn mined(project: &Project, begin: &[(&str, &str)], subject: &str, fix: &[(&str, &str)]) -> String {
+    let mut history = History::new(project, "repo");
+    for (message, files) in [("Begin", begin), (subject, fix)] {
+        let files: Vec<(&str, Option<&str>)> = files.iter().map(|(path, text)| (*path, Some(*text))).collect();
+        history.commit(message, &files);
+    }
+    let words = ["mine", "repo", "--sandbox", "none", "--repeat", "1", "--hunks", "0", "--format", "json"];
+    let mined = project.evals(&words).exits(0).json();
+    mined["candidates"][0]["case"].as_str().unwrap().to_owned()
+}
+
+/// Runs a mined case with an agent that writes files, and checks the exit code.
+fn decides(project: &Project, case: &str, files: &[(&str, &str)], code: i32) {
+    let mut steps = "steps:\n".to_owned();
+    for (path, text) in files {
+        writeln!(steps, "- write: {{path: {path:?}, text: {text:?}}}").unwrap();
+    }
+    project.write(&case.replace(".yaml", ".demo.yaml"), &steps);
+    let ran = project.evals(&["run", "cases"]);
+    assert_eq!(ran.code, code, "{steps}\n{}{}", ran.out, ran.err);
+}
+
+#[test]
+#[ignore = "slow: runs go"]
+fn a_file_that_code_of_go_embeds_is_no_data_of_tests() {
+    if let Some(name) = missing(&["go"]) {
+        writeln!(std::io::stderr(), "not run: `{name}` is not there").unwrap();
+        return;
+    }
+    let code = |word: &str| {
+        format!(
+            "package words\n\nimport (\n\t_ \"embed\"\n\t\"strings\"\n)\n\n//go:embed data/words.txt\nvar list string\n\n\
+             func Has(w string) bool {{\n\tfor _, it := range strings.Fields(list) {{\n\t\tif it == {word} {{\n\t\t\treturn \
+             true\n\t\t}}\n\t}}\n\treturn false\n}}\n"
+        )
+    };
+    let (before, after) = (code("w"), code("strings.ToLower(w)"));
+    let apple = "package words\n\nimport \"testing\"\n\nfunc TestApple(t *testing.T) {\n\tif !Has(\"apple\") {\n\t\tt.Fatal()\n\t}\n}\n";
+    let sorted = "package words\n\nimport (\n\t\"os\"\n\t\"sort\"\n\t\"strings\"\n\t\"testing\"\n)\n\nfunc TestSorted(t *testing.T) {\n\tb, _ := \
+                  os.ReadFile(\"data/words.txt\")\n\tif !sort.StringsAreSorted(strings.Fields(string(b))) {\n\t\tt.Fatal()\n\t}\n}\n";
+    let more = apple.replace("TestApple", "TestPear").replace("\"apple\"", "\"PEAR\"");
+    let words = "apple\npear\nplum\n";
+    let begin = [
+        ("go.mod", "module example.com/words\n\ngo 1.19\n"),
+        ("words.go", before.as_str()),
+        ("data/words.txt", "apple\nplum\n"),
+        ("apple_test.go", apple),
+        ("sorted_test.go", sorted),
+    ];
+    let fix = [("words.go", after.as_str()), ("data/words.txt", words), ("pear_test.go", more.as_str())];
+    let project = Project::new();
+    let case = mined(&project, &begin, "Know the word pear, and find words in capitals", &fix);
+    let patch = project.read(&case.replace(".yaml", ".patch"));
+    assert!(patch.contains("words.go") && patch.contains("data/words.txt"), "{patch}");
+    decides(&project, &case, &[("words.go", &after)], 1);
+    decides(&project, &case, &[("words.go", &after), ("data/words.txt", words)], 0);
+}
+
+#[test]
+#[ignore = "slow: runs go"]
+fn files_that_tests_of_go_embed_are_hidden_and_names_that_they_use_are_told() {
+    if let Some(name) = missing(&["go"]) {
+        writeln!(std::io::stderr(), "not run: `{name}` is not there").unwrap();
+        return;
+    }
+    let one = "package calc\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n\tif Row(\"a\", \"\") == \"\" {\n\t\tt.Fatal()\n\t}\n}\n";
+    let begin = [
+        ("go.mod", "module example.com/calc\n\ngo 1.19\n"),
+        ("calc/calc.go", "package calc\n\nfunc Row(a, b string) string { return a + \"|\" + b }\n"),
+        ("calc/calc_test.go", one),
+    ];
+    let fixed = "package calc\n\nfunc Row(a, b string) string { return a + \" | \" + b }\n\nfunc PadLeft(s string) string { return \"  \" + s }\n";
+    let test = "package check\n\nimport (\n\t_ \"embed\"\n\t\"testing\"\n\n\t\"example.com/calc/calc\"\n)\n\n//go:embed golden/two.txt\nvar two string\n\n\
+                func TestTwo(t *testing.T) {\n\tif calc.Row(\"a\", \"b\") != two || calc.PadLeft(\"x\") != \"  x\" {\n\t\tt.Fatal()\n\t}\n}\n";
+    let fix = [("calc/calc.go", fixed), ("check/check_test.go", test), ("check/golden/two.txt", "a | b")];
+    let project = Project::new();
+    let case = mined(&project, &begin, "Separate the cells of a row by a bar between blanks", &fix);
+    assert!(project.path(&case.replace(".yaml", ".hidden/check/golden/two.txt")).is_file());
+    let text = project.read(&case);
+    assert!(text.contains("The tests use `PadLeft`.\n"), "{text}");
+    decides(&project, &case, &[("calc/calc.go", fixed)], 0);
+    let unchanged = fixed.replace(" | ", "|");
+    decides(&project, &case, &[("calc/calc.go", &unchanged), ("check/golden/two.txt", "a|b")], 1);
+}
+
+#[test]
+#[ignore = "slow: installs pytest"]
+fn a_limit_of_the_coverage_does_not_decide() {
+    let half = |result: &str| format!("def half(n):\n    return {result}\n");
+    let test = "from calc import half\n\n\ndef test_half():\n    assert half(4) == 2\n";
+    let odd = test.replace("test_half", "test_odd").replace("half(4) == 2", "half(3) == 1.5");
+    let (wrong, right) = (half("n // 2"), half("n / 2"));
+    let begin = [
+        ("requirements-test.txt", "pytest\npytest-cov\n"),
+        ("pytest.ini", "[pytest]\naddopts = --cov=calc --cov-fail-under=100\n"),
+        ("calc.py", wrong.as_str()),
+        ("tests/test_half.py", test),
+    ];
+    let project = Project::new();
+    let fix = [("calc.py", right.as_str()), ("tests/test_odd.py", odd.as_str())];
+    let case = mined(&project, &begin, "Half of an odd number is a fraction", &fix);
+    // No hidden test reaches the second line of this solution.
+    let checked = right.replace("    return", "    if isinstance(n, str):\n        raise TypeError(n)\n    return");
+    decides(&project, &case, &[("calc.py", &checked)], 0);
+    decides(&project, &case, &[("calc.py", &half("n"))], 1);
+}
+
 #[test]
 #[ignore = "slow: installs pytest"]
 fn a_module_that_cannot_be_imported_before_the_fix_hides_no_other_test() {

@@ -169,7 +169,8 @@ fn of_pytest(files: Files<'_>, reached: &Reached, alone: &BTreeSet<String>) -> B
     found
 }
 
-/// Returns the tests, and the modules that only they import, that load modules by names which only a run shows.
+/// Returns the tests, and the modules that only tests import, that compute the name of a module which they load at run
+/// time.
 fn computed(files: Files<'_>, reached: &Reached, alone: &BTreeSet<String>) -> Vec<String> {
     let is_shown = |path: &str, load: &Load| match load.shown {
         Shown::All => true,

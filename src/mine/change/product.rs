@@ -78,7 +78,7 @@ const CHECKS: [&str; 8] = [
 const OF_PROGRAMS: [&str; 4] = ["click", "docopt", "fire", "typer"];
 /// Calls of a module of Python that read the arguments of a program.
 const READS: [&str; 2] = ["parse_args(", "parse_known_args("];
-/// Words of code that tests the module that has it.
+/// Words in code by which a module tests itself, such as `doctest.testmod()`.
 const OF_SELF_TESTS: [&str; 7] = ["assert", "doctest", "selftest", "test", "testmod", "tests", "unittest"];
 /// Signs of a program of Node, which does something if it is not loaded by another module.
 const RUNS_ITSELF: [&str; 3] = ["require.main", "import.meta.main", "process.argv[1]"];

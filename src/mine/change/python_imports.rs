@@ -1,4 +1,4 @@
-//! Finds what the import statements of a text of Python import, however they are written. Pure.
+//! Finds the modules that Python code imports by import statements, in each form of the statement. Pure.
 
 use std::collections::BTreeSet;
 

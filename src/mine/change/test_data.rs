@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::globs::{Globs, signs};
 use super::programs::of_tools;
 use super::settings_text::{is_settings, names_place};
+use super::unquoted::{of_commands, with_embedded};
 use super::{Entry, MOST_WORDS, Mode, all_tests, tree};
 use crate::mine::history::Commit;
 use crate::mine::language::{Language, NODE};
@@ -16,10 +17,11 @@ use crate::values::PathGlob;
 /// The maximum number of bytes of the name of a file.
 const LONGEST_NAME: usize = 255;
 /// Signs of tests that list a folder.
-const LISTS: [&str; 12] = [
+const LISTS: [&str; 13] = [
     "Dir.",
     "ReadDir",
     "WalkDir",
+    "embed.FS",
     "glob",
     "include_dir",
     "iterdir",
@@ -66,10 +68,13 @@ pub(super) async fn find(
     let own: Vec<&str> = if named.is_empty() { tests().collect() } else { named };
     let is_program = |(path, entry): (&String, &Entry)| (entry.mode != Mode::File).then(|| path.clone());
     let programs = entries.iter().filter_map(is_program).collect();
-    let mut kinds = Kinds { own: &own, programs, roles, linked, are_listed: false };
+    let (commands, test_commands) = (String::new(), String::new());
+    let mut kinds = Kinds { own: &own, programs, roles, linked, are_listed: false, commands, test_commands };
     let is_small = all_tests(entries, roles).is_some();
     let is_changed = |path: &str| commit.files.iter().any(|file| file.path == path);
     let read = tree(repository, entries, |path| kinds.is_test(path) && (is_small || is_changed(path))).await?;
+    let read = with_embedded(read);
+    let test_commands = of_commands(&read, |_| true);
     kinds.are_listed = read.texts.values().any(|text| LISTS.iter().any(|sign| text.contains(sign)));
     let may_be = |path: &str| !matches!(kinds.of(path, entries.keys()), Kind::Code | Kind::Aside | Kind::Other);
     // Tests name many files that they make. Modules of Node are looked for elsewhere.
@@ -81,7 +86,7 @@ pub(super) async fn find(
     let starts = read.texts.iter().filter(|(path, _)| is_changed(path) || !has_test_name(path));
     let tools = of_tools(starts.clone(), &with_package);
     let named_now: BTreeSet<&str> = starts.flat_map(|(_, text)| words(text)).collect();
-    let words: BTreeSet<&str> = read.texts.values().flat_map(|text| words(text)).collect();
+    let words: BTreeSet<&str> = read.texts.values().chain([&test_commands]).flat_map(|text| words(text)).collect();
     let is_named = |path: &str| words.contains(name(path)) || place(path).is_some_and(|place| words.contains(place));
     let is_kept = |path: &str, entry: &Entry| before.get(path).is_some_and(|old| old.object == entry.object);
     let changed: Vec<&str> = commit
@@ -115,6 +120,9 @@ pub(super) async fn find(
     searched.extend(endings.iter().map(String::as_str));
     let holders = repository.files_with(&commit.id, &searched).await?;
     let all = tree(repository, entries, |path| holders.contains(path)).await?;
+    let all = with_embedded(all);
+    kinds.commands = of_commands(&all, |path| !kinds.is_test(path));
+    kinds.test_commands = of_commands(&all, |path| kinds.is_test(path));
     let mut found = kinds.of_tests(&changed, &kept, &all);
     found.open.extend(tools);
     found.open.extend(run.iter().filter(|path| kinds.is_named(path, &all).0).map(|path| (*path).to_owned()));
@@ -151,6 +159,10 @@ struct Kinds<'a> {
     linked: &'a BTreeSet<String>,
     /// True if a test lists a folder.
     are_listed: bool,
+    /// The words within quotes by which scripts and makefiles may name files.
+    commands: String,
+    /// The same words of scripts among the tests. They name data, but also the programs that are tested.
+    test_commands: String,
 }
 
 impl Kinds<'_> {
@@ -182,8 +194,8 @@ impl Kinds<'_> {
     /// files (`kept`). `tree` contains the texts of the files that may name such data.
     fn of_tests(&self, changed: &[&str], kept: &[&str], tree: &Tree) -> TestData {
         let mut found = TestData::default();
-        let globs =
-            Globs::of(tree.texts.iter().filter(|(file, _)| self.is_program(file)).map(|(_, text)| text.as_str()));
+        let programs = tree.texts.iter().filter(|(file, _)| self.is_program(file)).map(|(_, text)| text.as_str());
+        let globs = Globs::of(programs.chain([self.commands.as_str()]));
         for path in changed {
             let (is_named, is_place_named) = self.is_named(path, tree);
             let kind = self.of(path, tree.files.iter());
@@ -260,9 +272,10 @@ impl Kinds<'_> {
 
     /// Returns true if a file lies apart from the code, which would have to name it to read it: in or below a folder of tests
     /// without code, or in a folder that code neither names nor has around it, and that no settings name. No glob in code fits
-    /// its name.
+    /// its name, and no script names the file or its folder: a script may also be one that runs tests.
     fn is_apart(&self, path: &str, tree: &Tree, globs: &Globs) -> bool {
-        if globs.fit(name(path)) {
+        let is_in_commands = |word: &str| names(&self.commands, word);
+        if globs.fit(name(path)) || is_in_commands(name(path)) || place(path).is_some_and(is_in_commands) {
             return false;
         }
         let holds_code =
@@ -317,7 +330,7 @@ impl Kinds<'_> {
         let others = || tree.texts.iter().filter(|(file, _)| *file != path);
         let by_tests = |word: &str| {
             let mut tests = others().filter(|(file, _)| self.is_test(file) && !role::is_data(file));
-            tests.any(|(_, text)| names(text, word))
+            tests.any(|(_, text)| names(text, word)) || (is_listed && names(&self.test_commands, word))
         };
         let is_user = |file: &str| match self.roles.of(file) {
             _ if self.is_test(file) => false,
@@ -396,7 +409,11 @@ mod tests {
         let (roles, linked) = (Roles::of_trees(&[&tree]), BTreeSet::new());
         let programs = BTreeSet::from(["golden/run".to_owned()]);
         let are_listed = texts.iter().any(|(_, text)| text.contains("readdir"));
-        let kinds = Kinds { own: &["test/calc.js"], programs, roles: &roles, linked: &linked, are_listed };
+        let tree = with_embedded(tree);
+        let is_test = |path: &str| roles.of(path) == Role::Test;
+        let (commands, test_commands) = (of_commands(&tree, |path| !is_test(path)), of_commands(&tree, is_test));
+        let own = &["test/calc.js"][..];
+        let kinds = Kinds { own, programs, roles: &roles, linked: &linked, are_listed, commands, test_commands };
         kinds.of_tests(changed, kept, &tree)
     }
 
@@ -489,6 +506,38 @@ mod tests {
                 assert_eq!((is_data, found.open.contains(path)), (is_apart, !is_apart), "{path} {beside} {text}");
             }
         }
+    }
+
+    #[test]
+    fn files_that_commands_and_go_name_without_quotes_are_named() {
+        let path = "golden/words.txt";
+        for (test, program, expected) in [
+            // Go embeds the file into its product, or into its test.
+            (("a_test.go", "os.ReadFile(\"golden/words.txt\")"), ("a.go", "//go:embed golden/words.txt\n"), "product"),
+            (("a_test.go", "os.ReadFile(\"golden/words.txt\")"), ("a.go", "//go:embed golden/*.txt\n"), "product"),
+            (("a_test.go", "//go:embed golden/words.txt\n"), ("a.go", "package a\n"), "data"),
+            // A script may be one that runs tests.
+            (("t/a.t", "sort -c golden/words.txt\n"), ("bin/has", "#!/bin/sh\ngrep $1 golden/words.txt\n"), "open"),
+            (("t/a.t", "sort -c golden/words.txt\n"), ("bin/has", "#!/bin/sh\ngrep $1 golden/*.txt\n"), "open"),
+            (("t/a.t", "sort -c golden/words.txt\n"), ("Makefile", "out: golden/words.txt\n"), "open"),
+            (("t/a.t", "sort -c golden/words.txt\n"), ("bin/has", "#!/bin/sh\necho $1\n"), "data"),
+        ] {
+            let files = [test.0, program.0, path];
+            for (changed, kept) in [(&[path][..], &[][..]), (&[][..], &[path][..])] {
+                let found = found(&files, &[test, program], changed, kept);
+                let is_data = found.changed.contains(path) || found.kept.contains(path);
+                let is = match (is_data, found.open.contains(path)) {
+                    (true, _) => "data",
+                    (false, true) => "open",
+                    (false, false) => "product",
+                };
+                assert_eq!(is, expected, "{test:?} {program:?}");
+            }
+        }
+        // A test names the program that it starts, too.
+        let files = ["t/a.t", "src/has.awk", "bin/has"];
+        let texts = [("t/a.t", "awk -f src/has.awk apple\n")];
+        assert_eq!(found(&files, &texts, &["src/has.awk"], &[]), TestData::default());
     }
 
     #[test]

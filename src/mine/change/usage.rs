@@ -8,6 +8,7 @@ use super::globs::{Globs, signs};
 use super::python_imports;
 use super::settings_text::{is_of_checkers, values};
 use super::test_data::{names, names_folder};
+use super::unquoted;
 use super::{Entry, MOST_WORDS, tree};
 use crate::mine::language::{Language, PYTHON};
 use crate::mine::repository::{Repository, RepositoryError};
@@ -58,8 +59,8 @@ const NO_USE: [&str; 37] = [
     "vitest",
     "workspaces",
 ];
-/// Keys of the `package.json` of a folder in the repository with the modules that its name means. Files that use them name the
-/// package.
+/// Keys of a `package.json` that name the entry modules of its package. Below the top of the repository they do not
+/// count as a use of these modules, because files that use the modules name the package.
 const ENTRIES: [&str; 6] = ["browser", "exports", "main", "module", "types", "typings"];
 
 /// The files that only tests use.
@@ -104,7 +105,7 @@ pub(super) async fn only_of_tests(
         *text = match name(file) {
             "package.json" => of_manifest(file, text),
             "setup.cfg" => of_setup(text),
-            _ => without_pytest(file, text),
+            _ => without_pytest(file, text) + "\n" + &unquoted::embedded(file, text),
         };
     }
     let globs = Globs::of(texts.values().map(String::as_str));

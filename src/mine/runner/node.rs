@@ -11,6 +11,34 @@ const KINDS: [&str; 3] = ["dependencies", "devDependencies", "optionalDependenci
 /// The options of every installation. Install scripts of packages are not run, because they are programs that the
 /// project does not name.
 const OPTIONS: &str = "--no-audit --no-fund --ignore-scripts";
+/// The option of jest and vitest that measures no coverage. If a limit of the coverage were not reached, they would fail although
+/// no test does.
+const NO_COVERAGE: &str = "--coverage=false";
+/// Options about reports and coverage with a value in the next word.
+const WITH_VALUES: [&str; 11] = [
+    "--collectCoverageFrom",
+    "--coverageDirectory",
+    "--coverageReporters",
+    "--coverageThreshold",
+    "--reporter",
+    "--reporter-options",
+    "--reporters",
+    "--test-reporter",
+    "--test-reporter-destination",
+    "-O",
+    "-R",
+];
+/// Beginnings of other options about reports and coverage.
+const OF_REPORTS: [&str; 8] = [
+    "--collect-coverage",
+    "--collectCoverage",
+    "--coverage",
+    "--experimental-test-coverage",
+    "--reporter",
+    "--test-coverage",
+    "--test-reporter",
+    "-R=",
+];
 
 /// Returns the recipes for a repository with a `package.json`.
 pub(super) fn recipes(tree: &Tree, parent: &Tree, _tests: &TestFiles<'_>) -> Vec<Recipe> {
@@ -48,12 +76,20 @@ fn runs(script: &str, package: &Value) -> Vec<(Runner, String, Format, bool)> {
     };
     if names("vitest") {
         let rest = rest("vitest").replace("--run", "").replace("run", "");
-        let run = format!("node_modules/.bin/vitest run --reporter=junit --outputFile={REPORT} {}", rest.trim());
+        let run = format!(
+            "node_modules/.bin/vitest run --reporter=junit --outputFile={REPORT} {NO_COVERAGE} {}",
+            rest.trim()
+        );
         return vec![(Runner::Vitest, run.trim().to_owned(), Format::Junit, true)];
     }
     if names("jest") {
         // jest reports on standard error.
-        return vec![(Runner::Jest, format!("{} 2>&1", line("jest", "--ci --verbose")), Format::Node, false)];
+        return vec![(
+            Runner::Jest,
+            format!("{} 2>&1", line("jest", &format!("--ci --verbose {NO_COVERAGE}"))),
+            Format::Node,
+            false,
+        )];
     }
     if names("mocha") {
         // The reporters for people do not name the suites of a test, so tests of the same name look the same. Mocha
@@ -65,8 +101,9 @@ fn runs(script: &str, package: &Value) -> Vec<(Runner, String, Format, bool)> {
         ];
     }
     if script.contains("node --test") || script.contains("node:test") {
-        let rest = arguments(script, "node").unwrap_or_default().replace("--test", "");
-        let run = format!("node --test --test-reporter=tap {}", rest.trim());
+        let rest = arguments(script, "node").unwrap_or_default();
+        let rest: Vec<&str> = rest.split(' ').filter(|word| *word != "--test").collect();
+        let run = format!("node --test --test-reporter=tap {}", rest.join(" "));
         return vec![(Runner::Node, run.trim().to_owned(), Format::Tap, false)];
     }
     if names("ava") {
@@ -75,7 +112,7 @@ fn runs(script: &str, package: &Value) -> Vec<(Runner, String, Format, bool)> {
     if is_missing { Vec::new() } else { vec![(Runner::Npm, "npm test --silent".to_owned(), Format::Auto, false)] }
 }
 
-/// Returns the arguments of a program in a script, without those for reports and for watching.
+/// Returns the arguments of a program in a script, without those for reports, for coverage and for watching.
 fn arguments(script: &str, program: &str) -> Option<String> {
     let part =
         script.split(['&', ';', '|']).find(|part| part.split_whitespace().any(|word| is_program(word, program)))?;
@@ -83,9 +120,9 @@ fn arguments(script: &str, program: &str) -> Option<String> {
     let mut kept = Vec::new();
     while let Some(word) = words.next() {
         match word {
-            "-R" | "--reporter" | "--reporters" | "--reporter-options" | "-O" => _ = words.next(),
-            "--watch" | "-w" | "--verbose" | "--ci" | "--coverage" | "-b" | "--bail" => {}
-            _ if ["--reporter", "-R=", "--coverage"].iter().any(|start| word.starts_with(start)) => {}
+            _ if WITH_VALUES.contains(&word) => _ = words.next(),
+            "--watch" | "-w" | "--verbose" | "--ci" | "-b" | "--bail" => {}
+            _ if OF_REPORTS.iter().any(|start| word.starts_with(start)) => {}
             _ => kept.push(shell_word(word.trim_matches(['"', '\'']))),
         }
     }
@@ -165,9 +202,29 @@ mod tests {
                 Some("--require should 'test/*.js'"),
             ),
             ("eslint . && mocha --reporter=dot test", Some("test")),
+            ("mocha --coverage --coverageReporters text --collectCoverage --coverageThreshold={} a", Some("a")),
             ("gulp", None),
         ] {
             assert_eq!(arguments(script, "mocha").as_deref(), kept, "{script}");
+        }
+    }
+
+    #[test]
+    fn runners_measure_no_coverage_because_its_limits_would_decide() {
+        for (script, line) in [
+            ("jest --coverage", "node_modules/.bin/jest --ci --verbose --coverage=false 2>&1"),
+            (
+                "vitest run --coverage.enabled",
+                "node_modules/.bin/vitest run --reporter=junit --outputFile=.evals-tests.xml --coverage=false",
+            ),
+            ("c8 --check-coverage mocha", "node_modules/.bin/mocha --reporter xunit"),
+            (
+                "node --test --test-reporter spec --experimental-test-coverage --test-coverage-lines=100 test/a.js",
+                "node --test --test-reporter=tap test/a.js",
+            ),
+        ] {
+            let all = runs(script, &json!({}));
+            assert!(all[0].1.starts_with(line), "{}", all[0].1);
         }
     }
 

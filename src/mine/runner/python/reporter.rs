@@ -103,8 +103,15 @@ seen = {}
 /// pytest loads its plug-ins while the workspace comes last, so that a package of the workspace replaces none that is
 /// installed. Plug-ins of the workspace are refused if the commit has none. This hook runs before the `conftest.py` files
 /// are loaded. pytest-cov imports `coverage` only later. The tests run in this process, without the workers of pytest-xdist,
-/// because the functions of the tests are seen only here.
-const PYTEST: &str = r#"class Plugin:
+/// because the functions of the tests are seen only here. Coverage is not measured: if its limit were not reached, pytest would
+/// fail although no test does. As a wrapper, this hook runs before that of pytest-cov, which starts the measurement.
+const PYTEST: &str = r#"class NoCoverage:
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_load_initial_conftests(self, early_config):
+        if hasattr(early_config.known_args_namespace, "cov_source"):
+            early_config.known_args_namespace.cov_source = []
+        yield
+class Plugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self, early_config):
         if not is_here(pytest):
@@ -136,7 +143,7 @@ const PYTEST: &str = r#"class Plugin:
     def pytest_collectreport(self, report):
         if report.failed:
             seen[report.nodeid] = {"failed"}
-code = pytest.main(plugins=[Plugin()])
+code = pytest.main(plugins=[NoCoverage(), Plugin()])
 now = codes()
 report(seen)
 sys.exit(code)"#;
