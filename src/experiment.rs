@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 pub use crate::case::find::is_experiment;
 pub use crate::ids::without_copy;
+use crate::workspace::walk::{Descend, Unread, walk};
 
 pub mod file;
 mod arm;
@@ -54,24 +55,27 @@ pub fn arm_of<'a>(arms: &'a [Arm], column: &str) -> Option<&'a Arm> {
     named(column).or_else(|| named(without_copy(column)))
 }
 
-/// Returns the experiment files among these paths and in these folders, by path.
-pub fn files_in(path: &Path) -> Vec<PathBuf> {
+/// Returns the experiment files at or below a path, by path, and the folders in which more may be, because they could not
+/// be read.
+pub fn files_in(path: &Path) -> (Vec<PathBuf>, Vec<(PathBuf, Unread)>) {
     let is_one = |file: &Path| crate::yaml::read(file).is_ok_and(|text| is_experiment(&text));
     if path.is_file() {
-        return Some(path.to_owned()).filter(|file| is_one(file)).into_iter().collect();
+        return (Some(path.to_owned()).filter(|file| is_one(file)).into_iter().collect(), Vec::new());
     }
     let mut found = Vec::new();
-    let _ = crate::workspace::walk::walk(path, |below, meta| {
+    let unread = walk(path, |below, meta| {
         let hidden = below.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with('.'));
         if hidden {
-            return crate::workspace::walk::Descend::Skip;
+            return Descend::Skip;
         }
         let file = path.join(below);
         if meta.is_file() && below.extension().is_some_and(|end| end == "yaml") && is_one(&file) {
             found.push(file);
         }
-        crate::workspace::walk::Descend::Enter
+        Descend::Enter
     });
     found.sort();
-    found
+    // A path that is not there is reported by the loader of cases.
+    let unread = unread.unwrap_or_default().into_iter().map(|(below, why)| (path.join(below), why));
+    (found, unread.collect())
 }

@@ -1,4 +1,4 @@
-//! Runs and traces in the formats of other tools. Pure: each format returns files, which the command writes.
+//! Runs in the formats of other tools. Pure: each format returns files, which the command writes.
 
 use std::path::PathBuf;
 
@@ -25,6 +25,16 @@ pub struct Exported {
 }
 
 impl Target {
+    /// Returns why a single trace cannot be exported, and what is exported instead.
+    pub fn needs_run(self) -> &'static str {
+        match self {
+            Self::Agentskills => {
+                "agentskills compares the trials of a run with a skill and without it: name a run of an experiment that \
+                 varies `skills`"
+            }
+        }
+    }
+
     /// Exports a run.
     ///
     /// # Errors

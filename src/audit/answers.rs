@@ -77,9 +77,11 @@ pub fn candidates(prompt: &str, texts: Texts<'_>) -> Vec<Answer> {
         .collect()
 }
 
-/// Returns the candidates that the workspace does not already contain. `known` are the texts found in it.
-pub fn new(candidates: Vec<Answer>, known: &BTreeSet<String>) -> Vec<Answer> {
-    let is_new = |answer: &Answer| answer.kind == AnswerKind::Line || !known.contains(&answer.text);
+/// Returns the candidates that the workspace does not already contain. `known` are the texts found in it, or `None` if a
+/// part of it was not read: then only lines are known to be new.
+pub fn new(candidates: Vec<Answer>, known: Option<&BTreeSet<String>>) -> Vec<Answer> {
+    let is_new =
+        |answer: &Answer| answer.kind == AnswerKind::Line || known.is_some_and(|known| !known.contains(&answer.text));
     candidates.into_iter().filter(is_new).take(MOST).collect()
 }
 
@@ -175,6 +177,7 @@ mod tests {
         let prompt = "The sum is 1250.";
         let hidden = [test.to_owned()];
         let all = candidates(prompt, Texts { hidden: &hidden, ..Texts::default() });
-        assert_eq!((all.len(), new(all.clone(), &known).len()), (1, 0));
+        assert_eq!((all.len(), new(all.clone(), Some(&known)).len()), (1, 0));
+        assert_eq!((new(all.clone(), Some(&BTreeSet::new())).len(), new(all, None).len()), (1, 0));
     }
 }

@@ -139,7 +139,8 @@ fn within(cases: &[Compared], group: &[usize], near: impl Fn(usize, usize) -> Op
     found
 }
 
-/// Returns sets of numbers for sets of digests. The rarest come first, in the same order in all sets.
+/// Returns each set of digests as a sorted list of numbers. A digest has the same number in all lists, and rarer
+/// digests have lower numbers, so they come first.
 fn ranked<'a>(sets: impl Iterator<Item = &'a BTreeSet<u64>> + Clone) -> Vec<Vec<u32>> {
     let mut frequency: HashMap<u64, u32> = HashMap::new();
     for item in sets.clone().flatten() {

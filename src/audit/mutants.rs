@@ -139,7 +139,10 @@ fn spots(pieces: &[Piece], is_judged: impl Fn(&Path) -> bool) -> Vec<Spot> {
                 true => docstrings(&hunk.new, hunk.before == 0),
                 false => BTreeSet::new(),
             };
-            let mut results: BTreeSet<Vec<Vec<u8>>> = BTreeSet::new();
+            let starts = starts_of_runs(&hunk.new);
+            // Two mutations have the same result only if they delete a line of the same run of equal lines, or put the same
+            // text in the place of the same line.
+            let mut results: BTreeSet<(usize, Option<String>)> = BTreeSet::new();
             for index in added {
                 let Some(bytes) = hunk.new.get(index).filter(|_| lines < MOST_LINES) else { continue };
                 lines += 1;
@@ -147,16 +150,10 @@ fn spots(pieces: &[Piece], is_judged: impl Fn(&Path) -> bool) -> Vec<Spot> {
                 if !style.is_code(text) || texts.contains(&index) {
                     continue;
                 }
+                let start = starts.get(index).copied().unwrap_or(index);
                 for (kind, now) in errors(text, &style) {
-                    let mut result = hunk.new.clone();
-                    match &now {
-                        Some(now) => {
-                            result.get_mut(index).into_iter().for_each(|line| *line = now.clone().into_bytes())
-                        }
-                        None => drop(result.remove(index)),
-                    }
-                    // Of two equal neighbours, deleting either has the same result.
-                    if result == hunk.new || !results.insert(result) {
+                    let place = if now.is_some() { index } else { start };
+                    if now.as_deref() == Some(text) || !results.insert((place, now.clone())) {
                         continue;
                     }
                     let edit = Some((index, now.clone().unwrap_or_default().into_bytes()));
@@ -189,6 +186,19 @@ fn mutant(pieces: &[Piece], spot: &Spot) -> Option<Mutant> {
         pieces.remove(spot.piece);
     }
     Some(Mutant { mutation: spot.mutation.clone(), pieces, path })
+}
+
+/// Returns for each line the index of the first line of its run of equal lines.
+fn starts_of_runs(lines: &[Vec<u8>]) -> Vec<usize> {
+    let mut starts: Vec<usize> = Vec::with_capacity(lines.len());
+    for (index, line) in lines.iter().enumerate() {
+        let start = match starts.last() {
+            Some(start) if lines.get(*start) == Some(line) => *start,
+            _ => index,
+        };
+        starts.push(start);
+    }
+    starts
 }
 
 /// Returns the indices of the new lines of a hunk that the old lines do not have.
@@ -333,6 +343,19 @@ mod tests {
         assert!(
             mutants(&pieces, "seed", 100, |path| path != Path::new("g")).0.iter().all(|it| it.mutation.file != "g")
         );
+    }
+
+    #[test]
+    fn a_long_new_file_takes_no_more_than_its_length() {
+        let count = 5_000;
+        let lines: String = (0..count).map(|number| format!("+x = {number}\n")).collect();
+        let head = "diff --git a/f.py b/f.py\nnew file mode 100644\n--- /dev/null\n+++ b/f.py";
+        let pieces = read(format!("{head}\n@@ -0,0 +1,{count} @@\n{lines}").as_bytes()).unwrap();
+        let begun = std::time::Instant::now();
+        // Each line is deleted and has its number changed, and the hunk is left out.
+        assert_eq!(mutants(&pieces, "seed", 3, |_| true).1, 2 * count + 1);
+        // With a copy of the hunk for each mutation, it takes gigabytes, and far longer.
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Decides whether the graders noticed a mutant, and sums up the mutants of a case. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -47,8 +47,16 @@ pub struct Mutants {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     verdict: Verdict,
-    /// The counting graders that failed, and whether each can differ between two trials because it runs commands.
-    failed: BTreeMap<String, bool>,
+    /// The counting graders that failed.
+    failed: BTreeMap<String, FailedGrader>,
+}
+
+/// A grader that failed a mutant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FailedGrader {
+    /// True if the grader can differ between two trials because it runs commands.
+    can_differ: bool,
+    /// True if the grader runs tests, and no test ran.
     no_test_ran: bool,
 }
 
@@ -56,13 +64,12 @@ impl Seen {
     /// Reads a result.
     pub fn of(result: &TrialResult) -> Self {
         let counts = |grade: &&GradeRecord| !grade.diagnostic && (grade.gate || grade.weight > 0.0);
-        let failed = || result.grades.iter().filter(counts).filter(|grade| grade.passed == Some(false));
-        let no_test_ran = |grade: &GradeRecord| grade.tests.as_ref().is_some_and(|tests| !tests.any_ran);
-        Self {
-            verdict: result.verdict,
-            failed: failed().map(|grade| (grade.name.clone(), Kind::needs_of(&grade.grader).commands)).collect(),
-            no_test_ran: failed().any(no_test_ran),
-        }
+        let failed = result.grades.iter().filter(counts).filter(|grade| grade.passed == Some(false));
+        let of = |grade: &GradeRecord| FailedGrader {
+            can_differ: Kind::needs_of(&grade.grader).commands,
+            no_test_ran: grade.tests.as_ref().is_some_and(|tests| !tests.any_ran),
+        };
+        Self { verdict: result.verdict, failed: failed.map(|grade| (grade.name.clone(), of(grade))).collect() }
     }
 
     /// Returns the verdict.
@@ -73,7 +80,7 @@ impl Seen {
     /// Returns true if the mutant must be run again: it failed, but only by graders that run commands, whose results
     /// can differ between two trials.
     pub fn needs_confirmation(&self) -> bool {
-        self.verdict == Verdict::Fail && !self.failed.is_empty() && self.failed.values().all(|can_differ| *can_differ)
+        self.verdict == Verdict::Fail && !self.failed.is_empty() && self.failed.values().all(|grader| grader.can_differ)
     }
 }
 
@@ -82,10 +89,8 @@ impl Seen {
 pub enum Outcome {
     /// These graders failed the mutant.
     Noticed {
-        /// The graders.
-        by: BTreeSet<String>,
-        /// True if one of these graders runs tests and no test ran, for example because the build failed.
-        no_test_ran: bool,
+        /// The graders, each with true if it runs tests and no test ran, for example because the build failed.
+        by: BTreeMap<String, bool>,
     },
     /// The mutant passed: no grader noticed it.
     NotNoticed,
@@ -102,11 +107,12 @@ pub fn outcome(first: &Seen, again: Option<&Seen>) -> Outcome {
     match first.verdict {
         Verdict::Pass => Outcome::NotNoticed,
         Verdict::Fail => {
-            let failed_again = |name: &&String| again.is_none_or(|again| again.failed.contains_key(*name));
-            let by: BTreeSet<String> = first.failed.keys().filter(failed_again).cloned().collect();
+            let failed_again = |name: &String| again.is_none_or(|again| again.failed.contains_key(name));
+            let by = first.failed.iter().filter(|(name, _)| failed_again(name));
+            let by: BTreeMap<String, bool> = by.map(|(name, grader)| (name.clone(), grader.no_test_ran)).collect();
             let fails_again = again.is_none_or(|again| again.verdict == Verdict::Fail && !by.is_empty());
             match fails_again {
-                true => Outcome::Noticed { by, no_test_ran: first.no_test_ran },
+                true => Outcome::Noticed { by },
                 false => Outcome::Unsteady,
             }
         }
@@ -130,16 +136,16 @@ impl Mutants {
                 Outcome::Unsteady => all.unsteady += 1,
                 Outcome::NotJudged => all.not_judged += 1,
                 Outcome::WithoutEffect => all.without_effect += 1,
-                Outcome::Noticed { by, no_test_ran } => {
-                    let steady: Vec<String> =
-                        by.into_iter().filter(|name| control.is_none_or(|it| !it.failed.contains_key(name))).collect();
+                Outcome::Noticed { by } => {
+                    let is_steady = |name: &String| control.is_none_or(|it| !it.failed.contains_key(name));
+                    let steady: Vec<(String, bool)> = by.into_iter().filter(|(name, _)| is_steady(name)).collect();
                     if steady.is_empty() && control.is_some_and(|it| it.verdict != Verdict::Pass) {
                         all.unsteady += 1;
                         continue;
                     }
                     all.noticed += 1;
-                    all.no_test_ran += usize::from(no_test_ran);
-                    steady.into_iter().for_each(|name| *all.graders.entry(name).or_default() += 1);
+                    all.no_test_ran += usize::from(steady.iter().any(|(_, no_test_ran)| *no_test_ran));
+                    steady.into_iter().for_each(|(name, _)| *all.graders.entry(name).or_default() += 1);
                 }
             }
         }
@@ -161,12 +167,13 @@ mod tests {
     use crate::audit::mutants::MutationKind;
 
     fn seen(verdict: Verdict, failed: &[(&str, bool)]) -> Seen {
-        let failed = failed.iter().map(|(name, can_differ)| ((*name).to_owned(), *can_differ)).collect();
-        Seen { verdict, failed, no_test_ran: false }
+        let grader = |can_differ| FailedGrader { can_differ, no_test_ran: false };
+        let failed = failed.iter().map(|(name, can_differ)| ((*name).to_owned(), grader(*can_differ))).collect();
+        Seen { verdict, failed }
     }
 
     fn by(names: &[&str]) -> Outcome {
-        Outcome::Noticed { by: names.iter().map(|name| (*name).to_owned()).collect(), no_test_ran: false }
+        Outcome::Noticed { by: names.iter().map(|name| ((*name).to_owned(), false)).collect() }
     }
 
     #[test]
@@ -184,15 +191,29 @@ mod tests {
         assert_eq!(outcome(&seen(Verdict::Ungraded, &[]), None), Outcome::NotJudged);
     }
 
+    fn mutation(line: usize) -> Mutation {
+        let (file, kind) = ("f".to_owned(), MutationKind::DeleteLine);
+        Mutation { file, line, kind, was: Some("x".to_owned()), now: None }
+    }
+
+    #[test]
+    fn only_graders_that_noticed_a_mutant_say_that_no_test_ran() {
+        let mut first = seen(Verdict::Fail, &[("lint", true), ("tests", true)]);
+        first.failed.get_mut("tests").unwrap().no_test_ran = true;
+        let without_tests = |again: &[(&str, bool)], control: &Seen| {
+            let outcome = outcome(&first, Some(&seen(Verdict::Fail, again)));
+            let all = Mutants::of(1, vec![(mutation(1), outcome)], Some(control));
+            (all.noticed, all.no_test_ran)
+        };
+        let passed = seen(Verdict::Pass, &[]);
+        assert_eq!(without_tests(&[("lint", true), ("tests", true)], &passed), (1, 1));
+        assert_eq!(without_tests(&[("lint", true)], &passed), (1, 0));
+        let of_tests = seen(Verdict::Fail, &[("tests", true)]);
+        assert_eq!(without_tests(&[("lint", true), ("tests", true)], &of_tests), (1, 0));
+    }
+
     #[test]
     fn what_also_fails_the_solution_is_not_counted() {
-        let mutation = |line| Mutation {
-            file: "f".to_owned(),
-            line,
-            kind: MutationKind::DeleteLine,
-            was: Some("x".to_owned()),
-            now: None,
-        };
         let outcomes = vec![
             (mutation(1), by(&["tests"])),
             (mutation(2), by(&["lint", "tests"])),

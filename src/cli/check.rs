@@ -109,13 +109,22 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         return Ok(0);
     }
     let paths = inputs::cases_or_default(&paths)?;
-    let experiments: Vec<PathBuf> = paths.iter().flat_map(|path| experiment::files_in(path)).collect();
+    let (mut experiments, mut unread): (Vec<PathBuf>, Vec<_>) = (Vec::new(), Vec::new());
+    for (files, folders) in paths.iter().map(|path| experiment::files_in(path)) {
+        experiments.extend(files);
+        unread.extend(folders);
+    }
     experiments::check(&experiments)?;
     // A folder of experiments alone contains no case, and the cases of an experiment were read with it.
     let of_cases = |path: &PathBuf| {
         !experiments.contains(path) && (path.is_file() || !case_files(std::slice::from_ref(path)).is_empty())
     };
-    let paths: Vec<PathBuf> = if experiments.is_empty() { paths } else { paths.into_iter().filter(of_cases).collect() };
+    let (paths, others): (Vec<PathBuf>, Vec<PathBuf>) =
+        paths.into_iter().partition(|path| experiments.is_empty() || of_cases(path));
+    // The loader of cases reports folders below its own paths.
+    if let Some((folder, why)) = unread.iter().find(|(folder, _)| others.iter().any(|path| folder.starts_with(path))) {
+        return Err(CliError::unreadable(format!("`{}` could not be read: {why}", shown_path(folder).display())));
+    }
     if paths.is_empty() {
         writeln!(output::stdout(Content::Text), "{} can be read", plural(experiments.len(), "experiment"))?;
         return Ok(0);

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use super::grade::stored_traces;
 use super::{CliError, RunsFolder, complete, named_run, terminal};
 use crate::export::Target;
 use crate::report::Report;
+use crate::run::folder::RunFolder;
 use crate::whole_file::write_whole;
 
 #[derive(Debug, clap::Args)]
@@ -26,7 +28,7 @@ pub struct ExportArgs {
 }
 
 pub fn run(args: &ExportArgs) -> Result<u8, CliError> {
-    let run = named_run::by_name(&args.folder.runs, &args.run)?;
+    let run = named(args)?;
     let record = run.record()?;
     let results = run.results(&record)?;
     results.iter().for_each(terminal::tell_if_not_as_judged);
@@ -55,4 +57,15 @@ pub fn run(args: &ExportArgs) -> Result<u8, CliError> {
     }
     terminal::note(format_args!("{} files are in {}", exported.files.len(), args.output.display()));
     Ok(0)
+}
+
+/// Returns the named run.
+fn named(args: &ExportArgs) -> Result<RunFolder, CliError> {
+    named_run::by_name(&args.folder.runs, &args.run).map_err(|error| {
+        let trace = stored_traces::of_folder(&args.run);
+        match trace.is_some_and(|path| stored_traces::header(&path).is_ok()) {
+            true => CliError::unreadable(format!("`{}` is a trace, and {}", args.run, args.target.needs_run())),
+            false => error.into(),
+        }
+    })
 }

@@ -25,7 +25,7 @@ pub mod during_run;
 mod review;
 mod unreferenced;
 
-use trials::Placed;
+use trials::{CellWithoutCase, Placed};
 use unreferenced::Unreferenced;
 
 /// The file of the comparison in a run folder.
@@ -99,8 +99,8 @@ struct Meant {
     placed: Vec<Placed>,
     /// The run of the cells. Absent for single traces.
     run: Option<RunFolder>,
-    /// Notes about cells that cannot be compared.
-    notes: Vec<String>,
+    /// The cells whose case no longer exists.
+    without_case: Vec<CellWithoutCase>,
     /// Snapshots without a reference.
     unreferenced: Vec<Unreferenced>,
     /// The cases that the user named.
@@ -140,9 +140,11 @@ pub fn kept(run: &RunFolder) -> Result<Vec<Compared>, CliError> {
 fn meant(chosen: &Chosen) -> Result<Meant, CliError> {
     let mut meant = if stored_traces::are_meant(&chosen.stored)? { in_traces(chosen)? } else { in_run(chosen)? };
     if !chosen.only.is_empty() {
-        meant.placed.retain(|it| chosen.only.iter().any(|glob| glob.is_match(&it.cell.name())));
+        let is_meant = |name: &str| chosen.only.iter().any(|glob| glob.is_match(name));
+        meant.placed.retain(|it| is_meant(&it.cell.name()));
+        meant.without_case.retain(|it| is_meant(&it.name));
         meant.unreferenced.clear();
-        if meant.placed.is_empty() {
+        if meant.placed.is_empty() && meant.without_case.is_empty() {
             return Err(CliError::unreadable("no cell matches --only; a cell is CASE/HARNESS, or CASE/HARNESS/MODEL"));
         }
     }
@@ -155,9 +157,9 @@ fn in_traces(chosen: &Chosen) -> Result<Meant, CliError> {
     let placed = trials::of_traces(&chosen.stored, &case, chosen.harness.as_deref(), private.path())?;
     let quarantine = case.quarantine.as_ref().filter(|quarantine| quarantine.until >= Day::today());
     let aside = quarantine.map(|quarantine| (case.id.clone(), in_quarantine(&case.id, quarantine)));
-    let (notes, unreferenced) = (Vec::new(), Vec::new());
+    let (without_case, unreferenced) = (Vec::new(), Vec::new());
     let aside = aside.into_iter().collect();
-    Ok(Meant { placed, run: None, notes, unreferenced, named: chosen.cases.clone(), aside })
+    Ok(Meant { placed, run: None, without_case, unreferenced, named: chosen.cases.clone(), aside })
 }
 
 fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
@@ -172,10 +174,10 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
     let run = named_run::by_name(&chosen.folder.runs, name)?;
     let record = run.record()?;
     let cases = stored_run::cases(&chosen.cases, &record)?;
-    let (placed, notes) = trials::of_run(&run, &record, &cases, true)?;
+    let (placed, without_case) = trials::of_run(&run, &record, &cases, true)?;
     let unreferenced = unreferenced::of_run(&record, &cases, &placed);
     let aside = record.in_quarantine().map(|(case, it)| (case.id.clone(), in_quarantine(&case.id, it))).collect();
-    Ok(Meant { placed, run: Some(run), notes, unreferenced, named: chosen.cases.clone(), aside })
+    Ok(Meant { placed, run: Some(run), without_case, unreferenced, named: chosen.cases.clone(), aside })
 }
 
 fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
@@ -183,16 +185,19 @@ fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
     let all = compared(&meant)?;
     // Unreadable snapshots are an error of the command, even if others only differ.
     let unread = unreadable(&meant);
-    let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all, &meant.aside));
+    let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all, &meant));
     let aside = meant.aside.iter().filter(|(case, _)| all.iter().any(|it| it.case == **case));
-    let notes: Vec<&String> = meant.notes.iter().chain(aside.map(|(_, note)| note)).collect();
+    let mut notes: Vec<String> = Vec::new();
+    for note in meant.without_case.iter().map(CellWithoutCase::note).chain(aside.map(|(_, note)| note.clone())) {
+        notes.extend((!notes.contains(&note)).then_some(note));
+    }
     let mut out = output::stdout(Content::json(format == ComparisonFormat::Json));
     if format == ComparisonFormat::Json {
         #[derive(Serialize)]
         struct Document<'a> {
             snapshots: &'a [Compared],
             unreferenced: &'a [Unreferenced],
-            notes: &'a [&'a String],
+            notes: &'a [String],
             exit_code: u8,
         }
         let document = Document { snapshots: &all, unreferenced: &meant.unreferenced, notes: &notes, exit_code: code };
@@ -241,10 +246,13 @@ fn same_cell(one: &Compared, other: &Compared) -> bool {
 
 /// Returns 1 if a snapshot differs, else 3 if a trial could not be compared or there was none, else 0. Cases in quarantine
 /// do not count.
-fn exit_code(all: &[Compared], aside: &BTreeMap<String, String>) -> u8 {
-    let counted: Vec<&Compared> = all.iter().filter(|it| !aside.contains_key(&it.case)).collect();
+fn exit_code(all: &[Compared], meant: &Meant) -> u8 {
+    let counts = |case: &String| !meant.aside.contains_key(case);
+    let counted: Vec<&Compared> = all.iter().filter(|it| counts(&it.case)).collect();
     match () {
         () if counted.iter().any(|it| it.differs) => 1,
+        // Without its case, no snapshot of a cell is looked for.
+        () if meant.without_case.iter().any(|it| counts(&it.case)) => 3,
         () if counted.is_empty() || counted.iter().any(|it| it.trials == 0 || it.passed_over > 0) => 3,
         () => 0,
     }

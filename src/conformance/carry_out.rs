@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -189,8 +189,11 @@ fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, pro
 }
 
 fn read_wire(path: &Path) -> Result<Vec<WireLine>, RunError> {
-    // A trial that could not begin has no wire log.
-    let Ok(file) = File::open(path) else { return Ok(Vec::new()) };
+    let file = match File::open(path) {
+        // A trial that could not begin has no wire log.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        file => file.map_err(RunError::io("read", path))?,
+    };
     let mut reader = wire::Reader::new(BufReader::new(file));
     let mut lines = Vec::new();
     while let Some(line) = reader.next_line().map_err(RunError::io("read", path))? {
@@ -201,7 +204,10 @@ fn read_wire(path: &Path) -> Result<Vec<WireLine>, RunError> {
 
 /// Returns the requests that a scripted model got; empty without such a model.
 fn read_requests(path: &Path) -> Result<Vec<serde_json::Value>, RunError> {
-    let Ok(text) = std::fs::read_to_string(path) else { return Ok(Vec::new()) };
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        text => text.map_err(RunError::io("read", path))?,
+    };
     let malformed =
         |error: serde_json::Error| RunError::Malformed { path: path.to_owned(), message: error.to_string() };
     text.lines().map(|line| serde_json::from_str(line).map_err(malformed)).collect()
@@ -226,5 +232,23 @@ fn report(check: &Check<'_>, model: ModelSource, folder: Option<&Path>, judged: 
         tier: judged.tier,
         declared_tier: manifest.tier,
         oddities: judged.oddities,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_cannot_be_read_is_not_an_empty_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        assert!(read_requests(&path("llm.jsonl")).unwrap().is_empty());
+        assert!(read_wire(&path("wire.jsonl")).unwrap().is_empty());
+        std::fs::write(path("llm.jsonl"), b"\xff\n").unwrap();
+        assert!(read_requests(&path("llm.jsonl")).is_err());
+        // A file is where the folder of the log should be.
+        assert!(read_requests(&path("llm.jsonl/llm.jsonl")).is_err());
+        assert!(read_wire(&path("llm.jsonl/wire.jsonl")).is_err());
     }
 }

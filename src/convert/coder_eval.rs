@@ -367,7 +367,9 @@ impl Reader<'_> {
                     }
                 }
                 "template_dir" => {
-                    let path = word("path").unwrap_or_default();
+                    // An empty path would be the folder of the task, with its criteria.
+                    let path = word("path").filter(|path| !path.trim().is_empty());
+                    let path = path.ok_or_else(|| refused(&place, "it has no `path`"))?;
                     let folder = source::folder(self.file).join(path);
                     let to = typed::text(item.get("mount_point"), &format!("{place}.mount_point"))?.unwrap_or(".");
                     let to = to.trim_end_matches('/');

@@ -314,7 +314,8 @@ fn or_line_end(members: &str) -> String {
     format!(r"(?:\r?\n|[[{members}]--[\r\n]])")
 }
 
-/// Returns characters within a class that are plain in JavaScript and an operator here.
+/// Returns the first text within a character class that is literal in the source's language and an operator in the
+/// regular expressions of Rust.
 fn set_operator(source: &str) -> Option<&'static str> {
     let mut rest = source;
     let mut in_class = false;

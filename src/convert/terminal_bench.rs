@@ -164,7 +164,7 @@ fn case(
 fn container(folder: &Path, seconds: f64) -> Result<Container, Refused<&'static str>> {
     let mut context = folder.to_owned();
     let mut container = Container { seconds: seconds.ceil() as u64, ..Container::default() };
-    let names = ["docker-compose.yaml", "docker-compose.yml", "compose.yaml"];
+    let names = ["docker-compose.yaml", "docker-compose.yml", "compose.yaml", "compose.yml"];
     let (mut has_compose, mut has_command) = (false, false);
     if let Some(compose) = names.iter().map(|name| folder.join(name)).find(|path| path.is_file()) {
         let wrong = |why: &str| {
@@ -190,20 +190,23 @@ fn container(folder: &Path, seconds: f64) -> Result<Container, Refused<&'static 
                 }
                 "build" => context = build(folder, value).map_err(|why| wrong(&why))?,
                 "volumes" => {
-                    let list = value.as_array().cloned().unwrap_or_default();
                     let is_usual = |volume: &Value| volume.as_str().is_some_and(|text| text.starts_with("${T_BENCH_"));
-                    if !list.iter().all(is_usual) {
+                    if !value.is_null() && !value.as_array().is_some_and(|list| list.iter().all(is_usual)) {
                         return Err(wrong("mounts folders"));
                     }
                 }
                 "environment" => {
                     for (name, value) in variables(value).ok_or_else(|| wrong("has variables of an unknown form"))? {
-                        match value.contains("${") {
+                        // Compose reads `$NAME` as `${NAME}`, and `$$` as `$`.
+                        match value.contains('$') {
                             true if name == "TEST_DIR" => {}
                             true => return Err(wrong("takes variables from the machine")),
                             false => container.options.extend(["--env".to_owned(), format!("{name}={value}")]),
                         }
                     }
+                }
+                "working_dir" if value.as_str().is_some_and(|path| path.contains('$')) => {
+                    return Err(wrong("takes variables from the machine"));
                 }
                 "working_dir" => container.workdir = value.as_str().map(str::to_owned),
                 other => return Err(wrong(&format!("has the key `{other}`"))),

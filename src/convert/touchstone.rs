@@ -250,7 +250,10 @@ impl Reader<'_> {
                 let words = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim());
                 let words: Vec<String> =
                     words.filter(|line| !line.is_empty() && !line.starts_with('#')).map(shell_word).collect();
-                lines.push(format!("{pip} {}", words.join(" ")));
+                // `pip install` without a requirement fails.
+                if !words.is_empty() {
+                    lines.push(format!("{pip} {}", words.join(" ")));
+                }
             }
             if self.text(&["environment", "install"])? == Some("editable") {
                 lines.push(format!("{pip} -e ."));

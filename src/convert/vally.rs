@@ -183,11 +183,11 @@ impl Reader<'_> {
 
     /// Returns a setting of the stimulus, or else of the eval.
     fn setting(&self, key: &str) -> Option<&Value> {
-        let of = |keys: &'_ Map<String, Value>, section: &str| keys.get(section).and_then(|it| it.get(key)).is_some();
-        let own = self.stimulus.get(key).filter(|_| key == "runs");
+        let is_set = |value: &&Value| !value.is_null();
+        let own = self.stimulus.get(key).filter(|_| key == "runs").filter(is_set);
         let sections = [(self.stimulus, "config"), (self.eval, "config"), (self.eval, "defaults")];
-        let found = sections.into_iter().find(|(keys, section)| of(keys, section));
-        own.or_else(|| found.and_then(|(keys, section)| keys.get(section)?.get(key)))
+        let mut found = sections.into_iter().filter_map(|(keys, section)| keys.get(section)?.get(key));
+        own.or_else(|| found.find(is_set))
     }
 
     fn translate(&mut self) -> Result<(), Refused> {
@@ -300,7 +300,8 @@ impl Reader<'_> {
 
     fn environment(&mut self) -> Result<(), Refused> {
         let mut setup: Vec<Value> = Vec::new();
-        let mut skills: Vec<String> = Vec::new();
+        // Each skill as the case names it, with its folder in the source.
+        let mut skills: Vec<(String, PathBuf)> = Vec::new();
         for Environment { keys, folder, name } in self.environments()? {
             let of = if name.is_empty() { String::new() } else { format!(" (environment `{name}`)") };
             for (key, value) in &keys {
@@ -319,7 +320,8 @@ impl Reader<'_> {
                         for (at, item) in list.iter().enumerate() {
                             let place = format!("{place}[{at}]");
                             let word = |key: &str| item.get(key).and_then(Value::as_str);
-                            let src = word("src").ok_or_else(|| refused(&place, "it has no `src`"))?;
+                            let src = word("src").filter(|src| !src.trim().is_empty());
+                            let src = src.ok_or_else(|| refused(&place, "it has no `src`"))?;
                             let own = || Path::new(src).file_name().map(|name| name.to_string_lossy().into_owned());
                             let dest = word("dest").map(str::to_owned).or_else(own).unwrap_or_default();
                             let files = below_root(&folder, src, dest.trim_start_matches("./"));
@@ -332,10 +334,12 @@ impl Reader<'_> {
                         for item in list {
                             let written = item.as_str().unwrap_or_default();
                             let skill = self.skill(&folder, written);
-                            let skill =
-                                skill.map_err(|why| refused(&place, format!("the skill `{written}`{of}: {why}")))?;
-                            if !skills.contains(&skill) {
-                                skills.push(skill);
+                            let refuse = |why: &str| refused(&place, format!("the skill `{written}`{of}: {why}"));
+                            let skill = skill.map_err(|why| refuse(&why))?;
+                            match skills.iter().find(|known| known.0 == skill.0) {
+                                Some(known) if known.1 == skill.1 => {}
+                                Some(_) => return Err(refuse("another skill has the same folder name")),
+                                None => skills.push(skill),
                             }
                         }
                     }
@@ -360,13 +364,15 @@ impl Reader<'_> {
             self.set("workspace", json!({"setup": setup}));
         }
         if !skills.is_empty() {
-            self.set("skills", json!(skills));
+            let names: Vec<String> = skills.into_iter().map(|(name, _)| name).collect();
+            self.set("skills", json!(names));
         }
         Ok(())
     }
 
-    /// Copies a skill beside the case, without the evals of the source, and returns its folder.
-    fn skill(&mut self, folder: &Path, written: &str) -> Result<String, String> {
+    /// Copies a skill beside the case, without the evals of the source, and returns its folder as the case names it, and
+    /// in the source.
+    fn skill(&mut self, folder: &Path, written: &str) -> Result<(String, PathBuf), String> {
         let path = folder.join(written);
         let path = if path.is_file() { source::folder(&path) } else { path };
         let real = path.canonicalize().map_err(|_| "the folder does not exist".to_owned())?;
@@ -383,7 +389,7 @@ impl Reader<'_> {
             }
         }
         let stem = self.case.name.rsplit('/').next().unwrap_or(&self.case.name);
-        Ok(format!("{stem}.{to}"))
+        Ok((format!("{stem}.{to}"), real))
     }
 
     fn graders(&mut self) -> Result<(), Refused> {

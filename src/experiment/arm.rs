@@ -151,8 +151,8 @@ impl Arm {
     /// Returns the keys in which the arm differs from another, each with the value there and here, as text.
     pub fn differences(&self, other: &Self) -> Vec<(&'static str, String, String)> {
         let keys = KEYS.into_iter().filter(|key| !is_same(self, other, key));
-        let hide = |text| hidden(&other.secrets, hidden(&self.secrets, text));
-        keys.map(|key| (key, hide(shown(key, value(other, key))), hide(shown(key, value(self, key))))).collect()
+        let hide = |text: String| hidden(self.secrets.iter().chain(&other.secrets), text);
+        keys.map(|key| (key, shown(key, value(other, key), &hide), shown(key, value(self, key), &hide))).collect()
     }
 
     /// Returns the arm with one of its keys alone.

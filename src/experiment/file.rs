@@ -256,8 +256,8 @@ impl JsonSchema for Matrix {
         let variant = VariantLayer::json_schema(generator).to_value();
         let keys = variant.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
         let axes = keys.into_iter().map(|(key, value)| {
-            let words = serde_json::json!({"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 2});
-            let labels = serde_json::json!({"type": "object", "additionalProperties": value, "minProperties": 2});
+            let words = serde_json::json!({"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 1});
+            let labels = serde_json::json!({"type": "object", "additionalProperties": value, "minProperties": 1});
             (key, serde_json::json!({"anyOf": [words, labels]}))
         });
         let axes: serde_json::Map<String, Value> = axes.collect();

@@ -1,6 +1,7 @@
 //! Resolves the arms of an experiment: reads the files that they name, and refuses arms with differences that the
 //! experiment does not declare.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -376,8 +377,8 @@ fn undeclared(arms: &[Arm], vary: Option<&[String]>) -> Vec<LoadError> {
         for key in KEYS.iter().filter(|key| !vary.iter().any(|known| known == **key)) {
             if !is_same(baseline, arm, key) {
                 let (name, base) = (&arm.name, &baseline.name);
-                let hide = |text| hidden(&baseline.secrets, hidden(&arm.secrets, text));
-                let (here, there) = (hide(shown(key, value(arm, key))), hide(shown(key, value(baseline, key))));
+                let hide = |text: String| hidden(arm.secrets.iter().chain(&baseline.secrets), text);
+                let (here, there) = (shown(key, value(arm, key), &hide), shown(key, value(baseline, key), &hide));
                 let message = format!(
                     "`{key}` of `{name}` differs from the baseline `{base}`, and `vary` does not list it: {here} in \
                      `{name}`, {there} in `{base}`"
@@ -414,13 +415,21 @@ fn secrets(arm: &Arm) -> Vec<(String, String)> {
     all.flat_map(secrets_of).filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// Returns a text with the secrets of an arm redacted.
-pub(super) fn hidden(secrets: &[(String, String)], text: String) -> String {
-    secrets.iter().fold(text, |text, (name, value)| text.replace(value.as_str(), &format!("[redacted:{name}]")))
+/// Returns a text with secrets redacted, as they are and as they are written in JSON.
+pub(super) fn hidden<'a>(secrets: impl IntoIterator<Item = &'a (String, String)>, text: String) -> String {
+    let mut secrets: Vec<&(String, String)> = secrets.into_iter().collect();
+    // A secret may be a part of another: the rest of the longer one would be left.
+    secrets.sort_by_key(|(_, value)| Reverse(value.len()));
+    secrets.into_iter().fold(text, |text, (name, value)| {
+        let mark = format!("[redacted:{name}]");
+        let quoted = Value::from(value.as_str()).to_string();
+        let escaped = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
+        text.replace(escaped, &mark).replace(value.as_str(), &mark)
+    })
 }
 
-/// Formats a value for a message. Content is shown by the beginning of its digest.
-pub(super) fn shown(key: &str, value: &Value) -> String {
+/// Formats a value for a message. Content is shown by the beginning of its digest. `hide` redacts secrets.
+pub(super) fn shown(key: &str, value: &Value, hide: &dyn Fn(String) -> String) -> String {
     let digest = |value: &Value| {
         let digest = value.get("digest").and_then(Value::as_str)?;
         Some(digest.get(..8).unwrap_or(digest).to_owned())
@@ -432,12 +441,13 @@ pub(super) fn shown(key: &str, value: &Value) -> String {
     match (key, value) {
         (_, Value::Null) => "not set".to_owned(),
         ("skills", Value::Array(skills)) if skills.is_empty() => "no skills".to_owned(),
-        ("skills", Value::Array(skills)) => skills.iter().map(skill).collect::<Vec<_>>().join(", "),
+        ("skills", Value::Array(skills)) => hide(skills.iter().map(skill).collect::<Vec<_>>().join(", ")),
         ("instructions" | "files", value) if digest(value).is_some() => {
             format!("content {}", digest(value).unwrap_or_default())
         }
-        (_, Value::String(text)) => format!("`{}`", words::short(text)),
-        (_, other) => format!("`{}`", words::short(&other.to_string())),
+        // Secrets are redacted before the text is cut: the beginning of a secret would not be found.
+        (_, Value::String(text)) => format!("`{}`", words::short(&hide(text.clone()))),
+        (_, other) => format!("`{}`", words::short(&hide(other.to_string()))),
     }
 }
 

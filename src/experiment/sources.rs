@@ -1,6 +1,6 @@
 //! Reads an experiment file and the variants of the command line, each with the places of its keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -230,21 +230,23 @@ fn checked(
                 }
                 for axis in &matrix.0 {
                     let steps = [Step::Key("matrix"), Step::Key(&axis.key)];
-                    if axis.values.len() < 2 {
-                        let message = format!("the axis `{}` has {} value", axis.key, axis.values.len());
-                        let help = "write two or more values, or write the key at the top of the file";
-                        add(&steps, StepPart::Value, message, help);
+                    if axis.values.is_empty() {
+                        let message = format!("the axis `{}` has no value", axis.key);
+                        add(&steps, StepPart::Value, message, "write a value, or remove the axis");
                     }
-                    for (number, (label, _)) in axis.values.iter().enumerate() {
-                        if axis.values.iter().take(number).any(|(other, _)| other == label) {
+                    let mut known = BTreeSet::new();
+                    for (label, _) in &axis.values {
+                        if !known.insert(label) {
                             let message = format!("the axis `{}` has the value `{label}` twice", axis.key);
                             add(&steps, StepPart::Value, message, "remove one of them");
                         }
                     }
                 }
-                let arms: usize = matrix.0.iter().map(|axis| axis.values.len().max(1)).product();
+                let values = matrix.0.iter().map(|axis| axis.values.len().max(1));
+                let arms = values.fold(1_usize, usize::saturating_mul);
                 if arms > MOST_ARMS {
-                    let message = format!("the matrix has {arms} combinations; at most {MOST_ARMS} are allowed");
+                    let all = if arms == usize::MAX { "too many".to_owned() } else { arms.to_string() };
+                    let message = format!("the matrix has {all} combinations; at most {MOST_ARMS} are allowed");
                     add(&[Step::Key("matrix")], StepPart::Key, message, "remove an axis or values");
                 }
             }

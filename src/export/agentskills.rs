@@ -24,8 +24,11 @@ pub(super) fn export(report: &Report) -> Result<Exported, String> {
     let mut runs: Vec<Run> = Vec::new();
     let cases: Vec<&str> = report.run.cases.iter().map(|case| case.id.as_str()).collect();
     for result in report.results.whole() {
-        let Some(configuration) = names.get(&result.arm) else { continue };
-        let Some(number) = cases.iter().position(|id| *id == result.case).map(|at| at + 1) else { continue };
+        let number = cases.iter().position(|id| *id == result.case).map(|at| at + 1);
+        let (Some(configuration), Some(number)) = (names.get(&result.arm), number) else {
+            exported.notes.push(format!("{} is left out: the run does not list its case and its arm", result.id()));
+            continue;
+        };
         let expectations: Vec<Value> =
             result.grades.iter().filter(|grade| !grade.diagnostic).flat_map(expectations).collect();
         if report.run.quarantine(&result.case).is_some() {
@@ -52,7 +55,7 @@ pub(super) fn export(report: &Report) -> Result<Exported, String> {
 }
 
 /// Returns the name of the configuration of each arm: the first arm without skills, the first with some, and the names
-/// of the others.
+/// of the others, with a number if two would be equal.
 fn configurations(report: &Report) -> Result<BTreeMap<String, String>, String> {
     let has_skills = |arm: &ArmRecord| {
         arm.overrides.get("skills").and_then(Value::as_array).is_some_and(|skills| !skills.is_empty())
@@ -66,12 +69,17 @@ fn configurations(report: &Report) -> Result<BTreeMap<String, String>, String> {
             report.run.run
         ));
     };
-    let name = |arm: &ArmRecord| match () {
-        () if arm.name == with.name => WITH.to_owned(),
-        () if arm.name == without.name => WITHOUT.to_owned(),
-        () => arm.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect(),
-    };
-    Ok(arms.iter().map(|arm| (arm.name.clone(), name(arm))).collect())
+    let mut names = BTreeMap::from([(with.name.clone(), WITH.to_owned()), (without.name.clone(), WITHOUT.to_owned())]);
+    for arm in arms {
+        if names.contains_key(&arm.name) {
+            continue;
+        }
+        let plain: String = arm.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let mut numbered = std::iter::once(plain.clone()).chain((2_u64..).map(|number| format!("{plain}_{number}")));
+        let free = numbered.find(|name| names.values().all(|known| known != name));
+        names.extend(free.map(|name| (arm.name.clone(), name)));
+    }
+    Ok(names)
 }
 
 /// A trial with a score.

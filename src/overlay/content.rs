@@ -1,6 +1,8 @@
 //! Computes digests of the files that are added to a trial, so that two arms can be compared.
 
+use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::places::{Item, Laid, items};
@@ -33,14 +35,23 @@ pub fn content(overlay: &Overlay, manifest: &Manifest) -> io::Result<Vec<(Overla
             }
             Laid::Files(ExtraFiles::Folder(folder)) => {
                 let mut paths = Vec::new();
-                walk(folder, |path, meta| {
+                let unread = walk(folder, |path, meta| {
                     if !meta.is_dir() {
-                        paths.push((path.to_owned(), meta.is_file()));
+                        paths.push((path.to_owned(), meta.is_symlink(), meta.permissions().mode()));
                     }
                     Descend::Enter
                 })?;
-                for (path, is_file) in paths {
-                    let text = if is_file { digest(&folder.join(&path))? } else { "link".to_owned() };
+                if let Some((path, why)) = unread.first() {
+                    return Err(io::Error::other(format!("{} cannot be read: {why}", folder.join(path).display())));
+                }
+                for (path, is_link, mode) in paths {
+                    let from = folder.join(&path);
+                    let text = match () {
+                        () if is_link => format!("link to {}", fs::read_link(&from)?.display()),
+                        // As in the digest of a folder, only the owner's execute bit counts.
+                        () if mode & 0o100 != 0 => format!("executable {}", digest(&from)?),
+                        () => digest(&from)?,
+                    };
                     found.push((place, path, text));
                 }
             }

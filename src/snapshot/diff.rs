@@ -306,12 +306,30 @@ fn changed_text(key: &str, old: &str, new: &str, lines: &mut Vec<DifferentLine>)
         return;
     }
     lines.extend((!key.is_empty()).then(|| DifferentLine { mark: ' ', text: format!("{key}:") }));
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    // By `split`, as in `whole`: a line end that one of the texts lacks at its end is a difference.
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.split('\n').collect(), new.split('\n').collect());
     for op in difference::between(&old, &new, None) {
         if !matches!(op, DiffOp::Equal { .. }) {
             let line = |mark| move |line: &&str| DifferentLine { mark, text: format!("  {line}") };
             lines.extend(old[op.old_range()].iter().map(line('-')));
             lines.extend(new[op.new_range()].iter().map(line('+')));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_end_that_only_one_text_has_at_its_end_is_shown() {
+        let shown = |old: &str, new: &str| {
+            let mut lines = Vec::new();
+            changed_text("content", old, new, &mut lines);
+            lines.iter().map(|line| format!("{}{}", line.mark, line.text)).collect::<Vec<_>>()
+        };
+        assert_eq!(shown("a\nb", "a\nb\n"), [" content:", "+  "]);
+        assert_eq!(shown("a\nb\n", "a\nb"), [" content:", "-  "]);
+        assert_eq!(shown("a\nb\n", "a\nc\n"), [" content:", "-  b", "+  c"]);
     }
 }

@@ -325,8 +325,8 @@ fn said_in(input: &Value, key: &str, depth: usize, said: &mut impl FnMut(&str, &
     }
 }
 
-/// Returns the reason if a shape of such a session cannot show any action of the agent. If a harness shows its calls,
-/// even a session without calls shows that no call was made.
+/// Returns the reason why a shape of a session with this header cannot show any action of the agent, or `None` if it
+/// can. If a harness shows its calls, even a session without calls shows that no call was made.
 pub fn shows_nothing(header: &Header, settings: &SnapshotSettings) -> Option<&'static str> {
     (!header.capabilities.tracing && settings.text == SnapshotText::None).then_some(
         "has nothing to compare: the harness shows no tool calls, and the case keeps no texts; write `snapshot: {text: full}` or \

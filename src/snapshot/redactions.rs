@@ -86,12 +86,18 @@ impl<'a> Redactions<'a> {
 
     fn replaced(&self, text: &str, key: &str, prose: bool, numbering: Numbering) -> String {
         let mut spans: Vec<(std::ops::Range<usize>, Cow<'static, str>)> = self.folders.in_text(text);
-        if let Some(version) = self.version.as_deref().filter(|_| prose) {
-            spans.extend(whole(text, version).map(|range| (range, Cow::Borrowed("{version}"))));
-        }
         let covered = |range: &std::ops::Range<usize>, spans: &[(std::ops::Range<usize>, Cow<'static, str>)]| {
             spans.iter().any(|(other, _)| other.start < range.end && range.start < other.end)
         };
+        if let Some(version) = self.version.as_deref().filter(|_| prose) {
+            let in_folders = spans.len();
+            // The name of a folder may contain the version.
+            for range in whole(text, version) {
+                if !covered(&range, &spans[..in_folders]) {
+                    spans.push((range, Cow::Borrowed("{version}")));
+                }
+            }
+        }
         let values = self.provenance.chances(text, key, prose);
         let fixed = spans.len();
         for (range, id) in values {

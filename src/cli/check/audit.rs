@@ -249,7 +249,7 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize, mutants: usize) 
     let mut findings = Vec::new();
     if let Ok(Played::Judged(result)) = &played {
         findings.extend(passes_without_change(&case.graders, result));
-        let parts = audit::answers::new(answers, &known.texts());
+        let parts = audit::answers::new(answers, known.texts().as_ref());
         findings.extend((!parts.is_empty()).then_some(Finding::AnswerInPrompt { parts }));
     }
     let mut agents = vec![tried(Agent::Null, None, played)?, of_oracle];

@@ -13,7 +13,7 @@ use crate::regular;
 use crate::run::folder::RunFolder;
 use crate::run::{RunRecord, integrity};
 use crate::snapshot::Shape;
-use crate::snapshot::compare::{Cell, Compared, PassedOver, State};
+use crate::snapshot::compare::{self, Cell, Compared, PassedOver, State};
 use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::Accepted;
 use crate::snapshot::settings::SnapshotSettings;
@@ -71,20 +71,37 @@ impl Placed {
     }
 }
 
-/// Returns the cells of a run whose case is known, in the order of its plan, and notes about cells that cannot be
-/// compared. Unless `all` is set, traces of cells without a snapshot are not even read.
+/// A cell of a run whose case no longer exists, so that its trials cannot be compared.
+pub struct CellWithoutCase {
+    pub case: String,
+    /// The name of the cell, for filters.
+    pub name: String,
+}
+
+impl CellWithoutCase {
+    /// Returns a sentence about the case, for a report.
+    pub fn note(&self) -> String {
+        format!("case `{}` no longer exists; give its new path with --case FILE", self.case)
+    }
+}
+
+/// Returns the cells of a run in the order of its plan: those whose case is known, and those whose case no longer
+/// exists. Unless `all` is set, traces of cells without a snapshot are not even read.
 pub fn of_run(
     run: &RunFolder,
     record: &RunRecord,
     cases: &HashMap<String, Arc<Case>>,
     all: bool,
-) -> Result<(Vec<Placed>, Vec<String>), CliError> {
+) -> Result<(Vec<Placed>, Vec<CellWithoutCase>), CliError> {
     let states = run.states()?;
-    let (mut cells, mut notes): (Cells, Vec<String>) = (Cells::default(), Vec::new());
+    let mut cells = Cells::default();
+    let mut without_case: Vec<CellWithoutCase> = Vec::new();
     for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(case) = cases.get(&trial.case) else {
-            let note = format!("case `{}` no longer exists; give its new path with --case FILE", trial.case);
-            notes.extend((!notes.contains(&note)).then_some(note));
+            let name = compare::name(&trial.case, &trial.harness, trial.arm_of());
+            if !without_case.iter().any(|cell| cell.name == name) {
+                without_case.push(CellWithoutCase { case: trial.case.clone(), name });
+            }
             continue;
         };
         let file = store::file(&store::folder(&case.file), &trial.harness, trial.arm_of())?;
@@ -118,7 +135,7 @@ pub fn of_run(
         let case = cases.get(&cell.case)?;
         Some(Placed::new(cell, case))
     });
-    Ok((placed.collect::<Result<_, _>>()?, notes))
+    Ok((placed.collect::<Result<_, _>>()?, without_case))
 }
 
 /// Returns the cells of single traces, which belong to one case.

@@ -294,7 +294,8 @@ impl Making<'_> {
             line: set.line,
         };
         let inner = set.value.get("assert").and_then(Value::as_array).cloned().unwrap_or_default();
-        let threshold = set.value.get("threshold").and_then(Value::as_f64);
+        let written = set.value.get("threshold").filter(|value| !value.is_null());
+        let threshold = written.and_then(Value::as_f64);
         let mut refuse = |why: String| {
             self.is_left_out = true;
             let message = format!("the assertion `assert-set` has no equivalent: {why}");
@@ -302,6 +303,9 @@ impl Making<'_> {
         };
         if inner.is_empty() {
             return refuse("it has no assertion".to_owned());
+        }
+        if written.is_some() && threshold.is_none() {
+            return refuse("its threshold is no number".to_owned());
         }
         // A set that fails, fails the test, whatever its weight.
         if self.context.threshold.is_some() {

@@ -189,8 +189,14 @@ pub fn all(keys: &Map<String, Value>, file: &Path, folder: &Path, notes: &mut Ve
         }
         Some(one) => entry(one, file, "tests", folder, notes, &mut tests),
     }
-    for (at, scenario) in keys.get("scenarios").and_then(Value::as_array).into_iter().flatten().enumerate() {
-        self::scenario(scenario, file, &format!("scenarios[{at}]"), notes, &mut tests);
+    match keys.get("scenarios") {
+        None | Some(Value::Null) => {}
+        Some(Value::Array(scenarios)) => {
+            for (at, scenario) in scenarios.iter().enumerate() {
+                self::scenario(scenario, file, &format!("scenarios[{at}]"), notes, &mut tests);
+            }
+        }
+        Some(_) => notes.push(Note::new(file, "scenarios", "no case was written: `scenarios` must be a list of maps")),
     }
     for (number, test) in tests.iter_mut().enumerate() {
         let name = test.description.as_deref().filter(|text| !text.contains("{{")).and_then(slug);
@@ -352,10 +358,12 @@ fn of_row(row: &csv::Row, file: &Path) -> Test {
             "__prefix" | "__suffix" => drop(test.options.insert(name.trim_start_matches('_').to_owned(), json!(value))),
             "__description" => test.description = Some(one_line(text)).filter(|text| !text.is_empty()),
             "__threshold" if text.is_empty() => {}
-            "__threshold" => match text.parse() {
+            "__threshold" => match text.parse::<f64>() {
                 // The source takes 0 for no threshold here.
-                Ok(threshold) => test.threshold = Some(threshold).filter(|threshold: &f64| *threshold != 0.0),
-                Err(_) => test.wrong = Some(("__threshold", "its threshold is no number".to_owned())),
+                Ok(threshold) if threshold.is_finite() => {
+                    test.threshold = Some(threshold).filter(|threshold| *threshold != 0.0);
+                }
+                _ => test.wrong = Some(("__threshold", "its threshold is no number".to_owned())),
             },
             "__metric" => {}
             "__providerOutput" if text.is_empty() => {}
@@ -583,6 +591,10 @@ mod tests {
         assert_eq!(test.asserts[0].value["threshold"], json!(0.8));
         for (column, text) in [("__config:__expected3:threshold", "0.8"), ("__config:__expected:threshold", "high")] {
             assert!(row(column, text).refused().is_some(), "{column}: {text}");
+        }
+        assert_eq!(row("__threshold", "0.8").threshold, Some(0.8));
+        for text in ["nan", "inf", "high"] {
+            assert!(row("__threshold", text).refused().is_some(), "{text}");
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::yaml::{self, OwnedStep, Step, StepPart, YamlError};
 
 /// The key of a map that takes the place of a value whose text is not known.
 const UNCLEAR: &str = "\u{1}unclear";
-/// The maximum number of values whose place is searched.
+/// The maximum number of values whose place is searched: each search parses the file again.
 const MOST: usize = 2_000;
 
 /// Texts that are numbers or dates in the source if they have no quotes.
@@ -44,20 +44,42 @@ fn mark(value: &mut Value, text: &str, is_text: bool) {
     let has_other_numbers = TEXT.as_ref().is_some_and(|form| form.is_match(text));
     let mut search = Search { has_other_numbers, steps: Vec::new(), found: Vec::new() };
     search.value(value, String::new(), is_text);
-    for (number, (pointer, steps)) in search.found.into_iter().enumerate() {
-        let borrowed: Vec<Step<'_>> = steps.iter().map(borrowed).collect();
-        let written = (number < MOST).then(|| yaml::find(text, &borrowed, StepPart::Value)).flatten();
-        let written = written.and_then(|range| text.get(range)).unwrap_or_default();
+    let mut searches = 0;
+    for (pointer, steps) in search.found {
         let Some(place) = value.pointer_mut(&pointer) else { continue };
+        if place.as_str().is_some_and(|value| is_quoted_everywhere(text, value)) {
+            continue;
+        }
+        let borrowed: Vec<Step<'_>> = steps.iter().map(borrowed).collect();
+        let written = (searches < MOST).then(|| yaml::find(text, &borrowed, StepPart::Value)).flatten();
+        let written = written.and_then(|range| text.get(range)).unwrap_or_default();
+        searches += 1;
         let is_other = match place {
             Value::String(_) => !written.starts_with(['"', '\'', '|', '>']),
-            _ => TEXT.as_ref().is_some_and(|form| form.is_match(written)),
+            // A number whose text was not searched may be written in any form.
+            _ => written.is_empty() || TEXT.as_ref().is_some_and(|form| form.is_match(written)),
         };
         if is_other {
-            let shown = place.as_str().map_or_else(|| written.to_owned(), str::to_owned);
+            let shown = match &*place {
+                Value::String(text) => text.clone(),
+                number if written.is_empty() => number.to_string(),
+                _ => written.to_owned(),
+            };
             *place = json!({UNCLEAR: shown});
         }
     }
+}
+
+/// Returns true if a value is in a text, and has quotes around it wherever it is.
+fn is_quoted_everywhere(text: &str, value: &str) -> bool {
+    let mut places = text.match_indices(value).map(|(at, _)| at).peekable();
+    let is_quoted = |at: usize| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + value.len()..).and_then(|after| after.chars().next());
+        before == after && matches!(before, Some('"' | '\''))
+    };
+    // A text with a space may be written on two lines, where it is not found.
+    !value.contains(char::is_whitespace) && places.peek().is_some() && places.all(is_quoted)
 }
 
 fn borrowed(step: &OwnedStep) -> Step<'_> {
@@ -188,5 +210,17 @@ mod tests {
         let mut value = yaml::parse::<Value>(Path::new("t.yaml"), text).unwrap();
         mark(&mut value, text, false);
         assert!(unclear(&value["assert"]).unwrap().contains("`2024-02-03`") && value["description"] == "2024-01-01");
+    }
+
+    #[test]
+    fn texts_with_quotes_are_known_in_any_number() {
+        let text = format!("assert:\n{}", "- {type: contains, value: '010'}\n".repeat(MOST + 1));
+        let mut value = yaml::parse::<Value>(Path::new("t.yaml"), &text).unwrap();
+        mark(&mut value, &text, false);
+        assert_eq!(unclear(&value), None);
+        assert!(is_quoted_everywhere("a: '1'\nb: \"1\"\n", "1"));
+        for text in ["a: '1'\nb: 1\n", "a: '1\"\n", "a: 2\n", "a: |-\n  1\n"] {
+            assert!(!is_quoted_everywhere(text, "1"), "{text}");
+        }
     }
 }

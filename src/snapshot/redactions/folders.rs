@@ -8,7 +8,7 @@ use aho_corasick::AhoCorasick;
 /// The folders of one trial.
 #[derive(Debug, Default)]
 pub struct Folders {
-    /// Texts of the folders with the word for each, the longest first.
+    /// The paths and names of the folders, each with its placeholder, such as `{workspace}`. The longest comes first.
     known: Vec<(String, &'static str)>,
     found: Option<AhoCorasick>,
     /// True if the folder belongs to a trial, so that names made of its path cannot be words.
@@ -72,8 +72,10 @@ impl Folders {
             let longest =
                 self.known.iter().find(|(name, _)| text[start..].starts_with(name) && self.stands(text, start, name));
             if let Some((name, word)) = longest {
+                // The signs before a name may be the end of the previous one.
+                let begin = self.with_signs_before(text, start, name).max(from);
                 from = start + name.len();
-                spans.push((self.with_signs_before(text, start, name)..from, Cow::Borrowed(*word)));
+                spans.push((begin..from, Cow::Borrowed(*word)));
             }
         }
         spans

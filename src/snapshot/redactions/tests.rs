@@ -38,6 +38,7 @@ fn folders_of_the_trial_are_known_in_every_form() {
         ("/data/tmp of/u", "ls /data/tmp of/u/a /data/tmp of/us", "ls {tmpdir}/a /data/tmp of/us"),
         ("/data/tmp of/u", "=%2Fdata%2Ftmp%20of%2Fu%2Fevals-run-11-0%2Ftrial-VMA2VH%2Fworkspace", "={workspace}"),
         ("/tmp", "evals-run-of-a-trial-period x_workspace", "evals-run-of-a-trial-period x_workspace"),
+        ("/data/x-", "-data-x--data-x- -data-x-", "{tmpdir}{tmpdir} {tmpdir}"),
     ] {
         let [argument, prose] = replaced(&format!("{folder}/evals-run-11-0/trial-VMA2VH/workspace"), text);
         if argument != shown || prose != shown {
@@ -68,6 +69,12 @@ fn folders_of_the_trial_are_known_in_every_form() {
 #[test]
 fn the_agents_version_goes_in_prose_and_stays_in_arguments() {
     assert_eq!(replaced("/w", "npm i x@2.1.330"), ["npm i x@2.1.330", "npm i x@{version}"]);
+    // A folder that contains the version is the folder.
+    let text = "x@2.1.330 is in /w/agent-2.1.330/src";
+    assert_eq!(
+        replaced("/w/agent-2.1.330", text),
+        ["x@2.1.330 is in {workspace}/src", "x@{version} is in {workspace}/src"]
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::regular;
 use crate::workspace::walk::{Descend, walk};
 
 /// The maximum number of bytes of a file that is read.
-const LARGEST: u64 = 1 << 20;
+const LARGEST: u64 = 4 << 20;
 /// The maximum number of files that are read.
 const MOST: usize = 20_000;
 
@@ -18,7 +18,8 @@ const MOST: usize = 20_000;
 pub fn of(case: &Case, patch: &[u8]) -> Vec<Answer> {
     let mut hidden = Vec::new();
     if let Some(folder) = &case.hidden {
-        texts_in(folder, |text| hidden.push(text));
+        // Only a text states what a test expects.
+        texts_in(folder, |text| hidden.extend((!text.contains(char::REPLACEMENT_CHARACTER)).then_some(text)));
     }
     let sources: Vec<&str> = case.sources.iter().map(|source| source.text.as_str()).collect();
     let texts = Texts { patch: &String::from_utf8_lossy(patch), hidden: &hidden, case: &sources };
@@ -26,9 +27,9 @@ pub fn of(case: &Case, patch: &[u8]) -> Vec<Answer> {
     candidates(&prompts.join("\n\n"), texts)
 }
 
-/// The texts of a list that a workspace contains.
+/// The texts of a list that a workspace contains. Absent unless the whole workspace was read.
 #[derive(Debug, Clone, Default)]
-pub struct TextsFound(Arc<Mutex<BTreeSet<String>>>);
+pub struct TextsFound(Arc<Mutex<Option<BTreeSet<String>>>>);
 
 impl TextsFound {
     /// Returns an act that changes nothing and looks for texts in the workspace.
@@ -37,39 +38,46 @@ impl TextsFound {
         move |workspace: &Path| {
             let mut left = texts;
             let mut found = BTreeSet::new();
-            if !left.is_empty() {
-                texts_in(workspace, |text| {
+            let is_whole = left.is_empty()
+                || texts_in(workspace, |text| {
                     let (here, rest) = left.drain(..).partition::<Vec<_>, _>(|it| text.contains(it.as_str()));
                     found.extend(here);
                     left = rest;
                 });
-            }
-            known.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
+            *known.lock().unwrap_or_else(PoisonError::into_inner) = is_whole.then_some(found);
             Ok(())
         }
     }
 
-    /// Returns the texts that were found.
-    pub fn texts(&self) -> BTreeSet<String> {
+    /// Returns the texts that were found, or `None` if a part of the workspace was not read.
+    pub fn texts(&self) -> Option<BTreeSet<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Calls `each` with every text file below a folder, up to a number of files.
-fn texts_in(folder: &Path, mut each: impl FnMut(String)) {
+/// Calls `each` with the text of every file below a folder. Returns false if some of them were not read: larger ones than
+/// [`LARGEST`], those after the first [`MOST`], and those that the system does not open.
+fn texts_in(folder: &Path, mut each: impl FnMut(String)) -> bool {
     let mut paths = Vec::new();
-    let _ = walk(folder, |path, meta| {
+    let mut is_whole = true;
+    let unread = walk(folder, |path, meta| {
         if path.file_name().is_some_and(|name| name == ".git") {
             return Descend::Skip;
         }
-        if meta.is_file() && meta.len() <= LARGEST && paths.len() < MOST {
-            paths.push(path.to_owned());
+        if meta.is_file() {
+            match meta.len() <= LARGEST && paths.len() < MOST {
+                true => paths.push(path.to_owned()),
+                false => is_whole = false,
+            }
         }
         Descend::Enter
     });
+    is_whole &= unread.is_ok_and(|unread| unread.is_empty());
     for path in paths {
-        if let Ok(text) = regular::read_to_string(folder.join(path)) {
-            each(text);
+        match regular::read(folder.join(path)) {
+            Ok(bytes) => each(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(_) => is_whole = false,
         }
     }
+    is_whole
 }

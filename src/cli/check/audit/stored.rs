@@ -8,6 +8,7 @@ use crate::case::Case;
 use crate::cli::terminal;
 use crate::run::find;
 use crate::run::folder::RunFolder;
+use crate::run::merge::replaced::Merges;
 
 /// Reads the trials of the cases from the runs in a folder. A run that cannot be read is reported and left out.
 pub fn read(runs: &Path, cases: &[Case]) -> Stored {
@@ -24,8 +25,8 @@ pub fn read(runs: &Path, cases: &[Case]) -> Stored {
         }
     }
     // Trials of merged shards are in the merged run. The newest run is first in the folder.
-    let merged = find::merged_shards(&all);
-    for (path, record) in all.iter().filter(|(_, record)| !merged.contains(&record.run)) {
+    let merges = Merges::of(&all);
+    for (path, record) in all.iter().filter(|(path, _)| !merges.replaces(path)) {
         if !record.cases.iter().any(|case| digests.get(&case.id) == Some(&case.digest)) {
             continue;
         }

@@ -69,10 +69,14 @@ pub fn tool_sequence(
     let (steps, mode) = match value(keys, context)? {
         Value::Array(steps) => (steps, "in-order"),
         Value::Object(map) => {
-            let mode = match map.get("mode").and_then(Value::as_str).unwrap_or("in_order") {
-                "in_order" => "in-order",
-                "exact" => "exact",
-                other => return Err(("value", format!("the mode `{other}` has no equivalent"))),
+            let mode = match map.get("mode") {
+                None | Some(Value::Null) => "in-order",
+                Some(Value::String(mode)) if mode == "in_order" => "in-order",
+                Some(Value::String(mode)) if mode == "exact" => "exact",
+                Some(Value::String(other)) => {
+                    return Err(("value", format!("the mode `{other}` has no equivalent")));
+                }
+                Some(other) => return Err(("value", format!("the mode `{other}` has no equivalent"))),
             };
             (map.get("steps").and_then(Value::as_array).cloned().unwrap_or_default(), mode)
         }
