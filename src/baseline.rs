@@ -1,7 +1,7 @@
 //! The baseline file: the scores of a run, small enough for version control, with the digests and versions that
 //! show whether it still applies.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,8 @@ pub struct Baseline {
     /// True if the trials were graded again, perhaps by a case that had changed since they ran.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub graded: bool,
-    /// For trials that were graded again: the original runs, the nearest first.
+    /// The other runs that the trials come from: for trials that were graded again, the original runs, the nearest first;
+    /// then the shards of merged runs. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<String>,
     /// The number of times the scores were evaluated while the run was in progress (`--trials auto`). Absent: once.
@@ -149,6 +150,7 @@ impl Baseline {
             baseline: true,
             graded: self.graded,
             origins: self.origins.clone(),
+            digests: HashMap::new(),
             interleaved: false,
             quarantined: BTreeMap::new(),
             prices: self.prices.clone(),
@@ -190,6 +192,10 @@ impl Baseline {
                 return Err(format!("{column} occurs in it twice"));
             }
             for (id, case) in &arm.cases {
+                // Without its properties, a comparison would take the case for a new one.
+                if !self.cases.contains_key(id) {
+                    return Err(format!("`{id}` of {column} has results, but is not in `cases`"));
+                }
                 if let Some(why) = case.is_impossible() {
                     return Err(format!("`{id}` of {column}: {why}"));
                 }
@@ -215,6 +221,8 @@ impl Baseline {
         }
         if self.graded {
             text.push_str("  \"graded\": true,\n");
+        }
+        if self.graded || !self.origins.is_empty() {
             let _ = writeln!(text, "  \"origins\": {},", serde_json::to_string(&self.origins)?);
         }
         if !is_one(&self.looks) {

@@ -24,6 +24,7 @@ pub mod summary;
 mod trend;
 
 use crate::fold::{CaseTrials, KnownSum};
+use crate::rounding::percent_bound;
 use crate::statistics::gates::GateVerdict;
 use crate::statistics::random::Generator;
 use crate::statistics::tables::{self, Table};
@@ -223,6 +224,16 @@ pub struct Pair {
 }
 
 impl Pair {
+    /// Returns the confidence level of the interval as text, such as `95 %`.
+    pub fn level_text(&self) -> String {
+        if self.is_at_higher_level() { percent_bound(self.level) } else { "95 %".to_owned() }
+    }
+
+    /// Returns true if the level is above the usual one, because the scores of a run were evaluated several times.
+    pub fn is_at_higher_level(&self) -> bool {
+        self.level > LEVEL + 1e-9
+    }
+
     /// Returns the sentence that costs and tokens of retried trials count different attempts, if trials were retried.
     /// Without it, twice the cost for the same tokens would seem to be a higher price.
     pub fn note_on_retries(&self) -> Option<&'static str> {
@@ -362,12 +373,13 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
 }
 
 impl Comparison {
-    /// Adds a conclusion for each arm of an experiment.
-    pub fn conclude(&mut self, vary: &[String]) {
+    /// Adds a conclusion for each arm of an experiment with this baseline.
+    pub fn conclude(&mut self, vary: &[String], baseline: &str) {
         self.vary = Some(vary.to_vec());
         let compared = self.pairs.iter().map(|pair| conclusion::of(pair, self.margin));
         let others = self.not_compared.iter().flatten().map(conclusion::not_compared);
-        self.conclusions = Some(compared.chain(others).collect());
+        let alone = self.unmatched.iter().flat_map(|it| &it.new).map(|arm| conclusion::without_partner(arm, baseline));
+        self.conclusions = Some(compared.chain(others).chain(alone).collect());
     }
 
     /// Adds the arms that have no counterpart to the comparison, and to the caveats of each pair.

@@ -155,7 +155,7 @@ impl CaseTrials {
             self.tokens.add(tokens.map(|it| it.value() as f64), tokens.is_some_and(Amount::is_exact));
         }
         if result.verdict != Verdict::Errored {
-            let duration = result.metrics.duration_ms.map(|ms| ms as f64);
+            let duration = result.duration_ms().map(|ms| ms as f64);
             self.duration.add(duration, duration.is_some());
             self.durations.extend(duration);
         }
@@ -237,9 +237,22 @@ impl CaseTrials {
         if self.broke > self.errored || self.open().is_none_or(|open| open > MOST_TRIALS) {
             return Some(format!("{} errored trials, of which {} broke, are impossible", self.errored, self.broke));
         }
+        if let Some(count) = [self.tried_again, self.priced].into_iter().find(|count| *count > MOST_TRIALS) {
+            return Some(format!("{count} retried or priced trials are impossible"));
+        }
         let sums = [("cost", self.cost), ("tokens", self.tokens), ("duration", self.duration)];
-        let wrong = sums.into_iter().find(|(_, known)| !(known.sum.is_finite() && known.sum >= 0.0));
-        wrong.map(|(what, known)| format!("{} is not a possible sum of its {what}", known.sum))
+        sums.into_iter().find_map(|(what, known)| {
+            let KnownSum { sum, told, untold, .. } = known;
+            let is_sum = sum.is_finite() && sum >= 0.0;
+            let is_counted = told.checked_add(untold).is_some_and(|trials| trials <= MOST_TRIALS);
+            if !is_sum {
+                Some(format!("{sum} is not a possible sum of its {what}"))
+            } else if !is_counted {
+                Some(format!("{told} trials with its {what} and {untold} without it are impossible"))
+            } else {
+                None
+            }
+        })
     }
 
     fn open(&self) -> Option<u64> {

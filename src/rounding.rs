@@ -46,8 +46,30 @@ pub fn percent_beside(share: f64, other: f64) -> String {
     format!("{} %", apart(share * 100.0, &[0.0, 100.0, other * 100.0], 1, 3, false))
 }
 
-/// Returns a figure with the fewest decimals, from `places` to `most`, that distinguish it from every bound; a
-/// value still closer to a bound is written as an inequality.
+/// Returns a difference in percentage points, as [`points_figure`] does, that is on the same side of another difference
+/// as the value itself: `-5.02` beside `-5.0`.
+pub fn points_beside(difference: f64, other: f64) -> String {
+    apart(difference * 100.0, &[0.0, 100.0, -100.0, other * 100.0], 1, 3, true)
+}
+
+/// Returns a bound that a user or the program set, as a percentage with up to six decimals: `80.0 %`, `66.67 %`.
+pub fn percent_bound(share: f64) -> String {
+    format!("{} %", as_written(&format!("{:.6}", share * 100.0)))
+}
+
+/// Returns a bound that a user set, in percentage points with up to six decimals: `-5.0`, `-5.04`.
+pub fn points_bound(difference: f64) -> String {
+    as_written(&format!("{:+.6}", difference * 100.0))
+}
+
+/// Removes the zeros at the end of a decimal number, but for one.
+fn as_written(number: &str) -> String {
+    let short = number.trim_end_matches('0');
+    if short.ends_with('.') { format!("{short}0") } else { short.to_owned() }
+}
+
+/// Returns a figure with the fewest decimals, from `places` to `most`, that distinguish it from every bound and leave it
+/// on its side of each; a value still closer to a bound is written as an inequality.
 fn apart(value: f64, bounds: &[f64], places: usize, most: usize, signed: bool) -> String {
     let written = |value: f64, places: usize| {
         // Avoids a negative zero.
@@ -58,10 +80,13 @@ fn apart(value: f64, bounds: &[f64], places: usize, most: usize, signed: bool) -
     if !value.is_finite() || bounds.iter().any(|bound| (value - bound).abs() <= same) {
         return written(value, places);
     }
-    let meets = |text: &str, bound: f64| text.parse::<f64>().is_ok_and(|shown| (shown - bound).abs() <= same);
+    // A figure that is rounded across a bound is as wrong as one that is rounded to it.
+    let misleads = |text: &str, bound: f64| {
+        text.parse::<f64>().is_ok_and(|shown| (shown - bound).abs() <= same || (shown < bound) != (value < bound))
+    };
     for places in places..=most {
         let text = written(value, places);
-        if !bounds.iter().any(|bound| meets(&text, *bound)) {
+        if !bounds.iter().any(|bound| misleads(&text, *bound)) {
             return text;
         }
     }
@@ -113,6 +138,20 @@ mod tests {
             ("0.998".into(), "0.9996".into(), "0.0004".into())
         );
         assert_eq!((percent_beside(0.7996, 0.8), percent_beside(0.8, 0.8)), ("79.96 %".into(), "80.0 %".into()));
+    }
+
+    #[test]
+    fn a_figure_stays_on_its_side_of_a_bound_that_has_more_decimals() {
+        assert_eq!(
+            [0.8, 1.0, 0.0, 0.6667, 0.9875].map(percent_bound),
+            ["80.0 %", "100.0 %", "0.0 %", "66.67 %", "98.75 %"]
+        );
+        assert_eq!([-0.05, -0.0504, 0.1].map(points_bound), ["-5.0", "-5.04", "+10.0"]);
+        assert_eq!(percent_beside(2.0 / 3.0, 0.6667), "66.667 %");
+        assert_eq!(percent_beside(2.0 / 3.0, 0.666_667), ">66.666 %");
+        assert_eq!(percent_beside(0.667, 0.6667), "66.7 %");
+        assert_eq!((points_beside(-0.0502, -0.05), points_beside(-0.05, -0.05)), ("-5.02".into(), "-5.0".into()));
+        assert_eq!(points_beside(-0.259, -0.05), "-25.9");
     }
 
     proptest! {

@@ -147,7 +147,7 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
 }
 
 fn default_place(name: &str) -> PathBuf {
-    Path::new("graders").join(format!("{name}.calibration.yaml"))
+    project::path("graders").join(format!("{name}.calibration.yaml"))
 }
 
 async fn judge_all(

@@ -1,5 +1,6 @@
 //! `evals compare`: compares two runs, the models of one run, or a run with its baseline.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -17,10 +18,12 @@ use crate::report::commands::run_word;
 use crate::report::compare::{Format, write};
 use crate::report::html::Compared;
 use crate::report::text::{Look, plural};
-use crate::run::RunRecord;
 use crate::run::find;
 use crate::run::folder::RunFolder;
+use crate::run::merge::MergedFrom;
+use crate::run::merge::replaced::result_digests;
 use crate::run::user_file::write_named;
+use crate::run::{RunError, RunRecord};
 use crate::values::Fraction;
 
 /// The default seed.
@@ -96,20 +99,23 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
         seed: args.seed.or(record.options.seed).unwrap_or(SEED),
         gates,
     };
+    let is_one_run = old.is_none();
     let (pairs, unmatched) = match &mut old {
         Some(old) => matched(old, &mut new)?,
-        None => {
-            let pairs = match (&args.baseline, &record.experiment) {
-                (None, Some(experiment)) => of_experiment(&new, &experiment.baseline)?,
-                (wanted, _) => within(&new, wanted.as_deref())?,
-            };
-            (pairs, Unmatched::default())
-        }
+        None => match (&args.baseline, &record.experiment) {
+            (None, Some(experiment)) => of_experiment(&new, &experiment.baseline)?,
+            (wanted, _) => (within(&new, wanted.as_deref())?, Unmatched::default()),
+        },
     };
     if options.gates.any() && !unmatched.new.is_empty() {
+        let what_to_do = match is_one_run {
+            true => "let the baseline of the experiment run on the same harnesses",
+            false => {
+                "compare runs of the same harnesses and models, or set a baseline that has them with `evals baseline set`"
+            }
+        };
         return Err(CliError::unreadable(format!(
-            "the old side has no results to compare {} with, and a gate cannot pass without them; compare runs of the \
-             same harnesses and models, or set a baseline that has them with `evals baseline set`",
+            "the old side has no results to compare {} with, and a gate cannot pass without them; {what_to_do}",
             unmatched.new.join(", ")
         )));
     }
@@ -119,7 +125,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     } else {
         comparison.axes = Some(axes::of(&new, &record)).filter(|axes| !axes.is_empty());
         if let Some(experiment) = &record.experiment {
-            comparison.conclude(&experiment.vary);
+            comparison.conclude(&experiment.vary, &experiment.baseline);
         }
     }
     match &args.output {
@@ -152,7 +158,11 @@ pub fn of_report(report: &Report) -> Compared {
         return Compared::Refused(format!("{} of {} not run", plural(not_run, "trial"), report.summary.trials()));
     }
     let mut words = Interner::default();
-    let mut new = Side::of_run(record);
+    let origins = match origins_of(&RunFolder::open(&report.folder), record) {
+        Ok(origins) => origins,
+        Err(error) => return Compared::Refused(error.to_string()),
+    };
+    let mut new = Side { origins, ..Side::of_run(record) };
     report.results.whole().iter().for_each(|result| new.add(result, &mut words));
     let baseline = record.experiment.is_none().then(|| baseline::found(record)).flatten();
     let mut old = match baseline.map(|path| Baseline::read(&path)) {
@@ -168,9 +178,8 @@ pub fn of_report(report: &Report) -> Compared {
         Some(old) => matched(old, &mut new),
         None => match &record.experiment {
             Some(experiment) => of_experiment(&new, &experiment.baseline),
-            None => within(&new, None),
-        }
-        .map(|pairs| (pairs, Unmatched::default())),
+            None => within(&new, None).map(|pairs| (pairs, Unmatched::default())),
+        },
     };
     let compared = made.map_err(|error| error.text()).and_then(|(pairs, unmatched)| {
         let compared = compare(&pairs, &words, &options).map_err(|error| error.to_string())?;
@@ -181,7 +190,7 @@ pub fn of_report(report: &Report) -> Compared {
             if old.is_none() {
                 comparison.axes = Some(axes::of(&new, record)).filter(|axes| !axes.is_empty());
                 if let Some(experiment) = &record.experiment {
-                    comparison.conclude(&experiment.vary);
+                    comparison.conclude(&experiment.vary, &experiment.baseline);
                 }
             }
             Compared::With(Box::new(comparison))
@@ -321,8 +330,10 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
         side.add(&result, words);
         *missing = missing.saturating_sub(1);
     })?;
-    let origins = origins(&folder, &record).into_iter().filter_map(|origin| origin.record().ok());
-    let side = Side { origins: origins.map(|origin| origin.run).collect(), ..side };
+    let origins = origins_of(&folder, &record)?;
+    let is_in_parts = record.shard.is_some() || MergedFrom::of(&folder.path)?.is_some();
+    let digests = if is_in_parts { result_digests(&folder)? } else { HashMap::new() };
+    let side = Side { origins, digests, ..side };
     if missing > 0 && usage != Use::Gated {
         let word = run_word(&record, &folder.path);
         let go_on = if record.graded { String::new() } else { format!("; resume it with `evals run --resume {word}`") };
@@ -334,6 +345,25 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
         )));
     }
     Ok((side, record))
+}
+
+/// Returns the other runs that the trials of a run come from: for a regraded run, the runs that it was made from, the nearest
+/// first, also if they were removed; then the shards of each of these runs that was merged.
+fn origins_of(folder: &RunFolder, record: &RunRecord) -> Result<Vec<String>, RunError> {
+    let mut found: Vec<String> = record.derived_from.clone().into_iter().collect();
+    let mut shards = shards_of(folder)?;
+    for origin in origins(folder, record) {
+        found.extend(origin.record().ok().and_then(|record| record.derived_from));
+        shards.extend(shards_of(&origin)?);
+    }
+    found.extend(shards);
+    Ok(found)
+}
+
+/// Returns the shards of a merged run, or an empty list if the run was not merged.
+fn shards_of(folder: &RunFolder) -> Result<Vec<String>, RunError> {
+    let merged = MergedFrom::of(&folder.path)?;
+    Ok(merged.into_iter().flat_map(|merged| merged.shards).map(|shard| shard.run).collect())
 }
 
 /// Returns the run whose failed trials alone are in a regraded run, if so. The trials name it; in runs of older versions,
@@ -382,13 +412,14 @@ fn within<'a>(side: &'a Side, wanted: Option<&str>) -> Result<Vec<ArmPair<'a>>, 
 }
 
 /// Pairs the arms of an experiment: each arm with the baseline on the same harness, or with the only arm of the
-/// baseline if it ran on one harness.
-fn of_experiment<'a>(side: &'a Side, baseline: &str) -> Result<Vec<ArmPair<'a>>, CliError> {
+/// baseline if it ran on one harness. Also returns the names of the arms without a partner.
+fn of_experiment<'a>(side: &'a Side, baseline: &str) -> Result<(Vec<ArmPair<'a>>, Unmatched), CliError> {
     let (olds, news): (Vec<&Arm>, Vec<&Arm>) = side.arms.iter().partition(|arm| arm.column == baseline);
     let old_of = |new: &Arm| {
         let only = olds.first().filter(|_| olds.len() == 1);
         olds.iter().find(|old| old.harness == new.harness).or(only).copied()
     };
+    let alone = news.iter().filter(|new| old_of(new).is_none()).map(|new| new.name.clone()).collect();
     let pairs: Vec<ArmPair<'a>> =
         news.into_iter().filter_map(|new| Some(((side, old_of(new)?), (side, new)))).collect();
     if pairs.is_empty() {
@@ -397,7 +428,7 @@ fn of_experiment<'a>(side: &'a Side, baseline: &str) -> Result<Vec<ArmPair<'a>>,
             side.run
         )));
     }
-    Ok(pairs)
+    Ok((pairs, Unmatched { old: Vec::new(), new: alone }))
 }
 
 /// Pairs the arms of two sides by harness and model. If each side has only one arm, these two are paired. Also returns
@@ -413,9 +444,11 @@ fn matched<'a>(old: &'a mut Side, new: &'a mut Side) -> Result<(Vec<ArmPair<'a>>
         side.arms.iter_mut().filter(|_| !side.baseline).for_each(|arm| arm.name = format!("{} ({run})", arm.name));
     }
     let (old, new): (&'a Side, &'a Side) = (old, new);
-    if old.run == new.run && !old.baseline {
+    let is_same_run = old.run == new.run && !old.baseline;
+    if is_same_run || (!old.digests.is_empty() && old.digests == new.digests) {
+        let why = if is_same_run { String::new() } else { format!(": run {} has exactly the same trials", old.run) };
         return Err(CliError::unreadable(format!(
-            "run {} would be compared with itself; compare its models with `evals compare {} --baseline MODEL`",
+            "run {} would be compared with itself{why}; compare its models with `evals compare {} --baseline MODEL`",
             new.run, new.run
         )));
     }

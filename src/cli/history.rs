@@ -18,6 +18,7 @@ use crate::report::text::Look;
 use crate::run::RunRecord;
 use crate::run::find;
 use crate::run::folder::RunFolder;
+use crate::run::merge::replaced::Merges;
 use crate::run::user_file::write_named;
 use crate::values::NameGlob;
 
@@ -66,13 +67,12 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
         None => None,
     };
     let mut collector = Collector::default();
-    // The newest run is first in the folder. Trials of merged shards are in the merged run.
     let all = find::all(runs);
-    let merged = find::merged_shards(&all);
+    let shown = without_replaced(&all);
     let mut seen: HashMap<&str, &Path> = HashMap::new();
-    let has_its_name = |(path, record): &&(PathBuf, RunRecord)| path.ends_with(&record.run);
-    seen.extend(all.iter().filter(has_its_name).map(|(path, record)| (&*record.run, &**path)));
-    for (path, record) in all.iter().rev().filter(|(_, record)| !merged.contains(&record.run)) {
+    let own = shown.iter().filter(|(path, record)| path.ends_with(&record.run));
+    seen.extend(own.map(|(path, record)| (&*record.run, &**path)));
+    for (path, record) in &shown {
         let first = *seen.entry(&record.run).or_insert(path);
         if first != path {
             let (path, first) = (path.display(), first.display());
@@ -105,6 +105,24 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
         None => print(&history, args)?,
     }
     Ok(0)
+}
+
+/// Returns the runs whose results are in no merged run, the oldest first. The newest run is first in `all`.
+fn without_replaced(all: &[(PathBuf, RunRecord)]) -> Vec<&(PathBuf, RunRecord)> {
+    let merges = Merges::of(all);
+    let mut left = Vec::new();
+    for run in all.iter().rev().filter(|(path, _)| !merges.replaces(path)) {
+        let (path, record) = run;
+        if merges.is_outdated(path) {
+            terminal::note(format_args!(
+                "note: run {} is left out: its shards have all its results and newer ones; merge them again with `evals merge`",
+                record.run
+            ));
+        } else {
+            left.push(run);
+        }
+    }
+    left
 }
 
 fn print(history: &History, args: &HistoryArgs) -> Result<(), CliError> {

@@ -77,7 +77,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     let folder = merge::folder::write(runs, &record, &shards)?;
     let results = folder.results(&record)?;
     results.iter().for_each(terminal::tell_if_not_as_judged);
-    let not_run = record.trials.len() - results.len();
+    let not_run = record.trials.len().saturating_sub(results.len());
     let SnapshotResults { compared, notes } = during_run::after(mode, &folder, &record, &cases, not_run == 0)?;
     let root = super::report::repository();
     let beside = RunContext { snapshots: compared, notes, root, ..RunContext::default() };

@@ -4,19 +4,21 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::output::{self, Content};
 use super::{CliError, RunsFolder, terminal};
 use crate::run::find;
 use crate::run::folder::RunFolder;
+use crate::run::merge::replaced::Merges;
 use crate::run::{RunError, RunRecord};
 use crate::workspace::remove::remove;
 
 #[derive(Debug, clap::Args)]
 pub struct PruneArgs {
-    /// Number of the newest runs to keep, without copies and those that were made from another run; these are kept if they
-    /// are newer than the oldest run that is kept
+    /// Number of the newest runs to keep. A merged run and its shards count as one run, and so do copies of a run. Runs that
+    /// were made from another run, and shards whose results are all in a merged run, do not count; these are kept if they are
+    /// newer than the oldest run that is kept
     #[arg(long, value_name = "N")]
     keep: usize,
     /// Print the runs to remove, without removing them
@@ -30,22 +32,12 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
     let mut out = output::stdout(Content::Text);
     remove_leftovers(args, &mut out)?;
     // The age of a run that is dated in the future is unknown, so the run takes no place among the newest.
-    let (ahead, runs): (Vec<_>, Vec<_>) =
-        find::all(&args.folder.runs).into_iter().partition(|(_, record)| args.keep > 0 && find::is_ahead(record));
-    let of_trials = |record: &RunRecord| record.derived_from.is_none() && !record.graded;
-    let mut left = args.keep;
-    let mut counted = BTreeSet::new();
-    // A run that was made from another one is worth little without it. A copy of a run counts as the run.
-    let kept = runs.iter().take_while(|(_, record)| {
-        let goes_on = left > 0 || counted.contains(&record.run);
-        left -= usize::from(goes_on && of_trials(record) && counted.insert(&record.run));
-        goes_on
-    });
-    let kept = kept.count();
+    let all = find::all(&args.folder.runs);
+    let (ahead, runs): (Vec<_>, Vec<_>) = all.iter().partition(|(_, record)| args.keep > 0 && find::is_ahead(record));
     for error in find::unreadable(&args.folder.runs) {
         terminal::note(format_args!("note: kept a run that cannot be read: {error}"));
     }
-    for (path, record) in &ahead {
+    for (path, record) in ahead {
         let (run, started) = (&record.run, &record.started);
         writeln!(
             out,
@@ -54,7 +46,7 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
         )?;
     }
     let mut removed = 0;
-    for (path, record) in runs.iter().skip(kept) {
+    for (path, record) in old(&runs, &Merges::of(&all), args.keep) {
         let folder = path.file_name().unwrap_or_default().to_string_lossy();
         // A copy of a run has its ID.
         let run = if folder == record.run { record.run.clone() } else { format!("{} in {folder}", record.run) };
@@ -80,9 +72,31 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
         removed += 1;
     }
     let remain = if args.dry_run { "would remain" } else { "remain" };
-    let all = ahead.len() + runs.len();
+    let all = all.len();
     writeln!(out, "{} of {all} runs {remain}", all - removed)?;
     Ok(0)
+}
+
+/// Returns the runs that are older than the newest `keep` runs. `runs` begins with the newest.
+fn old<'a>(runs: &[&'a (PathBuf, RunRecord)], merges: &Merges<'_>, keep: usize) -> Vec<&'a (PathBuf, RunRecord)> {
+    let mut counted = BTreeSet::new();
+    let mut old = Vec::new();
+    for &run in runs {
+        let (path, record) = run;
+        let has_room = counted.len() < keep;
+        // A run that was made from another one is worth little without it, and a replaced run without the one that replaces it.
+        let is_kept = if record.derived_from.is_some() || record.graded || merges.replaces(path) {
+            has_room
+        } else {
+            // Shards and merged runs that hold different results are parts of one run. A copy of a run has its ID.
+            let group = merges.group_of(&record.run);
+            counted.contains(group) || (has_room && counted.insert(group.to_owned()))
+        };
+        if !is_kept {
+            old.push(run);
+        }
+    }
+    old
 }
 
 /// Removes the folder of a run. The folder first gets a name by which the next `prune` finds it if this one is interrupted.

@@ -1,14 +1,16 @@
 //! The effect of each axis of a matrix: one value against the first, averaged over the other axes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::join::join;
+use super::sequential::level_of;
 use super::side::{Arm, Side};
 use crate::run::{ArmRecord, RunRecord};
 use crate::statistics::distributions::t_two_sided;
 use crate::statistics::means;
-use crate::statistics::{Interval, LEVEL, several};
+use crate::statistics::{Interval, several};
 
 /// The effect of a value of an axis.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,13 +24,14 @@ pub struct AxisEffect {
     pub new: String,
     /// The mean over cases of the new score minus the old score, each averaged over the other axes.
     pub delta: f64,
-    /// The 95 % interval of `delta`. Absent with one case, or if all cases differ by the same amount.
+    /// The confidence interval of `delta`, at the level of the pairs. Absent with one case, or if all cases differ by
+    /// the same amount.
     pub interval: Option<Interval>,
     /// The p-value of the t-test over cases.
     pub p: Option<f64>,
     /// The p-value adjusted by Holm for all effects of this comparison. Absent with one effect.
     pub p_holm: Option<f64>,
-    /// The cases with a score in every arm that is compared.
+    /// The cases that can be compared in every pair of arms.
     pub cases: usize,
 }
 
@@ -40,17 +43,9 @@ pub fn of(side: &Side, record: &RunRecord) -> Vec<AxisEffect> {
         let Some((first, others)) = axis.labels.split_first() else { continue };
         for label in others {
             let pairs = pairs(side, &record.arms, &axis.key, (first, label));
-            let mut by_case: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-            let ids: BTreeSet<&String> = pairs.iter().flat_map(|(old, _)| old.cases.keys()).collect();
-            for id in ids {
-                let delta = |(old, new): &(&Arm, &Arm)| Some(new.cases.get(id)?.score()? - old.cases.get(id)?.score()?);
-                // A case counts only if no combination is missing: the others would weigh more.
-                let deltas: Option<Vec<f64>> = pairs.iter().map(delta).collect();
-                by_case.extend(deltas.map(|deltas| (id.as_str(), deltas)));
-            }
-            let deltas: Vec<f64> = by_case.values().filter_map(|deltas| means::mean(deltas)).collect();
+            let deltas = deltas(side, &pairs);
             let Some(delta) = means::mean(&deltas) else { continue };
-            let mean = means::of_cases(&deltas, LEVEL).filter(|mean| mean.se > 0.0);
+            let mean = means::of_cases(&deltas, level_of(side, side)).filter(|mean| mean.se > 0.0);
             effects.push(AxisEffect {
                 axis: axis.key.clone(),
                 old: first.clone(),
@@ -69,6 +64,18 @@ pub fn of(side: &Side, record: &RunRecord) -> Vec<AxisEffect> {
         effects.iter_mut().filter(|effect| effect.p.is_some()).for_each(|effect| effect.p_holm = adjusted.next());
     }
     effects
+}
+
+/// Returns the difference of each case, averaged over the pairs of arms. A case counts if it can be compared in each pair:
+/// if a combination were missing, the others would weigh more.
+fn deltas(side: &Side, pairs: &[(&Arm, &Arm)]) -> Vec<f64> {
+    let mut by_case: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (old, new) in pairs {
+        for case in join((side, *old), (side, *new)).cases {
+            by_case.entry(case.id.to_owned()).or_default().push(case.delta());
+        }
+    }
+    by_case.values().filter(|deltas| deltas.len() == pairs.len()).filter_map(|deltas| means::mean(deltas)).collect()
 }
 
 /// Returns pairs of arms that have the two values of an axis, the same values of every other axis, and the same

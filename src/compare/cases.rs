@@ -60,9 +60,11 @@ pub enum Flag {
     Fixed,
     /// The case both passed and failed in one arm.
     Flaky,
-    /// A capability case that every trial of both arms passed, two or more of each: it does not distinguish the arms.
+    /// A capability case that every planned trial of both arms passed, two or more of each: it does not distinguish the
+    /// arms.
     Saturated,
-    /// No trial of either arm passed, of two or more of each: perhaps the case cannot be solved.
+    /// No trial of either arm passed, of two or more of each, all were run, and two or more of one arm failed: perhaps the
+    /// case cannot be solved.
     Broken,
 }
 
@@ -121,16 +123,17 @@ fn flags(case: &Paired<'_>, p_adjusted: Option<f64>, mixed: (bool, bool)) -> Vec
     if both(case.old) && !mixed.0 || both(case.new) && !mixed.1 {
         flags.push(Flag::Flaky);
     }
-    let (passed, failed) = (case.old.passed + case.new.passed, case.old.failed + case.new.failed);
+    let (passed, trials) = (case.old.passed + case.new.passed, case.old.trials() + case.new.trials());
     // As in the report of a run, one trial says nothing about the others that it could have been.
     let one_alone = case.old.trials().min(case.new.trials()) < 2;
-    if one_alone {
+    // Nor do trials that were not run.
+    if one_alone || case.old.not_run + case.new.not_run > 0 {
         return flags;
     }
-    if case.facts.kind == CaseKind::Capability && passed > 0 && passed == case.old.trials() + case.new.trials() {
+    if case.facts.kind == CaseKind::Capability && passed == trials {
         flags.push(Flag::Saturated);
     }
-    if passed == 0 && failed > 0 {
+    if passed == 0 && case.old.failed.max(case.new.failed) > 1 {
         flags.push(Flag::Broken);
     }
     flags

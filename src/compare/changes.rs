@@ -71,7 +71,7 @@ pub fn figures(result: &TrialResult) -> Vec<(Figure, f64)> {
         count(Figure::Requests, permissions.map(|it| it.requested)),
         count(Figure::Rejected, permissions.map(|it| it.rejected)),
         count(Figure::Tokens, exact(metrics.tokens())),
-        metrics.duration_ms.map(|ms| (Figure::Seconds, ms as f64 / 1000.0)),
+        result.duration_ms().map(|ms| (Figure::Seconds, ms as f64 / 1000.0)),
         metrics.cost().filter(|cost| cost.is_exact()).map(|cost| (Figure::Dollars, cost.value())),
     ]
     .into_iter()
@@ -103,7 +103,7 @@ pub struct Change {
     pub p: Option<f64>,
     /// The p-value adjusted by Holm for all figures of this list.
     pub p_holm: Option<f64>,
-    /// The cases for which every trial of both arms reported the figure.
+    /// The number of cases for which every trial of both arms reported the figure.
     pub cases: usize,
 }
 

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::coverage::Trials;
 use super::effect::Verdict;
+use super::power::Power;
 use super::{NotCompared, Pair, Ratio};
 use crate::rounding::{percent_figure, points_figure};
 use crate::text::plural;
@@ -31,7 +32,10 @@ pub fn of(pair: &Pair, margin: f64) -> Conclusion {
         Verdict::Inconclusive => format!("unknown whether {new} helps"),
     };
     let interval = match pair.interval {
-        Some(it) => format!(" (95 % interval {} to {})", points_figure(it.low), points_figure(it.high)),
+        Some(it) => {
+            let level = pair.level_text();
+            format!(" ({level} interval {} to {})", points_figure(it.low), points_figure(it.high))
+        }
         None => String::new(),
     };
     let mut text = format!(
@@ -52,11 +56,15 @@ pub fn of(pair: &Pair, margin: f64) -> Conclusion {
         text.push_str(&format!("; it takes {}{}", took.join(", "), note.unwrap_or_default()));
     }
     if pair.verdict == Verdict::Inconclusive {
-        let needed = pair.power.as_ref().map(|power| (power.cases_needed, power.trials_needed, power.target));
-        text.push_str(&match needed {
-            Some((Some(cases), trials, target)) => {
-                let trials = trials.map(|trials| format!(", or {trials} trials of each case")).unwrap_or_default();
-                format!(". To detect {} pp takes {}{trials}", percent_figure(target), plural(cases, "case"))
+        text.push_str(&match &pair.power {
+            Some(power) if power.smallest_effect <= power.target => {
+                let target = percent_figure(power.target);
+                format!(". These cases are enough to detect {target} pp, but the interval leaves the result open")
+            }
+            Some(Power { cases_needed: Some(cases), trials_needed, target, .. }) => {
+                let trials = trials_needed.map(|trials| format!(", or {trials} trials of each case"));
+                let (target, trials) = (percent_figure(*target), trials.unwrap_or_default());
+                format!(". To detect {target} pp takes {}{trials}", plural(*cases, "case"))
             }
             _ => ". More cases are needed to know what certainty would take".to_owned(),
         });
@@ -78,6 +86,12 @@ pub fn not_compared(pair: &NotCompared) -> Conclusion {
     let text =
         format!("unknown whether {} helps: it could not be compared with {}: {}.", pair.new, pair.old, pair.text);
     Conclusion { arm: pair.new.clone(), baseline: pair.old.clone(), text }
+}
+
+/// Returns the conclusion about an arm without a partner: the baseline ran on other harnesses.
+pub fn without_partner(arm: &str, baseline: &str) -> Conclusion {
+    let text = format!("unknown whether {arm} helps: the baseline {baseline} has no results on its harness.");
+    Conclusion { arm: arm.to_owned(), baseline: baseline.to_owned(), text }
 }
 
 fn times(ratio: &Ratio) -> String {

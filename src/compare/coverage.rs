@@ -60,7 +60,16 @@ pub fn missing<'a>(old: &Arm, new: &Arm, joined: &'a Joined<'_>) -> Vec<(&'a str
         Reason::OnlyInNew | Reason::SkippedInOld => false,
         // A case that had no score in the old arm cannot be lost if it has one now.
         Reason::NoScoreInOld => !scored(new, case),
-        _ => true,
+        Reason::OnlyInOld
+        | Reason::OtherDigest
+        | Reason::OtherTask
+        | Reason::Mixed
+        | Reason::OtherLimits
+        | Reason::OtherInteraction
+        | Reason::Manual
+        | Reason::Quarantined
+        | Reason::SkippedInNew
+        | Reason::NoScoreInNew => true,
     };
     let missing =
         joined.unpaired.iter().filter(|it| old.cases.contains_key(&it.case) && is_missing(&it.case, it.reason));

@@ -10,7 +10,13 @@ use super::side::{Arm, CaseFacts, Side};
 use crate::fold::CaseTrials;
 use crate::ids::without_copy;
 use crate::models;
+use crate::reason_text::first_few_long;
 use crate::text::some_of;
+
+/// The maximum number of names in a caveat.
+const NAMES: usize = 4;
+/// The maximum number of texts for one reason in a caveat.
+const REASONS: usize = 2;
 
 /// Returns the caveats of a comparison.
 pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Vec<Doubt> {
@@ -55,8 +61,8 @@ pub struct Doubt {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum About {
-    /// Both sides contain the same trials: the baseline was made from the other run, or one run is a regrading of the
-    /// other.
+    /// Both sides contain the same trials: the baseline was made from the other run, one run is a regrading of the other, or
+    /// one run contains a shard of the other.
     SameRun,
     /// The manifests of a harness differ, or one changed in the middle of a run.
     Harness,
@@ -116,7 +122,7 @@ pub enum About {
 impl About {
     /// Returns true if the caveat concerns the outcomes for equal cases under equal conditions, and false if it
     /// concerns the conditions.
-    pub fn is_of_what_came(self) -> bool {
+    pub fn is_about_outcomes(self) -> bool {
         match self {
             About::Errors | About::Ungraded | About::Trials | About::Retries | About::Trend | About::FewDiffer => true,
             About::Prices | About::Times | About::OtherHarness | About::Graded => true,
@@ -136,16 +142,21 @@ impl Doubt {
 
 /// Returns the caveats about cases that are left out, by reason.
 fn left_out(joined: &Joined<'_>) -> Vec<Doubt> {
-    let mut reasons: Vec<(Reason, &str, usize)> = Vec::new();
+    let mut reasons: Vec<(Reason, Vec<String>, usize)> = Vec::new();
     for case in &joined.unpaired {
         match reasons.iter_mut().find(|(reason, ..)| *reason == case.reason) {
-            Some((.., count)) => *count += 1,
-            None => reasons.push((case.reason, &case.text, 1)),
+            Some((_, texts, count)) => {
+                *count += 1;
+                if !texts.contains(&case.text) {
+                    texts.push(case.text.clone());
+                }
+            }
+            None => reasons.push((case.reason, vec![case.text.clone()], 1)),
         }
     }
-    let doubt = |(_, text, count): (Reason, &str, usize)| {
+    let doubt = |(_, texts, count): (Reason, Vec<String>, usize)| {
         let cases = if count == 1 { "1 case is".to_owned() } else { format!("{count} cases are") };
-        Doubt::new(About::Unpaired, format!("{cases} left out: {text}"))
+        Doubt::new(About::Unpaired, format!("{cases} left out: {}", first_few_long(&texts, REASONS)))
     };
     reasons.into_iter().map(doubt).collect()
 }
@@ -159,13 +170,18 @@ fn same_trials(old: &Side, new: &Side) -> Vec<Doubt> {
         // Both arms belong to one run.
         return again(new).into_iter().collect();
     }
-    let mut of_old = std::iter::once(&old.run).chain(&old.origins);
-    let shared = of_old.find(|run| *run == &new.run || new.origins.contains(run));
-    let doubt = |run: &String| {
-        let text = format!("both sides grade the same trials, those of run {run}; no agent ran in between");
+    let of_old = std::iter::once(&old.run).chain(&old.origins);
+    let shared: Vec<&String> = of_old.filter(|run| **run == new.run || new.origins.contains(run)).collect();
+    let those = match shared.as_slice() {
+        [] => None,
+        [run] => Some(format!("run {run}")),
+        several => Some(format!("runs {}", some_of(several, NAMES))),
+    };
+    let doubt = |those: String| {
+        let text = format!("both sides grade the same trials, those of {those}; no agent ran in between");
         Doubt::new(About::SameRun, text)
     };
-    shared.map(doubt).into_iter().chain([old, new].into_iter().filter_map(again)).collect()
+    those.map(doubt).into_iter().chain([old, new].into_iter().filter_map(again)).collect()
 }
 
 /// Returns a caveat about arms of two runs that have the same name but are different variants.
@@ -273,13 +289,19 @@ fn of_judged_again(old: &Side, new: &Side, joined: &Joined<'_>) -> Option<Doubt>
 }
 
 fn some(names: &BTreeSet<String>) -> String {
-    names.iter().take(4).cloned().collect::<Vec<_>>().join(", ")
+    some_of(names, NAMES)
+}
+
+/// Returns the first names, those that the other side does not have before the others.
+fn some_beside(names: &BTreeSet<String>, other: &BTreeSet<String>) -> String {
+    some_of(names.difference(other).chain(names.intersection(other)), NAMES)
 }
 
 /// Returns a caveat if both sides know their names and the names differ.
 fn not_the_same(about: About, what: &str, old: &BTreeSet<String>, new: &BTreeSet<String>) -> Option<Doubt> {
     let differ = !old.is_empty() && !new.is_empty() && old != new;
-    differ.then(|| Doubt::new(about, format!("{what}: {} before, {} now", some(old), some(new))))
+    differ
+        .then(|| Doubt::new(about, format!("{what}: {} before, {} now", some_beside(old, new), some_beside(new, old))))
 }
 
 /// Returns a caveat if it is unknown whether the same version of an agent ran: not every agent reported its

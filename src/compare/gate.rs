@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::effect::Effect;
-use super::join::{Joined, Paired, Reason};
+use super::join::{Joined, Paired};
 use super::non_inferiority::not_worse_than;
 use super::side::{Arm, Side};
 use super::summary::ArmSummary;
@@ -14,7 +14,7 @@ use crate::fold::{CaseTrials, KnownSum};
 use crate::ids::ColumnId;
 use crate::judgement::tolerance;
 use crate::reason_text::money_beside;
-use crate::rounding::{percent, percent_beside, points_figure};
+use crate::rounding::{percent, percent_beside, percent_bound, points_beside, points_bound};
 use crate::statistics::gates::GateVerdict;
 use crate::statistics::means::mean;
 use crate::text::{plural, some_of};
@@ -44,12 +44,14 @@ pub struct Gate {
     pub kind: Kind,
     /// The verdict of the gate.
     pub verdict: GateVerdict,
-    /// The bound: the margin, the minimum score, the maximum cost, or the minimum share of trials or cases.
+    /// The bound: the margin, the minimum score, the maximum cost, or the minimum share of trials or cases. Null for
+    /// `critical` and `no-regressions`.
     pub bound: Option<f64>,
     /// The measured value: the one-sided lower bound of new minus old, the score, the cost, the number of lost
-    /// cases, or the share of trials or cases.
+    /// cases, or the share of trials or cases. Null for `critical`, and if the value is unknown.
     pub found: Option<f64>,
-    /// The p-value of the test that the new arm is worse by more than the margin.
+    /// The p-value of the test that the new arm is worse by more than the margin. Null for all
+    /// kinds but `margin`, and if it is unknown.
     pub p: Option<f64>,
     /// The result as text.
     pub text: String,
@@ -102,7 +104,7 @@ pub fn of_pair(
     }
     let enough = evidence::of_cases(asked.cases(), old, new, joined).verdict == GateVerdict::Pass;
     let mut gates: Vec<Gate> =
-        asked.margin.iter().map(|margin| of_margin(*margin, new, joined, effect, enough)).collect();
+        asked.margin.iter().map(|margin| of_margin(*margin, (old, new), joined, effect, enough)).collect();
     if asked.no_regressions {
         let covered = enough.then(|| asked.cases());
         gates.push(regressions::of_regressions((old_side, old), new, joined, covered));
@@ -115,7 +117,13 @@ pub fn of_pair(
     gates
 }
 
-fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect>, enough_cases: bool) -> Gate {
+fn of_margin(
+    margin: f64,
+    (old, new): (&Arm, &Arm),
+    joined: &Joined<'_>,
+    effect: Option<&Effect>,
+    enough_cases: bool,
+) -> Gate {
     let said = effect.map(|effect| (effect, not_worse_than(&joined.cases, effect, margin, ALPHA)));
     let verdict = said.map_or(GateVerdict::Inconclusive, |(_, said)| said.verdict);
     // A case without a score in the new arm may be lost.
@@ -123,12 +131,13 @@ fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect
     let passed_but = verdict == GateVerdict::Pass && open > 0 && !enough_cases;
     let verdict = if passed_but { GateVerdict::Inconclusive } else { verdict };
     let (found, p) = (said.and_then(|(_, it)| it.lower), said.and_then(|(_, it)| it.p));
-    let points = |share: f64| format!("{} pp", points_figure(share));
-    let bound = found.map_or_else(|| "there is no bound".to_owned(), |it| format!("at worst {}", points(it)));
-    let allowed = points(-margin);
+    let at_worst = |found| format!("at worst {} pp", points_beside(found, -margin));
+    let bound = found.map_or_else(|| "there is no bound".to_owned(), at_worst);
+    let allowed = format!("{} pp", points_bound(-margin));
     let text = match verdict {
         GateVerdict::Pass => {
-            format!("not worse by more than the margin: {bound}, and {allowed} is allowed{}", over(joined))
+            let over = over(joined, old.cases.len());
+            format!("not worse by more than the margin: {bound}, and {allowed} is allowed{over}")
         }
         GateVerdict::Fail => format!("worse by more than the margin of {allowed}"),
         GateVerdict::Inconclusive if passed_but => {
@@ -151,16 +160,11 @@ fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect
     Gate { arm: new.name.clone(), column: None, kind: Kind::Margin, verdict, bound: Some(margin), found, p, text }
 }
 
-/// Returns the text for the number of cases that a gate is based on, if the old arm had more than could be
-/// compared.
-fn over(joined: &Joined<'_>) -> String {
-    let gone = joined.unpaired.iter().filter(|it| it.reason != Reason::OnlyInNew).count();
+/// Returns the text for the number of cases that a gate is based on, if the old arm has more of them than could be
+/// compared. Cases that it skipped or that are in quarantine are not among its cases, as for the gate `cases`.
+fn over(joined: &Joined<'_>, all: usize) -> String {
     let compared = joined.cases.len();
-    if gone == 0 {
-        String::new()
-    } else {
-        format!("; over {compared} of the {} cases of the old side", compared + gone)
-    }
+    if compared == all { String::new() } else { format!("; over {compared} of the {all} cases of the old side") }
 }
 
 /// Returns the result for critical cases. A critical case is lost if it fails now, by the number of trials that
@@ -246,14 +250,20 @@ pub fn of_arm(asked: &GateRequest, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
         let cost = cost_of(&arm.cases);
         let spent = money_beside(cost.sum, most);
         // A case in quarantine fails no gate; but what it cost was spent, so the gate does not pass without it.
-        let with_aside = cost.and(cost_of(&arm.aside)).sum;
+        let with_aside = cost.and(cost_of(&arm.aside));
         let aside = some_of(arm.aside.keys(), SHOWN);
         let (verdict, text) = match (tolerance::exceeds(cost.sum, most), cost.untold) {
             (true, _) => (GateVerdict::Fail, format!("costs ${spent}, and ${most} is allowed")),
-            (false, 0) if tolerance::exceeds(with_aside, most) => {
-                let with_aside = money_beside(with_aside, most);
+            (false, 0) if tolerance::exceeds(with_aside.sum, most) => {
+                let with_aside = money_beside(with_aside.sum, most);
                 let text =
                     format!("costs ${spent} of ${most}, but ${with_aside} with the cases in quarantine: {aside}");
+                (GateVerdict::Inconclusive, text)
+            }
+            (false, 0) if with_aside.untold > 0 => {
+                let untold = plural(with_aside.untold, "trial");
+                let text =
+                    format!("costs ${spent} of ${most}, but the cost of {untold} in quarantine is unknown: {aside}");
                 (GateVerdict::Inconclusive, text)
             }
             (false, 0) if aside.is_empty() => (GateVerdict::Pass, format!("costs ${spent} of ${most}")),
@@ -288,10 +298,11 @@ pub fn of_score(least: f64, arm: String, (score, at_best): (Option<f64>, Option<
     let reaches = |score: &f64| tolerance::reaches(*score, least);
     let (verdict, text) = match score {
         Some(score) if !reaches(&score) => {
-            let scores = format!("scores {}, below {}", percent_beside(score, least), percent(least));
+            let scores = format!("scores {}, below {}", percent_beside(score, least), percent_bound(least));
             match at_best.filter(reaches) {
                 Some(best) => {
-                    let text = format!("{scores}; trials without a score could raise it to {}", percent(best));
+                    let best = percent_beside(best, least);
+                    let text = format!("{scores}; trials without a score could raise it to {best}");
                     (GateVerdict::Inconclusive, text)
                 }
                 None => (GateVerdict::Fail, scores),
@@ -299,10 +310,10 @@ pub fn of_score(least: f64, arm: String, (score, at_best): (Option<f64>, Option<
         }
         Some(score) if open => (
             GateVerdict::Inconclusive,
-            format!("scores {} in the judged cases, but some could not be graded", percent(score)),
+            format!("scores {} over the trials with a score, but some cases or trials have none", percent(score)),
         ),
         Some(score) => {
-            (GateVerdict::Pass, format!("scores {} of at least {}", percent_beside(score, least), percent(least)))
+            (GateVerdict::Pass, format!("scores {} of at least {}", percent_beside(score, least), percent_bound(least)))
         }
         None => (GateVerdict::Inconclusive, "has no score".to_owned()),
     };

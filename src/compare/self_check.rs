@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::case::CaseKind;
 use crate::fold::CaseTrials;
 use crate::ids::{column_name, without_copy};
+use crate::judgement::tolerance;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::statistics::means;
@@ -30,7 +31,7 @@ pub struct SelfCheck {
     pub noisy: Vec<String>,
     /// The gate whose false alarms are counted: `fail-under`, or `no-regressions`.
     pub gate: &'static str,
-    /// The share of random divisions of the trials into two halves in which the gate fires, from 0 to 1. Absent if no
+    /// The share of random divisions of the trials into two halves in which the gate fires, from 0 to 1. Null if no
     /// case has a verdict in both halves.
     pub gate_false_alarms: Option<f64>,
     /// The number of random divisions.
@@ -139,7 +140,7 @@ fn fires(cases: &mut [Pooled], least: Option<f64>, generator: &mut Generator) ->
         lost |= fails || old.failed == 0 && old.passed > 0 && new.passed == 0;
     }
     match least {
-        Some(least) => means::mean(&scores).is_some_and(|score| score < least),
+        Some(least) => means::mean(&scores).is_some_and(|score| !tolerance::reaches(score, least)),
         None => lost,
     }
 }
@@ -183,5 +184,13 @@ mod tests {
         // Two trials each: lost only if both passes come first, in one of six divisions.
         assert!((share(vec![case(&[true, true, false, false])], None) - 1.0 / 6.0).abs() < 0.04);
         assert!((share(vec![case(&[true, false])], Some(0.5)) - 0.5).abs() < 0.04);
+    }
+
+    #[test]
+    fn the_gate_of_a_score_ignores_rounding_errors_as_the_real_one_does() {
+        let case = || Pooled { all: vec![(0.7, false); 2], first: 1, pass: PassTrials::All, guarded: false };
+        let fires = |least: f64| fires(&mut [case(), case(), case()], Some(least), &mut Generator::seeded(1));
+        // The mean of three times 0.7 is 0.6999999999999998.
+        assert!(!fires(0.7) && fires(0.71));
     }
 }

@@ -1,6 +1,7 @@
 //! Arms and sides of a comparison: a run's results, condensed to their cases one by one as they are read.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,7 @@ use super::changes::{Figure, Sum, figures};
 use crate::case::CaseKind;
 use crate::fold::CaseTrials;
 use crate::grade::{ComparedWith, GradeRecord};
-use crate::ids::{column_name, without_copy};
+use crate::ids::{TrialId, column_name, without_copy};
 use crate::result::{TrialResult, Warning};
 use crate::run::{CaseRecord, PriceRecord, RunRecord};
 use crate::trace::ToolKind;
@@ -57,8 +58,11 @@ pub struct Side {
     pub baseline: bool,
     /// True if the trials were graded again, perhaps by a case that had changed since they ran.
     pub graded: bool,
-    /// For trials that were graded again: the original runs, the nearest first.
+    /// The other runs that the trials come from: for trials that were graded again, the original runs, the nearest first;
+    /// then the shards of merged runs.
     pub origins: Vec<String>,
+    /// The digests of the results of a shard or a merged run. Empty for other runs, for baselines, and if a digest is unknown.
+    pub digests: HashMap<TrialId, Arc<str>>,
     /// The number of times the scores were evaluated while the run was in progress; 1 without `--trials auto`.
     pub looks: u32,
     /// True if the trials of the arms ran interleaved.
@@ -307,6 +311,7 @@ impl Side {
             baseline: false,
             graded: record.graded,
             origins: Vec::new(),
+            digests: HashMap::new(),
             interleaved: record.experiment.is_some() || record.options.aa,
             quarantined: quarantined(record),
             prices: record.prices.clone(),

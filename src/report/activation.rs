@@ -30,9 +30,9 @@ pub struct Activation {
     pub left_alone: u64,
     /// Trials whose use of the skill is unknown; they are in none of the other numbers.
     pub unknown: u64,
-    /// The share of uses that were right. Absent if the skill was never used.
+    /// The share of uses that were right. Null if the skill was never used.
     pub precision: Option<Share>,
-    /// The share of trials that should use the skill and did. Absent if there are none.
+    /// Of the trials that should use the skill, the share that did. Null if there are none.
     pub recall: Option<Share>,
 }
 

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::text::{money, plural};
-use crate::grade::judge_record::AskedFigures;
+use crate::grade::judge_record::{AskedFigures, JudgeRecord, PolicyRecord};
 use crate::result::TrialResult;
 
 /// The usage of models that were called for one purpose, over the results of a run.
@@ -40,12 +40,9 @@ pub struct AskedModels {
 impl AskedModels {
     /// Adds the usage in a result.
     pub(super) fn add(&mut self, result: &TrialResult) {
-        for judge in result.grades.iter().filter_map(|grade| grade.judge.as_ref()) {
-            add(&mut self.judges, &judge.used());
-        }
-        if let Some(used) = &result.policy_model {
-            add(&mut self.policy, &used.used());
-        }
+        let judges = result.grades.iter().filter_map(|grade| grade.judge.as_ref());
+        add(&mut self.judges, judges.map(JudgeRecord::used));
+        add(&mut self.policy, result.policy_model.iter().map(PolicyRecord::used));
     }
 
     /// Returns true if no model was called.
@@ -73,18 +70,42 @@ impl AskedModels {
     }
 }
 
-fn add(to: &mut Option<PurposeUsage>, used: &AskedFigures) {
-    if used.requests == 0 {
+/// Adds the usage in one trial: several graders may have called models, and the trial counts once.
+fn add(to: &mut Option<PurposeUsage>, of_trial: impl Iterator<Item = AskedFigures>) {
+    let of_trial: Vec<AskedFigures> = of_trial.filter(|used| used.requests > 0).collect();
+    if of_trial.is_empty() {
         return;
     }
     let asked = to.get_or_insert_default();
-    asked.requests += u64::from(used.requests);
-    if let Some(tokens) = used.tokens {
-        asked.tokens = Some(asked.tokens.unwrap_or(0).saturating_add(tokens));
+    for used in &of_trial {
+        asked.requests += u64::from(used.requests);
+        if let Some(tokens) = used.tokens {
+            asked.tokens = Some(asked.tokens.unwrap_or(0).saturating_add(tokens));
+        }
+        if let Some(cost) = used.cost_usd {
+            *asked.cost_usd.get_or_insert(0.0) += cost;
+        }
     }
-    if let Some(cost) = used.cost_usd {
-        *asked.cost_usd.get_or_insert(0.0) += cost;
+    asked.tokens_unknown += u64::from(of_trial.iter().any(|used| !used.tokens().is_exact()));
+    asked.cost_unknown += u64::from(of_trial.iter().any(|used| !used.cost().is_exact()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_counts_once_however_many_of_its_figures_are_unknown() {
+        let used = |cost_usd| AskedFigures { requests: 1, tokens: Some(10), cost_usd, ..AskedFigures::default() };
+        let mut usage = None;
+        add(&mut usage, [used(None), used(None), used(Some(0.5))].into_iter());
+        add(&mut usage, [used(None), AskedFigures::default()].into_iter());
+        add(&mut usage, [used(Some(0.25)), used(Some(0.25))].into_iter());
+        let usage = usage.unwrap();
+        assert_eq!((usage.requests, usage.tokens, usage.cost_usd), (6, Some(60), Some(1.0)));
+        assert_eq!((usage.cost_unknown, usage.tokens_unknown), (2, 0));
+        let mut none = None;
+        add(&mut none, std::iter::once(AskedFigures::default()));
+        assert_eq!(none, None);
     }
-    asked.tokens_unknown += u64::from(!used.tokens().is_exact());
-    asked.cost_unknown += u64::from(!used.cost().is_exact());
 }

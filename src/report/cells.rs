@@ -158,6 +158,9 @@ pub struct Figures {
     pub cost_usd: Option<f64>,
     /// Trials whose cost, or that of an earlier attempt, is unknown or a lower bound.
     pub cost_unknown: usize,
+    /// Trials whose whole cost is known, by which a cost per trial is computed.
+    #[serde(skip)]
+    pub cost_known: usize,
     /// Tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
@@ -171,6 +174,7 @@ impl Figures {
             median_duration_ms: quantile(&trials.durations, 0.5).map(|ms| ms as u64),
             cost_usd: trials.cost.known(),
             cost_unknown: trials.cost.untold as usize,
+            cost_known: trials.cost.told as usize,
             tokens: trials.tokens.known().map(|tokens| tokens as u64),
             tokens_unknown: trials.tokens.untold as usize,
         }

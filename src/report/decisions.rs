@@ -122,7 +122,9 @@ fn of_gate(gate: &Gate) -> Decision {
     // A column has two gates of its own, and servers know a test case by its name.
     let name = match gate.kind {
         Kind::Completed => format!("{}: completed trials", gate.arm),
-        _ => gate.arm.clone(),
+        Kind::Margin | Kind::Critical | Kind::FailUnder | Kind::MaxCost | Kind::NoRegressions | Kind::Cases => {
+            gate.arm.clone()
+        }
     };
     Decision {
         column: gate.column.clone(),
@@ -153,16 +155,21 @@ fn of_snapshot(report: &Report, compared: &Compared) -> Option<Decision> {
     })
 }
 
+/// Returns what a cell decides. Returns `None` if it was skipped.
+pub fn verdict_of(report: &Report, cell: &Cell) -> Option<GateVerdict> {
+    match cell.verdict {
+        Some(Verdict::Skipped) => None,
+        Some(Verdict::Pass) => Some(GateVerdict::Pass),
+        // An A/A comparison has no better side; its gate only requires that every trial was graded.
+        Some(Verdict::Fail) if report.aa.is_some() => Some(GateVerdict::Pass),
+        Some(Verdict::Fail) => Some(GateVerdict::Fail),
+        Some(Verdict::Ungraded | Verdict::Errored) | None => Some(GateVerdict::Inconclusive),
+    }
+}
+
 /// Returns the verdict of a cell; and if it passed without some of its trials, that these were not run.
 fn of_cell(report: &Report, cell: &Cell) -> Vec<Decision> {
-    let verdict = match cell.verdict {
-        Some(Verdict::Skipped) => return Vec::new(),
-        Some(Verdict::Pass) => GateVerdict::Pass,
-        // An A/A comparison has no better side; its gate only requires that every trial was graded.
-        Some(Verdict::Fail) if report.aa.is_some() => GateVerdict::Pass,
-        Some(Verdict::Fail) => GateVerdict::Fail,
-        Some(Verdict::Ungraded | Verdict::Errored) | None => GateVerdict::Inconclusive,
-    };
+    let Some(verdict) = verdict_of(report, cell) else { return Vec::new() };
     let rest = verdict == GateVerdict::Pass && cell.tally.not_run > 0;
     let rest = rest.then_some((About::Rest, GateVerdict::Inconclusive));
     let decision = |(about, verdict): (About, GateVerdict)| {

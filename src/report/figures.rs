@@ -27,15 +27,20 @@ pub fn passed(column: &Column) -> String {
 pub fn completion(column: &Column, look: &Look) -> String {
     column.completion.map_or_else(
         || look.unknown().to_owned(),
-        |share| {
-            // Only a full share is shown as 100 %, and only an empty one as 0 %.
-            let percent = match (share * 100.0).floor() {
-                0.0 if share > 0.0 => "<1".to_owned(),
-                percent => format!("{percent:.0}"),
-            };
-            format!("{}/{} ({percent}%)", column.tally.completed(), column.tally.trials)
+        |_| {
+            let (completed, trials) = (column.tally.completed(), column.tally.trials);
+            format!("{completed}/{trials} ({}%)", whole_percent(completed, trials))
         },
     )
+}
+
+/// Returns a share in whole percent, rounded down: only a full share is 100, and only an empty one is 0. It is computed from
+/// whole numbers, because 0.58 * 100.0 is below 58.
+fn whole_percent(part: usize, all: usize) -> String {
+    match part * 100 / all.max(1) {
+        0 if part > 0 => "<1".to_owned(),
+        percent => percent.to_string(),
+    }
 }
 
 /// Formats time, cost and tokens. If some trials are missing from a sum, it is shown as a lower bound.
@@ -58,4 +63,16 @@ pub fn at_least(cost_usd: Option<f64>, unknown: usize, look: &Look) -> String {
 
 fn sign_of_bound(unknown: usize, look: &Look) -> &'static str {
     if unknown > 0 { look.sign("≥", ">=") } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_rounded_down_and_no_further() {
+        let shares = [(29, 50), (57, 100), (29, 100), (2, 3), (199, 200), (1, 200), (0, 3), (3, 3), (0, 0)];
+        let shown = shares.map(|(part, all)| whole_percent(part, all));
+        assert_eq!(shown, ["58", "57", "29", "66", "99", "<1", "0", "100", "0"]);
+    }
 }

@@ -28,6 +28,7 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
         let mut here = cells.iter().filter(here);
         let at_best: Vec<f64> = here.clone().filter_map(|cell| cell.score_at_best()).collect();
         let open = here.any(|cell| cell.score.is_none() && cell.verdict != Some(Verdict::Skipped));
+        // A run that was not finished is no pass, whatever its score is. A comparison counts such trials as not completed.
         let open = open || column.tally.not_run > 0;
         let mut score = gate::of_score(least, column.id.to_string(), (column.score, mean(&at_best)), open);
         let aside: Vec<&str> = aside.iter().filter(|id| id.column() == column.id).map(|id| &*id.case).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::decisions::{About, Decision};
+use super::decisions::{self, About, Decision};
 use super::escape::{LOOK, bounded, command_data, command_property};
 use super::problems::{self, CellProblem, ProblemKind};
 use super::text::{harmless, one_line, plural};
@@ -39,7 +39,9 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut groups: BTreeMap<(About, &str), Vec<AnnotationSubject<'_>>> = BTreeMap::new();
     let problems = problems::cells(report);
     for problem in &problems {
-        let level = if problem.kind == ProblemKind::Failed { "error" } else { "warning" };
+        // In a comparison of an arm with itself a failed cell decides nothing.
+        let is_error = decisions::verdict_of(report, problem.cell) == Some(GateVerdict::Fail);
+        let level = if is_error && problem.kind == ProblemKind::Failed { "error" } else { "warning" };
         groups.entry((About::Cell, level)).or_default().push(AnnotationSubject::Cell(problem));
     }
     for decision in report.decisions.iter().filter(|it| it.verdict != GateVerdict::Pass && !it.about.is_in_cell()) {

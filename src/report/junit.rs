@@ -104,7 +104,7 @@ fn describe(suite: &mut TestSuite, report: &Report, column: &Column) {
 }
 
 fn test_case(report: &Report, column: &Column, cell: &Cell, trials: &[&TrialResult]) -> TestCase {
-    let (mut status, told) = status(cell, trials);
+    let (mut status, told) = status(report, cell, trials);
     let open: Vec<&TrialResult> =
         trials.iter().copied().filter(|it| !matches!(it.verdict, Verdict::Pass | Verdict::Skipped)).collect();
     // For a flaky cell, all trials are described, because its failure alone does not show that it is flaky.
@@ -167,7 +167,7 @@ fn beside(column: &Column, decision: &Decision) -> TestCase {
 
 /// Returns the status of a cell, and the trial that describes it. An unknown result is not a pass: a cell that could
 /// not be judged is an error, with a type that states this.
-fn status<'a>(cell: &Cell, trials: &[&'a TrialResult]) -> (TestCaseStatus, Option<&'a TrialResult>) {
+fn status<'a>(report: &Report, cell: &Cell, trials: &[&'a TrialResult]) -> (TestCaseStatus, Option<&'a TrialResult>) {
     if let Some(quarantine) = cell.quarantine.as_ref().filter(|_| cell.verdict != Some(Verdict::Skipped)) {
         let word = cell.verdict.map_or("not run", Verdict::word);
         let mut status = TestCaseStatus::skipped();
@@ -176,17 +176,17 @@ fn status<'a>(cell: &Cell, trials: &[&'a TrialResult]) -> (TestCaseStatus, Optio
         return (status, None);
     }
     let first = |verdict: Verdict| trials.iter().copied().find(|result| result.verdict == verdict);
-    let kind = match cell.verdict {
-        Some(Verdict::Pass) => return (TestCaseStatus::success(), None),
-        Some(Verdict::Skipped) => {
+    let kind = match decisions::verdict_of(report, cell) {
+        Some(GateVerdict::Pass) => return (TestCaseStatus::success(), None),
+        None => {
             let reason = trials.iter().find_map(|result| result.skipped.as_deref());
             let mut status = TestCaseStatus::skipped();
             let message = line(reason.unwrap_or("what its case requires is missing"));
             status.set_type("skipped").set_message(message);
             return (status, None);
         }
-        Some(Verdict::Fail) => NonSuccessKind::Failure,
-        Some(Verdict::Ungraded | Verdict::Errored) | None => NonSuccessKind::Error,
+        Some(GateVerdict::Fail) => NonSuccessKind::Failure,
+        Some(GateVerdict::Inconclusive) => NonSuccessKind::Error,
     };
     let told = cell.verdict.and_then(first).or_else(|| first(Verdict::Errored)).or_else(|| first(Verdict::Ungraded));
     (not_passed(kind, cell, told), told)

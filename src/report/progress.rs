@@ -17,7 +17,7 @@ pub use live::{Live, Size};
 mod clock;
 mod live;
 
-/// An observer of a run.
+/// A display of the events of a run.
 pub trait Watch: Send {
     /// Handles an event of the run.
     fn see(&mut self, event: &RunEvent);

@@ -29,7 +29,7 @@ impl Results {
         }
     }
 
-    /// Returns the results at some places.
+    /// Returns the results at these positions, from 0.
     ///
     /// # Errors
     /// Returns the errors of [`Results::get`].

@@ -78,7 +78,8 @@ pub fn locale_is_unicode() -> bool {
     is_unicode(names.map(|name| crate::own_environment::var(name).map(|value| value.to_string_lossy().into_owned())))
 }
 
-/// Decides by the values of the locale variables: the first value that is set and not empty counts.
+/// Returns true if the locale is in UTF-8 or not set. `values` are those of the locale variables; the first one that is
+/// not empty counts.
 fn is_unicode(values: [Option<String>; 3]) -> bool {
     let decides = values.into_iter().flatten().find(|value| !value.is_empty());
     decides.is_none_or(|value| {
@@ -332,7 +333,9 @@ pub fn shell_word(word: &str) -> String {
 pub fn duration(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms}ms"),
-        1000..60_000 => format!("{:.1}s", ms as f64 / 1000.0),
+        1000..59_950 => format!("{:.1}s", ms as f64 / 1000.0),
+        // Rounded to a tenth of a second, it is a minute.
+        59_950..60_000 => "1m00s".to_owned(),
         60_000..3_600_000 => format!("{}m{:02}s", ms / 60_000, ms % 60_000 / 1000),
         _ => format!("{}h{:02}m", ms / 3_600_000, ms % 3_600_000 / 60_000),
     }
@@ -356,7 +359,8 @@ pub fn money(usd: f64) -> String {
 pub fn count(number: u64) -> String {
     match number {
         0..10_000 => number.to_string(),
-        10_000..1_000_000 => format!("{:.1}k", number as f64 / 1000.0),
+        // From 999,950 on, `1000.0k` would be shown.
+        10_000..999_950 => format!("{:.1}k", number as f64 / 1000.0),
         _ => format!("{:.2}M", number as f64 / 1_000_000.0),
     }
 }
@@ -421,9 +425,11 @@ mod tests {
     fn figures_are_short() {
         let times = [850, 1_234, 61_000, 3_720_000].map(duration);
         assert_eq!(times, ["850ms", "1.2s", "1m01s", "1h02m"]);
+        assert_eq!([59_949, 59_950, 59_999, 60_000].map(duration), ["59.9s", "1m00s", "1m00s", "1m00s"]);
         assert_eq!([0.0, 0.00001, 0.0042, 1.5].map(money), ["$0.00", "<$0.0001", "$0.0042", "$1.50"]);
         assert_eq!(money(1e308), "$1.00e308");
         assert_eq!([999, 12_345, 2_500_000].map(count), ["999", "12.3k", "2.50M"]);
+        assert_eq!([999_949, 999_950, 1_000_000].map(count), ["999.9k", "1.00M", "1.00M"]);
     }
 
     proptest! {

@@ -1,11 +1,11 @@
 //! Finds runs in a folder of runs: by their names, or all of them.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::folder::RunFolder;
+use super::merge::replaced::Merges;
 use super::merge::{self, MergedFrom};
 use super::{RunError, RunRecord};
 use crate::paths;
@@ -54,9 +54,9 @@ fn by_name_where(runs: &Path, name: &str, is_latest: &dyn Fn(&RunFolder) -> bool
         return Err(unknown("; there are no runs yet, `evals run` makes one".to_owned()));
     }
     if name == "latest" {
-        let merged = merged_shards(&known);
-        let ran = |record: &RunRecord| record.derived_from.is_none() && !record.graded && !merged.contains(&record.run);
-        let mut of_trials = known.iter().filter(|(_, record)| ran(record));
+        let merges = Merges::of(&known);
+        let ran = |record: &RunRecord| record.derived_from.is_none() && !record.graded;
+        let mut of_trials = known.iter().filter(|(path, record)| ran(record) && !merges.replaces(path));
         let newest = of_trials.clone().find(|(path, _)| is_latest(&RunFolder::open(path))).or_else(|| of_trials.next());
         // Ids begin with the time.
         let newer = |path: &&PathBuf| newest.is_none_or(|(_, record)| id_of(path) > record.run);
@@ -110,22 +110,6 @@ pub fn all(runs: &Path) -> Vec<(PathBuf, RunRecord)> {
         Reverse((record.started.clone(), path.join(merge::FILE).exists(), record.run.clone()))
     });
     found
-}
-
-/// Returns the ids of the runs that a merged run among these replaces: its shards, and older merges of any of them. The
-/// newest run comes first.
-pub fn merged_shards(runs: &[(PathBuf, RunRecord)]) -> HashSet<String> {
-    let known: HashMap<&str, &RunRecord> = runs.iter().map(|(_, record)| (&*record.run, record)).collect();
-    let mut replaced = HashSet::new();
-    for (path, record) in runs {
-        let merged = MergedFrom::of(path).ok().flatten();
-        let Some(merged) = merged.filter(|merged| merged.is_true_of(record, &known)) else { continue };
-        if merged.shards.iter().any(|part| replaced.contains(&part.run)) {
-            replaced.insert(record.run.clone());
-        }
-        replaced.extend(merged.shards.into_iter().map(|part| part.run));
-    }
-    replaced
 }
 
 /// Returns the folders of runs in a folder, newest first by their names, which begin with the time. Links are left out:

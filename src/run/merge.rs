@@ -14,6 +14,7 @@ use crate::regular;
 use crate::text::{plural, some_of};
 
 pub mod folder;
+pub mod replaced;
 
 /// The name of the file in a merged run that names its shards.
 pub const FILE: &str = "merged.json";
@@ -54,6 +55,11 @@ impl MergedFrom {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(RunError::io("read", &path)(error)),
         }
+    }
+
+    /// Returns true if the run is one of the shards.
+    fn names(&self, run: &str) -> bool {
+        self.shards.iter().any(|shard| shard.run == run)
     }
 
     /// Returns true if a run can have been merged from these shards: it is a whole plan, and every known shard is a

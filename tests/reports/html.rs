@@ -230,3 +230,21 @@ fn a_link_among_the_evidence_is_not_followed_and_is_named() {
     assert!(!all_parts(&page).contains(SECRET));
     assert!(page.contains("default/1 is a link, which evals did not make"));
 }
+
+#[test]
+fn the_cases_of_a_labelled_run_link_to_their_trials_beside_a_baseline() {
+    let project = Project::new();
+    for id in ["a", "b"] {
+        project.case(id, "", "steps: [{say: done}]");
+    }
+    project.evals(&["run", "--label", "one"]).exits(0);
+    project.evals(&["baseline", "set", "one"]).exits(0);
+    project.evals(&["run", "--label", "two"]).exits(0);
+    project.evals(&["report", "two", "--format", "html", "-o", "two.html"]).exits(0);
+    let page = project.read("two.html");
+    let (_, cases) = page.split_once("Case by case: baseline demo and demo (two)</h2>").unwrap();
+    let (cases, _) = cases.split_once("</table>").unwrap();
+    for id in ["a", "b"] {
+        assert!(cases.contains(&format!("href=\"#/{id}/demo/default/1\">1 pass</a>")), "{cases}");
+    }
+}

@@ -7,7 +7,7 @@ use crate::compare::join::Joined;
 use crate::compare::side::Arm;
 use crate::fold::CaseTrials;
 use crate::judgement::tolerance;
-use crate::rounding::{percent, percent_beside};
+use crate::rounding::{percent_beside, percent_bound};
 use crate::statistics::gates::GateVerdict;
 use crate::text::{plural, some_of};
 
@@ -33,7 +33,8 @@ pub fn of_counts(least: f64, arm: String, trials: Trials, lost: &[(u64, &str)]) 
     let text = match trials.share() {
         Some(share) => {
             let share = percent_beside(share, least);
-            format!("completed {completed} of {planned} planned trials ({share}{lost}), {} required", percent(least))
+            let least = percent_bound(least);
+            format!("completed {completed} of {planned} planned trials ({share}{lost}), {least} required")
         }
         None => "all planned trials were skipped".to_owned(),
     };
@@ -53,7 +54,7 @@ pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
             "has a comparable score in {} of the {all} cases of the old side ({}), {} required{gone}",
             all - missing.len(),
             percent_beside(share, least),
-            percent(least)
+            percent_bound(least)
         ),
         None => "the old side skipped all its cases".to_owned(),
     };
@@ -76,7 +77,7 @@ pub fn of_gone(least: f64, old: &Arm) -> Gate {
         "only the old side has it, so 0 of its {} {} a score in the new side, {} required",
         plural(old.cases.len(), "case"),
         if old.cases.len() == 1 { "has" } else { "have" },
-        percent(least)
+        percent_bound(least)
     );
     Gate {
         arm: old.name.clone(),

@@ -6,7 +6,7 @@ use crate::case::CaseKind;
 use crate::compare::join::{Joined, Unpaired};
 use crate::compare::side::{Arm, CaseFacts, Side};
 use crate::fold::CaseTrials;
-use crate::rounding::percent;
+use crate::rounding::percent_bound;
 use crate::statistics::gates::GateVerdict;
 use crate::text::{plural, some_of};
 use crate::verdict::Verdict;
@@ -73,7 +73,8 @@ pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>, covere
         );
         (GateVerdict::Pass, text)
     };
-    let why = covered.map(|share| format!("not checked, because only {} of the cases need a score", percent(share)));
+    let why =
+        covered.map(|share| format!("not checked, because only {} of the cases need a score", percent_bound(share)));
     let unchecked = why.and_then(|why| named(&why, &unchecked)).map(|it| format!("; {it}")).unwrap_or_default();
     let (text, found) = (format!("{text}{unchecked}"), Some(lost as f64));
     Gate { arm: new.name.clone(), column: None, kind: Kind::NoRegressions, verdict, bound: None, found, p: None, text }

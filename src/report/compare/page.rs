@@ -6,6 +6,7 @@ use super::words::{chance, p_value, percent, percent_interval, points, points_in
 use crate::compare::axes::AxisEffect;
 use crate::compare::behaviour::{Behaviour, Parting};
 use crate::compare::cases::{CaseRow, Flag};
+use crate::compare::changes::Change;
 use crate::compare::coverage::{RestsOn, Trials};
 use crate::compare::effect::{Method, Verdict};
 use crate::compare::join::Reason;
@@ -122,7 +123,7 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     let mut lines = Vec::new();
     // Caveats that make the result invalid come first.
     let mut doubts: Vec<_> = pair.doubts.iter().collect();
-    doubts.sort_by_key(|doubt| doubt.about.is_of_what_came());
+    doubts.sort_by_key(|doubt| doubt.about.is_about_outcomes());
     let validity: Vec<&str> = doubts.iter().map(|doubt| &*doubt.text).collect();
     if validity.is_empty() {
         lines.push(match &comparison.vary {
@@ -133,7 +134,7 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
             None => "valid: same cases, graders, limits, policies, harness and version in both".to_owned(),
         });
     } else {
-        let same = pair.doubts.iter().all(|doubt| doubt.about.is_of_what_came());
+        let same = pair.doubts.iter().all(|doubt| doubt.about.is_about_outcomes());
         let begin = if same { "valid, but" } else { "look before you trust it" };
         lines.push(format!("{begin}: {}", validity.join("; ")));
     }
@@ -185,8 +186,8 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
         });
         lines.push(format!("{}{}", power.text, share.unwrap_or_default()));
     }
-    if pair.level > 0.95 + 1e-9 {
-        let level = percent(pair.level);
+    if pair.is_at_higher_level() {
+        let level = pair.level_text();
         lines.push(format!(
             "the run was evaluated several times (--trials auto), so the interval is at {level}; the \
             p-values are those of one evaluation"
@@ -362,8 +363,12 @@ fn details(pair: &Pair) -> Vec<Block> {
     let mut blocks = vec![cases(pair)];
     if !pair.unpaired.is_empty() {
         let lines = pair.unpaired.iter().take(MOST_CASES).map(|it| format!("{}: {}", it.case, it.text));
+        let mut lines: Vec<String> = lines.collect();
+        if pair.unpaired.len() > lines.len() {
+            lines.push(format!("and {} more; --format json has all", pair.unpaired.len() - lines.len()));
+        }
         let title = format!("{} left out", plural(pair.unpaired.len(), "case"));
-        blocks.push(Block::Folded(title, vec![Block::Lines(lines.collect())]));
+        blocks.push(Block::Folded(title, vec![Block::Lines(lines)]));
     }
     if let Some(behaviour) = &pair.behaviour {
         blocks.extend(behaves(behaviour));
@@ -373,7 +378,8 @@ fn details(pair: &Pair) -> Vec<Block> {
             let interval = slice.interval.map(points_interval).unwrap_or_default();
             vec![slice.tag.clone(), slice.cases.to_string(), points(slice.delta), interval]
         });
-        let table = table(vec!["tag", "cases", "difference", "95 %"], rows.collect());
+        let level = pair.level_text();
+        let table = table(vec!["tag", "cases", "difference", level.as_str()], rows.collect());
         let title = "by tag: exploratory, not adjusted for the number of tags".to_owned();
         blocks.push(Block::Folded(title, vec![table]));
     }
@@ -429,8 +435,8 @@ fn cases(pair: &Pair) -> Block {
 
 fn behaves(behaviour: &Behaviour) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let shown = behaviour.changes.iter().filter(|it| !it.is_ratio).take(MOST_CHANGES);
-    let rows = shown.map(|it| {
+    let changes: Vec<&Change> = behaviour.changes.iter().filter(|it| !it.is_ratio).collect();
+    let rows = changes.iter().take(MOST_CHANGES).map(|it| {
         let interval = it.interval.map(|it| format!("[{}, {}]", figure(it.low), figure(it.high)));
         vec![
             it.figure.clone(),
@@ -445,9 +451,13 @@ fn behaves(behaviour: &Behaviour) -> Vec<Block> {
     if !rows.is_empty() {
         blocks.push(table(vec!["per trial", "old", "new", "difference", "95 %", "p (Holm)"], rows));
     }
-    let mut lines: Vec<String> = behaviour.partings.iter().take(MOST_PARTINGS).map(parts).collect();
-    if behaviour.partings.len() > lines.len() {
-        lines.push(format!("and {} more cases in which typical traces differ", behaviour.partings.len() - lines.len()));
+    let mut lines = Vec::new();
+    if let more @ 1.. = changes.len().saturating_sub(MOST_CHANGES) {
+        lines.push(format!("and {} that differ; --format json has all", plural(more, "more figure")));
+    }
+    lines.extend(behaviour.partings.iter().take(MOST_PARTINGS).map(parts));
+    if let more @ 1.. = behaviour.partings.len().saturating_sub(MOST_PARTINGS) {
+        lines.push(format!("and {} in which typical traces differ", plural(more, "more case")));
     }
     lines.extend(behaviour.broken_by_one.iter().map(|it| {
         let (arm, trials) = if it.old > 0 { ("old", it.old) } else { ("new", it.new) };

@@ -1,6 +1,6 @@
 //! A comparison in three plain lines: the changes, their certainty, and the cost.
 
-use super::words::{percent, points_interval, ratio};
+use super::words::{points_interval, ratio};
 use crate::compare::cases::Flag;
 use crate::compare::doubts::About;
 use crate::compare::effect::Verdict;
@@ -57,7 +57,7 @@ pub(super) fn how_sure(pair: &Pair) -> String {
             "chance alone can explain it, so neither side is shown to be better: the difference is within"
         }
     };
-    format!("how sure: {text} {interval} percentage points ({} interval)", percent(pair.level))
+    format!("how sure: {text} {interval} percentage points ({} interval)", rounding::percent_bound(pair.level))
 }
 
 /// Returns what a trial of both sides cost: money, tokens and time. A figure that some trials did not report is a lower

@@ -128,7 +128,9 @@ fn cost_and_score(report: &Report) -> Option<String> {
         let counted: Vec<_> = counted.map(|cell| cell.figures).collect();
         let exact = counted.iter().all(|figures| figures.cost_unknown == 0) && column.tally.completed() > 0;
         let cost = counted.iter().filter_map(|figures| figures.cost_usd).reduce(|one, other| one + other);
-        Some((cost.filter(|_| exact)? / column.tally.trials.max(1) as f64, column.score?))
+        // Trials that were not run have no cost. As in a comparison, only those with a cost count.
+        let trials: usize = counted.iter().map(|figures| figures.cost_known).sum();
+        Some((cost.filter(|_| exact)? / trials.max(1) as f64, column.score?))
     };
     let points: Vec<(f64, f64, &Column)> =
         shown(report).iter().filter_map(|column| known(column).map(|(cost, score)| (cost, score, column))).collect();

@@ -38,9 +38,13 @@ pub fn section(report: &Report, compared: &Compared, places: &Places<'_>) -> Str
 fn cases(report: &Report, comparison: &Comparison, places: &Places<'_>, out: &mut String) {
     let columns: HashMap<String, &ColumnId> =
         report.columns.iter().map(|column| (column.id.to_string(), &column.id)).collect();
-    // If two runs are compared, the names of arms end with the run.
-    let here = format!(" ({})", report.run.run);
-    let column = |name: &str| columns.get(name.strip_suffix(&here).unwrap_or(name)).copied();
+    // If two runs are compared, the names of arms end with the label of the run or its ID.
+    let run = &report.run;
+    let ends: Vec<String> = run.label.iter().chain([&run.run]).map(|name| format!(" ({name})")).collect();
+    let column = |name: &str| {
+        let own = ends.iter().find_map(|end| name.strip_suffix(end.as_str())).unwrap_or(name);
+        columns.get(own).copied()
+    };
     for pair in &comparison.pairs {
         let _ = writeln!(out, "<h2>Case by case: {} and {}</h2>", text(&pair.old), text(&pair.new));
         rows(pair, column(&pair.old), column(&pair.new), places, out);

@@ -39,7 +39,9 @@ pub fn span(meaning: Meaning, content: &str) -> String {
     match meaning {
         Meaning::Plain => text(content),
         Meaning::Verdict(_) => format!("<span class=\"verdict v-{}\">{}</span>", class(meaning), text(content)),
-        _ => format!("<span class=\"m-{}\">{}</span>", class(meaning), text(content)),
+        Meaning::Strong | Meaning::Name | Meaning::Quiet | Meaning::Good | Meaning::Bad | Meaning::Open => {
+            format!("<span class=\"m-{}\">{}</span>", class(meaning), text(content))
+        }
     }
 }
 

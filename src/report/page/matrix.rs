@@ -55,7 +55,8 @@ impl Matrix {
         let (mut tables, mut rest) = (Vec::new(), self.columns.as_slice());
         while !rest.is_empty() {
             let fits = |n: &usize| grid::natural_width(&self.side_by_side(&rest[..*n], look)) <= look.columns();
-            let take = (1..=rest.len()).rev().find(fits).unwrap_or(1);
+            // A table with more columns is wider, so the first one that does not fit ends the search.
+            let take = (1..=rest.len()).take_while(fits).last().unwrap_or(1);
             let (now, later) = rest.split_at(take);
             tables.push(self.side_by_side(now, look));
             rest = later;

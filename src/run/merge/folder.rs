@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use super::{FILE, MergedFrom, MergedShard};
 use crate::result::TrialResult;
@@ -15,6 +16,9 @@ use crate::workspace::{WorkspaceError, copy_as_it_is};
 
 /// The beginning of the name of a folder in which a run is merged.
 const UNFINISHED: &str = ".merge-";
+
+/// The time after which the folder of a merge that has no lock was left by a killed engine.
+const WITHOUT_LOCK: Duration = Duration::from_secs(60);
 
 /// Writes the merged run into a folder of runs. `shards` are the runs in the order of their numbers.
 ///
@@ -77,15 +81,18 @@ pub fn write(runs: &Path, record: &RunRecord, shards: &[(RunFolder, RunRecord)])
     Ok(folder)
 }
 
-/// Removes the remains of interrupted merges. A merge in progress holds the lock of its run.
+/// Removes the remains of interrupted merges. A merge in progress holds the lock of its run, which it makes at once.
 fn remove_left(runs: &Path) {
     for part in fs::read_dir(runs).into_iter().flatten().flatten() {
         if !part.file_name().to_string_lossy().starts_with(UNFINISHED) {
             continue;
         }
+        let changed = part.metadata().and_then(|meta| meta.modified()).ok();
+        let is_old = changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > WITHOUT_LOCK);
         let runs = fs::read_dir(part.path()).into_iter().flatten().flatten();
-        let mut locked = runs.map(|run| RunFolder::open(&run.path())).filter(|run| run.path.join(".lock").exists());
-        if locked.any(|mut run| run.lock().is_ok()) {
+        let locked = runs.map(|run| RunFolder::open(&run.path())).filter(|run| run.path.join(".lock").exists());
+        let mut locked = locked.peekable();
+        if (is_old && locked.peek().is_none()) || locked.any(|mut run| run.lock().is_ok()) {
             let _ = crate::workspace::remove::remove(&part.path());
         }
     }

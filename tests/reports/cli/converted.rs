@@ -303,6 +303,14 @@ fn promptfoo_assertions_without_an_equal_are_named_with_their_line() {
         ("type: 'trajectory:tool-used', value: {name: '{{word}}'}", "the source does not fill variables in a map"),
         ("type: 'trajectory:tool-used', value: []", "the list is empty, or has an entry that is not a name"),
         ("type: 'not-trajectory:tool-used', value: ''", "it is neither a name nor a map"),
+        (
+            "type: 'trajectory:tool-sequence', value: {mode: [exact], steps: [a]}",
+            "the mode `[\"exact\"]` has no equivalent",
+        ),
+        (
+            "type: assert-set, threshold: '0.5', assert: [{type: contains, value: a}]",
+            "`assert-set` has no equivalent: its threshold is no number",
+        ),
     ] {
         let project = promptfoo(&format!("[{{type: contains, value: hello}}, {{{assert}}}]"), "");
         let ran = convert(&project, "promptfoo", "pf", &[]).exits(0).says(said);
@@ -313,6 +321,8 @@ fn promptfoo_assertions_without_an_equal_are_named_with_their_line() {
             .exits(2)
             .says("none of the assertions that decide it has an equivalent");
     }
+    let project = promptfoo("[{type: contains, value: hello}]", "scenarios: file://scenarios.yaml\n");
+    convert(&project, "promptfoo", "pf", &[]).exits(0).says("`scenarios` must be a list of maps");
     // The defaults alone would be another test.
     let defaults = "defaultTest: {assert: [{type: not-contains, value: sorry}]}\n";
     let project = promptfoo("[{type: similar, value: a}]", "");
@@ -689,6 +699,12 @@ fn a_task_of_terminal_bench_whose_container_starts_something_is_refused() {
         ("    command: '/srv & sleep infinity'\n", "", Err("starts the command `/srv & sleep infinity`")),
         ("    tty: true\n", "CMD /serve\n", Err("the image starts the CMD `/serve`")),
         ("    command: sleep infinity\n", "ENTRYPOINT /s\n", Err("the image starts the ENTRYPOINT `/s`")),
+        ("    environment: ['TEST_DIR=${T_BENCH_TEST_DIR}', A=x]\n", "", Ok(())),
+        ("    environment: {A: '${HOME}/x'}\n", "", Err("takes variables from the machine")),
+        ("    environment: {A: $HOME/x}\n", "", Err("takes variables from the machine")),
+        ("    working_dir: $HOME\n", "", Err("takes variables from the machine")),
+        ("    volumes: ['${T_BENCH_TASK_LOGS_PATH}:/logs']\n", "", Ok(())),
+        ("    volumes: {a: /b}\n", "", Err("mounts folders")),
     ] {
         let project = Project::with(&[
             ("tb/a/task.yaml", "instruction: Do it.\nparser_name: pytest\n"),
@@ -700,6 +716,20 @@ fn a_task_of_terminal_bench_whose_container_starts_something_is_refused() {
             Ok(()) => drop(convert(&project, "terminal-bench", "tb", &[]).exits(0)),
             Err(said) => drop(convert(&project, "terminal-bench", "tb", &[]).exits(2).says(said)),
         }
+    }
+}
+
+#[test]
+fn a_compose_file_of_terminal_bench_is_found_under_each_of_its_names() {
+    for name in ["docker-compose.yaml", "docker-compose.yml", "compose.yaml", "compose.yml"] {
+        let project = Project::with(&[
+            ("tb/a/task.yaml", "instruction: Do it.\nparser_name: pytest\n"),
+            ("tb/a/Dockerfile", "FROM debian\nWORKDIR /app\n"),
+            (&format!("tb/a/{name}"), "services: {client: {build: .}, db: {image: x}}\n"),
+            ("tb/a/run-tests.sh", "pytest $TEST_DIR -rA\n"),
+        ]);
+        let said = format!("its {name} has not one service");
+        convert(&project, "terminal-bench", "tb", &[]).exits(2).says(&said);
     }
 }
 
@@ -1145,6 +1175,13 @@ fn a_case_of_touchstone_gets_the_same_verdicts() {
         .says("case.yaml:5: `matrix`: harnesses and models are left out");
     let good = "write: {path: calc.py, text: \"def add(a, b):\\n    return a + b\\n\"}";
     decides(&project, "evals/adds", good, "say: nothing");
+    // A file of requirements without any installs nothing.
+    let environment = "environment: {requirement_files: [requirements.txt], install: editable}\ngraders:";
+    project.write("evals/adds/requirements.txt", "# None yet.\n\n");
+    project.write("evals/adds/case.yaml", &case.replace("graders:", environment));
+    convert(&project, "touchstone", "evals", &[]).exits(0);
+    let converted = project.read("out/cases/evals/adds.yaml");
+    assert_eq!(converted.matches("install -q").count(), 1, "{converted}");
     // A case of hidden tests in another repository is not written without them.
     let fixtures = format!("{case}fixtures: {{repo: me/fixtures, commit: abc}}\n");
     project.write("evals/adds/case.yaml", &fixtures);

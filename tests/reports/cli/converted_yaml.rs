@@ -179,6 +179,17 @@ fn what_vally_has_and_a_case_has_not_is_listed_with_its_line() {
     ran.says("eval.yaml:10: `stimuli[0].timeout`: the key is not known, and was left out");
     let case = project.read("out/cases/sums/one-two.yaml");
     assert!(case.contains("trials: 4\n") && !case.contains("30s"), "{case}");
+    // A key without a value is not set.
+    let project = vally("[{type: completed}]", "    config: {timeout: }\n    runs:\n");
+    convert(&project, "vally", "evals", &[]).exits(0);
+    let case = project.read("out/cases/sums/one-two.yaml");
+    assert!(case.contains("time: 90s\n"), "{case}");
+    // Two skills with one folder name would be mixed.
+    let project = vally("[{type: completed}]", "    environment: {skills: [../../a/one, ../../b/one]}\n");
+    for folder in ["a", "b"] {
+        project.write(&format!("{folder}/one/SKILL.md"), &format!("---\nname: one\ndescription: {folder}\n---\nx\n"));
+    }
+    convert(&project, "vally", "evals", &[]).exits(2).says("another skill has the same folder name");
     // `.vally.yaml` may give evals any name, so each file with stimuli is read.
     let project = vally("[{type: completed}]", "");
     std::fs::rename(project.path("evals/sums/eval.yaml"), project.path("evals/sums/routing-eval.yaml")).unwrap();
@@ -736,6 +747,9 @@ fn what_coder_eval_has_and_a_case_has_not_is_listed_with_its_line() {
         ("driver: tempdir", "record_cli: [{tool: uip}]", "it replaces programs on the PATH of the agent"),
         ("type: claude-code,", "type: none,", "no agent runs"),
         ("type: starter_files", "type: repo, url: x", "write `workspace.git`"),
+        // The folder of the task holds its criteria.
+        ("type: starter_files", "type: template_dir", "it has no `path`"),
+        ("type: starter_files", "type: template_dir, path: ''", "it has no `path`"),
         ("path: b/in.txt", "path: ../in.txt", "leads out of its folder"),
     ] {
         let project = coder_eval("[{type: file_exists, path: a}]", "");

@@ -180,3 +180,19 @@ fn a_harness_that_skips_all_its_cases_has_no_gate_unless_there_is_no_other() {
     project.evals(&["run", "--harness", "quiet", "--label", "skipped"]).exits(3);
     project.evals(&["grade", "skipped"]).exits(3).says("nothing was graded");
 }
+
+#[test]
+fn an_arm_against_itself_is_green_where_the_exit_code_is_0() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {equals: never}}]", PASS);
+    project.evals(&["run", "--aa", "--trials", "2"]).exits(0);
+    let junit = again(&project, "junit");
+    assert_eq!(red(&junit), (0, 0), "{junit}");
+    assert!(junit.contains("<flakyFailure "), "its trials failed nevertheless: {junit}");
+    let github = again(&project, "github");
+    assert!(github.contains("::warning ") && !github.contains("::error "), "{github}");
+    // A verdict that is unknown is still red.
+    project.case("a", "graders: [{rubric: {criteria: [{id: a, ask: Is it?}]}}]", PASS);
+    project.evals(&["run", "--aa", "--trials", "2"]).exits(3);
+    assert!(red(&again(&project, "junit")).1 > 0);
+}

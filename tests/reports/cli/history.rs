@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::pages;
-use crate::project::Project;
+use crate::project::{Project, copy};
 
 const PASS: &str = "steps: [{say: done}]";
 const FAIL: &str = "steps: [{stop: refusal}]";
@@ -205,4 +205,89 @@ fn another_model_and_other_variables_of_the_user_are_marks() {
     let breaks: Vec<&Value> = points.iter().map(|point| &point["breaks"]).collect();
     assert_eq!(breaks, [&serde_json::json!([]), &serde_json::json!([]), &serde_json::json!(["model"])]);
     project.evals(&["history"]).exits(0).says("model changed: a (said)");
+}
+
+/// Runs the two shards `s1` and `s2` of the plan.
+fn shards(project: &Project, more: &[&str], code: i32) {
+    for (part, label) in [("1/2", "s1"), ("2/2", "s2")] {
+        project.evals(&[&["run", "--shard", part, "--label", label], more].concat()).exits(code);
+    }
+}
+
+/// Returns the runs and scores of the points of each cell.
+fn scores(project: &Project) -> Vec<Vec<(String, Option<f64>)>> {
+    let json = project.evals(&["history", "--format", "json"]).exits(0).json();
+    let point = |point: &Value| (point["run"].as_str().unwrap().to_owned(), point["score"].as_f64());
+    let cells = json["cells"].as_array().unwrap().iter();
+    cells.map(|cell| cell["points"].as_array().unwrap().iter().map(point).collect()).collect()
+}
+
+fn id(project: &Project, label: &str) -> String {
+    project.run_named(label).rsplit('/').next().unwrap().to_owned()
+}
+
+#[test]
+fn a_merged_run_that_was_resumed_is_shown_and_kept_beside_a_newer_merge_without_its_results() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.case("b", "", PASS);
+    shards(&project, &["--max-time", "0"], 3);
+    project.evals(&["merge", "s1", "s2", "--label", "m"]).exits(3);
+    project.evals(&["run", "--resume", "m", "--max-time", "1h"]).exits(0);
+    let resumed = id(&project, "m");
+    // The ID of a run begins with the second, so the next merged run is the newer one.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    project.evals(&["merge", "s1", "s2", "--label", "again"]).exits(3);
+    assert_eq!(scores(&project), vec![vec![(resumed.clone(), Some(1.0))]; 2]);
+    assert_eq!(project.evals(&["report", "latest", "--format", "json"]).exits(0).json()["run"], *resumed);
+    project.evals(&["prune", "--keep", "1"]).exits(0).says("2 of 4 runs remain");
+    let report = project.evals(&["report", "m", "--format", "json"]).exits(0).json();
+    assert_eq!((&report["summary"]["pass"], &report["summary"]["not_run"]), (&2.into(), &0.into()));
+}
+
+#[test]
+fn shards_that_were_run_again_after_the_merge_are_shown_and_kept() {
+    let project = Project::new();
+    project.case("a", "", "");
+    project.case("b", "", "");
+    project.write("agent.sh", "echo done\nexit 1\n");
+    let command = format!("adapter: output-only\ncommand: [sh, {}]", project.path("agent.sh").display());
+    project.harness("own", &command);
+    project.evals(&["run", "--harness", "own", "--label", "older"]).exits(3);
+    shards(&project, &["--harness", "own"], 3);
+    project.evals(&["merge", "s1", "s2", "--label", "m"]).exits(3);
+    project.write("agent.sh", "echo done\n");
+    let older = (id(&project, "older"), None);
+    let merged = (id(&project, "m"), None);
+    assert_eq!(scores(&project), vec![vec![older.clone(), merged]; 2]);
+    for label in ["s1", "s2"] {
+        project.evals(&["run", "--resume", label, "--rerun", "errored"]).exits(0);
+    }
+    let of_shard = |label: &str| vec![older.clone(), (id(&project, label), Some(1.0))];
+    assert_eq!(scores(&project), [of_shard("s1"), of_shard("s2")]);
+    project.evals(&["history"]).exits(0).says("is left out: its shards have all its results and newer ones");
+    // A merged run and its shards are one run.
+    project.evals(&["prune", "--keep", "2"]).exits(0).says("4 of 4 runs remain");
+    project.evals(&["prune", "--keep", "1"]).exits(0).says("3 of 4 runs remain");
+    assert_eq!(project.evals(&["report", "s1", "--format", "json"]).exits(0).json()["summary"]["pass"], 1);
+    project.evals(&["merge", "s1", "s2", "--label", "again"]).exits(0);
+    assert_eq!(scores(&project), vec![vec![(id(&project, "again"), Some(1.0))]; 2]);
+}
+
+#[test]
+fn a_copy_of_a_merged_run_hides_nothing() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.case("b", "", PASS);
+    project.evals(&["run", "--label", "older"]).exits(0);
+    shards(&project, &[], 0);
+    project.evals(&["merge", "s1", "s2", "--label", "m"]).exits(0);
+    let (older, merged) = (id(&project, "older"), id(&project, "m"));
+    copy(&project.path(&format!(".evals/runs/{merged}")), &project.path(".evals/runs/copy"));
+    assert_eq!(scores(&project), vec![vec![(older, Some(1.0)), (merged.clone(), Some(1.0))]; 2]);
+    project.evals(&["history"]).exits(0).says(&format!("runs/copy is left out: it is a copy of run {merged}"));
+    assert_eq!(project.evals(&["report", "latest", "--format", "json"]).exits(0).json()["run"], *merged);
+    // Shards whose results are in the merged run take no place among the newest.
+    project.evals(&["prune", "--keep", "2"]).exits(0).says("5 of 5 runs remain");
+    project.evals(&["prune", "--keep", "1"]).exits(0).says("2 of 5 runs remain");
 }

@@ -113,7 +113,7 @@ fn what_no_run_could_have_written_is_refused() {
     project.evals(&["baseline", "set", "first"]).exits(0);
     let good: serde_json::Value = serde_json::from_str(&project.read("cases/baseline.json")).unwrap();
     type Change = fn(&mut serde_json::Value);
-    let changes: [(Change, &str); 7] = [
+    let changes: [(Change, &str); 11] = [
         (|case| case["scores"] = json!([7.0, 7.0]), "`c00` of agent: 7 is not a score"),
         (|case| case["scores"] = json!([-1.0, 1.0]), "-1 is not a score"),
         (|case| case["passed"] = json!(1_000_000_000_000_000_000_u64), "there are 2 scores"),
@@ -121,6 +121,13 @@ fn what_no_run_could_have_written_is_refused() {
         (|case| case["errored"] = json!(1_000_000_000_000_000_000_u64), "cannot be"),
         (|case| case["broke"] = json!(3), "0 errored trials, of which 3 broke"),
         (|case| case["cost"]["sum"] = json!(-1.0), "not a possible sum of its cost"),
+        (
+            |case| case["cost"] = json!({"sum": 1.0, "told": u64::MAX, "untold": 1}),
+            "18446744073709551615 trials with its cost and 1 without it are impossible",
+        ),
+        (|case| case["tokens"]["untold"] = json!(1_000_000), "trials with its tokens and 1000000 without it"),
+        (|case| case["priced"] = json!(u64::MAX), "18446744073709551615 retried or priced trials are impossible"),
+        (|case| case["tried_again"] = json!(1_000_001), "1000001 retried or priced trials are impossible"),
     ];
     for (change, says) in changes {
         let mut bad = good.clone();
@@ -163,4 +170,16 @@ fn one_that_does_not_fit_is_refused() {
     project.write("cases/a.yaml", "prompt: x\n");
     project.evals(&named).exits(2).says("cases/a.yaml").says("so it is no baseline").says("`evals baseline set RUN`");
     project.evals(&["baseline", "show", "--file", "none.json"]).exits(2).says("there is no baseline at none.json");
+}
+
+#[test]
+fn a_case_with_results_needs_its_properties() {
+    let project = project();
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    let mut merged: serde_json::Value = serde_json::from_str(&project.read("cases/baseline.json")).unwrap();
+    merged["cases"].as_object_mut().unwrap().remove("c00");
+    project.write("cases/baseline.json", &merged.to_string());
+    of_cases("second", &[(10, "pp"), (4, "pf")]).write(&project, 0);
+    // It would be a new case, and the gates would pass without it.
+    project.evals(&["compare", "second", "--gate"]).exits(2).says("`c00` of agent has results, but is not in `cases`");
 }

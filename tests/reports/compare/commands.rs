@@ -1,6 +1,6 @@
 //! `evals compare` through the door: verdicts, the page, JSON, the models of one run, real agents.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::stored::{Stored, of_cases};
 use crate::project::Project;
@@ -415,4 +415,132 @@ fn costs_that_no_sum_holds_are_unknown() {
         assert!(!page.contains("inf") && !page.contains("NaN"), "{page}");
         assert_eq!(page.contains("gate: fail"), pair[1] != "b", "{page}");
     }
+}
+
+/// A run of an experiment with two trials of each case in each arm. An arm is HARNESS/NAME; the baseline is `base`.
+fn experiment(name: &str, arms: &[&str], cases: usize) -> Stored {
+    let mut run = Stored::new(name);
+    for case in 0..cases {
+        for arm in arms {
+            run = run.case(&format!("c{case:02}"), arm, "pp");
+        }
+    }
+    let record = |arm: &&str| {
+        let name = arm.rsplit('/').next().unwrap();
+        json!({"name": name, "digest": name, "overrides": {}, "labels": {"effort": name}})
+    };
+    let axes = json!([{"key": "effort", "labels": ["base", "more"]}]);
+    run.results(|it| {
+        let arm = it["arm"].as_str().unwrap().to_owned();
+        let (harness, name) = arm.split_once('/').unwrap();
+        it["harness"] = harness.into();
+        it["arm"] = name.into();
+    })
+    .with("arms", arms.iter().map(record).collect())
+    .with("experiment", json!({"baseline": "base", "vary": ["env"], "axes": axes}))
+}
+
+#[test]
+fn an_arm_of_an_experiment_without_a_partner_is_named_and_no_gate_passes() {
+    let project = Project::new();
+    experiment("x", &["one/base", "two/base", "one/more", "three/other"], 6).write(&project, 0);
+    let refused = project.evals(&["compare", "x", "--gate"]).exits(2);
+    let refused = refused.says("the old side has no results to compare three / other with");
+    refused.says("let the baseline of the experiment run on the same harnesses");
+    let found = json(&project, &["x"], 3);
+    assert_eq!(found["pairs"].as_array().unwrap().len(), 1);
+    assert_eq!(found["unmatched"], json!({"old": [], "new": ["three / other"]}));
+    let conclusions = found["conclusions"].as_array().unwrap();
+    let text = "unknown whether three / other helps: the baseline base has no results on its harness.";
+    assert_eq!((conclusions.len(), &conclusions[1]["text"]), (2, &text.into()));
+    project.evals(&["compare", "x"]).exits(3).says("not everything is compared: only the new side has three / other");
+}
+
+#[test]
+fn the_effect_of_an_axis_is_over_the_compared_cases_and_at_the_level_of_the_pairs() {
+    let project = Project::new();
+    let scores = |it: &mut Value| {
+        let case: usize = it["case"].as_str().unwrap()[1..].parse().unwrap();
+        if it["arm"] == "more" {
+            it["score"] = [0.0, 0.5, 0.6, 0.7, 0.8, 0.9][case].into();
+        }
+    };
+    let run = experiment("x", &["agent/base", "agent/more"], 6).results(scores);
+    let run = run.cases(|it| it["mixed"] = (it["id"] == "c00").into());
+    run.with("options", json!({"looks": [2, 4, 8, 16]})).write(&project, 0);
+    let found = json(&project, &["x"], 3);
+    let (axis, pair) = (&found["axes"][0], &found["pairs"][0]);
+    assert_eq!((&axis["cases"], &pair["cases_compared"], &pair["level"]), (&5.into(), &5.into(), &0.9875.into()));
+    for (one, other) in [
+        (&axis["delta"], &pair["delta"]),
+        (&axis["interval"]["low"], &pair["interval"]["low"]),
+        (&axis["interval"]["high"], &pair["interval"]["high"]),
+    ] {
+        assert!((one.as_f64().unwrap() - other.as_f64().unwrap()).abs() < 1e-9, "{axis} {pair}");
+    }
+}
+
+#[test]
+fn a_conclusion_states_the_level_of_its_interval_and_asks_for_no_cases_that_are_there() {
+    let project = Project::new();
+    let scores = |it: &mut Value| {
+        let case: usize = it["case"].as_str().unwrap()[1..].parse().unwrap();
+        let more = if case % 2 == 0 { 0.43 } else { 0.63 };
+        it["score"] = if it["arm"] == "more" { more } else { 0.5 }.into();
+    };
+    let run = || experiment("x", &["agent/base", "agent/more"], 40).results(scores);
+    run().write(&project, 0);
+    let page = project.evals(&["compare", "x"]).exits(3).says("(95 % interval -0.2 to +6.2), over 40 cases");
+    let page = page.says("These cases are enough to detect 5.0 pp, but the interval leaves the result open.").out;
+    assert!(!page.contains("To detect"), "{page}");
+    let tagged = |it: &mut Value| {
+        if it["id"].as_str().unwrap() < "c10" {
+            it["tags"] = json!(["rust"]);
+        }
+    };
+    run().cases(tagged).with("options", json!({"looks": [2, 4, 8, 16]})).write(&project, 0);
+    let page = project.evals(&["compare", "x"]).exits(3).says("(98.75 % interval -1.2 to +7.2), over 40 cases");
+    let page = page.says("so the interval is at 98.75 %").says("percentage points (98.75 % interval)");
+    let page = page.says("To detect 5.0 pp takes 46 cases").out;
+    let head = page.lines().find(|line| line.trim_start().starts_with("tag ")).unwrap();
+    assert!(head.contains("98.75 %"), "{page}");
+}
+
+#[test]
+fn a_case_is_saturated_or_broken_by_the_same_trials_as_in_the_report_of_a_run() {
+    let project = Project::new();
+    let flags = |args: &[&str], code: i32| -> Vec<Value> {
+        let found = json(&project, &[&["old", "new"][..], args].concat(), code);
+        let rows = found["pairs"][0]["cases"].as_array().unwrap();
+        let of = |id: &str| rows.iter().find(|row| row["case"] == id).unwrap()["flags"].clone();
+        vec![of("c00"), of("c01")]
+    };
+    of_cases("old", &[(2, "ppppp")]).write(&project, 0);
+    of_cases("new", &[(2, "ppppp")]).write(&project, 3);
+    // Trials that were not run could have failed.
+    assert_eq!(flags(&["--gate"], 3), [json!(["saturated"]), json!([])]);
+    // One failure beside a trial that could have passed is not enough.
+    of_cases("old", &[(1, "ff"), (1, "fc")]).write(&project, 0);
+    of_cases("new", &[(2, "fc")]).write(&project, 0);
+    assert_eq!(flags(&[], 3), [json!(["broken"]), json!([])]);
+}
+
+#[test]
+fn a_cost_per_trial_in_the_page_counts_the_trials_that_ran() {
+    let project = Project::new();
+    Stored::new("half").case("c00", "a", "pp").case("c00", "b", "pppp").write(&project, 2);
+    project.evals(&["report", "half", "--format", "html", "-o", "half.html"]).exits(0);
+    let page = project.read("half.html");
+    for arm in ["a", "b"] {
+        assert!(page.contains(&format!("agent / {arm}: $0.50 per trial, score 1.00")), "{arm}");
+    }
+}
+
+#[test]
+fn a_long_list_of_cases_that_are_left_out_says_how_many_more_there_are() {
+    let project = Project::new();
+    of_cases("old", &[(30, "p")]).write(&project, 0);
+    of_cases("new", &[(5, "p")]).write(&project, 0);
+    let page = project.evals(&["compare", "old", "new"]).exits(3);
+    page.says("25 cases left out").says("- c24: only the old side has it - and 5 more; --format json has all");
 }

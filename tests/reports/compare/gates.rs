@@ -202,3 +202,61 @@ fn what_is_known_of_a_cost_counts_though_not_all_of_it_is() {
     // 100 and seven times 0.5, over eight trials.
     ran.says("costs $103.5").says(">=$12.94");
 }
+
+#[test]
+fn an_unknown_cost_of_a_case_in_quarantine_leaves_the_gate_of_the_cost_open() {
+    let project = Project::new();
+    let aside = |it: &mut serde_json::Value| {
+        if it["id"] == "c00" {
+            it["quarantine"] = serde_json::json!({"until": "2999-01-01", "why": "w"});
+        }
+    };
+    let untold = |it: &mut serde_json::Value| {
+        if it["case"] == "c00" {
+            it["metrics"].as_object_mut().unwrap().remove("cost_usd");
+        }
+    };
+    of_cases("old", &[(4, "p")]).write(&project, 0);
+    of_cases("new", &[(4, "p")]).cases(aside).results(untold).write(&project, 0);
+    let cost = |most: &str, code: i32| gate(&project, &["--max-cost", most], code)["gates"][0].clone();
+    let open = cost("5", 3);
+    assert_eq!((&open["kind"], &open["verdict"]), (&"max-cost".into(), &"inconclusive".into()));
+    assert_eq!(open["text"], "costs $1.5 of $5, but the cost of 1 trial in quarantine is unknown: c00");
+    // The other cases alone cost too much.
+    assert_eq!(cost("1", 1)["text"], "costs $1.5, and $1 is allowed");
+    of_cases("new", &[(4, "p")]).cases(aside).write(&project, 0);
+    assert_eq!(cost("5", 0)["text"], "costs $1.5 of $5; without cases in quarantine: c00");
+}
+
+#[test]
+fn the_gates_of_the_margin_and_of_the_cases_count_the_same_cases_of_the_old_side() {
+    let project = Project::new();
+    let skips = |it: &mut serde_json::Value| {
+        if it["verdict"] == "ungraded" {
+            it["verdict"] = "skipped".into();
+        }
+    };
+    of_cases("old", &[(60, "p"), (20, "u")]).results(skips).write(&project, 0);
+    of_cases("new", &[(80, "p")]).write(&project, 0);
+    let gates = gate(&project, &["--gate", "margin=0.05"], 0);
+    let texts: Vec<&str> =
+        gates["gates"].as_array().unwrap().iter().map(|gate| gate["text"].as_str().unwrap()).collect();
+    assert!(texts[0].starts_with("not worse by more than the margin: "), "{texts:?}");
+    assert!(!texts[0].contains("over 60"), "all 60 cases of the old side are compared: {texts:?}");
+    assert!(texts.iter().any(|text| text.contains("60 of the 60 cases of the old side")), "{texts:?}");
+}
+
+#[test]
+fn a_trial_that_was_never_run_is_not_completed_in_a_comparison_and_leaves_the_gate_of_its_run_open() {
+    let project = Project::new();
+    of_cases("old", &[(10, "pp")]).write(&project, 0);
+    of_cases("new", &[(10, "pp")]).with("options", serde_json::json!({"fail_under": 0.8})).write(&project, 1);
+    // 19 of 20 planned trials are more than the 90 % that a comparison requires.
+    let gates = gate(&project, &["--fail-under", "0.8"], 0);
+    assert_eq!((&gates["gates"][0]["kind"], &gates["gates"][0]["verdict"]), (&"fail-under".into(), &"pass".into()));
+    // The run itself is not finished.
+    let report = project.evals(&["report", "new", "--format", "json"]).exits(0).json();
+    assert_eq!((&report["exit_code"], &report["gates"][0]["verdict"]), (&3.into(), &"inconclusive".into()));
+    let text = "scores 100.0 % over the trials with a score, but some cases or trials have none";
+    assert_eq!(report["gates"][0]["text"], text);
+}

@@ -387,3 +387,66 @@ fn other_variables_of_the_user_are_flagged_by_their_names() {
     project.evals(&["compare", "effort"]).exits(3).says("are not the same: unknown before, EFFORT now");
     assert!(!project.evals(&["compare", "plain"]).exits(3).out.contains("--env"));
 }
+
+#[test]
+fn caveats_name_each_reason_and_what_differs() {
+    let project = Project::new();
+    let model = |last: &'static str| {
+        move |it: &mut serde_json::Value| {
+            let case = it["case"].as_str().unwrap();
+            it["model"]["effective"] = if case == "c04" { last.into() } else { format!("m-{case}").into() };
+        }
+    };
+    of_cases("old", &[(7, "p")]).results(model("m-old")).write(&project, 0);
+    let limits = |it: &mut serde_json::Value| {
+        if it["id"] == "c05" || it["id"] == "c06" {
+            it["limits"] = json!({"steps": if it["id"] == "c05" { 3 } else { 4 }});
+        }
+    };
+    of_cases("new", &[(7, "p")]).results(model("m-new")).cases(limits).write(&project, 0);
+    let says = "2 cases are left out: the limits differ: {} before, {\"steps\":3} now; the limits differ: {} before, \
+                {\"steps\":4} now";
+    let ran = project.evals(&["compare", "old", "new"]).exits(3).says(says);
+    ran.says(
+        "another model answered: m-old, m-c00, m-c01, m-c02 and 3 more before, m-new, m-c00, m-c01, m-c02 and 3 more now",
+    );
+}
+
+#[test]
+fn merged_runs_with_the_trials_of_the_same_shards_are_not_taken_for_new_trials() {
+    let project = Project::new();
+    for case in ["a", "b"] {
+        project.case(case, "", "steps: [{say: done}]");
+    }
+    for (part, label) in [("1/2", "s1"), ("2/2", "s2")] {
+        project.evals(&["run", "--shard", part, "--label", label]).exits(0);
+    }
+    for label in ["one", "two"] {
+        project.evals(&["merge", "s1", "s2", "--label", label]).exits(0);
+    }
+    let itself = project.evals(&["compare", "one", "two", "--gate"]).exits(2).says("would be compared with itself");
+    itself.says("has exactly the same trials");
+    let of_one = "look before you trust it: both sides grade the same trials, those of run";
+    let of_both = "look before you trust it: both sides grade the same trials, those of runs";
+    project.evals(&["compare", "s1", "two"]).exits(3).says(of_one);
+    project.evals(&["compare", "two", "s1"]).exits(3).says(of_one);
+    project.evals(&["grade", "one", "--label", "judged"]).exits(0);
+    project.evals(&["compare", "judged", "two"]).exits(3).says(of_both);
+    project.evals(&["baseline", "set", "one"]).exits(0);
+    project.evals(&["compare", "two"]).exits(3).says(of_both);
+    let page = project.evals(&["report", "two", "--format", "html"]).exits(0).out;
+    assert!(page.contains("both sides grade the same trials, those of runs"));
+}
+
+#[test]
+fn trials_that_were_judged_twice_are_the_same_also_if_their_run_was_removed() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--label", "first"]).exits(0);
+    for label in ["judged", "twice"] {
+        project.evals(&["grade", "first", "--label", label]).exits(0);
+    }
+    std::fs::remove_dir_all(project.path(&project.run_named("first"))).unwrap();
+    let says = "look before you trust it: both sides grade the same trials, those of run";
+    project.evals(&["compare", "judged", "twice"]).exits(3).says(says);
+}

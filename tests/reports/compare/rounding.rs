@@ -88,3 +88,13 @@ fn a_ratio_of_which_nothing_is_known_says_so_and_no_section_is_empty() {
         assert!(lines.get(number + 1).is_some_and(|next| !next.trim().is_empty()), "{page}");
     }
 }
+
+#[test]
+fn a_figure_stays_on_its_side_of_a_bound_and_the_bound_is_shown_as_it_was_written() {
+    let project = Project::new();
+    of_cases("old", &[(3, "p")]).write(&project, 0);
+    of_cases("new", &[(2, "p"), (1, "f")]).write(&project, 0);
+    let under = |least: &str, code: i32| project.evals(&["compare", "old", "new", "--fail-under", least]).exits(code);
+    under("0.6667", 1).says("scores 66.667 %, below 66.67 %");
+    under("0.6666", 0).says("scores 66.7 % of at least 66.66 %");
+}

@@ -338,6 +338,24 @@ fn wrong_words_and_damaged_files_are_told() {
 }
 
 #[test]
+fn a_case_that_is_gone_is_not_as_accepted_although_the_others_are() {
+    let project = accepted();
+    project.case("b", KEYS, READS);
+    project.evals(&["run", "--snapshot", "update"]).exits(0);
+    project.evals(&["snapshot", "check"]).exits(0).says("2 same");
+    std::fs::rename(project.path("cases/b.yaml"), project.path("cases/c.yaml")).unwrap();
+    project.evals(&["snapshot", "check"]).exits(3).says("case `b` no longer exists").says("1 same");
+    let json = project.evals(&["snapshot", "check", "--format", "json"]).exits(3).json();
+    assert_eq!(json["exit_code"], 3);
+    // Cells that are not asked for do not count, and a difference comes first.
+    let only = project.evals(&["snapshot", "check", "--only", "a/*"]).exits(0);
+    assert!(!only.out.contains("no longer exists"), "{}", only.out);
+    project.evals(&["snapshot", "check", "--only", "b/*"]).exits(3).says("case `b` no longer exists");
+    project.write(SNAP, &project.read(SNAP).replace("path: a.txt", "path: b.txt"));
+    project.evals(&["snapshot", "check"]).exits(1).says("1 changed");
+}
+
+#[test]
 fn a_file_of_the_older_form_is_compared_or_refused_with_the_way_out() {
     let project = accepted();
     let new = project.read(SNAP);

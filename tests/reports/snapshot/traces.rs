@@ -7,7 +7,7 @@ use crate::project::{Project, Ran};
 
 /// Sessions of five agents, each by another door: ACP and the agents' own streams.
 const RECORDED: [(&str, &str); 7] = [
-    ("claude-agent-acp", "claude-agent-acp/subagent.wire.jsonl"),
+    ("claude-agent-acp", "claude-agent-acp/full.wire.jsonl"),
     ("codex-acp", "codex-acp/full.wire.jsonl"),
     ("gemini", "gemini-acp/reject.wire.jsonl"),
     ("opencode", "opencode-acp/full.wire.jsonl"),
