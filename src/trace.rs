@@ -271,6 +271,8 @@ pub enum Lost {
     Line,
     /// A text, or the end of one.
     Text,
+    /// The speaker of a text: a message of the agent may hold a text that is not the agent's, or that the agent withdrew.
+    Speaker,
     /// A call: the agent did something, or asked for permission to, and no call of the trace shows it.
     Call,
     /// The outcome of a call: the agent reported another one than the event shows.

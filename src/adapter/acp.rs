@@ -15,6 +15,7 @@ use crate::trace::recorder::{DecidedBy, Recorder};
 use crate::wire::{EngineLine, WireLine, trimmed};
 
 pub(crate) mod answers;
+pub(crate) mod background;
 pub(crate) mod blocks;
 pub(crate) mod broken_servers;
 pub(crate) mod calls;
@@ -25,6 +26,7 @@ pub(crate) mod models;
 pub(crate) mod modes;
 pub(crate) mod permissions;
 mod actions;
+mod copilot_agents;
 mod held;
 mod history;
 mod late;
@@ -39,8 +41,10 @@ pub mod usage;
 
 use actions::Action;
 use answers::SentRequest;
+use background::{END_TURN, START_TURN};
 use calls::Calls;
 use conventions::Conventions;
+use copilot_agents::CopilotAgents;
 use held::HeldChunk;
 use models::ModelSeen;
 use modes::ModeSeen;
@@ -71,6 +75,7 @@ pub struct Translator {
     calls: Calls,
     /// The sub-agents that calls of Claude Code started.
     sub_agents: SubAgents,
+    copilot_agents: CopilotAgents,
     /// True if the agent reported a sub-agent that has a session of its own.
     has_sub_agent_session: bool,
     requests: Requests,
@@ -105,6 +110,7 @@ impl Translator {
             echo: Echo::default(),
             calls: Calls::default(),
             sub_agents: SubAgents::default(),
+            copilot_agents: CopilotAgents::default(),
             has_sub_agent_session: false,
             requests: Requests::default(),
             setup: None,
@@ -162,7 +168,14 @@ impl Translator {
             ("terminal/output" | "terminal/wait_for_exit", Some(id)) => self.requests.terminal(id, &params),
             (questions::METHOD, Some(id)) => self.question(id, params, recorder),
             ("terminal/kill" | "terminal/release", Some(id)) => self.requests.other(id),
-            ("$/cancel_request" | "elicitation/complete", None) => {}
+            ("$/cancel_request" | "elicitation/complete" | END_TURN, None) => {}
+            (START_TURN, id) => {
+                // The last turn has the answer.
+                recorder.complete_answer();
+                if let Some(id) = id {
+                    self.requests.other(id);
+                }
+            }
             _ => {
                 if let Some(id) = id {
                     match Action::of(method, &params) {

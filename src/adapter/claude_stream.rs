@@ -464,11 +464,15 @@ impl Translator {
         }
         let was_not_run = said.outcome == ReportedStatus::Failed && tools::was_not_run(id, line);
         let goes_on = said.outcome == ReportedStatus::Ok && background::goes_on(id, told, output, recorder);
+        let has_failed = said.outcome == ReportedStatus::Failed;
         let call = self.ending(id, &line.parent(), recorder);
         if goes_on && call == id && self.tasks.goes_on(id, told, said.output.clone(), recorder) {
             return;
         }
         recorder.end_or_repeat(&call, id, said);
+        if has_failed {
+            recorder.doubt_failure(&call);
+        }
         self.tasks.returned(id, told, recorder);
         if was_not_run || recorder.ended_as(id) == Some(CallStatus::Denied) {
             self.sub_agents.refused(id);

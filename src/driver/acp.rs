@@ -5,16 +5,19 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::adapter::acp::background::Background;
 use crate::adapter::acp::conventions::Conventions;
 use crate::adapter::acp::permissions::options;
 use crate::adapter::acp::rpc::{self, Message, RpcError};
 use crate::adapter::acp::{blocks, calls};
+use crate::adapter::claude_stream::background::CUT;
 use crate::driver::requested::request_about;
 use crate::driver::{Broken, DRAIN, Task, end_unattended};
 use crate::engine_clock;
 use crate::interaction::{Answer, Decision, Request};
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Meanwhile, Session, Turn};
+use crate::wire::EngineLine;
 
 mod modes;
 mod opening;
@@ -44,10 +47,12 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
         opened: Value::Null,
         mode: None,
         waiting: Vec::new(),
+        background: Background::default(),
     };
     match client.converse().await {
         Ok(()) => {
             client.session.answered();
+            client.rest().await;
             client.drain().await;
             client.session.close_stdin();
             EXIT
@@ -94,6 +99,8 @@ pub(super) struct Client<'a> {
     pub(super) mode: Option<String>,
     /// Requests that are answered when a terminal's command has ended.
     waiting: Vec<Waiting>,
+    /// The agent's work beside the prompts' turns.
+    background: Background,
 }
 
 impl Client<'_> {
@@ -209,12 +216,25 @@ impl Client<'_> {
                 Message::Response { id, outcome: given } if may_answer && rpc::key(&id) == rpc::key(awaited) => {
                     outcome.get_or_insert(given);
                 }
-                Message::Request { id, method, params } => self.answer(&id, &method, &params).await,
-                Message::Notification { method, params } => self.told(&method, &params).await,
+                Message::Request { id, method, params } => {
+                    self.look_at_background(&method, &params);
+                    self.answer(&id, &method, &params).await;
+                }
+                Message::Notification { method, params } => {
+                    self.look_at_background(&method, &params);
+                    self.told(&method, &params).await;
+                }
                 Message::Response { .. } | Message::NotRpc { .. } => {}
             }
         }
         outcome
+    }
+
+    /// Notes what a message of the agent says about its work in the background.
+    fn look_at_background(&mut self, method: &str, params: &Value) {
+        if !self.is_foreign(params) {
+            self.background.told(method, params);
+        }
     }
 
     async fn answer(&mut self, id: &Value, method: &str, params: &Value) {
@@ -249,6 +269,7 @@ impl Client<'_> {
     /// Decides a permission request. A request that does not belong to this turn of this session, or about a
     /// call that the agent never described, is never approved.
     async fn decide(&mut self, id: &Value, params: &Value) -> Decision {
+        let goes_on = self.background.goes_on() && !self.session.is_cancelled();
         // The translation has seen the ids with their secrets redacted.
         let call = self.session.masked(params.pointer("/toolCall/toolCallId").unwrap_or(&Value::Null));
         let call = if call.is_null() { String::new() } else { rpc::id_text(&call) };
@@ -262,7 +283,7 @@ impl Client<'_> {
             return refused(self.session, "the request is for another session");
         } else if call.is_empty() {
             return refused(self.session, "the request names no call");
-        } else if !self.session.is_of_turn() {
+        } else if !self.session.is_of_turn() && !goes_on {
             return refused(self.session, "the request came when no prompt was running");
         }
         let Some(request) = self.request(&call, params).filter(|_| {
@@ -294,6 +315,28 @@ impl Client<'_> {
         let name = self.session.recorder().asked_call(call).and_then(|(call, _)| call.name.clone());
         let said = calls::said_in(&requested, name.as_deref(), &Conventions::of(&self.task.manifest));
         request_about(self.session, call, &said, options(params.get("options")), &self.task.folder)
+    }
+
+    /// Serves the agent after its last answer while its sub-agents work in the background, or a turn about the end of one goes on:
+    /// within the time limits.
+    async fn rest(&mut self) {
+        while self.background.goes_on() && !self.session.has_ended() {
+            self.session.set_goes_on(true);
+            let left = self.session.left_of_time();
+            if left.is_zero() {
+                let text = "a time limit was reached while work went on in the background, and the engine ended it";
+                self.session.engine(&EngineLine::Notice { code: CUT.to_owned(), text: text.to_owned() });
+                break;
+            }
+            match self.hear(Some(left)).await {
+                Incoming::Line(line) => {
+                    self.serve(&line, &Value::Null).await;
+                }
+                Incoming::Terminal(_) | Incoming::Late => {}
+                Incoming::Closed | Incoming::End(_) => break,
+            }
+        }
+        self.session.set_goes_on(false);
     }
 
     /// Takes late lines until the agent is silent, because late updates are evidence, too.

@@ -249,16 +249,16 @@ impl Client<'_> {
     /// program to exit by itself.
     async fn rest(&mut self) -> Result<Duration, Broken> {
         let grace = self.task.manifest.timeouts.grace.0;
-        let mut since = Instant::now();
+        let mut since = engine_clock::now();
         let mut announced: Option<Instant> = None;
         loop {
             let is_working = self.background.is_working() && !self.session.has_ended();
             self.session.set_goes_on(is_working);
             let awaits_turn = is_working && self.background.is_only_announced();
-            announced = awaits_turn.then(|| announced.unwrap_or_else(Instant::now));
+            announced = awaits_turn.then(|| announced.unwrap_or_else(engine_clock::now));
             let within = if is_working {
-                since = Instant::now();
-                let of_turn = announced.map(|at| grace.saturating_sub(at.elapsed()));
+                since = engine_clock::now();
+                let of_turn = announced.map(|at| grace.saturating_sub(elapsed(at)));
                 if of_turn.is_some_and(|left| left.is_zero()) {
                     return Ok(self.close());
                 }
@@ -272,7 +272,7 @@ impl Client<'_> {
                 of_turn.map_or(left, |of_turn| of_turn.min(left))
             } else {
                 let (most, silence) = if self.background.may_follow() { (grace, grace) } else { DRAIN };
-                let left = most.saturating_sub(since.elapsed());
+                let left = most.saturating_sub(elapsed(since));
                 if left.is_zero() {
                     return Ok(self.close());
                 }
@@ -303,8 +303,8 @@ impl Client<'_> {
 
     /// Takes late lines until the program is silent, because late lines are evidence, too.
     async fn drain(&mut self) {
-        let until = Instant::now() + DRAIN.0;
-        while Instant::now() < until {
+        let until = engine_clock::now() + DRAIN.0;
+        while engine_clock::now() < until {
             match self.session.next(Some(DRAIN.1)).await {
                 Incoming::Line(line) => self.serve(&value_of(&line)).await,
                 Incoming::Terminal(_) => {}
@@ -335,9 +335,9 @@ impl Client<'_> {
             return false;
         }
         self.send_request(json!({"subtype": "interrupt"})).await;
-        let until = Instant::now() + grace;
+        let until = engine_clock::now() + grace;
         loop {
-            match self.session.next(Some(until.saturating_duration_since(Instant::now()))).await {
+            match self.session.next(Some(until.saturating_duration_since(engine_clock::now()))).await {
                 Incoming::Line(line) => {
                     let line = value_of(&line);
                     self.serve(&line).await;
@@ -391,6 +391,11 @@ fn refusal(reason: Option<String>) -> String {
 }
 
 /// Returns the JSON value of a line of the program, or null if the line is not JSON.
+/// Returns the time since a reading of the engine's clock.
+fn elapsed(since: Instant) -> Duration {
+    engine_clock::now().saturating_duration_since(since)
+}
+
 fn value_of(line: &str) -> Value {
     surrogates::parse(trimmed(line)).unwrap_or_default()
 }

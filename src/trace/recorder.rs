@@ -21,7 +21,7 @@ pub use quoted::QuotedLine;
 pub use withdrawn::SentText;
 
 use bounds::hash_in;
-use calls::{EndedCall, EndedEarly, OpenCall, OpenRequest, Step};
+use calls::{EndedCall, EndedEarly, OpenCall, OpenRequest, Step, UnshownSubAgent};
 use withdrawn::Withdrawn;
 
 use super::hashes::Hashes;
@@ -63,6 +63,8 @@ const MAX_ENDED: usize = 256;
 /// two checks of this limit. If it is exceeded, the earlier call ends as unfinished, because readers that join calls
 /// with results in order must hold all calls in between.
 pub const MAX_BEHIND: (u64, u64) = (100_000, 10_000);
+/// The maximum number of events that wait behind a failed result which the agent may still report as denied.
+const MAX_DOUBTED: usize = 1000;
 /// The maximum number of held events while a session is ended.
 const SPILLED: usize = 1000;
 /// See [`MAX_HELD`].
@@ -86,9 +88,13 @@ pub struct Recorder {
     open: HashMap<Box<str>, OpenCall>,
     /// The calls that ended before the answer to a request about them, by the agent's id.
     early: HashMap<String, EndedEarly>,
+    /// The slots of failed results that the agent may still report as denied, each with the ID of its call.
+    doubted: VecDeque<(Box<str>, u64)>,
     seen: Hashes,
     /// The last calls that ended, with their outcomes.
     ended: VecDeque<EndedCall>,
+    /// The calls that ended and started a sub-agent of which no call was shown, until the end of the trace.
+    unshown: Vec<UnshownSubAgent>,
     /// The agent's ids that were used again, with the id in the trace of the last such call.
     renamed: HashMap<String, String>,
     /// The number of times that ids were used again, to find the next free name at once.
@@ -157,6 +163,8 @@ struct OpenText {
     answer_at: usize,
     /// The withdrawn text that is alone in this event.
     withdrawn: Option<Withdrawn>,
+    /// True if a notice reports that the event may hold a text of another speaker.
+    is_doubted: bool,
 }
 
 #[derive(PartialEq)]
@@ -206,8 +214,10 @@ impl Recorder {
             text: None,
             open: HashMap::new(),
             early: HashMap::new(),
+            doubted: VecDeque::new(),
             seen: Hashes::default(),
             ended: VecDeque::new(),
+            unshown: Vec::new(),
             renamed: HashMap::new(),
             repeats: HashMap::new(),
             steps: HashMap::new(),
@@ -276,7 +286,9 @@ impl Recorder {
             self.held_bytes = 0;
         }
         self.held_bytes += bytes;
-        if self.slots.len() <= MAX_HELD && self.held_bytes <= MAX_HELD_BYTES {
+        let holds_too_much = self.slots.len() > MAX_HELD || self.held_bytes > MAX_HELD_BYTES;
+        self.settle_failures(if holds_too_much { 0 } else { MAX_DOUBTED });
+        if !holds_too_much {
             return;
         }
         self.held_bytes = 0;
@@ -551,6 +563,7 @@ impl Recorder {
             self.now_ms = ended.max(self.last_ms);
         }
         self.release_early();
+        self.settle_failures(0);
         for (id, open) in self.take_open(|_| true) {
             self.end_unanswered(&id, open);
             if self.slots.len() >= SPILLED {
@@ -558,6 +571,7 @@ impl Recorder {
             }
         }
         self.close_text();
+        self.tell_unshown();
         if stop.output.is_none() {
             self.tell_withdrawn_answer();
         }

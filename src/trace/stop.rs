@@ -94,8 +94,8 @@ pub struct Stop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Exit {
-    /// Exit code, if the process exited.
+    /// Exit code. Null if the process did not exit by itself.
     pub code: Option<i32>,
-    /// Signal number, if a signal ended the process.
+    /// Signal number. Null if no signal ended the process.
     pub signal: Option<i32>,
 }

@@ -299,7 +299,7 @@ fn paths_of_diff(text: &str, add: &mut impl FnMut(&str)) {
         if let Some(name) = moved.iter().find_map(|begins| line.strip_prefix(begins)).filter(|_| headed.is_some()) {
             add(name);
             // The second name of a move follows the first one at once.
-            if line.contains(" to ") {
+            if line.starts_with("rename to ") || line.starts_with("copy to ") {
                 headed = None;
             }
             continue;
@@ -609,6 +609,10 @@ mod tests {
             (
                 json!({"patch": "diff --git a/o p b/o p\nold mode 100644\nnew mode 100755\ndiff --git a/i.png b/j.png\nBinary files differ\n"}),
                 vec!["o p", UNREAD_PATH],
+            ),
+            (
+                json!({"patch": "diff --git a/n to s.md b/b.md\nsimilarity index 100%\nrename from n to s.md\nrename to b.md\ndiff --git a/c to d b/e\nsimilarity index 100%\ncopy from c to d\ncopy to e\n"}),
+                vec!["n to s.md", "b.md", "c to d", "e"],
             ),
             (json!({"patch": "--- \"a/f\\303\"\n+++ \"b/f\\303\"\n@@"}), vec![UNREAD_PATH]),
             (json!({"patch": "--- old/x\t2026-01-01\n+++ new/x\t2026-01-01\n@@"}), vec!["old/x", "new/x"]),

@@ -280,13 +280,13 @@ fn what_claude_code_withdraws_is_taken_out_or_told() {
             vec![],
         ),
         // The text is the answer.
-        (vec![first_text.clone()], vec![retracted(json!(["u1"]))], vec!["The answer is 42."], None, vec!["text"]),
+        (vec![first_text.clone()], vec![retracted(json!(["u1"]))], vec!["The answer is 42."], None, vec!["speaker"]),
         (
             vec![first_text.clone(), thinks],
             vec![retracted(json!(["u1"]))],
             vec!["The answer is 42."],
             None,
-            vec!["text"],
+            vec!["speaker"],
         ),
         // A call with a result was carried out.
         (vec![call.clone(), ran.clone()], by_message(all()), vec![one], Some("ok"), vec![]),

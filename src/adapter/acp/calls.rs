@@ -22,6 +22,15 @@ const MAX_TERMINALS: usize = 1000;
 /// The tool by which the model of Qwen Code calls tools that are not declared to it. A later update names the called tool.
 const CALLS_OTHER_TOOLS: &str = "tool_call";
 
+/// The title and the name by which the bridges to Claude Code and Codex report a compaction of the conversation.
+const COMPACTION: (&str, &str) = ("Compact conversation", "compact");
+
+/// The maximum number of compactions that are remembered.
+const MAX_COMPACTIONS: usize = 10_000;
+
+/// The name by which Gemini CLI introduces itself.
+const GEMINI: &str = "gemini-cli";
+
 /// The state of the open calls.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -34,6 +43,8 @@ pub(super) struct Calls {
     reopened: BTreeSet<String>,
     /// True if calls of the last answer were discarded, and no call was announced since.
     is_discarded: bool,
+    /// The ids by which the agent reports compactions of the conversation, as if they were calls.
+    compactions: BTreeSet<String>,
 }
 
 /// The state of a call between two updates.
@@ -61,6 +72,8 @@ struct OpenCall {
     not_run: Option<String>,
     /// True if OpenCode shows that its model called a tool that does not exist, or a tool with wrong arguments.
     is_invalid: bool,
+    /// True if the call started a sub-agent of Claude Code that works on after the call's result.
+    goes_on: bool,
     truncated: bool,
 }
 
@@ -165,6 +178,9 @@ impl Translator {
         let Some(id) = update.remove("toolCallId").filter(|id| !id.is_null()).map(|id| rpc::id_text(&id)) else {
             return recorder.lost("malformed_update", format!("a tool call without an id: {}", Value::Object(update)));
         };
+        if self.took_compaction(announces, &id, &update, meta, recorder) {
+            return;
+        }
         let status = update.remove("status").unwrap_or(Value::Null);
         self.look_for_sub_agent(&id, meta, recorder);
         let was_discarded = std::mem::replace(&mut self.calls.is_discarded, !announces && is_discarded(meta));
@@ -238,6 +254,33 @@ impl Translator {
         if may_end_calls {
             self.calls.drop_ended(recorder);
         }
+    }
+
+    /// Takes an update about a compaction of the conversation, which bridges report in the form of a call although no model
+    /// called anything. Returns false if the update is not about a compaction.
+    fn took_compaction(
+        &mut self,
+        announces: bool,
+        id: &str,
+        update: &Map<String, Value>,
+        meta: &Value,
+        recorder: &mut Recorder,
+    ) -> bool {
+        let begins = announces && is_compaction(update, meta) && !recorder.was_announced(id);
+        if !begins && !self.calls.compactions.contains(id) {
+            return false;
+        }
+        if self.calls.compactions.len() < MAX_COMPACTIONS {
+            self.calls.compactions.insert(id.to_owned());
+        }
+        let status = update.get("status").and_then(Value::as_str).map(str::to_owned);
+        let text = content::shown(update.get("content").cloned().unwrap_or(Value::Null)).text;
+        let facts = update.get("rawOutput").filter(|facts| !facts.is_null()).map(Value::to_string);
+        let told = [status, text, facts].into_iter().flatten().collect::<Vec<_>>();
+        if !told.is_empty() {
+            recorder.notice("compaction", told.join(": "));
+        }
+        true
     }
 
     /// Notes the sub-agent that a call of Claude Code starts.
@@ -380,6 +423,7 @@ impl Translator {
         if is_discarded(meta) {
             call.not_run = Some("cancelled".to_owned());
         }
+        call.goes_on |= goes_on(meta);
         call.is_invalid |= happens && is_invalid(title.as_deref(), input.as_ref());
         call.truncated |= content::truncated(&raw);
         self.calls.open.insert(id.to_owned(), call);
@@ -476,6 +520,12 @@ impl Translator {
                 .or_else(|| Some(call.streamed).filter(|text| !text.is_empty()))
                 .or(in_terminals.output),
         };
+        if said == ReportedStatus::Failed
+            && self.conventions.is_agent(GEMINI)
+            && output.as_deref().is_some_and(says_denied)
+        {
+            outcome = ReportedStatus::Denied;
+        }
         let end = last.end.or(in_terminals.end);
         let mut exit_code = end.and_then(CommandEnd::code);
         if said == ReportedStatus::Failed && exit_code.is_none() {
@@ -497,14 +547,20 @@ impl Translator {
         let truncated = call.truncated || in_terminals.truncated;
         let result = ResultSaid { outcome, output, diffs: Vec::new(), exit_code, truncated };
         recorder.result(id, result);
-        if recorder.ended_as(id) == Some(CallStatus::Denied) {
-            self.sub_agents.refused(id);
+        match recorder.ended_as(id) {
+            Some(CallStatus::Denied) => self.sub_agents.refused(id),
+            Some(CallStatus::Ok) if call.goes_on => {
+                let text =
+                    format!("the call {id} started a sub-agent in the background, whose end the agent does not show");
+                recorder.contradicted("unclear_outcome", text);
+            }
+            _ => {}
         }
     }
 }
 
-/// Returns the tool's name from any of the places where agents put it. The name of a tool that calls another one does not
-/// state which tool is called, so it is no name.
+/// Returns the tool's name from any of the places where agents put it. [`CALLS_OTHER_TOOLS`] counts as no name, because
+/// it does not state which tool is called.
 pub(super) fn name_in(update: &Map<String, Value>, meta: &Value) -> Option<String> {
     let named = [
         meta.get("claudeCode").and_then(|claude| text_at(claude, "toolName")),
@@ -539,6 +595,30 @@ impl OpenCall {
         let piece = first_bytes(piece, MAX_TEXT.saturating_sub(self.streamed.len()));
         self.cut.push(&mut self.streamed, piece, marked);
     }
+}
+
+/// Returns true if an announcement is about a compaction of the conversation, and not about a call.
+pub(super) fn is_compaction(update: &Map<String, Value>, meta: &Value) -> bool {
+    let (title, name) = COMPACTION;
+    let is = |key: &str, text: &str| update.get(key).and_then(Value::as_str) == Some(text);
+    let is_named = name_in(update, meta).is_none_or(|known| known == name);
+    is("title", title) && is("kind", "think") && is_named && !update.contains_key("rawInput")
+}
+
+/// Returns true if Claude Code reports that a call started a sub-agent in the background.
+pub(super) fn goes_on(meta: &Value) -> bool {
+    let told = meta.get("claudeCode").and_then(|claude| claude.get("toolResponse"));
+    told.and_then(|told| told.get("isAsync")).and_then(Value::as_bool) == Some(true)
+}
+
+/// Returns true if the output of a failed call of Gemini CLI is the program's sentence that a rule or a hook denied the call.
+fn says_denied(output: &str) -> bool {
+    let output = output.trim_end();
+    let of_tool = || output.strip_prefix("Tool execution for \"")?.strip_suffix("\" denied by policy.");
+    let by_policy = || output.strip_prefix("Tool execution denied by policy.");
+    by_policy().is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        || of_tool().is_some_and(|tool| !tool.contains('"'))
+        || output.starts_with("Tool execution blocked: ")
 }
 
 /// Returns true if Qwen Code marks a call as one of an answer that it discarded and requested again.

@@ -19,6 +19,8 @@ pub struct Conventions {
     refusal_error: Vec<Pattern>,
     exit_text: Vec<Pattern>,
     unattended_modes: Vec<NameGlob>,
+    /// The name by which the agent introduces itself.
+    agent_info: Option<String>,
     /// True if no harness was named, so that the agent's own name may select the manifest.
     unnamed: bool,
 }
@@ -36,6 +38,7 @@ impl Conventions {
             refusal_error: manifest.refusal_error.clone(),
             exit_text: manifest.exit_text.clone(),
             unattended_modes: manifest.unattended_modes.clone(),
+            agent_info: manifest.agent_info.clone(),
             // The manifest of a recording names a file, and not the agent that made the recording.
             unnamed: *manifest == Manifest::bare(manifest.adapter)
                 || (manifest.adapter == Adapter::Replay
@@ -52,6 +55,11 @@ impl Conventions {
         {
             *self = Self { unnamed: true, ..Self::of(manifest) };
         }
+    }
+
+    /// Returns true if these are the conventions of the agent that introduces itself by this name.
+    pub fn is_agent(&self, name: &str) -> bool {
+        self.agent_info.as_deref() == Some(name)
     }
 
     /// Returns the kind that the manifest gives a tool.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::calls::said_in;
+use super::calls::{is_compaction, said_in};
 use super::sessions::Session;
 use super::updates::gives_events;
 use super::{MAX_TOLD, Translator, rpc, text_at};
@@ -24,6 +24,10 @@ impl Translator {
         let text = || "updates of a session that is loaded repeat the earlier session and are skipped".to_owned();
         self.once("history", "", text, recorder);
         if self.turn.number == 0 || !matches!(word, "tool_call" | "tool_call_update") {
+            return;
+        }
+        let meta = update.get("_meta").unwrap_or(&Value::Null);
+        if update.as_object().is_some_and(|update| is_compaction(update, meta)) {
             return;
         }
         let Some(id) = update.get("toolCallId").filter(|id| !id.is_null()).map(rpc::id_text) else { return };

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::calls::{name_in, shows_other_changes};
+use super::calls::{goes_on, name_in, shows_other_changes};
 use super::terminals::CommandEnd;
 use super::{Translator, content};
 use crate::trace::recorder::{self, CallSaid, Recorder, ReportedStatus, ResultSaid};
@@ -53,7 +53,9 @@ impl Translator {
             Some("completed" | "failed") => self.calls.close_again(id),
             _ => {}
         }
-        if contradicts || fails || prints_more(id, content.text.as_deref(), &raw, meta, recorder) {
+        // The call ended as ok before the agent reported that it only started a sub-agent.
+        let is_start = was_ok && goes_on(meta);
+        if contradicts || fails || is_start || prints_more(id, content.text.as_deref(), &raw, meta, recorder) {
             recorder.contradicted("late_update", text);
         } else if says_more || shows_other_changes(id, &content, recorder) {
             recorder.lost("late_update", text);

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::copilot_agents::CopilotAgents;
 use super::rpc;
 use super::{Translator, text_at};
 use crate::trace::recorder::Recorder;
@@ -116,6 +117,7 @@ impl Translator {
         recorder.end_calls();
         self.requests.forget();
         self.calls.forget();
+        self.copilot_agents = CopilotAgents::default();
         self.asked.clear();
         self.turn.answer = None;
         self.turn.open = 0;

@@ -30,8 +30,9 @@ impl Translator {
         let Some(word) = take_text(&mut update, "sessionUpdate") else {
             return recorder.lost("malformed_update", Value::Object(update).to_string());
         };
-        let meta = update.remove("_meta").unwrap_or(Value::Null);
+        let mut meta = update.remove("_meta").unwrap_or(Value::Null);
         self.thread_status(&meta);
+        let is_in_doubt = self.name_copilot_agent(&word, &update, &mut meta, recorder);
         if let Some(report) = startup_report(&word, &update) {
             return recorder.notice("program_message", report);
         }
@@ -92,6 +93,10 @@ impl Translator {
                 update.insert("sessionUpdate".to_owned(), Value::String(word.clone()));
                 recorder.notice("unknown_update", format!("{word}: {}", Value::Object(update)));
             }
+        }
+        if is_in_doubt {
+            let text = "a sub-agent works in the background, and the agent does not show whose text this is";
+            recorder.doubt_speaker("unknown_speaker", text);
         }
     }
 

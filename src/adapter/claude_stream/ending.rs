@@ -36,6 +36,7 @@ impl Translator {
                 _ => self.refuse(id, recorder),
             }
         }
+        recorder.settle_failures(0);
         let turn = std::mem::take(&mut self.turn);
         let said = recorder.answer().into_owned();
         // The text may be the answer of an earlier turn.

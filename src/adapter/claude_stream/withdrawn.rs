@@ -83,7 +83,7 @@ impl Translator {
         let count = plural(texts.len() as u64, "text");
         let told = format!("the agent withdrew {count} and {} of earlier messages", plural(calls, "call"));
         match is_forgotten {
-            true => recorder.lost_text("withdrawn_message", format!("{told}; it withdrew other messages, too")),
+            true => recorder.lost_speaker("withdrawn_message", format!("{told}; it withdrew other messages, too")),
             false if !texts.is_empty() || calls > 0 => recorder.notice("withdrawn_message", told),
             false => {}
         }

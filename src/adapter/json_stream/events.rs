@@ -159,8 +159,9 @@ impl Session {
                     Some("line") => recorder.lost(&code, text),
                     Some("call") => recorder.did_unseen(&code, text),
                     Some("text") => recorder.lost_text(&code, text),
+                    Some("speaker") => recorder.end_other_text(&code, text),
                     Some(other) => {
-                        values.refuse("lost", format!("`{other}` is not a loss; expected line, call or text"));
+                        values.refuse("lost", format!("`{other}` is not a loss; expected line, call, text or speaker"));
                         recorder.lost(&code, text);
                     }
                 }

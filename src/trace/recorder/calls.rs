@@ -3,7 +3,7 @@
 use super::bounds::hash_in;
 use serde_json::Value;
 
-use super::{CallSaid, MAX_BEHIND, MAX_OPEN, Recorder, ReportedStatus, is_empty};
+use super::{CallSaid, MAX_BEHIND, MAX_OPEN, QuotedLine, Recorder, ReportedStatus, is_empty};
 use crate::text::first_bytes;
 use crate::trace::calls::TOO_MANY_OPEN_CALLS;
 use crate::trace::view;
@@ -76,6 +76,16 @@ pub(super) struct AskedInput {
     input: Value,
     /// The slot of the request's answer.
     slot: Option<u64>,
+}
+
+/// A call that ended and started a sub-agent, no call of which was shown by then. A sub-agent in the background works on.
+pub(super) struct UnshownSubAgent {
+    /// The call, by its id in the trace.
+    call: String,
+    /// The text of the notice, if no call of the sub-agent follows.
+    text: String,
+    /// The line of the call's result.
+    line: QuotedLine,
 }
 
 /// A call that ended, as far as it is remembered.
@@ -278,7 +288,10 @@ impl Recorder {
         self.notice("repeated_id", format!("a second call has the id {id} of an open call"));
         let mut open = self.open.remove(id)?;
         open.call.get_or_insert_with(|| id.into());
-        let aside = (1_u64..).map(|n| format!("{id}\u{0}{n}")).find(|name| !self.open.contains_key(name.as_str()))?;
+        let next = self.repeats.entry(hash_in("aside", id)).or_insert(1);
+        let mut names = (*next..).map(|n| (n, format!("{id}\u{0}{n}")));
+        let (n, aside) = names.find(|(_, name)| !self.open.contains_key(name.as_str()))?;
+        *next = n + 1;
         self.open.insert(aside.as_str().into(), open);
         Some(aside)
     }

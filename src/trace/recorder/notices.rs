@@ -22,6 +22,11 @@ impl Recorder {
         self.tell(code, text.into(), Some(Lost::Text));
     }
 
+    /// Records that a message of the agent may hold a text that is not the agent's, or that the agent withdrew.
+    pub fn lost_speaker(&mut self, code: &str, text: impl Into<String>) {
+        self.tell(code, text.into(), Some(Lost::Speaker));
+    }
+
     /// Records that the agent did something which no call of the trace shows.
     pub fn did_unseen(&mut self, code: &str, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Call));
@@ -76,7 +81,8 @@ impl Recorder {
         *count += 1;
         // The first loss of its kind is recorded even after too many notices of its code.
         let first_loss = lost.is_some_and(|lost| self.lost.insert(lost));
-        if *count <= MAX_NOTICES || first_loss {
+        // Which message holds a text of another speaker is known only by the place of the notice.
+        if *count <= MAX_NOTICES || first_loss || lost == Some(Lost::Speaker) {
             let line = self.line;
             let mut text = shorten(&text);
             let quote = self.quote.strip_suffix('…').unwrap_or(&self.quote);

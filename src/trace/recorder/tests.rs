@@ -26,6 +26,17 @@ fn an_id_that_looks_like_another_is_still_new() {
 }
 
 #[test]
+fn many_open_calls_with_one_id_are_put_aside_in_bounded_time() {
+    let mut recorder = recorder();
+    let begun = std::time::Instant::now();
+    for _ in 0..9000 {
+        recorder.call("a", CallSaid::default());
+        recorder.put_aside("a");
+    }
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
 fn an_id_used_again_names_the_last_call() {
     let mut recorder = recorder();
     assert_eq!(recorder.call_id("a"), "a");

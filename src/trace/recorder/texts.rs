@@ -80,7 +80,8 @@ impl Recorder {
         let before = if continues { std::mem::take(&mut self.answer) } else { String::new() };
         // A part that continues an earlier event is not whole in this one.
         let parts = vec![(part.clone().filter(|_| !continues), 0)];
-        self.text = Some(OpenText { slot, speaker, part, parts, before, answer_at: 0, withdrawn: None });
+        self.text =
+            Some(OpenText { slot, speaker, part, parts, before, answer_at: 0, withdrawn: None, is_doubted: false });
     }
 
     /// Removes the end of a text that the agent takes back. Returns false if the text is not open any more or does not end
@@ -136,12 +137,38 @@ impl Recorder {
                     self.answer_from = slot;
                 }
                 let (parts, before) = (Vec::new(), String::new());
-                self.text = Some(OpenText { slot, speaker, part: None, parts, before, answer_at: 0, withdrawn: None });
+                self.text = Some(OpenText {
+                    slot,
+                    speaker,
+                    part: None,
+                    parts,
+                    before,
+                    answer_at: 0,
+                    withdrawn: None,
+                    is_doubted: false,
+                });
                 slot
             }
         };
         if let Some(Body::Message(message)) = self.body(slot) {
             message.attachments.push(attachment);
+        }
+    }
+
+    /// Records that the text before is not the agent's, although it is in a message of the agent. The next text begins another
+    /// message and another answer.
+    pub fn end_other_text(&mut self, code: &str, text: impl Into<String>) {
+        self.close_text();
+        self.complete_answer();
+        self.lost_speaker(code, text);
+    }
+
+    /// Records, once for each message, that the main agent's message that can still grow may hold a text of another speaker.
+    pub fn doubt_speaker(&mut self, code: &str, text: impl Into<String>) {
+        let main = Speaker::of(Voice::Agent, None);
+        let Some(open) = self.text.as_mut().filter(|open| open.speaker == main) else { return };
+        if !std::mem::replace(&mut open.is_doubted, true) {
+            self.lost_speaker(code, text);
         }
     }
 

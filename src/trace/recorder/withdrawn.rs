@@ -88,7 +88,7 @@ impl Recorder {
         }
         if let Some((_, line)) = self.withdrawn.take().filter(|(event, _)| *event >= from) {
             let told = "the final answer holds a text that the agent withdrew";
-            self.about(line, |recorder| recorder.lost_text(WITHDRAWN, told));
+            self.about(line, |recorder| recorder.lost_speaker(WITHDRAWN, told));
         }
     }
 

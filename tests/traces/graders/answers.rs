@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::Expect::{Enough, Fail, Pass, Ungraded};
+use super::speakers::trial;
 use super::{Trial, check};
 
 fn said(text: &str) -> Trial {
@@ -234,4 +235,35 @@ fn what_says_nothing_is_refused() {
     let again: Vec<evals::internal::grader::GraderEntry> =
         serde_yaml::from_str(&serde_json::to_string(&entries).unwrap()).unwrap();
     assert_eq!(entries, again);
+}
+
+#[test]
+fn an_answer_that_may_hold_a_text_of_another_speaker_is_not_judged() {
+    let said = |text: &str| serde_json::json!({"type": "message", "role": "agent", "text": text});
+    let notice = || serde_json::json!({"type": "notice", "code": "compact_summary", "text": "x", "lost": "speaker"});
+    let stop = |text: &str| serde_json::json!({"type": "stop", "reason": "end_turn", "output": text});
+    let in_doubt = || Ungraded("the final answer may hold a text that is not the agent's (event 1)");
+    for (messages, answer) in [
+        (vec![said("all tests pass"), notice()], "all tests pass"),
+        // The answer begins before the notice.
+        (vec![said("all tests pass"), notice(), said("Done.")], "all tests pass\n\nDone."),
+    ] {
+        let trial = trial(&[messages, vec![stop(answer)]].concat());
+        check(
+            &trial,
+            &[
+                ("output: {contains: all tests pass}", in_doubt()),
+                ("output: {regex: tests}", in_doubt()),
+                ("output: {not-contains: all tests pass}", in_doubt()),
+                (
+                    "rules: [eventually: {role: agent, text: all tests pass}]",
+                    Ungraded("a message of the agent may hold a text"),
+                ),
+            ],
+        );
+    }
+    check(
+        &trial(&[said("all tests pass"), notice(), said("Done."), stop("Done.")]),
+        &[("output: {equals: Done.}", Pass(&[2])), ("output: {not-contains: all tests pass}", Pass(&[2]))],
+    );
 }

@@ -478,14 +478,26 @@ fn result(is_error: bool) -> Value {
 }
 
 #[test]
-fn a_denial_that_comes_after_the_result_leaves_the_outcome_open() {
+fn a_denial_after_the_result_makes_a_failure_a_refusal_and_leaves_another_outcome_open() {
     let denial =
         |id: &str, command: &str| json!([{"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": command}}]);
     let wants = "tool-calls: {require: [{command: make}]}";
-    for is_error in [false, true] {
-        let trial = claude(&[result(is_error)], &denial("t", "make test"));
-        check(&trial, &[(wants, Ungraded("an outcome of a call")), (NO_ERRORS, Ungraded("an outcome of a call"))]);
-    }
+    let open = || Ungraded("an outcome of a call");
+    let succeeded = claude(&[result(false)], &denial("t", "make test"));
+    check(&succeeded, &[(wants, open()), (NO_ERRORS, open())]);
+    // A result that failed is how the agent shows a refusal, whatever its text says, but not one with an exit code.
+    let refused = claude(&[result(true)], &denial("t", "make test"));
+    check(
+        &refused,
+        &[
+            (wants, Fail(0.0, &[], "never")),
+            (NO_ERRORS, Pass(&[])),
+            ("tool-calls: {require: [{command: make, status: denied}]}", Pass(&[1])),
+        ],
+    );
+    let exited = json!({"type": "user", "message": {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "t", "content": "Exit code 2\nno rule", "is_error": true}]}});
+    check(&claude(&[exited], &denial("t", "make test")), &[(wants, open()), (NO_ERRORS, open())]);
     // While the call is open, the denial is its outcome.
     check(&claude(&[], &denial("t", "make test")), &[(wants, Fail(0.0, &[], "never")), (NO_ERRORS, Pass(&[]))]);
     // A call that only the denial shows was attempted.

@@ -96,7 +96,7 @@ fn a_team_that_works_on_after_its_call_is_in_doubt_and_its_calls_count() {
     let news = json!({"type": "team_event", "ts": 2, "event": {"type": "run_started", "run": {}}});
     check(
         &cline("team_run_task", &[news, called]),
-        &[("tool-calls: {forbid: [{name: run_commands}]}", Fail(0.0, &[3, 4], "forbidden"))],
+        &[("tool-calls: {forbid: [{name: run_commands}]}", Fail(0.0, &[2, 3], "forbidden"))],
     );
 }
 
@@ -281,4 +281,111 @@ fn a_sub_agent_of_claude_code_behind_its_bridge_is_in_doubt_if_it_is_not_shown()
     check(&run(&[agent.clone(), end("c")]), &[("tool-calls: {max: 2}", Ungraded(UNSEEN))]);
     check(&run(&[agent.clone(), told(json!(0)), end("c")]), &[("tool-calls: {max: 2}", Pass(&[]))]);
     check(&run(&[agent, inner, end("d"), told(json!(1)), end("c")]), &[("tool-calls: {max: 2}", Pass(&[]))]);
+}
+
+#[test]
+fn how_a_sub_agent_in_the_background_of_claude_code_ended_is_unknown_behind_its_bridge() {
+    let meta = |more: Value| {
+        let mut claude = json!({"toolName": "Agent"});
+        claude.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"claudeCode": claude})
+    };
+    let agent = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "kind": "think", "title": "helper", "status": "pending",
+        "_meta": meta(json!({}))});
+    let told = |response: Value| json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "_meta": meta(json!({"toolResponse": response}))});
+    let inner = json!({"sessionUpdate": "tool_call", "toolCallId": "d", "kind": "read", "title": "a", "status": "completed",
+        "_meta": {"claudeCode": {"toolName": "Read", "parentToolUseId": "c"}}});
+    let end = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"});
+    let launched = || told(json!({"isAsync": true, "status": "async_launched", "agentId": "a"}));
+    let in_doubt = "the agent reported an outcome of a call that its event does not show";
+    let run = |updates: &[Value]| acp("claude-agent-acp", updates);
+    // The data of the result may come after it.
+    for updates in [
+        [agent.clone(), launched(), end.clone(), inner.clone()],
+        [agent.clone(), end.clone(), launched(), inner.clone()],
+    ] {
+        let table = [
+            ("errors: {max: 0}", Ungraded(in_doubt)),
+            ("tool-calls: {require: [{name: Agent, status: ok}]}", Ungraded(in_doubt)),
+            ("tool-calls: {max: 2}", Pass(&[])),
+        ];
+        check(&run(&updates), &table);
+    }
+    let ended = told(json!({"status": "completed", "agentId": "a", "totalToolUseCount": 1}));
+    check(&run(&[agent, inner, ended, end]), &[("errors: {max: 0}", Pass(&[]))]);
+}
+
+/// A call of Copilot CLI that starts a sub-agent, over ACP.
+fn copilot_task(mode: &str) -> Value {
+    json!({"sessionUpdate": "tool_call", "toolCallId": "t", "kind": "other", "title": "helper job", "status": "pending",
+        "rawInput": {"description": "helper job", "prompt": "fix", "agent_type": "general-purpose", "mode": mode}})
+}
+
+/// An edit by the sub-agent `k` of Copilot CLI, over ACP, and its result.
+fn copilot_edit() -> [Value; 2] {
+    let meta = json!({"github.com/copilot": {"agentId": "k"}});
+    [
+        json!({"sessionUpdate": "tool_call", "toolCallId": "e", "kind": "edit", "title": "Creating a", "status": "pending",
+            "rawInput": {"path": "/w/a", "file_text": "s"}, "locations": [{"path": "/w/a"}], "_meta": meta}),
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "e", "status": "completed", "_meta": meta}),
+    ]
+}
+
+fn says(text: &str) -> Value {
+    json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})
+}
+
+/// The result of a call of Copilot CLI, over ACP.
+fn copilot_result(id: &str, output: &str) -> Value {
+    json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed", "rawOutput": {"content": output}})
+}
+
+#[test]
+fn the_calls_and_texts_of_a_sub_agent_of_copilot_over_acp_are_not_the_main_agents() {
+    let [edit, edited] = copilot_edit();
+    let updates = [copilot_task("sync"), edit.clone(), edited.clone(), says("done it"), copilot_result("t", "done it")];
+    check(
+        &acp("copilot", &[&updates[..], &[says("Fixed.")]].concat()),
+        &[
+            ("tool-calls: {forbid: [{kind: edit, agent: main}]}", Pass(&[])),
+            ("tool-calls: {forbid: [{kind: edit, agent: sub}]}", Fail(0.0, &[3, 4], "forbidden")),
+            ("output: {equals: Fixed.}", Pass(&[7])),
+        ],
+    );
+    // A text of the sub-agent is no answer.
+    check(&acp("copilot", &updates), &[("output: {contains: done it}", Fail(0.0, &[7], "does not contain"))]);
+    // No call is known to have started the sub-agent.
+    let in_doubt = "the agent reported an outcome of a call that its event does not show";
+    check(
+        &acp("copilot", &[edit, edited]),
+        &[("tool-calls: {require: [{kind: edit, agent: main}]}", Ungraded(in_doubt))],
+    );
+}
+
+#[test]
+fn a_text_of_copilot_over_acp_is_in_doubt_while_a_sub_agent_works_in_the_background() {
+    let [edit, edited] = copilot_edit();
+    let started =
+        copilot_result("t", "Agent started in background with agent_id: k. You'll be notified when it completes.");
+    let works = [copilot_task("background"), started, says("I wait."), edit, edited, says("nothing found")];
+    check(
+        &acp("copilot", &works),
+        &[
+            ("tool-calls: {forbid: [{kind: edit, agent: main}]}", Pass(&[])),
+            ("output: {contains: nothing}", Ungraded("may hold a text that is not the agent's")),
+        ],
+    );
+    let reads = |id: &str| {
+        json!({"sessionUpdate": "tool_call", "toolCallId": id, "kind": "read", "title": "read_agent",
+        "status": "pending", "rawInput": {"agent_id": "k"}})
+    };
+    let report =
+        |status: &str| format!("The agent. agent_id: k, agent_type: general-purpose, status: {status}, elapsed: 1s\n");
+    let at_rest = [reads("r"), copilot_result("r", &report("idle")), says("There are none.")];
+    check(&acp("copilot", &[&works[..], &at_rest].concat()), &[("output: {equals: There are none.}", Pass(&[12]))]);
+    let at_work = [reads("r"), copilot_result("r", &report("running")), says("There are none.")];
+    check(
+        &acp("copilot", &[&works[..], &at_work].concat()),
+        &[("output: {equals: There are none.}", Ungraded("may hold a text that is not the agent's"))],
+    );
 }

@@ -697,7 +697,7 @@ fn a_command_that_goes_on_or_was_stopped_did_not_succeed() {
 }
 
 #[test]
-fn the_summary_of_a_compaction_of_opencode_doubts_the_answer_and_ends_nothing() {
+fn the_summary_of_a_compaction_of_opencode_is_no_answer_and_ends_nothing() {
     let line = |kind: &str, part: Value| json!({"type": kind, "sessionID": "s", "part": part});
     let text = |id: &str, text: &str| line("text", json!({"messageID": "m", "id": id, "type": "text", "text": text}));
     let begins = line("step_start", json!({"messageID": "m"}));
@@ -715,12 +715,12 @@ fn the_summary_of_a_compaction_of_opencode_doubts_the_answer_and_ends_nothing() 
         [begins.clone(), text("a", "the summary"), ends.clone(), goes_on, begins, text("b", "the answer"), ends];
     let all = events_of("opencode-stream", &lines);
     let messages: Vec<&Value> = only(&all, "message").into_iter().map(|message| &message["text"]).collect();
-    assert_eq!(messages, ["the summary\n\nthe answer"]);
+    assert_eq!(messages, ["the summary", "the answer"]);
+    assert_eq!(all.last().unwrap()["output"], "the answer");
     assert_eq!(only(&all, "usage").len(), 2, "{all:?}");
     assert_eq!(all.last().unwrap()["reason"], "end_turn");
-    // The summary is in the answer.
     let notice = only(&all, "notice")[0];
-    assert_eq!((&notice["code"], &notice["lost"]), (&json!("compact_summary"), &json!("text")));
+    assert_eq!((&notice["code"], &notice["lost"]), (&json!("compact_summary"), &json!("speaker")));
     // An agent that was killed after the summary did not answer.
     let killed = events_of("opencode-stream", &lines[..4]);
     assert_eq!(killed.last().unwrap()["reason"], "error");
@@ -871,4 +871,75 @@ fn the_streams_of_other_agents_show_refusals_and_commands_that_go_on() {
     ];
     let all = events_of("copilot-stream", &copilot);
     assert!(only(&all, "message").is_empty() && all[0]["code"] == "synthetic_message", "{all:?}");
+}
+
+#[test]
+fn the_answer_of_qwen_is_that_of_its_last_turn() {
+    let line =
+        |kind: &str, block: Value| json!({"type": kind, "parent_tool_use_id": null, "message": {"content": [block]}});
+    let says = |text: &str| line("assistant", json!({"type": "text", "text": text}));
+    let agent = json!({"type": "tool_use", "id": "c", "name": "agent", "input": {"prompt": "count"}});
+    let launched =
+        json!({"type": "tool_result", "tool_use_id": "c", "content": "Background agent launched successfully."});
+    let news = json!({"type": "system", "subtype": "task_notification",
+        "data": {"task_id": "t", "tool_use_id": "c", "status": "completed"}});
+    let text = || line("user", json!({"type": "text", "text": "Background agent \"helper\" completed."}));
+    for between in [vec![text(), news.clone()], vec![text()], vec![news]] {
+        let mut lines =
+            vec![line("assistant", agent.clone()), line("user", launched.clone()), says("I expect 42; I wait.")];
+        lines.extend(between);
+        lines.push(says("The helper found "));
+        lines.push(says("nothing."));
+        lines.push(json!({"type": "result", "subtype": "success", "is_error": false, "result": "nothing.",
+            "usage": {"input_tokens": 1, "output_tokens": 1}, "permission_denials": []}));
+        let (_, stop) = ends("qwen-stream", &lines);
+        assert_eq!(stop["output"], "The helper found \n\nnothing.", "{lines:#?}");
+    }
+}
+
+#[test]
+fn the_figures_of_a_session_of_cline_leave_its_sub_agents_out() {
+    let event = |more: Value| json!({"type": "agent_event", "ts": 1, "event": more});
+    let figures = |tool: &str| {
+        let lines = [
+            event(
+                json!({"type": "content_start", "contentType": "tool", "toolCallId": "c", "toolName": tool, "input": {}}),
+            ),
+            event(json!({"type": "content_end", "contentType": "tool", "toolCallId": "c", "output": "ok"})),
+            json!({"type": "run_result", "ts": 2, "finishReason": "completed", "text": "Done.", "usage": {"inputTokens": 3000,
+                "outputTokens": 30, "cacheReadTokens": 0, "cacheWriteTokens": 0, "totalCost": 0.01}}),
+        ];
+        let all = events_of("cline-stream", &lines);
+        let usage = only(&all, "usage").into_iter().find(|usage| usage["scope"] == "session").unwrap();
+        usage["lower_bounds"].clone()
+    };
+    let bounds = figures("spawn_agent");
+    for figure in ["input_tokens", "output_tokens", "cost_usd"] {
+        assert!(bounds.as_array().unwrap().contains(&json!(figure)), "{bounds}");
+    }
+    assert_eq!(figures("read_files"), Value::Null);
+}
+
+#[test]
+fn a_sub_agent_of_copilot_in_the_background_is_shown_if_its_calls_follow() {
+    let line = |kind: &str, agent: Value, data: Value| json!({"type": kind, "agentId": agent, "data": data});
+    let task = json!({"toolCallId": "t", "toolName": "task", "arguments": {"prompt": "look", "mode": "background"}});
+    let call = json!({"toolCallId": "c", "toolName": "bash", "arguments": {"command": "ls"}});
+    let result = |id: &str| json!({"toolCallId": id, "success": true, "result": {"content": "x"}});
+    let hidden = |shows: bool| {
+        let mut lines = vec![
+            line("user.message", Value::Null, json!({"content": "Do it."})),
+            line("tool.execution_start", Value::Null, task.clone()),
+            line("subagent.started", json!("k"), json!({"toolCallId": "t", "agentName": "kid"})),
+            line("tool.execution_complete", Value::Null, result("t")),
+        ];
+        if shows {
+            lines.push(line("tool.execution_start", json!("k"), call.clone()));
+            lines.push(line("tool.execution_complete", json!("k"), result("c")));
+        }
+        lines.push(json!({"type": "result", "exitCode": 0}));
+        let all = events_of("copilot-stream", &lines);
+        only(&all, "notice").iter().filter(|notice| notice["code"] == "hidden_sub_agent").count()
+    };
+    assert_eq!((hidden(true), hidden(false)), (0, 1));
 }

@@ -598,6 +598,9 @@ fn a_text_after_a_call_that_is_not_shown_begins_the_answer() {
         // One notice for each turn.
         ("vibe", vec![said(1, "a"), said(2, "b"), said(3, "Done.")], 1, "Done."),
         ("vibe", vec![thought(1), said(1, "First."), calls(), thought(2), said(2, "Done.")], 0, "Done."),
+        // The summary of a conversation that was compressed is a message, too.
+        ("opencode", vec![says("msg_1", "The summary."), says("msg_2", "Do"), says("msg_2", "ne.")], 1, "Done."),
+        ("opencode", vec![thinks("prt_1"), says("msg_1", "Do"), thinks("prt_2"), says("msg_1", "ne.")], 0, "Done."),
         ("codex-acp", vec![says("a", "Look."), counts(10), says("b", "red"), counts(20)], 1, "red"),
         // Without counts, the texts may be of one message.
         ("codex-acp", vec![says("a", "Look."), says("b", "red")], 1, "Look.\n\nred"),
@@ -689,5 +692,54 @@ fn a_server_that_did_not_start_is_no_call() {
         let told = script.done();
         assert_eq!(told.calls().len(), calls, "{id}");
         assert_eq!(told.notices().contains(&"program_message"), calls == 0, "{id}");
+    }
+}
+
+#[test]
+fn a_compaction_in_the_form_of_a_call_is_a_notice() {
+    for meta in [json!({"claudeCode": {"toolName": "compact"}}), Value::Null] {
+        let mut script = Script::prompted();
+        script.call(
+            "x",
+            json!({"title": "Compact conversation", "kind": "think", "status": "in_progress", "_meta": meta}),
+        );
+        script.change("x", json!({"status": "completed", "_meta": meta}));
+        script.change("x", json!({"rawOutput": {"trigger": "automatic"}, "_meta": meta}));
+        let told = script.done();
+        assert!(told.calls().is_empty(), "{:#?}", told.calls());
+        assert_eq!(told.notices(), ["compaction"; 3]);
+    }
+    // A call of a model has an input, and a tool of a server has another name.
+    for (input, tool) in [(json!({"keep": 5}), Value::Null), (Value::Null, json!("mcp__notes__compact"))] {
+        let mut script = Script::prompted();
+        let mut call = json!({"title": "Compact conversation", "kind": "think", "status": "completed",
+            "_meta": {"claudeCode": {"toolName": tool}}});
+        if !input.is_null() {
+            call["rawInput"] = input;
+        }
+        script.call("x", call);
+        assert_eq!(script.done().calls().len(), 1);
+    }
+}
+
+#[test]
+fn a_call_that_gemini_denied_by_a_rule_was_not_carried_out() {
+    let named = |name: &str| crate::harness::built_in::named(name).unwrap();
+    for (harness, text, status) in [
+        ("gemini", "Tool execution for \"Generalist Agent\" denied by policy.", CallStatus::Denied),
+        ("gemini", "Tool execution denied by policy. No shell.", CallStatus::Denied),
+        ("gemini", "Tool execution blocked: no", CallStatus::Denied),
+        ("gemini", "It printed: Tool execution blocked: no", CallStatus::Error),
+        ("gemini", "Tool execution for \"a\" and \"b\" denied by policy.", CallStatus::Error),
+        // A command of another agent may print the sentence.
+        ("copilot", "Tool execution for \"Generalist Agent\" denied by policy.", CallStatus::Error),
+    ] {
+        let mut script = Script::of(named(harness));
+        script.open();
+        script.prompt(3, "do it");
+        script.call("c", json!({"title": "x", "kind": "execute", "status": "pending"}));
+        let content = json!([{"type": "content", "content": {"type": "text", "text": text}}]);
+        script.change("c", json!({"status": "failed", "content": content}));
+        assert_eq!(script.done().call().status, status, "{harness}: {text}");
     }
 }

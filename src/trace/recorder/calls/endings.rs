@@ -1,12 +1,18 @@
 //! The ends of calls: their results, what is remembered of them, and the calls that the agent did not end.
 
-use super::{EndedCall, EndedEarly, More, OpenCall, is_still_shown};
+use super::{EndedCall, EndedEarly, More, OpenCall, UnshownSubAgent, is_still_shown};
 use crate::text::first_bytes;
 use crate::trace::calls::DENIED_CALL_COMPLETED;
 use crate::trace::recorder::bounds::{cut_to_bound, hash_in, hash_of};
 use crate::trace::recorder::{CallSaid, MAX_ENDED, Recorder, ReportedStatus, ResultSaid};
 use crate::trace::view;
 use crate::trace::{Body, CallStatus, FileDiff, ToolResult};
+
+/// The code of the notice about a sub-agent whose calls the agent does not show.
+const HIDDEN_SUB_AGENT: &str = "hidden_sub_agent";
+
+/// The maximum number of sub-agents without a shown call that are remembered.
+const MAX_UNSHOWN: usize = 1000;
 
 impl Recorder {
     /// Ends an open call. A rejected call is denied and a cancelled one cancelled, even if the agent reports
@@ -103,10 +109,53 @@ impl Recorder {
         }
     }
 
-    /// Notes that the agent reports a call as refused: an open call ends as denied, regardless of its result. If the
-    /// call has ended otherwise, or was never shown, its outcome is unknown: graders may not rely on what the trace
-    /// shows.
+    /// Holds the result of a call that has just failed, until [`Recorder::settle_failures`]: the agent may report at the end of
+    /// its turn that the call was denied.
+    pub fn doubt_failure(&mut self, id: &str) {
+        let is_of_call = self.ended.back().is_some_and(|ended| ended.id == hash_in("ended", id));
+        let is_held = self.early.contains_key(id);
+        let slot = self.first + self.slots.len().saturating_sub(1) as u64;
+        // An exit code or a change shows that the call was carried out.
+        let may_be_denied =
+            |it: &ToolResult| it.status == CallStatus::Error && it.exit_code.is_none() && it.diffs.is_empty();
+        let may_be_denied = matches!(self.body(slot), Some(Body::ToolResult(result)) if may_be_denied(result));
+        if is_of_call && may_be_denied && !is_held {
+            self.hold(slot, true);
+            self.doubted.push_back((id.into(), slot));
+        }
+    }
+
+    /// Lets go of the failed results behind which at least `most` events wait.
+    pub fn settle_failures(&mut self, most: usize) {
+        let end = self.first + self.slots.len() as u64;
+        while let Some((_, slot)) = self.doubted.front().filter(|(_, slot)| end.saturating_sub(*slot) > most as u64) {
+            let slot = *slot;
+            self.doubted.pop_front();
+            self.hold(slot, false);
+        }
+    }
+
+    /// Makes a failed result that is still held one of a denied call. Returns false if there is none.
+    fn deny_failure(&mut self, id: &str) -> bool {
+        let Some(at) = self.doubted.iter().rposition(|(of, _)| **of == *id) else { return false };
+        let Some((_, slot)) = self.doubted.remove(at) else { return false };
+        let Some(Body::ToolResult(result)) = self.body(slot) else { return false };
+        result.status = CallStatus::Denied;
+        self.hold(slot, false);
+        let id = hash_in("ended", id);
+        if let Some(ended) = self.ended.iter_mut().rev().find(|ended| ended.id == id) {
+            ended.status = CallStatus::Denied;
+        }
+        true
+    }
+
+    /// Notes that the agent reports a call as refused: an open call ends as denied, regardless of its result, and so does one
+    /// whose failed result is still held. If the call has ended otherwise, or was never shown, its outcome is unknown: graders
+    /// may not rely on what the trace shows.
     pub fn deny(&mut self, id: &str) {
+        if self.deny_failure(id) {
+            return;
+        }
         if let Some(open) = self.open.get_mut(id).filter(|open| !open.in_background) {
             (open.rejected, open.denied) = (true, true);
         } else if self.was_announced(id) && self.ended_as(id) != Some(CallStatus::Denied) {
@@ -292,11 +341,12 @@ impl Recorder {
                 format!("the call {id} first showed another file: {}", first_bytes(path, 200)),
             );
         }
-        // Some agents show the calls of a sub-agent only in some modes.
-        let shows = || self.steps.contains_key(&Some(open.call(id)));
-        if let Some(tool) = tool.filter(|_| result.status != CallStatus::Denied && !shows()) {
+        if let Some(tool) = tool.filter(|_| result.status != CallStatus::Denied) {
             let text = format!("the agent does not show what the sub-agent of the call {id} ({tool}) did");
-            self.did_unseen("hidden_sub_agent", text);
+            let unshown = UnshownSubAgent { call: open.call(id), text, line: self.this_line() };
+            if !self.shows_calls_of(&unshown.call) {
+                self.may_show_later(unshown);
+            }
         }
         let output = result.output.map(|mut text| {
             self.cut_bytes += cut_to_bound(&mut text);
@@ -315,6 +365,30 @@ impl Recorder {
             parent,
             host,
         );
+    }
+
+    /// Returns true if the trace has a call of the sub-agent that this call started. Some agents show the calls of a sub-agent
+    /// only in some modes.
+    fn shows_calls_of(&self, call: &str) -> bool {
+        self.steps.contains_key(&Some(call.to_owned()))
+    }
+
+    /// Keeps a sub-agent of which no call is shown until the end of the trace.
+    fn may_show_later(&mut self, unshown: UnshownSubAgent) {
+        if self.unshown.len() < MAX_UNSHOWN {
+            self.unshown.push(unshown);
+        } else {
+            self.did_unseen(HIDDEN_SUB_AGENT, unshown.text);
+        }
+    }
+
+    /// Reports, at the end of the trace, the sub-agents of which no call is shown.
+    pub(in crate::trace::recorder) fn tell_unshown(&mut self) {
+        for UnshownSubAgent { call, text, line } in std::mem::take(&mut self.unshown) {
+            if !self.shows_calls_of(&call) {
+                self.about(line, |recorder| recorder.did_unseen(HIDDEN_SUB_AGENT, text));
+            }
+        }
     }
 
     /// Returns true if the call starts a sub-agent whose calls the agent does not show: by its name, or else its title.
