@@ -161,13 +161,15 @@ const GIT_PROGRAMS: [(&str, &str); 5] = [
 ];
 
 /// Keeps files that an agent left in the workspace from being run by the graders' commands: git ignores the machine's
-/// settings and takes none of [`GIT_PROGRAMS`] from the repository, and Python reads no compiled modules from the
-/// workspace. Variables that the case sets are kept.
+/// settings and takes none of [`GIT_PROGRAMS`] from the repository, Python reads no compiled modules from the
+/// workspace, and npm looks for no new version of itself. Variables that the case sets are kept.
 pub fn isolate_graders(env: &mut BTreeMap<String, String>, home: &Path) {
     env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
     let compiled = home.join(".cache/python").to_string_lossy().into_owned();
     env.entry("PYTHONPYCACHEPREFIX".to_owned()).or_insert(compiled);
     env.entry("GIT_CONFIG_NOSYSTEM".to_owned()).or_insert_with(|| "1".to_owned());
+    // Otherwise, each first call of npm in a new home may look for a new version of npm, and change its cache.
+    env.entry("NPM_CONFIG_UPDATE_NOTIFIER".to_owned()).or_insert_with(|| "false".to_owned());
     let own: usize = env.get("GIT_CONFIG_COUNT").and_then(|count| count.parse().ok()).unwrap_or(0);
     let set: Vec<String> =
         (0..own).filter_map(|n| env.get(&format!("GIT_CONFIG_KEY_{n}"))).map(|key| key.to_ascii_lowercase()).collect();

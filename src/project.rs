@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// The folders that make a folder a project.
 const MARKS: [&str; 3] = ["cases", "harnesses", ".evals"];
@@ -13,10 +13,18 @@ static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
     above(&here).unwrap_or(&here).to_owned()
 });
 
+/// The project that the command uses instead of the one around its working folder.
+static ENTERED: OnceLock<PathBuf> = OnceLock::new();
+
 /// Returns the project's root: the working folder, or the nearest folder above it, that contains `cases/`, `harnesses/`
-/// or `.evals/`. Without one: the working folder.
+/// or `.evals/`. Without one: the working folder. After [`enter`], the root of the other project.
 pub fn root() -> &'static Path {
-    &ROOT
+    ENTERED.get().unwrap_or(&ROOT)
+}
+
+/// Uses another project for the rest of the command.
+pub fn enter(root: &Path) {
+    let _ = ENTERED.set(root.to_owned());
 }
 
 /// Returns true if the project's root is above the working folder.
@@ -24,8 +32,8 @@ pub fn is_above() -> bool {
     std::env::current_dir().is_ok_and(|here| here != root())
 }
 
-/// Returns the root of the git repository at which the search for a project ended without one, if the search would
-/// have gone on: in a folder below that root, or if a project lies above it.
+/// Returns the root of the git repository that ended the search for a project. Returns `None` if a project was found,
+/// or if the working folder is that root and no project lies above it.
 pub fn search_ended_at() -> Option<PathBuf> {
     ended_at(&std::env::current_dir().ok()?)
 }
@@ -39,11 +47,11 @@ fn ended_at(here: &Path) -> Option<PathBuf> {
     (repository != here || beyond()).then(|| repository.to_path_buf())
 }
 
-/// Returns the path of a file or folder in the project's root, relative to the working folder.
+/// Returns the path of a file or folder in the project's root: relative to the working folder if that lies in the project.
 pub fn path(name: &str) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
-    let depth = here.strip_prefix(root()).map_or(0, |below| below.components().count());
-    let mut path: PathBuf = std::iter::repeat_n("..", depth).collect();
+    let Ok(below) = here.strip_prefix(root()) else { return root().join(name) };
+    let mut path: PathBuf = std::iter::repeat_n("..", below.components().count()).collect();
     path.push(name);
     path
 }
@@ -59,6 +67,11 @@ pub fn reach(folder: &Path) -> Option<PathBuf> {
     let own = || folder.ancestors().take_while(|above| owner(above) == mine && !everyone_writes(above));
     let in_repository = || own().find(|above| above.join(".git").exists());
     above(folder).or_else(in_repository).or_else(|| own().last()).map(Path::to_path_buf)
+}
+
+/// Returns the root of the project around a folder.
+pub fn around(folder: &Path) -> Option<PathBuf> {
+    above(folder).map(Path::to_path_buf)
 }
 
 /// Returns the nearest project. The search stops at the root of a git repository. A folder of another user does not

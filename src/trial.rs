@@ -47,6 +47,7 @@ pub mod ending;
 pub mod agent_as_model;
 mod inputs;
 mod grade_trial;
+mod graders_home;
 pub mod keep_workspace;
 mod limits;
 mod check_loaded;

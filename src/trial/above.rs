@@ -19,7 +19,7 @@ use crate::workspace::tree_digest::tree_digest;
 use crate::workspace::{LARGEST_FILE, copy_as_it_is};
 
 /// The engine's own folders in the private folder of a trial.
-const OWN: [&str; 7] = ["workspace", "home", "tmp", "graders-home", "graders-tmp", "nowhere", "trial"];
+const OWN: [&str; 8] = ["workspace", "home", "agents-home", "tmp", "graders-home", "graders-tmp", "nowhere", "trial"];
 /// The engine's own files and folders in the folder that all trials share.
 const OWN_SHARED: [&str; 5] = [".lock", "cases", "git-home", "index", "index.lock"];
 /// The beginnings of the names of the engine's further files and folders there.
@@ -29,7 +29,7 @@ const OWN_STARTS: [&str; 10] =
 const NAMED: usize = 20;
 /// Files and folders that test runners, build tools and languages look for in each folder above the one in which they run. The list
 /// is for folders in which other files stay: those of the user, and what setup left.
-const SETTINGS: [&str; 86] = [
+const SETTINGS: [&str; 98] = [
     ".cargo",
     "Cargo.toml",
     "rust-toolchain",
@@ -116,6 +116,18 @@ const SETTINGS: [&str; 86] = [
     "Directory.Build.rsp",
     "nuget.config",
     ".rbenv-vars",
+    "dune-workspace",
+    "nim.cfg",
+    "config.nims",
+    ".venv",
+    "justfile",
+    ".justfile",
+    "Rakefile",
+    "rakefile.rb",
+    "Taskfile.yml",
+    "Taskfile.yaml",
+    "Taskfile.dist.yml",
+    "Taskfile.dist.yaml",
 ];
 /// The beginnings of the names of further settings.
 const STARTS: [&str; 23] = [
@@ -354,10 +366,14 @@ fn new_settings(temporary: &Path) -> Vec<String> {
     let Ok(began) = began else { return Vec::new() };
     // Programs write other files in the folders of settings, such as caches.
     let is_new = |path: &Path| {
-        let file = if path.ends_with(".cargo") { path.join("config.toml") } else { path.to_owned() };
-        let Ok(meta) = file.symlink_metadata() else { return false };
-        let time = if meta.is_dir() { meta.created() } else { meta.modified() };
-        time.is_ok_and(|time| time > began)
+        let files = match path.ends_with(".cargo") {
+            true => vec![path.join("config.toml"), path.join("config")],
+            false => vec![path.to_owned()],
+        };
+        files.iter().filter_map(|file| file.symlink_metadata().ok()).any(|meta| {
+            let time = if meta.is_dir() { meta.created() } else { meta.modified() };
+            time.is_ok_and(|time| time > began)
+        })
     };
     let of_user = |name: &OsString| is_setting(name) && name != ".git";
     let above = temporary.ancestors().skip(1);
@@ -376,7 +392,9 @@ fn names(folder: &Path) -> io::Result<BTreeSet<OsString>> {
 
 fn is_setting(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
-    SETTINGS.contains(&&*name) || STARTS.iter().any(|start| name.starts_with(start))
+    // Some tools read their settings under a name in any case, such as `NuGet.Config`.
+    SETTINGS.iter().any(|setting| setting.eq_ignore_ascii_case(&name))
+        || STARTS.iter().any(|start| name.starts_with(start))
 }
 
 /// Copies a file, a link or a folder.
@@ -447,6 +465,31 @@ mod tests {
         let changed = told(&["../setup.cfg", "../tox.ini"], false);
         assert_eq!(clear(&workspace, &beside, &shared).unwrap(), [changed]);
         assert_eq!(fs::read_to_string(trial.join("setup.cfg")).unwrap(), "[b]\n");
+    }
+
+    #[test]
+    fn settings_are_known_by_their_names_in_any_case() {
+        for name in ["NuGet.Config", "nuget.config", "Rakefile", "Justfile", ".venv", "tsconfig.base.json"] {
+            assert!(is_setting(OsStr::new(name)), "{name}");
+        }
+        assert!(!is_setting(OsStr::new("notes.txt")));
+    }
+
+    #[test]
+    fn a_setting_of_cargo_counts_under_both_of_its_names() {
+        for name in ["config", "config.toml", "registry"] {
+            let root = tempfile::tempdir().unwrap();
+            let shared = root.path().join("shared");
+            fs::create_dir_all(root.path().join(".cargo")).unwrap();
+            fs::create_dir(&shared).unwrap();
+            fs::write(shared.join(".lock"), "").unwrap();
+            // File systems count time in steps of a few milliseconds.
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            fs::write(root.path().join(".cargo").join(name), "").unwrap();
+            let found = new_settings(&shared);
+            let of_cargo = root.path().join(".cargo").display().to_string();
+            assert_eq!(found.contains(&of_cargo), name != "registry", "{name}: {found:?}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::above::{self, Beside};
 use super::prepare_workspace::{Before, Copies};
 use super::protected::ProtectedCopy;
-use super::{Folders, TrialError, io as failed};
+use super::{Folders, TrialError, graders_home, io as failed};
 use crate::case::{Case, GradersHome};
 use crate::grader::Renewed;
 use crate::result::Warning;
@@ -28,18 +28,17 @@ const NAMED: usize = 5;
 const COMPILED: &str = ".cache/python";
 /// Places in the home in which programs leave logs and caches that no later command needs. They are renewed, too, but explain no
 /// failure.
-const BY_PRODUCTS: [&str; 13] = [
+const BY_PRODUCTS: [&str; 12] = [
     COMPILED,
     ".bash_history",
     ".cache/go-build",
-    ".cache/pip",
-    ".cache/uv",
+    ".cache/pip/selfcheck",
     ".cargo/.global-cache",
     ".cargo/.package-cache",
-    ".config/go",
-    ".local/state",
+    ".config/go/telemetry",
     ".node_repl_history",
-    ".npm",
+    ".npm/_logs",
+    ".npm/_update-notifier-last-checked",
     ".python_history",
     ".wget-hsts",
 ];
@@ -94,7 +93,7 @@ impl Between {
             return Ok(Self::default());
         }
         let trial = folders.workspace.parent().unwrap_or(&folders.workspace).to_owned();
-        let home = folders.beside("graders-home");
+        let home = graders_home::place(folders, before.and_then(Before::home));
         let stamps = FolderStamps::of(&home).map_err(failed("look at the home of the graders"))?;
         let protected = ProtectedCopy::of(&case.workspace, &folders.workspace, temporary)
             .map_err(failed("copy the protected files"))?;
@@ -134,9 +133,8 @@ impl Between {
             home = state.renew_home(changed.home.take()).map_err(failed("renew the home of the graders"))?;
             changed.home = Some(FolderStamps::of(&state.home).map_err(failed("look at the home of the graders"))?);
         }
-        if let Some(protected) = &state.protected {
-            changed.protected.extend(protected.put_back()?);
-        }
+        let protected = state.protected.as_ref().map(ProtectedCopy::put_back).transpose()?.unwrap_or_default();
+        changed.protected.extend(protected.iter().cloned());
         let mut above = above::put_back_settings(&state.trial, &state.beside, &mut changed.settings)
             .map_err(failed("put back what setup left above the workspace"))?;
         for name in names(&state.trial).map_err(failed("list the private folder of the trial"))? {
@@ -148,7 +146,7 @@ impl Between {
         let shared = above::clear_shared(&state.temporary).map_err(failed("clear the folder of the trials"))?;
         above.extend(shared.iter().cloned());
         changed.shared.extend(shared);
-        Ok(Renewed { home, above: above.into_iter().next() })
+        Ok(Renewed { home, protected: protected.into_iter().next(), above: above.into_iter().next() })
     }
 
     /// Returns warnings about what was undone. What graders left in the private folder of the trial has none: it is the cause of
@@ -218,10 +216,22 @@ mod tests {
 
     #[test]
     fn logs_and_caches_that_no_later_command_needs_are_by_products() {
-        for path in [".npm/_logs/1.log", ".npm", ".cache", ".cache/python/a.pyc", ".config", ".cargo/.package-cache"] {
+        for path in [".npm/_logs/1.log", ".npm", ".cache", ".cache/python/a.pyc", ".config/go", ".cargo/.package-cache"]
+        {
             assert!(is_by_product(Path::new(path)), "{path}");
         }
         for path in ["", ".local/lib/a.py", ".cache/app", ".cargo/bin/a", ".cargo/registry", ".config/app", ".npmrc"] {
+            assert!(!is_by_product(Path::new(path)), "{path}");
+        }
+        // Commands that may not use the network find their packages there.
+        for path in [
+            ".npm/_npx/1/a",
+            ".npm/_cacache/a",
+            ".cache/uv/wheels",
+            ".cache/pip/wheels",
+            ".local/state/nix",
+            ".config/go/env",
+        ] {
             assert!(!is_by_product(Path::new(path)), "{path}");
         }
     }

@@ -17,8 +17,8 @@ use super::prepare::Ready;
 use super::prepare_workspace::Before;
 use super::sandboxing::{graders_shell, nowhere};
 use super::{
-    Attempt, Ended, Engine, Folders, Outcome, TrialError, above, aside, foreign, io, keep_workspace, sync_trial,
-    unless_interrupted,
+    Attempt, Ended, Engine, Folders, Outcome, TrialError, above, aside, foreign, graders_home, io, keep_workspace,
+    sync_trial, unless_interrupted,
 };
 use crate::result::{TrialResult, Warning};
 use crate::run::integrity;
@@ -64,6 +64,13 @@ pub(super) async fn conclude(
     if !live {
         graders_shell = nowhere(&graders_shell, folders)?;
     }
+    let link = match before.home() {
+        Some(_) if live && above::matters(&attempt.case) => {
+            let (workspace, home) = (folders.workspace.clone(), folders.home.clone());
+            aside(move || graders_home::link_to_agents_home(&workspace, &home)).await?
+        }
+        _ => None,
+    };
     let unmasked = warnings.iter().find_map(Warning::unmasked).map(str::to_owned);
     let between = Between::of(&attempt.case, folders, &graders_shell, Some(&before), &engine.temporary)?;
     let site = JudgedWorkspace {
@@ -99,6 +106,7 @@ pub(super) async fn conclude(
             // The same may have been found between two graders.
             warnings.extend(left_meanwhile.filter(|warning| !result.warnings.contains(warning)));
             is_withdrawn = above::withdraw(&mut result, &warnings);
+            is_withdrawn |= graders_home::withdraw(&mut result, link.as_deref());
             // Code of the agent that a grader ran can write to the copies, too.
             let copies = before.state().copies;
             let copy = aside(move || copies.first_change()).await?;

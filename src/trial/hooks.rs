@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::harness::HookFile;
 use crate::regular;
 use crate::trace::{Body, Event, view};
-use crate::values::PathGlob;
+use crate::values::{PathGlob, is_plain};
 
 /// The size in bytes from which on a file is not read.
 const LARGE: u64 = 16 << 20;
@@ -27,8 +27,10 @@ pub(super) fn found(files: &[HookFile], folders: &[PathBuf], changed: &[String])
     let mut found = BTreeSet::new();
     for hooks in files {
         for folder in folders {
-            let named = named_in(folder, hooks).into_iter();
-            found.extend(named.filter(|path| may_have_hooks(&folder.join(path), hooks)).map(shown));
+            let FilesBelow { files, is_all } = named_in(folder, hooks);
+            found.extend(files.into_iter().filter(|path| may_have_hooks(&folder.join(path), hooks)).map(shown));
+            // A file that was not looked at may have hooks.
+            found.extend((!is_all).then(|| hooks.file.to_string()));
         }
         let is_gone = |path: &&String| folders.last().is_some_and(|it| it.join(path).symlink_metadata().is_err());
         found.extend(changed.iter().filter(|path| hooks.file.is_match(path)).filter(is_gone).cloned());
@@ -55,9 +57,10 @@ pub(super) fn found_by_words(files: &[HookFile], folders: &[PathBuf], words: &[S
             if whole.is_file() {
                 found.extend(named.iter().any(|it| it.is_named_file(path, &whole)).then(|| shown(path.to_owned())));
             } else if whole.is_dir() && !is_around {
-                let inner = files_below(&whole, PathBuf::new(), DEEPEST).into_iter();
-                let inner = inner.filter(|file| named.iter().any(|it| it.is_in_named_folder(&whole.join(file))));
+                let FilesBelow { files, is_all } = files_below(&whole, PathBuf::new(), DEEPEST);
+                let inner = files.iter().filter(|file| named.iter().any(|it| it.is_in_named_folder(&whole.join(file))));
                 found.extend(inner.map(|file| shown(path.join(file))));
+                found.extend((!is_all && !named.is_empty()).then(|| shown(path.to_owned())));
             }
         }
     }
@@ -169,32 +172,46 @@ fn text_of(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&regular::read(path)?).into_owned()))
 }
 
-/// Returns the files below a folder that a glob names, relative to the folder. Only the folders that the glob names are read.
-fn named_in(folder: &Path, hooks: &HookFile) -> Vec<PathBuf> {
+/// Files below a folder, relative to it.
+struct FilesBelow {
+    files: Vec<PathBuf>,
+    /// False if some were not looked at: there are too many, they are too deep, or a folder cannot be read.
+    is_all: bool,
+}
+
+/// Returns the files below a folder that a glob names. Only the folders that the glob names are read.
+fn named_in(folder: &Path, hooks: &HookFile) -> FilesBelow {
     let glob = hooks.file.to_string();
-    let is_plain = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
-    let plain: PathBuf = Path::new(&glob).components().take_while(is_plain).collect();
+    let plain: PathBuf = glob.split('/').take_while(|part| is_plain(part)).collect();
     let deepest = if glob.contains("**") { DEEPEST } else { Path::new(&glob).components().count() };
     let mut found = files_below(folder, plain, deepest);
-    found.retain(|path| hooks.file.is_match_path(path));
+    found.files.retain(|path| hooks.file.is_match_path(path));
     found
 }
 
-/// Returns the files at or below a path in a folder, relative to the folder.
-fn files_below(folder: &Path, start: PathBuf, deepest: usize) -> Vec<PathBuf> {
-    let (mut waiting, mut found, mut seen) = (vec![start], Vec::new(), 0);
+/// Returns the files at or below a path in a folder. What is deeper than `deepest` is not asked for, unless that is
+/// [`DEEPEST`].
+fn files_below(folder: &Path, start: PathBuf, deepest: usize) -> FilesBelow {
+    let mut found = FilesBelow { files: Vec::new(), is_all: true };
+    let (mut waiting, mut seen) = (vec![start], 0);
     while let Some(path) = waiting.pop() {
         let whole = folder.join(&path);
         if !whole.is_dir() {
-            found.push(path);
-        } else if path.components().count() < deepest
-            && seen < MOST
-            && let Ok(entries) = fs::read_dir(&whole)
-        {
-            let entries: Vec<PathBuf> = entries.flatten().take(MOST).map(|it| path.join(it.file_name())).collect();
-            seen += entries.len();
-            waiting.extend(entries);
+            found.files.push(path);
+            continue;
         }
+        if path.components().count() >= deepest {
+            found.is_all &= deepest != DEEPEST;
+            continue;
+        }
+        let Some(entries) = fs::read_dir(&whole).ok().filter(|_| seen < MOST) else {
+            found.is_all = false;
+            continue;
+        };
+        let entries: Vec<PathBuf> = entries.flatten().take(MOST).map(|it| path.join(it.file_name())).collect();
+        found.is_all &= entries.len() < MOST;
+        seen += entries.len();
+        waiting.extend(entries);
     }
     found
 }
@@ -230,6 +247,24 @@ mod tests {
         // The agent wrote a file that is gone.
         assert_eq!(of(&[".absent/x", "src/x"]), [".absent/x", ".agent/settings.json", ".plugins/a/b.ts"]);
         assert_eq!(of(&[".agent/settings.local.json"]).len(), 2);
+        // A glob stands for the files that were not looked at: here below a folder that is too deep.
+        let deep = (0..DEEPEST).fold(root.join(".plugins"), |folder, _| folder.join("d"));
+        fs::create_dir_all(deep).unwrap();
+        assert_eq!(of(&[]), [".agent/settings.json", ".plugins/**/*.ts", ".plugins/a/b.ts"]);
+    }
+
+    #[test]
+    fn many_other_files_hide_no_file_with_hooks() {
+        let folder = tempfile::tempdir().unwrap();
+        let agents = folder.path().join(".agent");
+        fs::create_dir(&agents).unwrap();
+        for number in 0..MOST {
+            fs::write(agents.join(format!("{number}.txt")), "").unwrap();
+        }
+        fs::write(agents.join("hooks.json"), "").unwrap();
+        let files: Vec<HookFile> = serde_yaml::from_str("[{file: '.agent/*.json'}]").unwrap();
+        let found = found(&files, &[folder.path().to_owned()], &[]);
+        assert!(found.contains(".agent/*.json"), "{found:?}");
     }
 
     #[test]

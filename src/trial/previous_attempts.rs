@@ -41,12 +41,15 @@ fn sum_of(attempts: impl Iterator<Item = PathBuf>, manifest: Option<&Manifest>) 
     for attempt in attempts {
         sum.count += 1;
         match read_json::<TrialResult>(&attempt.join("result.json")) {
+            // The answers of a recording or a script cost nothing.
+            Ok(result) if !result.was_paid() => {}
             Ok(result) => match result.metrics.cost() {
+                // A negative cost is none: another program may have written the figure.
                 Some(cost) => {
-                    sum.cost_usd = Some(sum.cost_usd.unwrap_or(0.0) + cost.value());
+                    sum.cost_usd = Some(sum.cost_usd.unwrap_or(0.0) + cost.value().max(0.0));
                     sum.cost_unknown += u32::from(!cost.is_exact());
                 }
-                None => sum.cost_unknown += u32::from(result.agent_ran()),
+                None => sum.cost_unknown += 1,
             },
             Err(_) => {
                 let (known, is_unknown) = of_interrupted(&attempt, manifest);
@@ -77,4 +80,37 @@ pub fn of_interrupted(attempt: &Path, manifest: Option<&Manifest>) -> (Option<f6
         });
     }
     (known, wire.exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::exchange::Source;
+    use crate::ids::TrialRecord;
+    use crate::verdict::Verdict;
+
+    #[test]
+    fn an_attempt_costs_what_was_paid_for_its_agent() {
+        let trial = TrialRecord {
+            case: "a".to_owned(),
+            harness: "h".to_owned(),
+            model: None,
+            arm: "default".to_owned(),
+            trial: 1,
+            skip: None,
+            failed_in: None,
+            sandbox: crate::sandbox::Kind::None,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let attempts = [(Some(2.0), None), (Some(-1.0), None), (None, None), (Some(4.0), Some(Source::Cassette))];
+        for (number, (cost_usd, model_from)) in (1..).zip(attempts) {
+            let mut result = TrialResult { model_from, ..TrialResult::blank(&trial, Verdict::Fail) };
+            (result.metrics.duration_ms, result.metrics.cost_usd) = (Some(5), cost_usd);
+            let attempt = folder.path().join(format!("attempts/{number}"));
+            std::fs::create_dir_all(&attempt).unwrap();
+            std::fs::write(attempt.join("result.json"), serde_json::to_vec(&result).unwrap()).unwrap();
+        }
+        let sum = sum_of((1..=4).map(|number| folder.path().join(format!("attempts/{number}"))), None).unwrap();
+        assert_eq!((sum.count, sum.cost_usd, sum.cost_unknown), (4, Some(2.0), 1));
+    }
 }

@@ -1,7 +1,9 @@
 //! Protected files, which an agent must not change: changes are detected and undone.
 
-use std::fs;
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::case::{Case, Workspace};
@@ -10,8 +12,9 @@ use crate::result::warning::FileChange;
 use crate::run::temporary::Vanishing;
 use crate::values::PathGlob;
 use crate::workspace::change::{Change, FileChangeKind, differences};
+use crate::workspace::make_ready::make_ready;
 use crate::workspace::proc_links::leads_through_proc;
-use crate::workspace::restore::put_back;
+use crate::workspace::restore::{put_back, put_back_folder};
 use crate::workspace::stamp::FolderStamps;
 use crate::workspace::tree::Tree;
 use crate::workspace::walk::{Descend, walk};
@@ -79,6 +82,8 @@ pub(super) struct ProtectedCopy {
     stamps: FolderStamps,
     workspace: PathBuf,
     globs: Vec<PathGlob>,
+    /// The folders of the protected files, with their permission bits.
+    folders: BTreeMap<PathBuf, u32>,
 }
 
 impl ProtectedCopy {
@@ -96,12 +101,19 @@ impl ProtectedCopy {
         for path in now.entries.keys() {
             put_back(workspace, copy.path(), path)?;
         }
+        let mut folders = BTreeMap::new();
+        walk(copy.path(), |path, meta| {
+            if let (true, Ok(meta)) = (meta.is_dir(), workspace.join(path).symlink_metadata()) {
+                folders.insert(path.to_owned(), permission_bits(&meta));
+            }
+            Descend::Enter
+        })?;
         let stamps = FolderStamps::of(copy.path())?;
-        Ok(Some(Self { copy, stamps, workspace: workspace.to_owned(), globs }))
+        Ok(Some(Self { copy, stamps, workspace: workspace.to_owned(), globs, folders }))
     }
 
-    /// Puts back the protected files that changed since, and removes new ones. Returns their paths, without those of Python's
-    /// compiled modules.
+    /// Puts back the protected files that changed since, with the permission bits of their folders, and removes new ones. Returns
+    /// their paths, without those of Python's compiled modules.
     ///
     /// # Errors
     /// Returns the reason if the files are unknown or cannot be put back.
@@ -112,6 +124,9 @@ impl ProtectedCopy {
         }
         let failed =
             |error: io::Error| format!("protected files could not be put back after an earlier grader: {error}");
+        let folders = self.put_back_folders().map_err(failed)?;
+        // A folder that cannot be read may hold new protected files.
+        make_ready(&self.workspace).map_err(failed)?;
         let wanted = |path: &Path| is_any(&self.globs, path);
         let old = Tree::only(self.copy.path(), wanted).map_err(failed)?;
         let new = Tree::only(&self.workspace, wanted).map_err(failed)?;
@@ -124,9 +139,27 @@ impl ProtectedCopy {
             put_back(self.copy.path(), &self.workspace, path).map_err(failed)?;
         }
         let is_compiled = |path: &Path| path.iter().any(|part| part == "__pycache__");
-        let told = found.iter().filter(|(path, _)| !is_compiled(path));
-        Ok(told.map(|(path, _)| path.display().to_string()).collect())
+        let told = found.iter().map(|(path, _)| *path).filter(|path| !is_compiled(path));
+        Ok(folders.iter().map(PathBuf::as_path).chain(told).map(|path| path.display().to_string()).collect())
     }
+
+    /// Restores the folders of protected files that are gone or have other permission bits, and returns their paths.
+    fn put_back_folders(&self) -> io::Result<Vec<PathBuf>> {
+        let mut found = Vec::new();
+        for (path, mode) in &self.folders {
+            let now = self.workspace.join(path).symlink_metadata();
+            if now.is_ok_and(|now| now.is_dir() && permission_bits(&now) == *mode) {
+                continue;
+            }
+            put_back_folder(&self.workspace, path, *mode)?;
+            found.push(path.clone());
+        }
+        Ok(found)
+    }
+}
+
+fn permission_bits(meta: &Metadata) -> u32 {
+    meta.permissions().mode() & 0o7777
 }
 
 fn is_any(globs: &[PathGlob], path: &Path) -> bool {

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 
 use super::gateway::Relay;
 use super::read_outside::Outside;
-use super::{Attempt, Engine, Folders, TrialError, io};
+use super::{Attempt, Engine, Folders, TrialError, graders_home, io};
 use crate::case::Case;
 use crate::driver::Task;
 use crate::environment::{self, Placeholders};
 use crate::process;
 use crate::sandbox::{Places, Sandbox, SandboxError, TrialSandbox};
 use crate::shell::Shell;
-use crate::workspace::copy_as_it_is;
 use crate::workspace::remove::remove;
 
 /// Returns the sandbox of a trial's commands.
@@ -71,14 +70,7 @@ pub(super) fn graders_shell(
     if !case.graders.iter().any(|judge| judge.kind.needs().commands) {
         return Ok(shell);
     }
-    // An agent without a sandbox may have created the folder.
-    let home = folders.beside("graders-home");
-    remove(&home).map_err(io("make a home for the graders"))?;
-    fs::create_dir(&home).map_err(io("make a home for the graders"))?;
-    if let Some(before) = home_before {
-        copy_as_it_is(before, &home)
-            .map_err(|error| io("make a home for the graders")(std::io::Error::other(error)))?;
-    }
+    let home = graders_home::make(folders, home_before)?;
     environment::isolate_graders(&mut shell.env, &home);
     if let Some(inside) = &mut shell.inside {
         let new = scratch(inside, &home, folders.beside("graders-tmp"));

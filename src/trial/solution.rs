@@ -45,10 +45,13 @@ pub(super) fn folders(oracle: Option<&Oracle>) -> io::Result<BTreeSet<PathBuf>> 
 
 /// Returns the files that a patch of git writes.
 fn written(patch: &[u8]) -> Vec<PathBuf> {
+    let lines = || patch.split(|byte| *byte == b'\n');
+    // In a hunk, a removed line `-- x` begins with `--- `, too.
+    let has_headers = lines().any(|line| line.starts_with(b"diff --git "));
     let mut found = Vec::new();
     let mut is_head = false;
-    for line in patch.split(|byte| *byte == b'\n') {
-        if line.starts_with(b"diff --git ") || line.starts_with(b"--- ") {
+    for line in lines() {
+        if line.starts_with(b"diff --git ") || (!has_headers && line.starts_with(b"--- ")) {
             is_head = true;
         } else if line.starts_with(b"@@ ") {
             is_head = false;
@@ -67,6 +70,7 @@ mod tests {
     fn the_folders_of_a_patch_are_those_of_the_files_that_it_writes() {
         let patch = "diff --git a/src/a.rs b/src/a.rs\ndeleted file mode 100644\n--- a/src/a.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
                      diff --git a/src/b/mod.rs b/src/b/mod.rs\n--- /dev/null\n+++ b/src/b/mod.rs\n@@ -0,0 +1,2 @@\n+x\n+++ b/not/this\n\
+                     diff --git a/src/c.sql b/src/c.sql\n--- a/src/c.sql\n+++ b/src/c.sql\n@@ -1 +1 @@\n--- x\n+++ b/nor/this\n\
                      diff --git \"a/x y/\\303\\251.rs\" \"b/x y/\\303\\251.rs\"\n--- \"a/x y/\\303\\251.rs\"\n+++ \"b/x y/\\303\\251.rs\"\n@@ -1 +1 @@\n-x\n+y\n\
                      diff --git a/a b/c b/a b/c\n--- a/a b/c\t\n+++ b/a b/c\t\n@@ -1 +1 @@\n-x\n+y\n";
         let folder = tempfile::tempdir().unwrap();

@@ -20,6 +20,7 @@ use crate::result::Warning;
 use crate::secrets::{self, Masker};
 use crate::shell::Shell;
 use crate::trace::{Header, Model};
+use crate::values::now_text;
 
 pub(super) fn placeholders(
     engine: &Engine,
@@ -152,7 +153,7 @@ pub(super) fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
     header.trial = Some(attempt.trial.trial);
     header.cwd = Some(workspace.to_string_lossy().into_owned());
     header.model = model_asked(attempt);
-    header.started = Some(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
+    header.started = Some(now_text());
     header
 }
 

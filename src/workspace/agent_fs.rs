@@ -60,12 +60,8 @@ impl From<Errno> for ReachError {
 /// Returns an error if the path is outside the workspace, or its text cannot be returned.
 pub fn read(workspace: &Path, path: &Path, line: Option<u64>, limit: Option<u64>) -> Result<String, ReachError> {
     let mut text = BufReader::new(open(&walk(workspace, path, false)?)?);
-    let mut passed = 0;
-    for _ in 1..line.unwrap_or(1) {
-        match pass_line(&mut text, MOST_PASSED.saturating_sub(passed))? {
-            0 => return Ok(String::new()),
-            n => passed += n,
-        }
+    if !pass_lines(&mut text, line.unwrap_or(1).saturating_sub(1), MOST_PASSED)? {
+        return Ok(String::new());
     }
     let mut taken = Vec::new();
     let mut left = limit.unwrap_or(u64::MAX);
@@ -81,6 +77,21 @@ pub fn read(workspace: &Path, path: &Path, line: Option<u64>, limit: Option<u64>
         left -= 1;
     }
     String::from_utf8(taken).map_err(|_| ReachError::NotText)
+}
+
+/// Skips lines of together at most about this many bytes. Returns false if the text ends before.
+fn pass_lines(text: &mut impl BufRead, lines: u64, most: u64) -> Result<bool, ReachError> {
+    let mut passed = 0;
+    for _ in 0..lines {
+        if passed > most {
+            return Err(ReachError::TooLong);
+        }
+        match pass_line(text, most - passed)? {
+            0 => return Ok(false),
+            n => passed += n,
+        }
+    }
+    Ok(true)
 }
 
 /// Skips a line without keeping it. Returns the line's length.
@@ -261,6 +272,16 @@ mod tests {
         fs::write(workspace.join("a/x"), "one\ntwo\nthree").unwrap();
         fs::write(root.path().join("precious"), "mine").unwrap();
         (root, workspace)
+    }
+
+    #[test]
+    fn short_lines_are_passed_up_to_the_same_bound_as_long_ones() {
+        let (short, long) = ("\n".repeat(100), "x".repeat(100));
+        for text in [&short, &long] {
+            assert!(matches!(pass_lines(&mut text.as_bytes(), u64::MAX, 50), Err(ReachError::TooLong)), "{text}");
+        }
+        assert!(pass_lines(&mut short.as_bytes(), 50, 50).unwrap());
+        assert!(!pass_lines(&mut short.as_bytes(), 101, 200).unwrap());
     }
 
     #[test]

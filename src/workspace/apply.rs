@@ -141,8 +141,8 @@ mod tests {
     use super::*;
     use crate::workspace::change::{Compared, compare};
     use crate::workspace::copy_folder;
-    use crate::workspace::patch::every_change;
     use crate::workspace::patch::read::{change, read};
+    use crate::workspace::patch::{every_change, left_out};
     use crate::workspace::tree::{Ignore, Tree};
 
     /// Makes a patch of the changes of `after`, applies it to the state before, and checks that no difference is left.
@@ -253,5 +253,18 @@ mod tests {
         let unknown = apply(root.path(), &pieces).unwrap();
         assert_eq!(unknown, [PathBuf::from("big"), PathBuf::from("o\u{e4}")]);
         assert!(!root.path().join("old (1)").exists());
+    }
+
+    #[test]
+    fn the_reason_of_what_is_left_out_is_no_part_of_its_name() {
+        let why = "Permission denied (os error 13)";
+        let mut patch = Vec::new();
+        left_out(&mut patch, Path::new("a (1)"), why);
+        left_out(&mut patch, Path::new("b"), "it is no file (:");
+        // A patch of an earlier version.
+        patch.extend_from_slice(format!("# left out: c (2) ({why})\n").as_bytes());
+        let pieces = read(&patch).unwrap();
+        let names: Vec<&Path> = pieces.iter().map(|piece| piece.path.as_path()).collect();
+        assert_eq!(names, ["a (1)", "b", "c (2)"].map(Path::new));
     }
 }

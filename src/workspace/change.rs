@@ -96,7 +96,7 @@ impl Change {
 
 /// The size of the largest file whose content is written into a patch, in bytes.
 pub const LARGEST: u64 = 16 << 20;
-/// The maximum size of a patch, in bytes. Further files are only named in it.
+/// The maximum size of a patch, in bytes. The patch names the files that exceed it, without their content.
 const WHOLE: u64 = 64 << 20;
 /// The maximum time of the search for the smallest differences, in all files together.
 const TIME: Duration = Duration::from_secs(10);

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use super::copy_folder;
 use super::remove::remove;
+use crate::own_environment;
 use crate::secrets::Masker;
 use crate::secrets::urls::UrlSecret;
 use crate::shell::{Command, Shell};
+use crate::text::{one_line, shell_word};
 use crate::workspace::git_source::{GitRepository, GitSource};
 
 /// The timeout of one git command.
@@ -79,11 +81,15 @@ pub struct Lacking {
 /// repositories are not looked at.
 pub async fn lacking(source: &GitSource, shell: &Shell) -> Option<Lacking> {
     let GitRepository::Path(path) = &source.repository else { return None };
-    let git = Git { shell: shell.clone(), masker: Masker::default() };
+    let mut git = Git::within(&shell.folder, shell);
+    git.read_trusted().await;
     let lacks = |key, what| Some(Lacking { key, what, may_be_fetched: false });
     let shown = crate::paths::shown(path).display().to_string();
-    if git.run(Some(path), &["rev-parse", "--git-dir"]).await.is_err() {
-        return lacks("path", format!("`{shown}` is not a git repository"));
+    if let Err(why) = git.run(Some(path), &["rev-parse", "--git-dir"]).await {
+        return match is_of_other_owner(&why) {
+            true => lacks("path", format!("git does not read the repository `{shown}`: {}", one_line(&why))),
+            false => lacks("path", format!("`{shown}` is not a git repository")),
+        };
     }
     let rev = source.revision().unwrap_or("HEAD");
     let peeled = format!("{rev}^{{commit}}");
@@ -109,8 +115,7 @@ pub async fn lacking(source: &GitSource, shell: &Shell) -> Option<Lacking> {
 /// # Errors
 /// Returns git's output, for example if the patch does not fit the files.
 pub async fn apply(patch: &Path, reverse: bool, shell: &Shell) -> Result<(), String> {
-    let mut git = Git::beside(&shell.folder, shell);
-    git.shell.folder.clone_from(&shell.folder);
+    let mut git = Git::within(&shell.folder, shell);
     // A repository around the workspace must not change what the paths of the patch are relative to.
     if let Some(above) = shell.folder.parent() {
         git.shell.env.insert("GIT_CEILING_DIRECTORIES".to_owned(), text(above));
@@ -127,13 +132,44 @@ struct Git {
     shell: Shell,
     /// Masks the URL's credentials in git's output.
     masker: Masker,
+    /// The folders of other users that the user's own settings of git trust.
+    trusted: Vec<String>,
 }
 
 impl Git {
     /// Makes a `Git` that runs in the folder above a place.
     fn beside(place: &Path, shell: &Shell) -> Self {
-        let folder = place.parent().unwrap_or(place).to_owned();
-        Self { shell: Shell { folder, env: shell.env.clone(), inside: None }, masker: Masker::default() }
+        Self::within(place.parent().unwrap_or(place), shell)
+    }
+
+    /// Makes a `Git` that runs in a folder. Its messages are in English, because some of them are read.
+    fn within(folder: &Path, shell: &Shell) -> Self {
+        let mut env = shell.env.clone();
+        env.insert("LC_ALL".to_owned(), "C".to_owned());
+        let shell = Shell { folder: folder.to_owned(), env, inside: None };
+        Self { shell, masker: Masker::default(), trusted: Vec::new() }
+    }
+
+    /// Reads which folders of other users the user's own settings of git trust (`safe.directory`). No other setting of the user
+    /// counts in a trial.
+    async fn read_trusted(&mut self) {
+        let mut shell = self.shell.clone();
+        for name in ["HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"] {
+            match own_environment::var(name).and_then(|value| value.into_string().ok()) {
+                Some(value) => _ = shell.env.insert(name.to_owned(), value),
+                None => _ = shell.env.remove(name),
+            }
+        }
+        let words = ["git", "config", "--global", "--type=path", "--get-all", "safe.directory"].map(str::to_owned);
+        let ran = shell.run(&Command::Program(words.into()), None, TIME).await;
+        let Some(read) = ran.ok().filter(|ran| ran.exit.and_then(|exit| exit.code) == Some(0)) else { return };
+        for folder in String::from_utf8_lossy(&read.stdout).lines() {
+            self.trusted.push(folder.to_owned());
+            // The git that sends the commits looks at the folder `.git`.
+            if folder.starts_with('/') {
+                self.trusted.push(format!("{folder}/.git"));
+            }
+        }
     }
 
     /// Returns the folder of the repository, cloned if the repository is remote, and its name for messages.
@@ -144,7 +180,10 @@ impl Git {
         options: &[&str],
     ) -> Result<(PathBuf, String), String> {
         match &source.repository {
-            GitRepository::Path(path) => Ok((path.clone(), path.display().to_string())),
+            GitRepository::Path(path) => {
+                self.read_trusted().await;
+                Ok((path.clone(), path.display().to_string()))
+            }
             GitRepository::Url(url) => {
                 let secret = UrlSecret::of(url);
                 self.shell.env.extend(secret.git_environment());
@@ -163,23 +202,28 @@ impl Git {
     async fn commit(&self, repository: &Path, shown: &str, rev: &str) -> Result<String, String> {
         let peeled = format!("{rev}^{{commit}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled];
-        if let Ok(commit) = self.run(Some(repository), &words).await {
-            return Ok(commit);
+        match self.run(Some(repository), &words).await {
+            Ok(commit) => return Ok(commit),
+            Err(why) if is_of_other_owner(&why) => return Err(one_line(&why)),
+            Err(_) => {}
         }
         let fetched = self.run(Some(repository), &["fetch", "--quiet", "--no-tags", "--", "origin", rev]).await;
         match fetched {
             Ok(_) => self.run(Some(repository), &words).await,
             Err(why) => Err(why),
         }
-        .map_err(|_| format!("{shown} has no revision `{rev}`"))
+        .map_err(|why| format!("{shown} has no revision `{rev}`, or it could not be fetched: {}", one_line(&why)))
     }
 
     /// Makes a repository that holds a commit and its ancestors, and checks the commit out.
     async fn history_up_to(&self, commit: &str, from: &Path, to: &Path) -> Result<(), String> {
         self.run(None, &["init", "--quiet", "--template=", "--", &text(to)]).await?;
         // A commit that is not the tip of a branch is fetched. Whether that is allowed is set by this side alone.
-        let serve = "--upload-pack=git -c uploadpack.allowAnySHA1InWant=true upload-pack";
-        let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", serve, "--", &text(from), commit];
+        let trusted =
+            self.trusted.iter().map(|folder| format!(" -c {}", shell_word(&format!("safe.directory={folder}"))));
+        let trusted: String = trusted.collect();
+        let serve = format!("--upload-pack=git{trusted} -c uploadpack.allowAnySHA1InWant=true upload-pack");
+        let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", &serve, "--", &text(from), commit];
         self.run(Some(to), &fetch).await?;
         let checkout = ["-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", commit];
         self.run(Some(to), &checkout).await?;
@@ -193,17 +237,30 @@ impl Git {
         // commits.
         let mut command: Vec<String> =
             ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.logAllRefUpdates=false"].map(str::to_owned).into();
+        command.extend(self.trusted.iter().flat_map(|folder| ["-c".to_owned(), format!("safe.directory={folder}")]));
         if let Some(folder) = folder {
             command.extend(["-C".to_owned(), text(folder)]);
         }
         command.extend(words.iter().map(|word| (*word).to_owned()));
         let ran = self.shell.run(&Command::Program(command), None, TIME).await.map_err(|error| error.to_string())?;
         let stderr = String::from_utf8_lossy(&ran.stderr);
+        if ran.exit.is_none() {
+            return Err(format!(
+                "git {} took longer than {} and was ended",
+                words.join(" "),
+                crate::values::Time(TIME)
+            ));
+        }
         match ran.exit.and_then(|exit| exit.code) {
             Some(0) => Ok(String::from_utf8_lossy(&ran.stdout).trim().to_owned()),
             _ => Err(format!("git {} failed: {}", words.join(" "), self.masker.mask(stderr.trim()))),
         }
     }
+}
+
+/// Returns true if git refuses a repository because another user owns it. Git's message names the setting that helps.
+fn is_of_other_owner(why: &str) -> bool {
+    why.contains("dubious ownership")
 }
 
 fn text(path: &Path) -> String {

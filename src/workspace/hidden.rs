@@ -60,6 +60,7 @@ pub fn lay(
         }
     }
     copy_folder(hidden, workspace, true)?;
+    changed::open_folders(hidden, workspace).map_err(|error| io("read the folder", hidden, error))?;
     kept.extend(links.remove(&places).map_err(|error| io("remove a link in", workspace, error))?);
     Ok(kept)
 }

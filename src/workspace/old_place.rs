@@ -15,31 +15,37 @@ use super::tree::{Entry, Tree};
 use super::tree_digest::file_holds;
 use super::walk::{Descend, walk};
 
-/// Changes each absolute link into the old place of a workspace, so that it leads to the same path in `workspace`.
+/// Changes each absolute link into the old place of a workspace, so that it leads to the same path in `workspace`. Returns the
+/// first link that leads to another place in the private folder of the trial, such as its home, which does not exist any more.
 ///
 /// # Errors
 /// Returns an error if the file system refuses.
-pub fn move_links(workspace: &Path, old: &Path) -> io::Result<()> {
+pub fn move_links(workspace: &Path, old: &Path) -> io::Result<Option<PathBuf>> {
     if !is_place(old) {
-        return Ok(());
+        return Ok(None);
     }
     let mut links = Vec::new();
     walk(workspace, |path, meta| {
         if meta.is_symlink() {
-            links.push(workspace.join(path));
+            links.push(path.to_owned());
         }
         Descend::Enter
     })?;
     let now = std::path::absolute(workspace)?;
-    for link in links {
+    let mut stays = None;
+    for path in links {
+        let link = workspace.join(&path);
         let target = fs::read_link(&link)?;
-        let Ok(inner) = target.strip_prefix(old) else { continue };
-        if stays_inside(inner) {
-            fs::remove_file(&link)?;
-            symlink(now.join(inner), &link)?;
+        match target.strip_prefix(old) {
+            Ok(inner) if stays_inside(inner) => {
+                fs::remove_file(&link)?;
+                symlink(now.join(inner), &link)?;
+            }
+            _ if target.starts_with(private_folder(old)) => _ = stays.get_or_insert(path),
+            _ => {}
         }
     }
-    Ok(())
+    Ok(stays)
 }
 
 /// Returns the first file of a tree that contains the path of the old place, or of the private folder around it. Links and
@@ -132,7 +138,7 @@ mod tests {
         ] {
             symlink(target, workspace.join(link)).unwrap();
         }
-        move_links(&workspace, Path::new("/old/w")).unwrap();
+        assert_eq!(move_links(&workspace, Path::new("/old/w")).unwrap(), Some("out".into()));
         let leads = |link: &str| fs::read_link(workspace.join(link)).unwrap();
         assert_eq!((leads("a"), leads("d/b")), (workspace.join("f"), workspace.join("d/../f")));
         assert_eq!(leads("c"), workspace.join(""));
@@ -142,8 +148,12 @@ mod tests {
             assert_eq!(leads(link), Path::new(target), "{link}");
         }
         // No workspace is the root of the file system.
-        move_links(&workspace, Path::new("/")).unwrap();
+        assert_eq!(move_links(&workspace, Path::new("/")).unwrap(), None);
         assert_eq!(leads("other"), Path::new("/bin/sh"));
+        // The home of the trial is in its private folder.
+        symlink("/t/trial-a/home/tool", workspace.join("tool")).unwrap();
+        assert_eq!(move_links(&workspace, Path::new("/t/trial-a/workspace")).unwrap(), Some("tool".into()));
+        assert_eq!(leads("tool"), Path::new("/t/trial-a/home/tool"));
     }
 
     #[test]

@@ -82,6 +82,8 @@ pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<FileState>, new: Option
 
 /// Writes a line about a change that is left out of the patch. Git ignores such a line.
 pub fn left_out(out: &mut Vec<u8>, path: &Path, why: &str) {
+    // Only the parentheses around the reason end the name.
+    let why = why.replace('(', "[").replace(')', "]").replace('\n', " ");
     let _ = writeln!(out, "{LEFT_OUT}{} ({why})", quoted("", path));
 }
 

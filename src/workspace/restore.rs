@@ -35,6 +35,15 @@ pub fn put_back(original: &Path, workspace: &Path, path: &Path) -> io::Result<()
     }
 }
 
+/// Restores a folder of the workspace with these permission bits. What lies in its place is removed, and missing folders are made.
+///
+/// # Errors
+/// Returns an error if the file system refuses.
+pub fn put_back_folder(workspace: &Path, path: &Path, mode: u32) -> io::Result<()> {
+    let Some(folder) = folder(workspace, workspace, path, true)? else { return Ok(()) };
+    Ok(fchmod(&folder, Mode::from_raw_mode(mode as RawMode & 0o7777))?)
+}
+
 /// Opens a folder of the workspace, one path component after the other. With `make`, obstacles are removed and missing
 /// folders are made; otherwise, returns `None` if the path does not lead to a folder.
 fn folder(original: &Path, workspace: &Path, path: &Path, make: bool) -> io::Result<Option<OwnedFd>> {
@@ -148,6 +157,27 @@ mod tests {
         assert_eq!(fs::read_to_string(stand.path("precious/x")).unwrap(), "mine");
         stand.put_back("made");
         assert!(!stand.path("workspace/made").is_symlink());
+    }
+
+    #[test]
+    fn a_folder_gets_its_permissions_back_and_nothing_outside_is_touched() {
+        let stand = Stand::new();
+        let deep = stand.path("workspace/tests/deep");
+        let put_back = || put_back_folder(&stand.path("workspace"), Path::new("tests/deep"), 0o2750).unwrap();
+        let mode = |path: &str| fs::symlink_metadata(stand.path(path)).unwrap().permissions().mode();
+        put_back();
+        assert_eq!(mode("workspace/tests/deep") & 0o7777, 0o2750);
+        for folder in ["workspace/tests/deep", "workspace/tests"] {
+            fs::set_permissions(stand.path(folder), fs::Permissions::from_mode(0o000)).unwrap();
+        }
+        put_back();
+        assert_eq!(mode("workspace/tests/deep") & 0o7777, 0o2750);
+        let precious = mode("precious");
+        fs::remove_dir(&deep).unwrap();
+        symlink("../../precious", &deep).unwrap();
+        put_back();
+        assert!(deep.symlink_metadata().unwrap().is_dir());
+        assert_eq!(mode("precious"), precious);
     }
 
     #[test]

@@ -169,8 +169,11 @@ fn below_folder(line: &str, folder: &str) -> String {
     if rule.trim().is_empty() || rule.starts_with('#') {
         return String::new();
     }
-    let anchored = rule.trim_end_matches('/').contains('/');
+    let anchored = rule.trim_end().trim_end_matches('/').contains('/');
     let rule = rule.strip_prefix('/').unwrap_or(rule);
+    // The signs of a glob in the folder's name stand for themselves.
+    let escaped = |c: char| "\\*?[]{}".contains(c).then_some('\\').into_iter().chain([c]);
+    let folder: String = folder.chars().flat_map(escaped).collect();
     if anchored { format!("{not}/{folder}/{rule}") } else { format!("{not}/{folder}/**/{rule}") }
 }
 
@@ -331,6 +334,26 @@ mod tests {
         }
         let error = Ignore::of(root.path(), &["x[z-a]".to_owned()]).err().unwrap();
         assert!(error.to_string().contains("`workspace.ignore`: "), "{error}");
+    }
+
+    #[test]
+    fn rules_in_a_folder_hold_for_that_folder_alone() {
+        let root = tempfile::tempdir().unwrap();
+        for (folder, rules) in [("app/[slug]", "/out\nlogs/ \n"), ("app/{a}*", "x\n")] {
+            fs::create_dir_all(root.path().join(folder)).unwrap();
+            fs::write(root.path().join(folder).join(".gitignore"), rules).unwrap();
+        }
+        let ignore = Ignore::of(root.path(), &[]).unwrap();
+        for (path, covered) in [
+            ("app/[slug]/out", true),
+            ("app/[slug]/in/logs", true),
+            ("app/s/out", false),
+            ("app/{a}*/x", true),
+            ("app/a/x", false),
+            ("app/{a}b/x", false),
+        ] {
+            assert_eq!(ignore.covers(Path::new(path), true), covered, "{path}");
+        }
     }
 
     #[test]

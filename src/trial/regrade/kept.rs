@@ -71,11 +71,12 @@ pub(super) async fn kept_again(
     let copied = aside(move || {
         crate::workspace::remove::remove(&to).map_err(|error| error.to_string())?;
         copy_as_it_is(&from, &to).map_err(|error| error.to_string())?;
-        old.map_or(Ok(()), |old| old_place::move_links(&to, &old)).map_err(|error| error.to_string())
+        old.map_or(Ok(None), |old| old_place::move_links(&to, &old)).map_err(|error| error.to_string())
     });
-    if let Err(error) = copied.await? {
-        return Ok(Ready::none(known, format!("the kept workspace could not be copied: {error}")));
-    }
+    let link = match copied.await? {
+        Ok(link) => link.filter(|_| has_commands(case)),
+        Err(error) => return Ok(Ready::none(known, format!("the kept workspace could not be copied: {error}"))),
+    };
     if let Some(before) = &before {
         let globs = &case.workspace.protect;
         for (path, _) in known.0.iter().flat_map(Change::all).filter(|(path, _)| globs.iter().any(|g| g.is_match(path)))
@@ -120,7 +121,7 @@ pub(super) async fn kept_again(
     let places = Change { unmeasured: places, ..Change::default() };
     let may_differ = MayDiffer { is_masked, places, all, ..MayDiffer::default() };
     let mut ready = Ready { lacks_work, may_differ, before, ..ready };
-    if let Some(file) = naming {
+    if let Some(file) = naming.or(link) {
         ready.doubt_commands(&file, true);
     }
     Ok(ready)

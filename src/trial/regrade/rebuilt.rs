@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::StoredFiles;
-use super::ready::{KnownChange, Ready, place_in_trial};
+use super::ready::{KnownChange, Ready, has_commands, place_in_trial};
 use crate::case::Case;
 use crate::result::Warning;
 use crate::run::integrity;
@@ -67,9 +67,8 @@ pub(super) async fn rebuilt(
                 Err(error) => return Ok(Err(error.to_string())),
             };
             // Before hidden files are laid, because a link must not lead to them.
-            if let Some(old) = &old {
-                old_place::move_links(&workspace, old).map_err(io("move links in the workspace"))?;
-            }
+            let link = old.map_or(Ok(None), |old| old_place::move_links(&workspace, &old));
+            let link = link.map_err(io("move links in the workspace"))?;
             if let Some(recorded) = &recorded {
                 let folders = beside_patch::rebuild_folders(&workspace, recorded);
                 words.extend((!folders).then(|| beyond_patch::FOLDERS.to_owned()));
@@ -81,11 +80,11 @@ pub(super) async fn rebuilt(
             // The stored result has the warning about links to hidden files.
             let (put_back, _) = lay_over(&case, &before, &workspace, &now)?;
             let may_differ = MayDiffer::of(&words, recorded.as_ref(), &now);
-            Ok(Ok((unknown, put_back, now.ignored_bytes, may_differ, words)))
+            Ok(Ok((unknown, put_back, now.ignored_bytes, may_differ, words, link)))
         })
         .await??
     };
-    let (unknown, put_back, ignored, mut may_differ, beyond) = match patched {
+    let (unknown, put_back, ignored, mut may_differ, beyond, link) = match patched {
         Ok(patched) => patched,
         Err(why) => {
             let why = format!(
@@ -114,7 +113,11 @@ pub(super) async fn rebuilt(
     let ready = Ready::there(graders_shell(&shell, folders, case, before.home())?, (known.0, touched), lost, |lost| {
         Warning::RebuiltInPart { lost }
     });
-    Ok(Ready { lacks_work, may_differ, before: Some(before), ..ready })
+    let mut ready = Ready { lacks_work, may_differ, before: Some(before), ..ready };
+    if let Some(link) = link.filter(|_| has_commands(case)) {
+        ready.doubt_commands(&link, false);
+    }
+    Ok(ready)
 }
 
 /// Returns true if the setup commands made other files now than in the trial. Runs of older versions do not record this.

@@ -185,7 +185,7 @@ impl<'a> Lines<'a> {
             let (name, rest) = unquoted(rest).ok_or_else(none)?;
             (name, rest)
         } else {
-            let end = rest.windows(2).rposition(|pair| pair == b" (").ok_or_else(none)?;
+            let end = start_of_reason(rest).ok_or_else(none)?;
             let (name, why) = rest.split_at(end);
             (name.to_vec(), why)
         };
@@ -320,6 +320,20 @@ pub fn file_name(text: &[u8]) -> Option<PathBuf> {
         None => text.strip_suffix(b"\t").unwrap_or(text).to_vec(),
     };
     (!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(&name)))
+}
+
+/// Returns the place of the ` (` that the last `)` of a line closes. A reason may have parentheses of its own.
+fn start_of_reason(line: &[u8]) -> Option<usize> {
+    let mut open = 0_usize;
+    for (at, byte) in line.iter().enumerate().rev() {
+        match byte {
+            b')' => open += 1,
+            b'(' if open == 1 && line[..at].ends_with(b" ") => return Some(at - 1),
+            b'(' => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Reads a quoted name. Returns the name and the text after it.
