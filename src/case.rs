@@ -17,7 +17,7 @@ use crate::overlay::Overlay;
 use crate::sandbox;
 use crate::snapshot::settings::SnapshotSettings;
 use crate::trace::ErrorCategory;
-use crate::values::{Fraction, PathGlob, Time};
+use crate::values::{Fraction, PathGlob, Time, is_plain};
 use crate::verdict::PassTrials;
 use crate::whole_file::FileError;
 use crate::workspace::git_source::GitSource;
@@ -256,7 +256,7 @@ impl Workspace {
     pub fn unmatched_protection(&self, has_folder: impl Fn(&Path) -> bool) -> Vec<String> {
         let is_unmatched = |glob: &&String| {
             let first = glob.split_once('/').map_or("", |(first, _)| first);
-            let is_name = !first.is_empty() && !first.starts_with('.') && !first.contains(['*', '?', '[', '{', '\\']);
+            let is_name = !first.is_empty() && !first.starts_with('.') && is_plain(first);
             is_name && !has_folder(Path::new(first))
         };
         let globs: Vec<String> = self.protect.iter().map(PathGlob::to_string).collect();

@@ -10,16 +10,16 @@ use crate::values::Fraction;
 /// A grade: a score, or the reason why there is none. Unknown is never zero.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Grade {
-    /// The grader could judge.
+    /// The grader gave a score.
     Scored(Score),
-    /// The grader could not judge.
+    /// The grader gave no score, because evidence is missing.
     Ungraded {
         /// The missing evidence.
         reason: String,
     },
 }
 
-/// The score of a grader that could judge.
+/// The score that a grader gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score {
     /// The share that passed.
@@ -103,7 +103,7 @@ pub struct GradeRecord {
     pub name: String,
     /// The kind of grader.
     pub grader: String,
-    /// The outcome: whether the grader could judge.
+    /// The outcome: whether the grader gave a score.
     pub outcome: Outcome,
     /// The share that passed. Absent if ungraded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,13 +176,13 @@ pub struct SkillUse {
     pub used: Option<bool>,
 }
 
-/// The outcome of a grader: whether it could judge.
+/// The outcome of a grader: whether it gave a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The grader could judge.
+    /// The grader gave a score.
     Scored,
-    /// The grader could not judge.
+    /// The grader gave no score, because evidence is missing.
     Ungraded,
 }

@@ -28,7 +28,7 @@ pub use form::Form;
 pub use named::{NamedPolicy, PolicyFolder};
 pub use person::Person;
 pub use policy::Policy;
-pub use request::Request;
+pub use request::{Request, Subject};
 
 /// An interaction policy. Written as a word, or as a map with one key if it has settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoStaticStr)]

@@ -20,10 +20,10 @@ pub struct Limits {
     /// Time without any output from the agent, from a prompt to its answer, and while no tool call is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<Time>,
-    /// Steps. A step is one round of tool calls.
+    /// The maximum number of steps. A step is one round of tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
-    /// Tool calls.
+    /// The maximum number of tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<u64>,
     /// Tokens of all kinds, including cached ones.

@@ -312,7 +312,10 @@ pub fn could_not_look() -> bool {
     escaped::could_not_look()
 }
 
-/// Reads the rest of a pipe, until it ends or no byte has arrived for the time `silence`.
+/// The maximum time for reading the rest of a pipe. Processes that outlive their command may go on writing.
+pub const REST: Duration = Duration::from_millis(400);
+
+/// Reads the rest of a pipe, until it ends, no byte has arrived for the time `silence`, or the time [`REST`] is over.
 ///
 /// # Errors
 /// Returns an error if reading fails.
@@ -323,7 +326,9 @@ pub async fn read_rest(
 ) -> io::Result<()> {
     use tokio::io::AsyncReadExt;
     let mut buffer = vec![0; 16 << 10];
-    while let Some(read) = engine_clock::timeout(silence, pipe.read(&mut buffer)).await {
+    let until = engine_clock::now() + REST;
+    while engine_clock::now() < until {
+        let Some(read) = engine_clock::timeout(silence, pipe.read(&mut buffer)).await else { break };
         match read? {
             0 => break,
             n => each(&buffer[..n]),

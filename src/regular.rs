@@ -1,7 +1,8 @@
 //! Reads regular files, and refuses other file types: reading a pipe or a device might never end.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
@@ -33,6 +34,19 @@ fn open_with(path: &Path, more: OFlags) -> io::Result<File> {
         }
         opened => File::from(opened?),
     };
+    checked(file)
+}
+
+/// Opens a file of the engine for writing, and makes the file if it does not exist.
+///
+/// # Errors
+/// Returns an error if the file cannot be opened, is a link, or is not a regular file. A pipe is refused at once.
+pub fn create_own(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Result<File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits();
+    checked(options.create(true).truncate(false).custom_flags(flags.cast_signed()).open(path)?)
+}
+
+fn checked(file: File) -> io::Result<File> {
     let kind = file.metadata()?.file_type();
     if kind.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "this is a folder, not a file"));
@@ -64,6 +78,20 @@ pub fn read_own(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_own(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Returns the BLAKE3 digest of the rest of a file, which may be larger than the memory.
+///
+/// # Errors
+/// Returns an error if the file cannot be read.
+pub fn digest(mut file: File) -> io::Result<blake3::Hash> {
+    let (mut hasher, mut piece) = (blake3::Hasher::new(), vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hasher.finalize()),
+            length => _ = hasher.update(&piece[..length]),
+        }
+    }
 }
 
 /// The byte order mark that some editors write at the start of a UTF-8 file. It does not belong to the text.
@@ -107,5 +135,14 @@ mod tests {
         assert_eq!(read(&link).unwrap(), b"text");
         assert_eq!(read_own(&file).unwrap(), b"text");
         assert_eq!(read_own(&link).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        let dangling = root.path().join("dangling");
+        std::os::unix::fs::symlink("made", &dangling).unwrap();
+        let open = |path: &Path| create_own(path, OpenOptions::new().append(true));
+        for path in [&link, &dangling, &pipe] {
+            open(path).unwrap_err();
+        }
+        assert!(!root.path().join("made").exists());
+        open(&file).unwrap();
+        open(&root.path().join("new")).unwrap();
     }
 }

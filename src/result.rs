@@ -54,7 +54,7 @@ pub struct TrialResult {
     /// The end of the session. Absent if no session began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopRecord>,
-    /// The error of an `errored` trial, or the reason why it was skipped.
+    /// The error of an `errored` trial. The reason of a skipped one is in `skipped`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorRecord>,
     /// The source of the model's answers, if they came through the gateway. A recording and a script cost nothing and
@@ -69,7 +69,7 @@ pub struct TrialResult {
     /// The arm, as a folder name: the model or the variant, `default` if there is neither, or `NAME#2` for a second arm
     /// of the same name, as with `--aa`.
     pub arm: String,
-    /// `kind:name` of the calls of each step.
+    /// The calls of each step, each as `kind:name`.
     pub shape: Vec<Vec<String>>,
     /// Digests (BLAKE3) of the files that the verdict depends on, by name. Absent in results of older versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -88,7 +88,8 @@ pub struct TrialResult {
     /// out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual: bool,
-    /// Changes of the agent in the workspace that are recorded nowhere, such as `.git`: a rebuilt workspace lacks it.
+    /// Changes of the agent that are recorded nowhere, in the workspace (such as in `.git`) or in what setup left
+    /// beside it: a rebuilt workspace lacks them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beyond_patch: Vec<String>,
     /// Changes of the agent in the workspace besides `workspace.patch`, as far as they are recorded. Absent in results of
@@ -118,6 +119,13 @@ impl TrialResult {
         };
         let not_negative = |cost: Amount<f64>| Amount::new(cost.value().max(0.0), cost.is_exact());
         not_negative(of_agent).plus(not_negative(self.asked_cost()))
+    }
+
+    /// Returns the time that the agent took, in milliseconds. Returns `None` if it is unknown, also because the engine was stopped
+    /// meanwhile: the agent may have worked or waited in that time.
+    pub fn duration_ms(&self) -> Option<u64> {
+        let was_stopped = self.warnings.iter().any(|warning| matches!(warning, Warning::EngineStopped { .. }));
+        self.metrics.duration_ms.filter(|_| !was_stopped)
     }
 
     /// Returns true if an agent ran, so that money may have been spent. After an error of the set-up it ran if it got its
@@ -263,7 +271,7 @@ pub enum GradeWord {
     Passed,
     /// The grader failed.
     Failed,
-    /// The grader could not judge.
+    /// The grader gave no score.
     Ungraded,
 }
 

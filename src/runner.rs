@@ -29,7 +29,7 @@ use crate::run::{RunError, RunOptions, RunRecord, read_json};
 use crate::trace::ErrorCategory;
 use crate::trial::foreign::{Foreign, is_aside};
 use crate::trial::{self, Attempt, Engine, OfArms, Outcome, SkillOfArm, TrialError, previous_attempts};
-use crate::values::Time;
+use crate::values::{Time, now_text};
 use crate::verdict::Verdict;
 
 mod order;
@@ -210,23 +210,22 @@ async fn stage(
         // Others may have finished while the journal was written.
         let mut all = vec![done];
         all.extend(std::iter::from_fn(|| running.try_join_next()));
+        // The trials that finished beside one that failed are still written.
+        let mut failed = None;
         for done in all {
             let (trial, number, outcome) = match done {
                 Ok(done) => done,
                 Err(error) => {
-                    unwritten.write(&journal, tell)?;
                     let message = format!("the engine failed: {error}");
-                    return Err(RunError::Trial { path: run.folder.path.clone(), message });
+                    failed.get_or_insert(RunError::Trial { path: run.folder.path.clone(), message });
+                    continue;
                 }
             };
             if let Some(count) = at_work.get_mut(&trial.harness) {
                 *count -= 1;
             }
             match outcome {
-                Err(error) => {
-                    unwritten.write(&journal, tell)?;
-                    return Err(error);
-                }
+                Err(error) => _ = failed.get_or_insert(error),
                 Ok(Outcome::Interrupted) => ran.interrupted = true,
                 Ok(Outcome::Done(result)) => {
                     budget.add(&result);
@@ -247,6 +246,10 @@ async fn stage(
                     waiting.push(Waiting { until: Instant::now() + pause, trial: planned, attempt: number, result });
                 }
             }
+        }
+        if let Some(error) = failed {
+            unwritten.write(&journal, tell)?;
+            return Err(error);
         }
     }
     // The journal must hold what this process wrote: agents without a sandbox can change the file.
@@ -511,16 +514,18 @@ fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<Option<Warning>, R
     }
     let has_result = entries(folder)?.iter().any(|it| is_result(it));
     for path in entries(&attempts)? {
-        // An attempt that was moved before its successor started is already there.
-        let again = path == attempts.join(earlier.to_string()) && has_result;
+        // An attempt that was moved before its successor started is already there. The result is moved first, so beside one
+        // the engine itself leaves only an empty folder.
+        let again = path == attempts.join(earlier.to_string()) && has_result && !entries(&path)?.is_empty();
         if !is_attempt(&path) || again {
             foreign.take(&path)?;
         }
     }
     let left: Vec<_> =
         entries(folder)?.into_iter().filter(|path| !path.ends_with("attempts") && !is_aside(path)).collect();
+    let (result, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|path| is_result(path));
     let kept = attempts.join(earlier.to_string());
-    for path in left {
+    for path in result.into_iter().chain(others) {
         if earlier == 0 {
             foreign.take(&path)?;
             continue;
@@ -552,7 +557,7 @@ fn is_result(path: &Path) -> bool {
 }
 
 fn line(trial: &TrialRecord, event: JournalEvent, attempt: u32) -> JournalLine {
-    let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+    let at = now_text();
     JournalLine::new(at, event, trial, attempt)
 }
 
@@ -638,6 +643,18 @@ mod tests {
         assert!(entries(&root.path().join("gone")).unwrap().is_empty());
         let error = entries(&root.path().join("x".repeat(300))).unwrap_err().to_string();
         assert!(error.starts_with("could not list "), "{error}");
+    }
+
+    #[test]
+    fn an_attempt_is_kept_though_the_engine_was_killed_while_it_was_moved() {
+        let root = tempfile::tempdir().unwrap();
+        let kept = root.path().join("attempts/1");
+        fs::create_dir_all(&kept).unwrap();
+        for name in ["llm.jsonl", "result.json"] {
+            fs::write(root.path().join(name), "x").unwrap();
+        }
+        assert_eq!(keep_earlier_attempt(root.path(), 2).unwrap(), None);
+        assert_eq!(entries(&kept).unwrap(), [kept.join("llm.jsonl"), kept.join("result.json")]);
     }
 
     #[tokio::test]

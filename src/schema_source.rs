@@ -287,11 +287,11 @@ fn run(generator: &mut SchemaGenerator) -> Value {
         "properties": {
             "run": {"type": "string", "description": "the run's id"},
             "version": {"type": "integer", "minimum": 1, "description": "the version of this form"},
-            "evals": {"type": "string", "description": "the version of the program that ran it"},
-            "started": {"type": "string", "description": "when it began, RFC 3339 in UTC"},
-            "label": {"type": "string", "description": "the user's name for it"},
-            "derived_from": {"type": "string", "description": "the run that it was made from"},
-            "manual": {"type": "boolean", "description": "whether a person answered what agents asked"},
+            "evals": {"type": "string", "description": "the version of evals that made the run"},
+            "started": {"type": "string", "description": "the time at which the run began, RFC 3339 in UTC"},
+            "label": {"type": "string", "description": "the label of the run"},
+            "derived_from": {"type": "string", "description": "the id of the run that this run was derived from"},
+            "manual": {"type": "boolean", "description": "true if the interaction policy of a trial was `manual`"},
             "summary": generator.subschema_for::<Summary>(),
             "exit_code": {"type": "integer", "enum": [0, 1, 3], "description": "the exit code of the command that \
                 made it"},
@@ -302,7 +302,7 @@ fn run(generator: &mut SchemaGenerator) -> Value {
             "snapshots": list(generator.subschema_for::<Compared>(), "the comparison of each cell with its accepted snapshot, if it has one"),
             "activation": list(generator.subschema_for::<Activation>(), "which skills were used, by column"),
             "aa": generator.subschema_for::<SelfCheck>(),
-            "gates": list(generator.subschema_for::<Gate>(), "the gates that were asked for; they set the exit code"),
+            "gates": list(generator.subschema_for::<Gate>(), "the requested gates, which set the exit code"),
             "notes": {"type": "array", "items": {"type": "string"}, "description": "notes for readers of the figures"},
             "results": list(generator.subschema_for::<TrialResult>(), "the result of each trial, in the order of the plan")
         },

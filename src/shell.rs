@@ -206,6 +206,14 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_process_that_goes_on_writing_does_not_hold_up_its_command() {
+        let ran = run("echo before; ( while :; do echo x; sleep 0.02; done ) & exit 0", None, 60_000);
+        let ran = tokio::time::timeout(Duration::from_secs(30), ran).await.expect("the command ends");
+        assert_eq!(ran.exit.and_then(|exit| exit.code), Some(0));
+        assert!(ran.stdout.starts_with(b"before\n"));
+    }
+
+    #[tokio::test]
     async fn a_command_over_its_time_has_no_exit() {
         let ran = run("echo before; sleep 300", None, 3000).await;
         assert_eq!((ran.exit, &ran.stdout[..]), (None, &b"before\n"[..]));

@@ -229,8 +229,8 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Runs the programs of requests, one after another, until the engine closes the socket or a program does more than a
-/// little.
+/// Runs the programs of requests, one after another, until the engine closes the socket, or until a program runs longer
+/// than [`BRIEF`] or leaves children.
 fn serve(mut engine: UnixStream, files: Option<u64>) -> ExitCode {
     let reaper = alone(files);
     let mut first = true;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 mod path_glob;
 
-pub use path_glob::{Below, PathGlob};
+pub use path_glob::{Below, PathGlob, is_plain};
 
 /// The longest duration that can be written, in seconds: 365 days. Deadlines are calculated as "now" plus a duration,
 /// which has no value for much longer ones.
@@ -114,6 +114,11 @@ impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
     }
+}
+
+/// Returns the current time in RFC 3339 and UTC, with milliseconds.
+pub fn now_text() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
 /// A day of the calendar.

@@ -26,7 +26,7 @@ pub enum Verdict {
     Fail,
     /// The graders could not decide whether the task was done.
     Ungraded,
-    /// The agent or a dependency of it failed, so the agent's work cannot be judged.
+    /// The agent or a dependency of it failed, so the agent's work cannot be graded.
     Errored,
     /// The trial was not run, because of a requirement of its case.
     Skipped,

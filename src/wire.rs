@@ -385,10 +385,11 @@ impl<R: BufRead> Lines for Reader<R> {
     }
 }
 
-/// Reads a line with its end, keeping [`MAX_LINE`] bytes. Returns the number of cut bytes, or `None` at the end.
+/// Reads a line with its end, keeping the longest line that a wire log has. Returns the number of cut bytes, or `None` at the
+/// end.
 fn read_bounded(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<u64>> {
-    // A line of the wire log escapes a line of the agent, so it may be longer than that line.
-    const MOST: usize = 2 * MAX_LINE + 1024;
+    // A wire log has a byte of the agent's line as up to six (`\u001b`), and a line that is not UTF-8 as base64, too.
+    const MOST: usize = 8 * MAX_LINE + 1024;
     let mut cut = 0u64;
     let mut any = false;
     loop {
@@ -425,6 +426,16 @@ mod tests {
     fn a_repeated_key_is_found_after_a_byte_order_mark() {
         let line = WireLine::text(0, Dir::Recv, "\u{feff}{\"a\": 1, \"a\": 2}");
         assert_eq!(repeated_key(&mut KeyFinder::default(), &line).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn the_longest_line_of_a_wire_log_can_be_read_back() {
+        let line = WireLine::owned(0, Dir::Recv, vec![0x1b; 6 << 20], None);
+        let text = serde_json::to_string(&line).unwrap() + "\n";
+        assert!(Reader::new(text.as_bytes()).next_line().unwrap() == Some(line), "control characters");
+        let mixed = [&[0xff][..], &[0x1b; 999]].concat();
+        let text = serde_json::to_string(&WireLine::owned(0, Dir::Recv, mixed, Some(1))).unwrap();
+        assert!(text.len() <= 8 * 1000, "{} bytes", text.len());
     }
 
     #[test]

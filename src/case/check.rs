@@ -298,7 +298,7 @@ impl Checks<'_> {
             let help = "it is laid over the workspace, so its links have to stay in the folder";
             self.add(&[Key("hidden")], StepPart::Value, error.to_string(), help);
         }
-        if copy.is_some_and(|copy| self.source.file.starts_with(copy)) {
+        if copy.is_some_and(|copy| is_within(&self.source.file, copy)) {
             let message = "the workspace would contain this file".to_owned();
             let help = "put what the agent works on into a folder of its own beside the case";
             self.add(&[Key("workspace"), Key("copy")], StepPart::Value, message, help);
@@ -500,19 +500,26 @@ fn groups(regex: &Regex) -> String {
     format!("the regex has {those}; `$0` is the whole match, `$$` a dollar sign")
 }
 
+/// Returns true if a path is in a folder. Either of them may be a link.
+fn is_within(path: &Path, folder: &Path) -> bool {
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    path.starts_with(folder) || resolved(path).starts_with(resolved(folder))
+}
+
 /// Returns an error for each file that the agent must not see and would find in its workspace. The layer is merged;
 /// the sources are ordered from the outermost suite to the case.
 pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer) -> Vec<YamlError> {
     let Some(copy) = layer.workspace.as_ref().and_then(|workspace| workspace.copy.as_ref()) else { return Vec::new() };
     let oracle = layer.oracle.as_ref();
-    let kept: [(&[Step<'_>], _); 3] = [
+    let kept: [(&[Step<'_>], _); 4] = [
         (&[Key("hidden")], layer.hidden.as_ref()),
         (&[Key("oracle"), Key("copy")], oracle.and_then(|oracle| oracle.copy.as_ref())),
+        (&[Key("oracle"), Key("script")], oracle.and_then(|oracle| oracle.script.as_ref())),
         (&[Key("oracle"), Key("patch")], oracle.and_then(|oracle| oracle.patch.as_ref())),
     ];
     let mut errors = Vec::new();
     for (steps, folder) in kept {
-        let Some(folder) = folder.filter(|folder| folder.starts_with(copy)) else { continue };
+        let Some(folder) = folder.filter(|folder| is_within(folder, copy)) else { continue };
         // The innermost file that sets the key counts.
         let Some(source) = sources.iter().rev().find(|it| yaml::find(&it.text, steps, StepPart::Value).is_some())
         else {

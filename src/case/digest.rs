@@ -1,7 +1,7 @@
 //! The digest of a case, computed from everything that the case is made from, so that any change is noticed.
 
 use std::collections::BTreeSet;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::helpers::beside;
@@ -25,7 +25,7 @@ impl Case {
         let mut parts = PartHasher::default();
         match &self.workspace.source {
             WorkspaceSource::Empty => parts.add("empty", b""),
-            WorkspaceSource::Copy(folder) => parts.tree("copy", folder)?,
+            WorkspaceSource::Copy(folder) => parts.named("copy", folder)?,
             WorkspaceSource::Files(files) => files.iter().for_each(|(name, text)| parts.add(name, text.as_bytes())),
             WorkspaceSource::Git(git) => {
                 let rev = git.revision().map(str::to_owned);
@@ -64,10 +64,10 @@ impl Case {
         parts.json("sandbox", &self.sandbox)?;
         parts.json("env", &self.env)?;
         for file in self.attachments.iter().chain(self.model_script()).chain(self.demo_scripts.values()) {
-            parts.tree("file", file)?;
+            parts.named("file", file)?;
         }
         for (what, path) in self.overlay.sources() {
-            parts.tree(what, path)?;
+            parts.named(what, path)?;
         }
         if let Some(instructions) = &self.overlay.instructions {
             parts.add("instructions", instructions.text.as_deref().unwrap_or_default().as_bytes());
@@ -94,10 +94,10 @@ impl Case {
             parts.add(name, text.as_bytes());
         }
         for (what, path) in self.folders_and_files() {
-            parts.tree(what, path)?;
+            parts.named(what, path)?;
         }
         for named in self.files_of_graders() {
-            // Links are resolved. A missing file is reported by the grader.
+            // A missing file is reported by the grader.
             match named.canonicalize() {
                 Ok(file) => parts.tree("grader", &file)?,
                 Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -150,11 +150,12 @@ impl Case {
 
     /// Returns every file and folder that the trials are made from and judged by, with links resolved.
     pub(super) fn inputs(&self) -> Vec<PathBuf> {
-        let named = self.folders_and_files().into_iter().map(|(_, path)| path.to_owned());
-        let of_graders = self.files_of_graders().flat_map(|path| {
-            let leads = path.canonicalize().ok();
-            [Some(path), leads].into_iter().flatten()
-        });
+        let with_target = |path: PathBuf| {
+            let target = path.canonicalize().ok().filter(|target| *target != path);
+            [Some(path), target].into_iter().flatten()
+        };
+        let named = self.folders_and_files().into_iter().flat_map(|(_, path)| with_target(path.to_owned()));
+        let of_graders = self.files_of_graders().flat_map(with_target);
         // The digest of the case reports a folder of scripts that cannot be read.
         named.chain(of_graders).chain(self.helpers().unwrap_or_default()).collect()
     }
@@ -234,7 +235,12 @@ impl PartHasher {
         Ok(())
     }
 
-    /// Adds a file, or everything below a folder in the order of names. Links are resolved.
+    /// Adds a file or folder that a case names. A link in its place is resolved, as when the workspace is made.
+    fn named(&mut self, name: &str, path: &Path) -> io::Result<()> {
+        self.tree(name, &path.canonicalize()?)
+    }
+
+    /// Adds a file, or everything below a folder in the order of names. A link counts as its target's path.
     fn tree(&mut self, name: &str, path: &Path) -> io::Result<()> {
         let kind = std::fs::symlink_metadata(path)?;
         if kind.is_symlink() {
@@ -280,15 +286,7 @@ impl PartHasher {
 }
 
 fn content(path: &Path) -> io::Result<blake3::Hash> {
-    let mut file = regular::open(path)?;
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hasher.finalize()),
-            length => hasher.update(buffer.get(..length).unwrap_or_default()),
-        };
-    }
+    regular::digest(regular::open(path)?)
 }
 
 fn executable(kind: &std::fs::Metadata) -> bool {

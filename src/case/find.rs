@@ -126,12 +126,12 @@ fn file(asked: &Path, absolute: &Path, found: &mut FoundFiles) {
     }
 }
 
-fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut FoundFiles) {
+fn walk(folder: &Path, given: &Path, visited: &mut HashSet<(PathBuf, PathBuf)>, found: &mut FoundFiles) {
     let mut waiting = vec![folder.to_path_buf()];
     while let Some(folder) = waiting.pop() {
         // Links may lead back to a parent folder; each folder is entered once for each given path.
         let identity = std::fs::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
-        if !visited.insert(given.join(&identity)) && folder != given {
+        if !visited.insert((given.to_path_buf(), identity)) {
             continue;
         }
         let unread = |error: std::io::Error| {

@@ -37,7 +37,7 @@ pub struct GradeArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Also write a report: table, json, jsonl, junit, markdown, github or benchmark; repeatable
+    /// Also write a report: table, json, jsonl, junit, markdown, github, html or benchmark; repeatable
     #[arg(long = "reporter", value_name = "FORMAT[=PATH]")]
     reporters: Vec<ReporterArg>,
     /// Label of the derived run

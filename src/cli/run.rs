@@ -474,7 +474,7 @@ fn bounded(options: RunOptions) -> RunOptions {
     RunOptions { jobs: most, ..options }
 }
 
-/// Prints once the files and processes that the run could not clean up, or may not have cleaned up.
+/// Prints notes about files and processes that the run did not clean up, or may not have cleaned up.
 fn tell_of_what_is_left() {
     for left in temporary::left_behind() {
         terminal::note(format_args!("note: {left}"));

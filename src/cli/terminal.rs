@@ -9,6 +9,7 @@ use crate::report::progress::Size;
 use crate::report::text::Look;
 use crate::result::{TrialResult, Warning};
 use crate::run::RunRecord;
+use crate::run::project_of_run::other_project;
 
 /// Returns the look of standard output.
 pub fn stdout_look() -> Look {
@@ -54,15 +55,17 @@ pub fn note(line: impl Display) {
     let _ = writeln!(out, "{line}");
 }
 
-/// Prints a note about the project whose cases are read for a run, if it is not the project of the run and of this command.
+/// Prints a note about the project whose files are read for a run, if it is not the project of the run and of this command.
 pub fn tell_project(record: &RunRecord) {
-    let Some(project) = &record.project else { return };
-    let (run, now) = (&record.run, project.display());
-    if let Some(from) = &record.moved_from {
-        let from = from.display();
+    let run = &record.run;
+    if let (Some(from), Some(now)) = (&record.moved_from, &record.project) {
+        let (from, now) = (from.display(), now.display());
         note(format_args!("note: run {run} was made in {from}; its cases are now read in {now}"));
-    } else if project != project::root() && record.cases.iter().any(|case| case.path.starts_with(project)) {
-        note(format_args!("note: the cases of run {run} are read in {now}, the project in which it was made"));
+    } else if let Some(now) = other_project(record) {
+        let now = now.display();
+        note(format_args!(
+            "note: cases, graders, manifests and programs of run {run} are those of {now}, the project in which it was made"
+        ));
     }
 }
 

@@ -20,7 +20,7 @@ pub const DEFAULT_MODEL: &str = "demo-1";
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Script {
-    /// The model that the demo agent reports. Default: `demo-1`.
+    /// The model that the demo agent reports. Default: the first of `models`, or `demo-1`.
     #[serde(default)]
     pub model: Option<String>,
     /// The models that the demo agent accepts. Default: any.

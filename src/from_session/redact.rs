@@ -154,7 +154,7 @@ impl Redactor {
 }
 
 impl Persons {
-    /// Adds the home folder in which a folder is, if its path shows one.
+    /// Adds the home folder that a folder lies in, and the name of its user, if the folder's path shows them.
     fn learn(&mut self, folder: &str) {
         let parts = parts(folder);
         if let Some(at) = place_of_homes(&parts) {

@@ -29,7 +29,7 @@ pub struct JudgeRecord {
     /// The reason why the judges are not calibrated, or their measured agreement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<String>,
-    /// The number of requests for this trial. Canaries, which are asked once per run, are not included.
+    /// The number of requests for this trial. The requests for canaries are counted in the trial that caused them.
     #[serde(default)]
     pub requests: u32,
     /// The number of requests answered from the cache, without cost.

@@ -220,7 +220,7 @@ impl GraderSpec for Budget {
             Lost::Line => true,
             Lost::Call => self.tool_calls.is_some() || self.steps.is_some(),
             // How calls ended, and what was said, costs nothing more.
-            Lost::Outcome | Lost::Text => false,
+            Lost::Outcome | Lost::Text | Lost::Speaker => false,
         }
     }
 

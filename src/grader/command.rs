@@ -210,7 +210,11 @@ impl RunCommand {
                 (holds, format!("{shown} exited with {code}{not}"))
             }
             Some(Exit { signal: Some(signal), .. }) => (false, format!("{shown} was ended by signal {signal}")),
-            Some(Exit { code: None, signal: None }) => (false, format!("{shown} ended without an exit code")),
+            Some(Exit { code: None, signal: None }) => {
+                return Grade::ungraded(format!(
+                    "{shown} ended in an unknown way, because its supervisor was lost{tail}"
+                ));
+            }
         };
         checks.either(ended.0, ended.1, []);
         // The end of the command's output is shown once, after the failed checks.
@@ -268,10 +272,10 @@ fn is_plain(c: char) -> bool {
 }
 
 /// Shell words that need no program.
-const SHELL_WORDS: [&str; 34] = [
-    ".", ":", "alias", "bg", "break", "case", "cd", "command", "continue", "eval", "exec", "exit", "export", "for",
-    "function", "getopts", "hash", "if", "jobs", "local", "read", "readonly", "return", "set", "shift", "source",
-    "time", "times", "trap", "ulimit", "umask", "unset", "until", "while",
+const SHELL_WORDS: [&str; 38] = [
+    ".", ":", "alias", "bg", "break", "case", "cd", "command", "continue", "eval", "exec", "exit", "export", "fg",
+    "for", "function", "getopts", "hash", "if", "jobs", "local", "read", "readonly", "return", "set", "shift",
+    "source", "time", "times", "trap", "type", "ulimit", "umask", "unalias", "unset", "until", "wait", "while",
 ];
 
 #[cfg(test)]
@@ -340,6 +344,9 @@ mod tests {
         assert_eq!(blank.reason, "`it` exited with 1, not with 0\nstderr:\n  a");
         let killed = scored(judge("run: x", Some(Exit { code: None, signal: Some(9) }), "", ""));
         assert_eq!((killed.passed, killed.reason.as_str()), (false, "`it` was ended by signal 9"));
+        let lost = Some(Exit { code: None, signal: None });
+        let Grade::Ungraded { reason } = judge("run: x", lost, "out\n", "") else { panic!("it was scored") };
+        assert_eq!(reason, "`it` ended in an unknown way, because its supervisor was lost\nstdout:\nout");
     }
 
     #[test]
@@ -370,7 +377,9 @@ mod tests {
             assert!(!scored(judge(&grader, exited(1), "", "")).passed, "{line}");
             assert!(scored(judge(&format!("{{run: {line}, exit: 127}}"), exited(127), "", "")).passed, "{line}");
         }
-        for line in ["./made-by-agent", "sh missing", "exit 127", "cd src && x", "/nowhere/w/x", "(x)"] {
+        for line in
+            ["./made-by-agent", "sh missing", "exit 127", "cd src && x", "/nowhere/w/x", "(x)", "type x", "wait 1"]
+        {
             assert!(!scored(judge(&format!("run: {line}"), exited(127), "", "")).passed, "{line}");
         }
     }

@@ -43,7 +43,7 @@ const VARIABLES: [&str; 8] = ["calls", "messages", "output", "stop", "usage", "p
 pub struct Expr {
     /// The expression, in CEL: true, false, or a number from 0 to 1.
     pub cel: Cel,
-    /// The share that is enough to pass, for an expression that gives a number.
+    /// The minimum result to pass, for an expression that gives a number. Default: 1.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
 }
@@ -110,7 +110,7 @@ impl GraderSpec for Expr {
             // The final answer, the end and the workspace are known whatever calls there were.
             Lost::Call => names(&["calls", "messages", "usage", "permissions", "metrics"]),
             Lost::Outcome => names(&["calls", "permissions", "metrics"]),
-            Lost::Text => names(&["calls", "messages", "output", "stop", "permissions"]),
+            Lost::Text | Lost::Speaker => names(&["calls", "messages", "output", "stop", "permissions"]),
         }
     }
 
@@ -149,7 +149,7 @@ impl GraderSpec for Expr {
     }
 }
 
-/// Keeps the data that the expression uses.
+/// The observer of an `expr` grader: keeps the data that the expression uses.
 struct ExprJudge {
     wanted: Expr,
     of_calls: bool,

@@ -1,6 +1,6 @@
 //! Grades one trial: passes its events to every grader as they arrive, and collects the grades.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::Reading;
 use crate::trace::{Body, Event, FollowedLink, Header, Lost, UnseenAction};
 use crate::values::Fraction;
-use crate::workspace::hidden::changed::{changed, put_back};
+use crate::workspace::hidden::changed::{changed, put_back, stamps};
+use crate::workspace::stamp::Stamp;
 
 /// The grading of one trial. Its memory is that of its graders, for most of them independent of the length of
 /// the session.
@@ -52,6 +53,8 @@ struct NamedSecret {
 pub struct Renewed {
     /// True if the home of the graders was made again as setup left it.
     pub home: bool,
+    /// The first protected file that was removed or put back.
+    pub protected: Option<String>,
     /// The first path above the workspace that was removed or put back.
     pub above: Option<String>,
 }
@@ -61,6 +64,8 @@ pub struct Renewed {
 struct Undone {
     home: Option<String>,
     above: Option<(String, String)>,
+    /// The first protected or hidden file.
+    file: Option<(String, String)>,
 }
 
 impl Undone {
@@ -71,21 +76,33 @@ impl Undone {
         if let Some(path) = renewed.above {
             self.above.get_or_insert_with(|| (path, by.to_owned()));
         }
+        self.add_file(renewed.protected, by);
+    }
+
+    /// Adds a protected or hidden file.
+    fn add_file(&mut self, path: Option<String>, by: &str) {
+        if let Some(path) = path {
+            self.file.get_or_insert_with(|| (path, by.to_owned()));
+        }
     }
 
     /// Returns why a failure does not count, if something was undone that the commands may need.
     fn doubt(&self) -> Option<String> {
         let out = "make it in `workspace.setup` or in the same grader";
-        match (&self.home, &self.above) {
-            (Some(by), _) => Some(format!(
+        match (&self.home, &self.above, &self.file) {
+            (Some(by), _, _) => Some(format!(
                 "the earlier grader `{by}` changed the graders' home, which was then made anew, so it is unknown whether this \
                  fails: if the commands need something that `{by}` left there, {out}, or set `graders-home: shared`"
             )),
-            (None, Some((path, by))) => Some(format!(
+            (None, Some((path, by)), _) => Some(format!(
                 "`{path}` changed above the workspace while the earlier grader `{by}` ran, which was then undone, so it is unknown \
                  whether this fails: if the commands need what `{by}` left there, {out}"
             )),
-            (None, None) => None,
+            (None, None, Some((path, by))) => Some(format!(
+                "the protected or hidden file `{path}` changed while the earlier grader `{by}` ran, which was then undone, so it \
+                 is unknown whether this fails: if the commands need what `{by}` left there, {out}"
+            )),
+            (None, None, None) => None,
         }
     }
 }
@@ -206,13 +223,22 @@ impl Grading {
             let restore = |by: &str| match between() {
                 Ok(renewed) => {
                     undone.add(renewed, by);
-                    lay_hidden_again(evidence, restored)
+                    match lay_hidden_again(evidence) {
+                        Ok(files) => {
+                            undone.add_file(files.first().map(|path| path.display().to_string()), by);
+                            restored.extend(files);
+                            None
+                        }
+                        Err(why) => Some(Grade::ungraded(why)),
+                    }
                 }
                 Err(why) => Some(Grade::ungraded(format!("could not be graded, because {why}"))),
             };
             let earlier = ran_commands.as_deref().filter(|_| needs.commands);
             let ungraded = needs.missing(evidence).or_else(|| earlier.and_then(restore));
             let has_run = ungraded.is_none();
+            let hidden = evidence.hidden.zip(evidence.workspace).filter(|_| needs.commands && has_run);
+            let laid = hidden.map(|(hidden, workspace)| stamps(hidden, workspace)).unwrap_or_default();
             let Findings(findings) = match ungraded {
                 Some(ungraded) => ungraded.into(),
                 None => observer.finish(evidence).await,
@@ -220,10 +246,12 @@ impl Grading {
             if needs.commands && has_run {
                 ran_commands = Some(name.clone());
             }
-            let rewritten = if needs.commands { rewritten(evidence) } else { None };
+            let rewritten = if needs.commands { rewritten(evidence, &laid) } else { None };
             let without = if needs.commands { undone.doubt() } else { None };
             let mut missed = self.lost.iter().filter(|(lost, _)| grader.kind.misses(*lost));
-            let outcome = missed.clone().find(|(lost, _)| *lost == Lost::Outcome);
+            // After these losses, what was found may be wrong, too.
+            let of_found = [Lost::Speaker, Lost::Outcome];
+            let of_found = of_found.into_iter().find_map(|kind| missed.clone().find(|(lost, _)| *lost == kind));
             let of_actions = || {
                 let workspace = self.reading.workspace.as_deref();
                 let seq = self.actions.iter().find(|(action, _)| grader.kind.misses_action(action, workspace))?.1;
@@ -243,7 +271,7 @@ impl Grading {
                     lost: None,
                 })
             };
-            let lost = outcome.or_else(|| missed.next()).map(Doubt::of).or_else(of_actions).or_else(of_tools);
+            let lost = of_found.or_else(|| missed.next()).map(Doubt::of).or_else(of_actions).or_else(of_tools);
             let links = lost.is_none().then(of_links).flatten();
             // What a grader finds may be the call that names the link, and not the file that is meant. A move removes no match.
             let is_by_link = links.as_ref().is_some_and(|(_, moved)| !moved);
@@ -277,31 +305,35 @@ impl Grading {
     }
 }
 
-/// Returns why a pass of a grader that ran commands does not count, if hidden files differ when the commands have ended: code of
-/// the agent, or the agent of another trial, may have rewritten the check.
-fn rewritten(evidence: &Evidence<'_>) -> Option<String> {
+/// Returns why a pass of a grader that ran commands does not count, if hidden files differ when the commands have ended, or were
+/// changed and put back meanwhile: code of the agent, or the agent of another trial, may have rewritten the check. `laid` are the
+/// stamps of the hidden files before.
+fn rewritten(evidence: &Evidence<'_>, laid: &BTreeMap<PathBuf, Stamp>) -> Option<String> {
     let (hidden, workspace) = evidence.hidden.zip(evidence.workspace)?;
     let Some(files) = changed(hidden, workspace) else {
         return Some("passed, but the hidden files could not be compared with the workspace".to_owned());
     };
-    let path = files.first()?.display();
-    Some(format!("passed, but the hidden file `{path}` changed while the commands ran: what was checked is unknown"))
+    if let Some(path) = files.first() {
+        let path = path.display();
+        return Some(format!(
+            "passed, but the hidden file `{path}` changed while the commands ran: what was checked is unknown"
+        ));
+    }
+    let now = stamps(hidden, workspace);
+    let (path, _) = laid.iter().find(|(path, stamp)| now.get(*path) != Some(*stamp))?;
+    Some(format!(
+        "passed, but the hidden file `{}` was written or got other permissions while the commands ran, and may have had another \
+         content meanwhile: what was checked is unknown; a check that changes its own files should work on a copy",
+        path.display()
+    ))
 }
 
-/// Puts back the hidden files that the commands of an earlier grader changed: they may run code of the agent. Adds their
-/// paths to `restored`. Returns the grade of a grader if they cannot be put back.
-fn lay_hidden_again(evidence: &Evidence<'_>, restored: &mut BTreeSet<PathBuf>) -> Option<Grade> {
-    let (hidden, workspace) = evidence.hidden.zip(evidence.workspace)?;
-    match put_back(hidden, workspace) {
-        Ok(files) => {
-            restored.extend(files);
-            None
-        }
-        Err(error) => {
-            let what = "hidden files may have changed while an earlier grader ran, and could not be put back";
-            Some(Grade::ungraded(format!("could not be graded, because {what}: {error}")))
-        }
-    }
+/// Puts back the hidden files that the commands of an earlier grader changed: they may run code of the agent. Returns their
+/// paths, or why the next grader could not be graded if they cannot be put back.
+fn lay_hidden_again(evidence: &Evidence<'_>) -> Result<BTreeSet<PathBuf>, String> {
+    let Some((hidden, workspace)) = evidence.hidden.zip(evidence.workspace) else { return Ok(BTreeSet::new()) };
+    let what = "hidden files may have changed while an earlier grader ran, and could not be put back";
+    put_back(hidden, workspace).map_err(|error| format!("could not be graded, because {what}: {error}"))
 }
 
 /// The reason why a grade may be another one than the trace shows.
@@ -319,6 +351,7 @@ impl Doubt {
         let what = match lost {
             Lost::Line => "a line of the session was lost",
             Lost::Text => "a text of the agent, or the end of one, was lost",
+            Lost::Speaker => "a message of the agent may hold a text that is not the agent's",
             Lost::Call => "the agent did something that no call shows",
             Lost::Outcome => "the agent reported an outcome of a call that its event does not show",
         };
@@ -331,9 +364,15 @@ impl Doubt {
 fn doubted(grade: Grade, doubt: &Doubt, only_finds: bool, by_outcome: bool) -> Grade {
     let Grade::Scored(score) = &grade else { return grade };
     let is_found = if score.passed { only_finds } else { !score.evidence.is_empty() && !score.lacks };
-    // A different outcome of the call could remove the match, unless the rule counts attempts.
+    let may_be_wrong = match doubt.lost {
+        // The text that was found may not be the agent's.
+        Some(Lost::Speaker) => true,
+        // A different outcome of the call could remove the match, unless the rule counts attempts.
+        Some(Lost::Outcome) => score.passed || by_outcome,
+        Some(Lost::Line | Lost::Text | Lost::Call) | None => false,
+    };
     let is_certain = score.is_certain && !score.passed;
-    if is_certain || (is_found && (doubt.lost != Some(Lost::Outcome) || (!score.passed && !by_outcome))) {
+    if is_certain || (is_found && !may_be_wrong) {
         // What was found stays, and any other check of the grader may have another result.
         let bounds = Some(Bounds { low: Fraction::ZERO, high: Fraction::ONE }).filter(|_| !score.passed);
         return Grade::Scored(Score { bounds, ..score.clone() });

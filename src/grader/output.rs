@@ -77,6 +77,7 @@ impl GraderSpec for Output {
         texts && number.is_none() && json_path.is_none() && json_schema.is_none() && similarity.is_none()
     }
 
+    /// Returns false for a text of another speaker: the observer decides whether the answer holds the text.
     fn misses(&self, lost: Lost) -> bool {
         matches!(lost, Lost::Line | Lost::Text)
     }
@@ -124,7 +125,7 @@ impl GraderSpec for Output {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(OutputJudge { wanted: self.clone(), said_at: None })
+        Box::new(OutputJudge { wanted: self.clone(), said_at: None, said: None, other_speaker: None })
     }
 
     fn named_files(&self) -> Vec<&Path> {
@@ -148,6 +149,19 @@ impl GraderSpec for Output {
 struct OutputJudge {
     wanted: Output,
     said_at: Option<u64>,
+    /// The last message of the main agent: its event, and the length of its text.
+    said: Option<(u64, usize)>,
+    /// The last notice that a message may hold a text that is not the agent's.
+    other_speaker: Option<u64>,
+}
+
+impl OutputJudge {
+    /// Returns the notice that the final answer may hold a text that is not the agent's. A notice is about a message before it.
+    fn doubt(&self, answer: &str) -> Option<u64> {
+        let notice = self.other_speaker?;
+        let is_later = self.said.is_some_and(|(message, length)| message > notice && answer.trim().len() <= length);
+        (!is_later).then_some(notice)
+    }
 }
 
 #[async_trait]
@@ -156,7 +170,9 @@ impl Observer for OutputJudge {
         match &event.body {
             EventBody::Message(message) if message.role == Role::Agent && event.parent.is_none() => {
                 self.said_at = Some(event.seq);
+                self.said = Some((event.seq, message.text.trim().len()));
             }
+            EventBody::Notice { lost: Some(Lost::Speaker), .. } => self.other_speaker = Some(event.seq),
             // If no message contains the answer, it is only in the stop event.
             EventBody::Stop(_) => self.said_at = self.said_at.or(Some(event.seq)),
             _ => {}
@@ -164,8 +180,24 @@ impl Observer for OutputJudge {
     }
 
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
-        self.wanted.grade(evidence, self.said_at).into()
+        let grade = self.wanted.grade(evidence, self.said_at);
+        match self.doubt(evidence.output) {
+            Some(notice) => doubted(&grade, notice).into(),
+            None => grade.into(),
+        }
     }
+}
+
+/// Returns the grade of an answer that may hold a text that is not the agent's.
+fn doubted(grade: &Grade, notice: u64) -> Grade {
+    let (said, reason) = match grade {
+        Grade::Scored(score) => (if score.passed { "passed" } else { "failed" }, &score.reason),
+        Grade::Ungraded { reason } => ("ungraded", reason),
+    };
+    Grade::ungraded(format!(
+        "the final answer may hold a text that is not the agent's (event {notice}), so it is unknown whether this holds; \
+         without it: {said}: {reason}"
+    ))
 }
 
 /// Adds a check that something does not occur. A masked secret may have contained it.

@@ -67,7 +67,7 @@ impl GraderSpec for Permissions {
                 let lists = [&self.asked, &self.not_asked, &self.allowed, &self.rejected];
                 self.respected || lists.into_iter().flatten().any(|matcher| matcher.call.status.is_some())
             }
-            Lost::Text => false,
+            Lost::Text | Lost::Speaker => false,
         }
     }
 

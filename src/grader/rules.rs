@@ -37,7 +37,9 @@ impl GraderSpec for Rules {
         match lost {
             Lost::Line | Lost::Call => true,
             Lost::Outcome => self.rules.iter().any(Rule::depends_on_outcomes),
-            Lost::Text => self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.reads_text()),
+            Lost::Text | Lost::Speaker => {
+                self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.reads_text())
+            }
         }
     }
 

@@ -288,9 +288,6 @@ fn grade_of(grade: &Value, last_event: u64) -> Result<Named, String> {
             .and_then(Fraction::new)
             .ok_or_else(|| format!("`value` is {}, not a number from 0 to 1", text::short(&value.to_string(), 60)))?,
     };
-    if !passed && value == Fraction::ONE {
-        return Err("`passed` is false and `value` is 1: a failed grade has a value below 1".to_owned());
-    }
     let evidence: Vec<u64> = match map.get("evidence") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(list)) => list

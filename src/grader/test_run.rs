@@ -5,13 +5,12 @@ use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::command::{Run, is_missing, is_not_installed};
+use super::command::{Run, five_minutes, is_missing, is_not_installed};
 use super::observer::Finding;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::{Grade, Score, TestsSeen};
@@ -38,8 +37,8 @@ mod unittest;
 use report::Report;
 pub use report::{Status, without_colour};
 
-/// The default timeout of a test runner.
-const TIMEOUT: Time = Time(Duration::from_secs(300));
+/// The exit of a runner whose supervisor was lost: how it ended is unknown.
+const LOST: Exit = Exit { code: None, signal: None };
 /// The maximum number of tests in a reason.
 const SHOWN: usize = 8;
 /// The maximum number of bytes read of a report.
@@ -79,10 +78,6 @@ pub struct Tests {
     /// The timeout. A runner that exceeds it fails.
     #[serde(default = "five_minutes")]
     pub timeout: Time,
-}
-
-fn five_minutes() -> Time {
-    TIMEOUT
 }
 
 /// The format of a test runner's output.
@@ -210,20 +205,48 @@ impl Tests {
             }
             Some(_) => {}
         }
+        // The code under test may have written long reports, which no limit of time ends.
+        let (tests, workspace, folder) = (self.clone(), workspace.to_owned(), evidence.shell.folder.clone());
+        let judged = move || tests.judge_run(&shown, &workspace, &folder, before, &ran);
+        let judged = tokio::task::spawn_blocking(judged).await;
+        judged.unwrap_or_else(|error| (Grade::ungraded(format!("the report could not be graded: {error}")), None))
+    }
+
+    /// Grades a run that ended. `before` are the reports that existed before it.
+    fn judge_run(
+        &self,
+        shown: &str,
+        workspace: &Path,
+        folder: &Path,
+        before: Option<HashMap<String, Stamp>>,
+        ran: &CommandOutcome,
+    ) -> (Grade, Option<TestsSeen>) {
         let report = match (&self.report, before) {
-            (Some(globs), Some(before)) => written(workspace, globs, &before, &ran),
-            _ => self.read(&ran).map_err(NoReport::Wrong),
+            (Some(globs), Some(before)) => written(workspace, globs, &before, ran),
+            _ => self.read(ran).map_err(NoReport::Wrong),
         };
-        let report = report.map(|report| report.in_folder(&evidence.shell.folder));
+        let report = report.map(|report| report.in_folder(folder));
+        if ran.exit == Some(LOST) && !report.as_ref().is_ok_and(|report| self.shows_failure(report)) {
+            let why = format!("{shown} ended in an unknown way, because its supervisor was lost{}", ran.end());
+            return (Grade::ungraded(why), None);
+        }
         match report {
             Err(NoReport::Unknown(why)) => (Grade::ungraded(format!("{shown}: {why}")), None),
-            Ok(report) => (self.judge_report(&shown, &report, &ran), Some(self.seen(&report))),
+            Ok(report) => (self.judge_report(shown, &report, ran), Some(self.seen(&report))),
             Err(NoReport::Wrong(why)) => {
-                let missing = missing_program(&ran).map(|name| format!("did not find the program `{name}`"));
+                let missing = missing_program(ran).map(|name| format!("did not find the program `{name}`"));
                 let why = missing.unwrap_or(why);
                 (Grade::fail(format!("{shown} {why}{}", ran.end())), Some(TestsSeen::default()))
             }
         }
+    }
+
+    /// Returns true if the grader fails by a test that failed, whatever other tests did.
+    fn shows_failure(&self, report: &Report) -> bool {
+        let mut listed = self.fail_to_pass.iter().chain(&self.pass_to_pass).peekable();
+        let is_failed = |name: &String| report.named(name).iter().any(|test| test.status == Status::Failed);
+        let has_failed = if listed.peek().is_none() { report.counts().failed > 0 } else { listed.any(is_failed) };
+        self.min.is_none() && has_failed
     }
 
     /// Returns whether any test ran, and the tests of `fail-to-pass` that passed.
@@ -250,17 +273,27 @@ impl Tests {
             Err(why) => return Ok(Seen { why: Some(why), ..Seen::default() }),
         };
         let ran = shell.run_keeping(KEPT, &self.run.command(), None, self.timeout.0).await?;
+        let (tests, folder) = (self.clone(), shell.folder.clone());
+        let seen = tokio::task::spawn_blocking(move || tests.seen_in(&folder, before, &ran)).await;
+        seen.map_err(std::io::Error::other)
+    }
+
+    /// Returns the outcomes of a run in a folder. `before` are the reports that existed before it.
+    fn seen_in(&self, folder: &Path, before: Option<HashMap<String, Stamp>>, ran: &CommandOutcome) -> Seen {
         let report = match (&self.report, before) {
             _ if ran.exit.is_none() => {
                 Err(NoReport::Wrong(format!("took longer than its timeout of {}", self.timeout)))
             }
-            (Some(globs), Some(before)) => written(&shell.folder, globs, &before, &ran),
-            _ => self.read(&ran).map_err(NoReport::Wrong),
+            _ if ran.exit == Some(LOST) => {
+                Err(NoReport::Unknown("how the runner ended is unknown, because its supervisor was lost".to_owned()))
+            }
+            (Some(globs), Some(before)) => written(folder, globs, &before, ran),
+            _ => self.read(ran).map_err(NoReport::Wrong),
         };
-        let report = report.map(|report| report.in_folder(&shell.folder));
+        let report = report.map(|report| report.in_folder(folder));
         let said = ran.end();
-        Ok(match report {
-            _ if self.is_cut(&ran) => {
+        match report {
+            _ if self.is_cut(ran) => {
                 let why = format!("the runner prints more than {} MiB, so not all of its tests are known", KEPT >> 20);
                 Seen { why: Some(why), cut: Some(Cut::Output), ..Seen::default() }
             }
@@ -272,11 +305,11 @@ impl Tests {
             Err(NoReport::Unknown(why)) => Seen { why: Some(why), ..Seen::default() },
             Err(NoReport::Wrong(why)) => Seen {
                 why: Some(format!("the runner {why}{said}")),
-                missing_program: missing_program(&ran),
+                missing_program: missing_program(ran),
                 cut: ran.exit.is_none().then_some(Cut::Time),
                 ..Seen::default()
             },
-        })
+        }
     }
 
     /// Returns true if the beginning of the runner's output was not kept.
@@ -654,10 +687,7 @@ fn written(
     }
     let mut all = Report::default();
     // A glob may be one of several places; a path without signs of a glob is a report that is expected.
-    let lacks = |glob: &&PathGlob| {
-        let path = glob.to_string();
-        !path.contains(['*', '?', '[', '{', '\\']) && !names.iter().any(|name| glob.is_match(name))
-    };
+    let lacks = |glob: &&PathGlob| glob.is_path() && !names.iter().any(|name| glob.is_match(name));
     all.problems.extend(globs.iter().filter(lacks).map(|glob| format!("the runner wrote no report `{glob}`")));
     let told = pytest::told(&without_colour(&String::from_utf8_lossy(&ran.stdout)));
     for name in names {

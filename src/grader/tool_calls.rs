@@ -154,7 +154,7 @@ impl GraderSpec for ToolCalls {
                 let wants_executed = !self.require.is_empty() || !self.order.is_empty() || self.min.unwrap_or(0) > 0;
                 wants_executed || self.fails_by_outcome()
             }
-            Lost::Text => false,
+            Lost::Text | Lost::Speaker => false,
         }
     }
 

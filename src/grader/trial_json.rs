@@ -38,7 +38,7 @@ pub struct Account {
     /// The requests whose call's kind is not yet known, by call.
     asked: HashMap<String, Vec<usize>>,
     requests: HashMap<String, usize>,
-    /// The approximate size in bytes.
+    /// The approximate size of the kept events, in bytes.
     held: usize,
     /// The number of calls that the engine ended instead of the agent.
     cut: u64,

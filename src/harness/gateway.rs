@@ -66,7 +66,7 @@ pub enum Results {
 /// The purpose for which an agent is pointed at a gateway.
 #[derive(Debug, Clone, Copy)]
 pub enum Pointed<'a> {
-    /// A script is played: no key is used, and the model is the manifest's.
+    /// A script is played: no key is used. If the run requests no model, that of the manifest's `gateway` is used.
     Script,
     /// A recording is played: no key is used.
     Recording,

@@ -8,14 +8,18 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::login::{if_there, text_of};
+use super::login::if_there;
 use super::{Home, Manifest};
 use crate::secrets::looks_secret;
 
 /// The minimum length of a secret: a shorter value in a file may be a setting.
 const SHORTEST: usize = 16;
-/// The maximum number of files of a folder that are searched, and their maximum depth.
-const MOST: (usize, u32) = (200, 3);
+/// The maximum number of files and folders that are searched, and their maximum depth.
+const MOST: (usize, u32) = (2000, 16);
+/// The maximum size of a file in bytes.
+const LARGEST: u64 = 64 << 20;
+/// Folders of packages, in which no agent keeps a login.
+const PACKAGES: [&str; 2] = [".git", "node_modules"];
 /// Keys whose values are tokens although their names do not show it.
 const KEYS: [&str; 5] = ["access", "refresh", "bearer", "jwt", "session"];
 
@@ -54,17 +58,36 @@ fn look(path: &Path, depth: u32, left: &mut usize, found: &mut CopiedSecrets) {
 }
 
 fn read(path: &Path, depth: u32, left: &mut usize, found: &mut CopiedSecrets) -> io::Result<()> {
-    if depth > 0 && if_there(path.metadata())?.is_some_and(|meta| meta.is_dir()) {
+    let Some(meta) = if_there(path.metadata())? else { return Ok(()) };
+    if *left == 0 {
+        let why = format!("more than {} files and folders are copied; copy fewer with `home: {{copy: …}}`", MOST.0);
+        return Err(io::Error::other(why));
+    }
+    *left -= 1;
+    if meta.is_dir() {
+        let Some(depth) = depth.checked_sub(1) else {
+            return Err(io::Error::other(format!("it is nested more than {} folders deep", MOST.1)));
+        };
         for entry in if_there(std::fs::read_dir(path))?.into_iter().flatten() {
-            look(&entry?.path(), depth - 1, left, found);
+            let entry = entry?;
+            let inner = entry.path();
+            // A link that leads out of the folder is not copied, and a folder in it is searched in its own place.
+            let is_linked = entry.file_type()?.is_symlink() && inner.is_dir();
+            if !is_linked && !PACKAGES.iter().any(|name| entry.file_name() == *name) {
+                look(&inner, depth, left, found);
+            }
         }
         return Ok(());
     }
-    if *left == 0 {
+    // Sockets and pipes are not copied.
+    if !meta.is_file() {
         return Ok(());
     }
-    *left -= 1;
-    let Some(text) = text_of(path)? else { return Ok(()) };
+    if meta.len() > LARGEST {
+        return Err(io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)));
+    }
+    let Some(bytes) = if_there(std::fs::read(path))? else { return Ok(()) };
+    let text = String::from_utf8_lossy(&bytes);
     match serde_json::from_str::<Value>(&text) {
         Ok(value) => in_json(&value, &mut found.secrets),
         Err(_) => in_lines(&text, &mut found.secrets),
@@ -164,5 +187,28 @@ mod tests {
         std::os::unix::fs::symlink("loop.json", home.path().join("a/deep/loop.json")).unwrap();
         let unread = in_login_files(&manifest, Some(home.path())).unread.unwrap().to_string();
         assert!(unread.contains("a/deep/loop.json cannot be read"), "{unread}");
+    }
+
+    #[test]
+    fn a_folder_is_searched_as_a_whole_or_is_unread() {
+        let home = tempfile::tempdir().unwrap();
+        let deep = home.path().join("a/b/c/d/e");
+        std::fs::create_dir_all(&deep).unwrap();
+        let mut manifest = Manifest::bare(Adapter::Acp);
+        manifest.home = Home::Private(PrivateHome { copy: vec!["a".into()] });
+        for number in 0..300 {
+            std::fs::write(deep.join(number.to_string()), format!("api_key = token-{number:010}\n")).unwrap();
+        }
+        let long = format!("{}\napi_key = token-of-a-long-file\n", "x".repeat(2 << 20));
+        std::fs::write(home.path().join("a/long"), long).unwrap();
+        std::os::unix::fs::symlink(".", home.path().join("a/same")).unwrap();
+        let all = in_login_files(&manifest, Some(home.path()));
+        assert!(all.unread.is_none(), "{:?}", all.unread);
+        assert_eq!(all.secrets.len(), 301);
+        for number in 300..MOST.0 {
+            std::fs::write(deep.join(number.to_string()), "").unwrap();
+        }
+        let unread = in_login_files(&manifest, Some(home.path())).unread.unwrap().to_string();
+        assert!(unread.contains("more than 2000 files and folders are copied"), "{unread}");
     }
 }

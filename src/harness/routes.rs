@@ -40,7 +40,7 @@ pub enum SystemPromptVia {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ServersRoute {
-    /// The method.
+    /// The method by which the agent gets the MCP servers.
     pub via: ServersVia,
     /// The flag that takes the path of a file `{"mcpServers": {…}}`, for `flag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

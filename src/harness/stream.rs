@@ -412,8 +412,8 @@ events! {
         code "code",
         /// The text of the notice.
         text "text",
-        /// The content of the line that no event shows: `line` (anything) or `call` (an action). Graders then do not pass
-        /// because something is absent. Default: nothing.
+        /// The content of the line that no event shows: `line` (anything), `call` (an action) or `text`. Graders then do not pass
+        /// because something is absent. `speaker`: the text before is not the agent's. Default: nothing.
         lost "lost",
     }
     /// The agent's report of how its turn ended.

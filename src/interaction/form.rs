@@ -121,7 +121,7 @@ fn value(schema: &Value, answer: &str) -> Result<Value, String> {
             Ok(Value::Array(values))
         }
         "boolean" => match text.to_lowercase().as_str() {
-            "true" | "yes" | "y" | "on" | "1" | "ok" => Ok(Value::Bool(true)),
+            word if super::policy::is_word_for_yes(word) => Ok(Value::Bool(true)),
             "false" | "no" | "n" | "off" | "0" => Ok(Value::Bool(false)),
             _ => Err(format!("{} is neither yes nor no", shown())),
         },
@@ -221,6 +221,7 @@ mod tests {
             (json!({"type": "integer", "minimum": 1}), " 3 ", json!(3)),
             (json!({"type": "number"}), "2.5", json!(2.5)),
             (json!({"type": "boolean"}), "Yes", json!(true)),
+            (json!({"type": "boolean"}), "approved", json!(true)),
             (json!({"type": "boolean"}), "off", json!(false)),
             (json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}), "b, A", json!(["b", "a"])),
             (json!({"type": "array", "items": {"anyOf": [{"const": "1", "title": "One"}]}}), "one", json!(["1"])),

@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{
-    Adviser, Answer, Counters, Decision, Interaction, Person, QuestionAnswer, Request, decide, decide_by_rule,
+    Adviser, Answer, Counters, Decision, Interaction, Person, QuestionAnswer, Request, Subject, decide, decide_by_rule,
 };
-use crate::trace::ToolKind;
 use crate::values::Time;
 
 /// The timeout for the answer of a person or of a model: the agent's time limits are paused meanwhile, but not
@@ -91,10 +90,10 @@ impl Policy {
         Decision::new(answer, self.word(), reason).choose(&request.options)
     }
 
-    /// Returns a model's answer, or `None` if no model is asked. The approval of a plan is not a permission.
+    /// Returns a model's answer, or `None` if no model is asked. The approval of a plan and a question are no permissions.
     async fn advised(&self, request: &Request) -> Option<Decision> {
         let Interaction::Llm(llm) = &self.interaction else { return None };
-        let adviser = self.adviser.clone().filter(|_| request.kind != Some(ToolKind::SwitchMode))?;
+        let adviser = self.adviser.clone().filter(|_| request.subject() == Subject::Call)?;
         let (settings, question) = (llm.clone(), request.clone());
         let withdrawn = Arc::new(AtomicBool::new(false));
         let _waiting = Waiting(withdrawn.clone());
@@ -122,13 +121,19 @@ impl Policy {
     }
 
     /// Answers a request without a person or model. The approval of a plan is not a permission: it is decided by a
-    /// matching rule or the case's `answers`, never by a default.
+    /// matching rule or the case's `answers`, never by a default. A question is decided by a matching rule: the options of a
+    /// request hold no answer to it.
     pub fn decide_alone(&mut self, request: &Request) -> Decision {
-        let decision = if request.kind == Some(ToolKind::SwitchMode) {
-            let ruled = decide_by_rule(&self.interaction, request, &mut self.counters);
-            ruled.or_else(|| self.plan_approved(request)).unwrap_or_else(|| self.declines("the approval of a plan"))
-        } else {
-            decide(&self.interaction, request, &mut self.counters)
+        let decision = match request.subject() {
+            Subject::Call => decide(&self.interaction, request, &mut self.counters),
+            Subject::Plan => {
+                let ruled = decide_by_rule(&self.interaction, request, &mut self.counters);
+                ruled.or_else(|| self.plan_approved(request)).unwrap_or_else(|| self.declines("the approval of a plan"))
+            }
+            Subject::Question => {
+                let ruled = decide_by_rule(&self.interaction, request, &mut self.counters);
+                ruled.unwrap_or_else(|| self.declines("a question"))
+            }
         };
         decision.choose(&request.options)
     }
@@ -178,10 +183,21 @@ impl Drop for Waiting {
     }
 }
 
-/// Returns true if an answer agrees.
+/// Words that agree as the first word of an answer.
+const YES: [&str; 7] = ["yes", "ok", "okay", "allow", "allowed", "approve", "approved"];
+/// Words that agree only as a whole answer: other answers may begin with them, too.
+const YES_ALONE: [&str; 4] = ["true", "y", "on", "1"];
+
+/// Returns true if an answer agrees: it is a word that agrees, or begins with one.
 pub(super) fn is_yes(answer: &str) -> bool {
-    let word = answer.trim().to_lowercase();
-    ["yes", "ok", "allow", "approve"].iter().any(|yes| word.starts_with(yes))
+    let text = answer.trim().to_lowercase();
+    let first = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    is_word_for_yes(&text) || YES.contains(&first)
+}
+
+/// Returns true if a word in lower case agrees.
+pub(super) fn is_word_for_yes(word: &str) -> bool {
+    YES.contains(&word) || YES_ALONE.contains(&word)
 }
 
 #[cfg(test)]
@@ -190,8 +206,8 @@ mod tests {
 
     use super::super::Llm;
     use super::*;
-    use crate::trace::PermissionOption;
     use crate::trace::facts::{Reading, ReportedDetails};
+    use crate::trace::{PermissionOption, ToolKind};
 
     fn policy(yaml: &str, answers: &[(&str, &str)]) -> Policy {
         let answer = |(question, answer): &(&str, &str)| QuestionAnswer {
@@ -213,14 +229,48 @@ mod tests {
     }
 
     #[test]
+    fn a_question_of_a_tool_is_no_permission() {
+        let asked = |policy: &mut Policy, name: &str| {
+            let input = json!({"questions": [{"question": "Delete the database?"}]});
+            let told = ReportedDetails { input: Some(&input), ..ReportedDetails::default() };
+            let request = Request::new(Some(name.into()), &told, &Reading::default());
+            let option =
+                |id: &str, kind: &str| PermissionOption { option: id.into(), kind: kind.into(), label: "".into() };
+            let options = vec![option("yes", "allow_once"), option("no", "reject_once")];
+            policy.decide_alone(&Request { options, ..request }).option
+        };
+        let (yes, no) = (Some("yes".to_owned()), Some("no".to_owned()));
+        for name in ["AskUserQuestion", "ask_user_question", "ask_user"] {
+            assert_eq!(asked(&mut policy("auto-approve", &[]), name), no, "{name}");
+            assert_eq!(asked(&mut policy("{scripted: {default: allow-once}}", &[]), name), no, "{name}");
+            let ruled = format!("{{scripted: {{rules: [{{when: {{name: {name}}}, answer: allow-once}}]}}}}");
+            assert_eq!(asked(&mut policy(&ruled, &[]), name), yes, "{name}");
+        }
+        assert_eq!(asked(&mut policy("auto-approve", &[]), "ask_users_table"), yes);
+    }
+
+    #[test]
     fn a_plan_is_approved_by_a_rule_or_an_answer_alone() {
         let no = Some("no".to_owned());
         assert_eq!(plan(&mut policy("auto-approve", &[])), (no.clone(), "auto-approve".into()));
-        assert_eq!(plan(&mut policy("{scripted: {default: allow}}", &[])), (no.clone(), "scripted".into()));
+        assert_eq!(plan(&mut policy("{scripted: {default: allow}}", &[])), (no, "scripted".into()));
         let ruled = "{scripted: {rules: [{when: {kind: switch_mode}, answer: allow-once}]}}";
         assert_eq!(plan(&mut policy(ruled, &[])), (Some("yes".into()), "scripted".into()));
         assert_eq!(plan(&mut policy("auto-reject", &[("Delete", "Yes, do")])), (Some("yes".into()), "answers".into()));
-        assert_eq!(plan(&mut policy("auto-approve", &[("Delete", "Keep it")])), (no, "answers".into()));
+        for (answer, chosen) in [
+            ("y", "yes"),
+            ("True", "yes"),
+            ("ok, go on", "yes"),
+            ("Approved.", "yes"),
+            ("Keep it", "no"),
+            ("yesterday's plan was better", "no"),
+            ("Okra", "no"),
+            ("1. Keep it", "no"),
+            ("on no account", "no"),
+        ] {
+            let decided = plan(&mut policy("auto-approve", &[("Delete", answer)]));
+            assert_eq!(decided, (Some(chosen.to_owned()), "answers".into()), "{answer}");
+        }
     }
 
     #[test]

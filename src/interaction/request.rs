@@ -27,7 +27,33 @@ pub struct Request {
     pub workspace: Option<String>,
 }
 
+/// The subject of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// A call: the only subject that is a permission.
+    Call,
+    /// A plan that the agent made.
+    Plan,
+    /// A question to the user.
+    Question,
+}
+
+/// The names of tools that ask the user a question, in lower case and without punctuation: those of Claude Code and Qwen
+/// Code, of Gemini CLI and Copilot, and of Codex.
+const QUESTION_TOOLS: [&str; 3] = ["askuserquestion", "askuser", "requestuserinput"];
+
 impl Request {
+    /// Returns the subject of the request.
+    pub fn subject(&self) -> Subject {
+        let letters = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+        let name = self.name.as_deref().map(letters).unwrap_or_default();
+        match self.kind {
+            Some(ToolKind::SwitchMode) => Subject::Plan,
+            _ if QUESTION_TOOLS.contains(&name.as_str()) => Subject::Question,
+            _ => Subject::Call,
+        }
+    }
+
     /// Makes the facts about a call, with paths and command from its input, locations, diffs and title.
     pub fn new(name: Option<String>, told: &ReportedDetails<'_>, reading: &Reading) -> Self {
         Self {

@@ -179,6 +179,12 @@ impl Counts {
         *place += 1;
     }
 
+    /// Returns true if sums of the counts cannot overflow: a person may have written them.
+    fn can_be_added(&self) -> bool {
+        let Counts { tp, fp, tn, r#fn: missed, unknown_pass, unknown_fail } = *self;
+        [tp, fp, tn, missed, unknown_pass, unknown_fail].into_iter().all(|count| u32::try_from(count).is_ok())
+    }
+
     /// Returns the number of labels.
     pub fn labels(&self) -> u64 {
         self.tp + self.fp + self.tn + self.r#fn + self.unknown_pass + self.unknown_fail
@@ -233,6 +239,9 @@ impl Calibration {
     pub fn is_impossible(&self) -> Option<String> {
         let groups = self.criteria.iter().chain(&self.models).map(|(name, measured)| (&**name, measured));
         for (name, measured) in groups.chain([("all", &self.all)]) {
+            if !measured.counts.can_be_added() {
+                return Some(format!("the counts of `{name}` are too large"));
+            }
             let again = measured.counts.measured(None);
             let figures = [
                 ("tpr", measured.tpr, again.tpr),
@@ -305,8 +314,10 @@ fn standing(wanted: &CalibrationRequirements<'_>, judges: &[ModelName], case_fol
     };
     let path = case_folder.join(path);
     let shown = shown(&path);
-    let text = regular::read_to_string(&path)
-        .map_err(|_| format!("{shown} does not exist; create it with `evals calibrate`"))?;
+    let text = regular::read_to_string(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("{shown} does not exist; create it with `evals calibrate`"),
+        _ => format!("{shown} cannot be read: {error}"),
+    })?;
     let calibration: Calibration =
         crate::yaml::parse(&path, &text).map_err(|error| format!("{shown} cannot be read: {error}"))?;
     if let Some(why) = calibration.is_impossible() {
@@ -394,6 +405,31 @@ mod tests {
         // A judge that guesses measures nothing.
         assert_eq!(corrected(50, 100, (20, 40), (30, 60)), None);
         assert_eq!(corrected(0, 0, (1, 1), (1, 1)), None);
+    }
+
+    #[test]
+    fn counts_that_cannot_be_added_are_refused() {
+        let counts = "{tp: 18446744073709551615, fp: 0, tn: 0, fn: 1}";
+        let text = format!(
+            "{{rubric: r, judges: [], prompt-digest: d, date: d, labels: 1, all: {{counts: {counts}}}, criteria: {{}}}}"
+        );
+        let calibration: Calibration = serde_yaml::from_str(&text).unwrap();
+        assert_eq!(calibration.is_impossible().as_deref(), Some("the counts of `all` are too large"));
+    }
+
+    #[test]
+    fn a_calibration_that_cannot_be_read_is_not_called_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("folder.yaml")).unwrap();
+        let why = |file: &str| {
+            let floor = Floor::default();
+            let file = Some(Path::new(file));
+            let wanted =
+                CalibrationRequirements { prompt_digest: String::new(), file, floor: &floor, criteria: Vec::new() };
+            standing(&wanted, &[], folder.path()).unwrap_err()
+        };
+        assert!(why("folder.yaml").contains("folder.yaml cannot be read: this is a folder"), "{}", why("folder.yaml"));
+        assert!(why("gone.yaml").contains("gone.yaml does not exist"), "{}", why("gone.yaml"));
     }
 
     #[test]

@@ -143,7 +143,9 @@ impl Form for Pair {
     type Answer = Both;
 
     fn key(&self) -> String {
-        format!("pair\n{}\n{}", digest(&self.ask, &self.reference), self.tie_passes)
+        // The canaries of sessions are others than those of answers.
+        let is_of_sessions = self.session.is_some();
+        format!("pair\n{}\n{}\n{is_of_sessions}", digest(&self.ask, &self.reference), self.tie_passes)
     }
 
     fn questions(&self) -> Vec<Question> {
@@ -344,4 +346,27 @@ fn agreement(said: &[Both]) -> Option<f64> {
         }
     }
     (pairs > 0).then(|| f64::from(same) / f64::from(pairs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_and_sessions_do_not_share_their_canaries() {
+        let answers = Pair {
+            ask: "Which is better?".to_owned(),
+            task: String::new(),
+            candidate: String::new(),
+            reference: String::new(),
+            tie_passes: false,
+            session: None,
+            too_long: None,
+            left_out: Vec::new(),
+            incomparable: None,
+        };
+        let [(_, session), ..] = canary::canaries("seed", &Rules { show: Vec::new(), characters: 100 });
+        let sessions = Pair { session: Some(session), ..answers.clone() };
+        assert_ne!(answers.key(), sessions.key());
+    }
 }

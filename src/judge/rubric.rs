@@ -43,7 +43,7 @@ pub struct Rubric {
     /// The rule by which the rubric passes.
     #[serde(default)]
     pub aggregate: Aggregate,
-    /// The weighted mean of the criteria that passes.
+    /// The minimum weighted mean of the criteria to pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
     /// The parts of the session that the judge is shown besides tool calls and results.

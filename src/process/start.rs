@@ -210,9 +210,13 @@ impl Group {
     async fn last_words(&mut self) -> String {
         let mut said = Vec::new();
         if let Some(errors) = &mut self.pipes.stderr {
-            let _ = read_rest(errors, Duration::from_millis(200), |bytes| said.extend_from_slice(bytes)).await;
+            let keep_end = |bytes: &[u8]| {
+                said.extend_from_slice(bytes);
+                said.drain(..said.len().saturating_sub(2000));
+            };
+            let _ = read_rest(errors, Duration::from_millis(200), keep_end).await;
         }
-        let said = String::from_utf8_lossy(&said[said.len().saturating_sub(2000)..]).trim().to_owned();
+        let said = String::from_utf8_lossy(&said).trim().to_owned();
         if said.is_empty() { said } else { format!(": {said}") }
     }
 }

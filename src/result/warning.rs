@@ -359,7 +359,7 @@ pub enum Warning {
         /// The reason.
         why: String,
     },
-    /// Graders that need the workspace could not judge.
+    /// Graders that need the workspace are ungraded.
     NoWorkspace {
         /// The reason why the workspace is missing.
         why: String,

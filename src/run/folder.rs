@@ -18,6 +18,7 @@ use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::regular;
 use crate::result::Warning;
+use crate::values::now_text;
 use crate::whole_file::{case_folder, folder_name, sync_folder, write_whole};
 
 mod results;
@@ -84,8 +85,7 @@ impl RunFolder {
     /// Returns an error if another engine is using the run, or the file system refuses.
     pub fn lock(&mut self) -> Result<(), RunError> {
         let path = self.path.join(".lock");
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(RunError::io("open", &path))?;
+        let file = regular::create_own(&path, OpenOptions::new().write(true)).map_err(RunError::io("open", &path))?;
         let begun = Instant::now();
         while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
             if !matches!(error, Errno::WOULDBLOCK | Errno::INTR) {
@@ -156,7 +156,7 @@ impl RunFolder {
         if finished.is_empty() {
             return Ok(());
         }
-        let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+        let at = now_text();
         let line = |(trial, attempt): &(&TrialRecord, u32)| {
             JournalLine::new(at.clone(), JournalEvent::Discarded, trial, *attempt)
         };

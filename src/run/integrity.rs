@@ -1,6 +1,6 @@
 //! Checks by digests whether a stored result is the judged one, and makes a replacement if it is not.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use super::journal::TrialState;
@@ -197,15 +197,7 @@ fn result_in(folder: &Path) -> Result<Option<TrialResult>, String> {
 }
 
 fn digest_of_file(path: &Path) -> io::Result<String> {
-    let mut file = regular::open_own(path)?;
-    let mut hasher = blake3::Hasher::new();
-    let mut piece = vec![0; 256 << 10];
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(hasher.finalize().to_hex().to_string()),
-            length => _ = hasher.update(piece.get(..length).unwrap_or_default()),
-        }
-    }
+    Ok(regular::digest(regular::open_own(path)?)?.to_hex().to_string())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use super::{RunError, integrity};
 use crate::ids::{TrialId, TrialRecord};
 use crate::regular;
 use crate::result::TrialResult;
+use crate::values::now_text;
 use crate::verdict::Verdict;
 use crate::whole_file::write_whole;
 
@@ -167,8 +168,8 @@ impl Journal {
     /// # Errors
     /// Returns an error if the file system refuses.
     pub(super) fn open_under(path: &Path, plan: Plan) -> Result<Self, RunError> {
-        let mut file =
-            OpenOptions::new().create(true).append(true).open(path).map_err(RunError::io("open the journal", path))?;
+        let file = regular::create_own(path, OpenOptions::new().append(true));
+        let mut file = file.map_err(RunError::io("open the journal", path))?;
         let mut text = regular::read(path).map_err(RunError::io("read the journal", path))?;
         if text.last().is_some_and(|byte| *byte != b'\n') {
             file.write_all(b"\n").map_err(RunError::io("write the journal", path))?;
@@ -181,7 +182,7 @@ impl Journal {
             && known != *now
             && plan.replaces.as_ref() == Some(&known)
         {
-            let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+            let at = now_text();
             let line = PlanLine { at, event: PlanEvent::Planned, plan: now.clone(), replaces: known };
             let mut inner = journal.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let line = inner.chain.beside(serde_json::to_vec(&line).unwrap_or_default());

@@ -3,6 +3,26 @@
 use std::path::{Path, PathBuf};
 
 use super::{CaseRecord, RunRecord};
+use crate::project;
+
+/// Returns the project in which a run was made, if it is not the one of this command and some of the run's cases lie there. If the
+/// run folder lies outside the project, it is the one around the cases.
+pub fn other_project(record: &RunRecord) -> Option<PathBuf> {
+    let holds_cases = |project: &Path| record.cases.iter().any(|case| case.path.starts_with(project));
+    let project = match &record.project {
+        Some(project) => project.clone(),
+        None if holds_cases(project::root()) => return None,
+        None => project::around(record.cases.first()?.path.parent()?)?,
+    };
+    (project != project::root() && project.is_dir() && holds_cases(&project)).then_some(project)
+}
+
+/// Uses the project of a run for the rest of the command: its named graders, manifests, prices and programs belong to its cases.
+pub fn enter(record: &RunRecord) {
+    if let Some(project) = other_project(record) {
+        project::enter(&project);
+    }
+}
 
 /// Keeps the project of a new run, with the place of the run folder in it, if the folder lies below the project: then both
 /// are copied together. `runs` is the folder of runs.

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncReadExt};
+
 use super::log::Weight;
-use super::{End, Session};
+use super::{End, Process, Session};
 use crate::engine_clock;
 use crate::trace::Exit;
 use crate::trace::recorder::{Finished, Recorder};
@@ -11,6 +13,9 @@ use crate::wire::{Dir, EngineLine, WireLine};
 
 /// The exit of an agent of which it is unknown how it ended.
 const UNKNOWN: Exit = Exit { code: None, signal: None };
+
+/// The maximum number of bytes that are read of each pipe while the agent is ended.
+const MOST_AT_END: usize = 16 << 20;
 
 /// A session whose process has ended.
 pub struct Ended {
@@ -143,9 +148,18 @@ impl Session {
         if !self.held_on {
             process.group.settle().await;
         }
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let Process { group, stdout, stderr, .. } = &mut process;
         // The commands in the agent's terminals are ended at the same time, so that a slow agent does not delay them.
-        let (ended, of_terminals) =
-            tokio::join!(process.group.end(|signal| signals.push(signal)), self.end_terminals());
+        let ending = async { tokio::join!(group.end(|signal| signals.push(signal)), self.end_terminals()) };
+        let reading = async {
+            tokio::join!(collect(stdout.as_mut(), &mut out), collect(stderr.as_mut(), &mut err));
+            std::future::pending::<(Option<Exit>, usize)>().await
+        };
+        let (ended, of_terminals) = tokio::select! {
+            ended = ending => ended,
+            never = reading => never,
+        };
         for signal in signals {
             self.engine(&EngineLine::Signal { signal: signal.to_owned(), after_exit: !self.held_on });
         }
@@ -162,6 +176,8 @@ impl Session {
             self.engine(&EngineLine::Escaped { processes: escaped as u64 });
         }
         self.process = Some(process);
+        self.took(Dir::Recv, &out);
+        self.took(Dir::Stderr, &err);
         self.read_rest().await;
         self.process = None;
     }
@@ -169,5 +185,17 @@ impl Session {
     pub(super) fn took_exit(&mut self, exit: Exit) {
         let line = serde_json::to_string(&exit).unwrap_or_default();
         self.take(WireLine::text(self.now(), Dir::Exit, line), Weight::Engine);
+    }
+}
+
+/// Reads a pipe to its end, at most [`MOST_AT_END`] bytes: a full pipe would keep the agent from ending by itself.
+async fn collect(pipe: Option<&mut (impl AsyncRead + Unpin)>, read: &mut Vec<u8>) {
+    let Some(pipe) = pipe else { return };
+    let mut buffer = vec![0; 16 << 10];
+    while read.len() < MOST_AT_END {
+        match pipe.read(&mut buffer).await {
+            Ok(n) if n > 0 => read.extend_from_slice(&buffer[..n]),
+            _ => return,
+        }
     }
 }

@@ -33,8 +33,8 @@ impl Session {
         }
     }
 
-    /// Returns the limit that ends the session. The driver ends work that goes on after the last answer at a time limit,
-    /// because the prompts were answered in time.
+    /// Returns the exceeded limit that ends the session. Time limits end it only until the last answer. If work goes on
+    /// after that answer, the driver ends this work at the time limit, because the prompts were answered in time.
     fn exceeded(&mut self) -> Option<(LimitKey, String)> {
         let elsewhere = if self.is_timed() { self.exceeded_elsewhere() } else { None };
         elsewhere.or_else(|| if self.is_limited() { self.time_exceeded(engine_clock::now()) } else { None })

@@ -1,7 +1,7 @@
 //! The wire log on disk: redacted, limited in size, with the agent's standard error in a second file.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -208,16 +208,5 @@ fn create(path: &Path) -> io::Result<File> {
 
 /// Returns true if a file has another content than what was written to it, or cannot be read.
 fn differs(path: &Path, written: &blake3::Hasher) -> bool {
-    digest_of(path).ok() != Some(written.finalize())
-}
-
-fn digest_of(path: &Path) -> io::Result<blake3::Hash> {
-    let (mut file, mut hasher) = (regular::open_own(path)?, blake3::Hasher::new());
-    let mut piece = vec![0; AT_ONCE];
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(hasher.finalize()),
-            length => _ = hasher.update(&piece[..length]),
-        }
-    }
+    regular::open_own(path).and_then(regular::digest).ok() != Some(written.finalize())
 }

@@ -14,16 +14,13 @@ use super::read_buffer::ReadBuffer;
 use super::{LimitElsewhere, Process, ReceivedLine, Session};
 use crate::engine_clock::{self, timeout};
 use crate::lines::Line;
+use crate::process::REST;
 use crate::trace::Exit;
 use crate::wire::{Dir, EngineLine, WireLine};
 
 /// The time for which a pipe may be silent after the agent has exited. Processes that the agent started may keep it
 /// open.
 const SILENCE: Duration = Duration::from_millis(150);
-
-/// The maximum time for reading the pipes after the agent has exited. Processes that the agent started may go on
-/// writing.
-const REST: Duration = Duration::from_millis(400);
 
 impl Session {
     /// Waits at most this long for something to read. Returns false if nothing more can come.
@@ -111,7 +108,7 @@ impl Session {
         }
     }
 
-    fn took(&mut self, dir: Dir, bytes: &[u8]) {
+    pub(super) fn took(&mut self, dir: Dir, bytes: &[u8]) {
         let Some(process) = &mut self.process else { return };
         let mut lines = Vec::new();
         let splitter = if dir == Dir::Recv { &mut process.out } else { &mut process.err };

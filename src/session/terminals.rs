@@ -10,7 +10,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::ChildStdout;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
-use tokio::time::{timeout, timeout_at};
+use tokio::time::timeout_at;
 
 use super::Session;
 use crate::process::{self, Group, Launch, SpawnError, TERM_TO_KILL, read_rest};
@@ -27,8 +27,6 @@ pub const MOST_TERMINALS: usize = 128;
 /// The time for which the output may be silent after the command has ended. Processes that it started may keep the
 /// pipe open.
 const SILENCE: Duration = Duration::from_millis(100);
-/// The maximum time for reading the output after the command has ended. Processes that it started may go on writing.
-const REST: Duration = Duration::from_millis(400);
 /// The maximum time for ending the terminals of a trial: SIGTERM, SIGKILL, and reading what is left in their pipes.
 const END: Duration = TERM_TO_KILL.saturating_add(Duration::from_secs(3));
 
@@ -286,8 +284,7 @@ async fn attend(
             exit = group.wait(), if !exited => {
                 exited = true;
                 if open {
-                    let rest = read_rest(&mut output, SILENCE, |bytes| lock(&shared).push(bytes));
-                    let _ = timeout(REST, rest).await;
+                    let _ = read_rest(&mut output, SILENCE, |bytes| lock(&shared).push(bytes)).await;
                 }
                 lock(&shared).end(exit);
                 let _ = ended.to.send(ended.id.clone());
@@ -335,7 +332,7 @@ async fn end(group: &mut Group, output: &mut ChildStdout, open: &mut bool, share
         }
     }
     if *open {
-        let _ = timeout(REST, read_rest(output, SILENCE, |bytes| lock(shared).push(bytes))).await;
+        let _ = read_rest(output, SILENCE, |bytes| lock(shared).push(bytes)).await;
     }
 }
 

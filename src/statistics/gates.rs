@@ -10,11 +10,11 @@ use super::rates::{clopper_pearson_lower, clopper_pearson_upper};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateVerdict {
-    /// The new arm is not worse by more than the margin.
+    /// The condition of the gate holds.
     Pass,
-    /// The new arm is worse by more than the margin.
+    /// The condition of the gate does not hold.
     Fail,
-    /// Neither is shown.
+    /// It is unknown whether the condition holds.
     Inconclusive,
 }
 

@@ -5,9 +5,9 @@ use super::distributions::{ln_beta, normal_below, normal_quantile, normal_two_si
 /// The decision of a sequential test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// The first hypothesis, `p0`.
+    /// The test accepts the first hypothesis, `p0`.
     AcceptH0,
-    /// The second hypothesis, `p1`.
+    /// The test accepts the second hypothesis, `p1`.
     AcceptH1,
     /// No decision yet.
     Continue,

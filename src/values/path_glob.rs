@@ -25,7 +25,17 @@ pub struct PathGlob {
     is_above: bool,
 }
 
+/// Returns true if a part of a glob is a name, without signs of a glob.
+pub fn is_plain(part: &str) -> bool {
+    !part.contains(['*', '?', '[', '{', '\\'])
+}
+
 impl PathGlob {
+    /// Returns true if the glob is a path, without signs of a glob.
+    pub fn is_path(&self) -> bool {
+        is_plain(&self.shown)
+    }
+
     /// Returns true if the glob matches a path relative to the workspace.
     pub fn is_match(&self, path: &str) -> bool {
         if self.is_above {
@@ -100,7 +110,6 @@ impl PathGlob {
             Some(folder) => &format!("{folder}/**"),
             None => self.glob.glob(),
         };
-        let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
         let parts: Vec<&str> = text.split('/').collect();
         let base: Vec<&str> = parts.iter().take_while(|part| is_plain(part)).copied().collect();
         if folder == "." {

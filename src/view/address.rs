@@ -20,7 +20,7 @@ pub enum Address {
 pub enum Wanted {
     /// A document.
     Page,
-    /// The state, for the script of a document.
+    /// The current state as JSON, which the script of a document requests.
     State,
 }
 

@@ -449,6 +449,28 @@ fn all_errors_of_all_files_are_told_at_once() {
 }
 
 #[test]
+fn what_the_agent_must_not_see_is_found_behind_links_and_as_a_script() {
+    let files = Files::new(&[
+        ("cases/shared/hidden/x", ""),
+        ("cases/shared/b.demo.yaml", "steps: [{say: done}]\n"),
+        ("cases/a.yaml", &format!("prompt: p\nworkspace: {{copy: app}}\nhidden: shared/hidden\n{GRADERS}")),
+        (
+            "cases/b.yaml",
+            &format!("prompt: p\nworkspace: {{copy: shared}}\noracle: {{script: shared/b.demo.yaml}}\n{GRADERS}"),
+        ),
+    ]);
+    let files = files.with(&[("cases/c.yaml", &format!("prompt: p\nworkspace: {{copy: same}}\n{GRADERS}"))]);
+    for (target, link) in [("shared", "cases/app"), (".", "cases/same")] {
+        std::os::unix::fs::symlink(target, files.path(link)).unwrap();
+    }
+    let shown = files.refused("cases");
+    assert!(shown.contains("cases/c.yaml:2:19: the workspace would contain this file"), "{shown}");
+    for place in ["cases/a.yaml:3:9: `cases/shared/hidden`", "cases/b.yaml:3:18: `cases/shared/b.demo.yaml`"] {
+        assert!(shown.contains(&format!("{place} is in the folder that the agent works in")), "{shown}");
+    }
+}
+
+#[test]
 fn many_files_are_read_as_a_few_are() {
     // `b` names a folder of the same depth, whose files are no cases.
     let mut files = Files::new(&[

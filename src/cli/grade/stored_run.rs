@@ -14,7 +14,7 @@ use crate::ids::{TrialRecord, by_case_id};
 use crate::interaction::Interaction;
 use crate::limits::OnLimit;
 use crate::run::folder::RunFolder;
-use crate::run::{CaseRecord, HarnessRecord, RunError, RunRecord, integrity};
+use crate::run::{CaseRecord, HarnessRecord, RunError, RunRecord, integrity, project_of_run};
 use crate::text::some_of;
 use crate::trial::Attempt;
 use crate::trial::regrade::StoredFiles;
@@ -33,6 +33,7 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     };
     let source = run.record()?;
     terminal::tell_project(&source);
+    project_of_run::enter(&source);
     let states = run.states()?;
     let cases = cases(&args.cases, &source)?;
     let manifests = manifests(&source);

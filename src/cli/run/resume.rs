@@ -19,6 +19,7 @@ use crate::model_client::ModelName;
 use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
 use crate::run::journal::TrialState;
+use crate::run::project_of_run;
 use crate::run::shard::Elsewhere;
 use crate::run::{PriceRecord, RunOptions, RunRecord};
 use crate::verdict::Verdict;
@@ -50,6 +51,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     run.lock()?;
     let before = run.record()?;
     terminal::tell_project(&before);
+    project_of_run::enter(&before);
     super::prices(args.prices.as_deref().or_else(|| named_prices(&before)))?;
     // After a change, the shards of a plan make one run only if each of them records the changed cases of all shards.
     let shard = before.shard.filter(|_| args.changed == Some(Changed::Rerun));
@@ -242,8 +244,8 @@ fn resolve_again(
     Ok(())
 }
 
-/// Returns the judges to continue with: the judges of the plan. Other judges are allowed only if no judge has judged
-/// the remaining trials.
+/// Returns the judges to continue with: the judges of the plan. Other judges are allowed only if no trial whose result
+/// is kept has been judged.
 fn same_judges(run: &RunFolder, record: &RunRecord, now: Chosen, redo: &HashSet<TrialId>) -> Result<Chosen, CliError> {
     let mut chosen = record.options.judges.clone();
     let are_others = |now: &[ModelName], then: &[ModelName]| !now.is_empty() && sorted(now) != sorted(then);

@@ -100,7 +100,7 @@ impl Worlds {
     }
 }
 
-/// Judges a rule. The findings are those of its matchers, in the order of [`Rule::matchers`].
+/// Decides whether a rule holds. The findings are those of its matchers, in the order of [`Rule::matchers`].
 pub fn judge(rule: &Rule, found: &[FoundEvents], session: &SessionFacts<'_>) -> Worlds {
     let none = List { surely: Vec::new(), possibly: Vec::new(), counts: (0, 0) };
     let lists: Vec<List> = found.iter().map(List::of).collect();

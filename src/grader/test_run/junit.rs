@@ -388,7 +388,7 @@ fn without_forbidden(text: &str) -> String {
     while let Some(at) = rest.find("&#") {
         let (before, reference) = rest.split_at(at);
         plain.push_str(before);
-        let end = reference.find(';').filter(|end| *end <= 12);
+        let end = reference.bytes().take(13).position(|byte| byte == b';');
         let number = end.and_then(|end| reference.get(2..end));
         let code = number.and_then(|number| match number.strip_prefix(['x', 'X']) {
             Some(hexadecimal) => u32::from_str_radix(hexadecimal, 16).ok(),
@@ -430,5 +430,12 @@ mod tests {
         let report = read(text).unwrap();
         assert_eq!(report.tests()[0].names[0], "a.nul \u{fffd} bell \u{fffd} \u{fffd}[0m \u{e9} <");
         assert!(read("<testsuite><testcase &#x0;").is_err());
+    }
+
+    #[test]
+    fn a_long_report_of_references_without_ends_is_refused_at_once() {
+        let begun = std::time::Instant::now();
+        assert!(read(&format!("<testsuites>{}", "&#".repeat(2 << 20))).is_err());
+        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
     }
 }

@@ -37,6 +37,32 @@ fn grade(grader: &str, stdout: &str, code: i32) -> Grade {
     }
 }
 
+/// Grades a run whose end is unknown.
+fn grade_lost(grader: &str, stdout: &str) -> Grade {
+    let tests: Tests = serde_yaml::from_str(grader).unwrap();
+    let ran = CommandOutcome { exit: Some(LOST), ..ran(stdout, 0) };
+    tests.judge_run("`it`", Path::new("/nowhere"), Path::new("/nowhere"), None, &ran).0
+}
+
+#[test]
+fn a_run_whose_end_is_unknown_fails_only_by_a_failed_test() {
+    let (passed, failed) = ("1..2\nok 1 - a\nok 2 - b\n", "1..2\nok 1 - a\nnot ok 2 - b\n");
+    let listed = "{run: x, format: tap, pass-to-pass: [a]}";
+    for (grader, stdout) in [
+        ("{run: x, format: tap}", passed),
+        ("{run: x, format: tap}", "nothing"),
+        ("{run: x, format: tap, min: 0.5}", failed),
+        (listed, passed),
+        (listed, failed),
+    ] {
+        let grade = grade_lost(grader, stdout);
+        assert!(matches!(&grade, Grade::Ungraded { reason } if reason.contains("supervisor was lost")), "{grade:?}");
+    }
+    for grader in ["{run: x, format: tap}", "{run: x, format: tap, fail-to-pass: [b]}"] {
+        assert!(!scored(grade_lost(grader, failed)).0, "{grader}");
+    }
+}
+
 fn scored(grade: Grade) -> (bool, f64, String) {
     match grade {
         Grade::Scored(score) => (score.passed, (score.value.get() * 1000.0).round() / 1000.0, score.reason),

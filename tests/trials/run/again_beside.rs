@@ -193,3 +193,20 @@ fn a_record_that_another_program_wrote_changes_nothing_outside_the_workspace() {
     assert_eq!(std::fs::metadata(&outside).unwrap().permissions().mode() & 0o777, 0o755);
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
 }
+
+#[test]
+fn a_link_into_the_home_of_the_trial_makes_commands_ungraded_in_a_kept_workspace() {
+    let setup = "mkdir $HOME/py .venv && echo \"grep -q 42 a.txt\" > $HOME/py/tool && ln -s $HOME/py/tool .venv/tool";
+    let keys = format!(
+        "workspace: {{files: {{.gitignore: .venv}}, setup: ['{setup}']}}\n\
+         graders: [{{command: {{run: sh .venv/tool}}}}, {{files: {{exists: [a.txt]}}}}]"
+    );
+    for (keep, verdict, exits) in [("always", Value::Null, 3), ("never", Value::from(true), 0)] {
+        let project = Project::new();
+        project.case("a", &keys, "steps: [{write: {path: a.txt, text: '42'}}]");
+        project.evals(&["run", "--keep-workspace", keep]).exits(0);
+        let report = project.evals(&["grade", "latest", "--format", "json"]).exits(exits).json();
+        let grades = &only(&report)["grades"];
+        assert_eq!((&grades[0]["passed"], &grades[1]["passed"]), (&verdict, &Value::from(true)), "{keep}: {report}");
+    }
+}

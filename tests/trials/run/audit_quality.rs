@@ -176,6 +176,12 @@ fn the_answer_in_a_prompt_is_named_by_its_kind() {
     project.write("cases/fix.before/doc.txt", "inner_limit, value-4711\n");
     let report = audit(&project, &["--mutants", "0"]);
     assert_eq!(findings(&report, "fix", "answer_in_prompt")[0]["parts"].as_array().unwrap().len(), 1);
+    // Also in a file of another encoding. What is in a file that is not read is unknown, and not reported as new.
+    for text in [b"inner_limit, value-4711 \xe9\n".to_vec(), b"inner_limit\n".repeat(400_000)] {
+        std::fs::write(project.path("cases/fix.before/doc.txt"), text).unwrap();
+        let report = audit(&project, &["--mutants", "0"]);
+        assert_eq!(findings(&report, "fix", "answer_in_prompt")[0]["parts"].as_array().unwrap().len(), 1);
+    }
     let report = audit(&with_solution("Allow numbers up to 20 in `allowed`.", ""), &["--mutants", "0"]);
     assert_eq!(findings(&report, "fix", "answer_in_prompt"), Vec::<Value>::new());
 }

@@ -101,6 +101,19 @@ fn an_agent_that_closes_its_output_and_does_not_exit_is_ended_and_the_message_sa
 }
 
 #[test]
+fn an_agent_that_writes_more_than_a_pipe_holds_when_it_is_ended_ends_by_itself() {
+    let project = Project::new();
+    let last = r#"head -c 300000 /dev/zero | tr "\0" x; echo; echo last words; exit 0"#;
+    project.write("agent.sh", &format!("trap '{last}' TERM\nwhile :; do sleep 0.1; done\n"));
+    let agent = project.path("agent.sh").display().to_string();
+    project.harness("wordy", &format!("adapter: output-only\ncommand: [sh, '{agent}']\ntimeouts: {{grace: 300ms}}"));
+    project.case("a", "limits: {time: 1s}", "");
+    project.evals(&["run", "--harness", "wordy"]).exits(1);
+    let wire = project.of_trial("a/wordy/default/1", "wire.jsonl");
+    assert!(wire.contains("last words") && wire.contains("SIGTERM") && !wire.contains("SIGKILL"), "{wire:.2000}");
+}
+
+#[test]
 fn files_that_an_agent_writes_after_its_answer_are_told() {
     let project = Project::new();
     project.case("a", "graders: [{files: {exists: [late.txt]}}, {budget: {time: 4s}}]", "");

@@ -167,7 +167,7 @@ fn what_is_wrong_is_told_at_its_place_before_anything_starts() {
         ("vary: [instructions]\nvariants:\n  a: {}\n  b: {instructions: gone.md}\n", &[":6:", "is not a file"]),
         ("vary: [files]\nvariants:\n  a: {}\n  b: {files: {'../x': y}}\n", &[":6:", "leads out of its folder"]),
         ("vary: [prompt]\nvariants:\n  a: {}\n  b: {prompt: nothing}\n", &[":6:", "contains `{prompt}`"]),
-        ("matrix: {model: [a]}\n", &[":3:", "the axis `model` has 1 value"]),
+        ("matrix: {model: []}\n", &[":3:", "the axis `model` has no value"]),
         ("matrix: {model: [a, b]}\nvariants: {a: {}}\n", &["both `variants` and `matrix`"]),
         ("matrix: {skills: [[x], [y]]}\n", &["need labels"]),
         ("vary: [model]\nvariants:\n  a: {}\n  'b#2': {model: x}\n", &[":6:3:", "ends in `#` and a number"]),
@@ -218,6 +218,48 @@ fn a_matrix_is_every_combination_and_shows_the_effect_of_each_axis() {
     assert_eq!((&of("skills")["delta"], &of("skills")["cases"]), (&1.0.into(), &2.into()), "{axes:?}");
     assert_eq!(of("model")["delta"], 0.0);
     project.evals(&["compare"]).says("skills: changelog instead of none, averaged over the other axes: +100.0 pp");
+}
+
+#[test]
+fn an_axis_may_have_one_value() {
+    let text = "cases: [../cases]\nharness: probe\nmatrix:\n  model: [m]\n  skills: {none: [], changelog: [../skills/changelog]}\n";
+    let project = project(text);
+    project.evals(&["check", "experiments/x.yaml"]).exits(0);
+    run(&project, &[]).exits(0);
+    let record = record(&project);
+    let names: Vec<&str> = record["arms"].as_array().unwrap().iter().map(|arm| arm["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["model=m,skills=none", "model=m,skills=changelog"]);
+    let compared = project.evals(&["compare", "--format", "json"]).json();
+    let axes: Vec<&Value> = compared["axes"].as_array().unwrap().iter().map(|effect| &effect["axis"]).collect();
+    assert_eq!(axes, ["skills"]);
+}
+
+#[test]
+fn a_matrix_of_more_combinations_than_a_number_holds_is_refused() {
+    // 32 values of each of 13 keys: 2^65 combinations.
+    let keys = [
+        "harness: probe",
+        "model: m",
+        "skills: []",
+        "instructions: {text: x}",
+        "mcp-servers: []",
+        "system-prompt: x",
+        "env: {}",
+        "session-mode: x",
+        "interaction: auto-approve",
+        "files: {}",
+        "args: []",
+        "command: [x]",
+        "limits: {}",
+    ];
+    let axis = |key: &&str| {
+        let (key, value) = key.split_once(": ").unwrap();
+        let values: Vec<String> = (0..32).map(|number| format!("v{number}: {value}")).collect();
+        format!("  {key}: {{{}}}\n", values.join(", "))
+    };
+    let axes: String = keys.iter().map(axis).collect();
+    let project = project(&format!("cases: [../cases]\nmatrix:\n{axes}"));
+    run(&project, &["--dry-run"]).exits(2).says("the matrix has too many combinations; at most 256 are allowed");
 }
 
 #[test]
@@ -468,6 +510,12 @@ fn a_run_of_cases_names_experiments_that_lie_among_them() {
     project.evals(&["run"]).exits(0).says("`cases/x.yaml` is an experiment");
     project.evals(&["check"]).exits(0).says("1 experiment, 1 case,");
     project.evals(&["check", "cases/x.yaml"]).exits(0).says("1 experiment can be read");
+    // An experiment may be in a folder that cannot be read.
+    let text = "cases: [../cases/a.yaml]\nvary: [env]\nharness: demo\nvariants: {a: {}, b: {env: {SPEED: '1'}}}\n";
+    project.write("experiments/x.yaml", text);
+    project.evals(&["check", "experiments"]).exits(0).says("1 experiment can be read");
+    project.write(&format!("experiments/{}notes.txt", "d/".repeat(260)), "");
+    project.evals(&["check", "experiments"]).exits(2).says("could not be read: it is too deep");
 }
 
 #[test]
@@ -502,6 +550,28 @@ fn results_are_written_as_the_viewers_of_skills_read_them() {
     let _ = std::fs::remove_dir_all(project.path(".evals"));
     project.evals(&["run", "cases", "--harness", "probe"]).exits(1);
     project.evals(&["export", "latest", "--to", "agentskills", "-o", "other"]).exits(2).says("has no arm with a skill");
+    let trial = format!("{}/trials/a/probe/default/1", project.run_folder());
+    for trace in [trial.clone(), format!("{trial}/trace.jsonl")] {
+        let said = format!("`{trace}` is a trace, and agentskills compares the trials of a run");
+        project.evals(&["export", &trace, "--to", "agentskills", "-o", "other"]).exits(2).says(&said);
+    }
+    project.evals(&["export", "cases/a.yaml", "--to", "agentskills", "-o", "other"]).exits(2).says("no run is called");
+}
+
+#[test]
+fn each_arm_has_a_configuration_of_its_own_in_an_export() {
+    let variants = "{old: {}, new: {skills: [../skills/changelog]}, a-b: {env: {N: '1'}}, a.b: {env: {N: '2'}}, with_skill: {env: {N: '3'}}}";
+    let project = project(&format!("cases: [../cases]\nharness: probe\nvary: [skills, env]\nvariants: {variants}\n"));
+    run(&project, &[]).exits(0);
+    project.evals(&["export", "latest", "--to", "agentskills", "-o", "out"]).exits(0);
+    let benchmark: Value = serde_json::from_str(&project.read("out/benchmark.json")).unwrap();
+    let runs = benchmark["runs"].as_array().unwrap().iter();
+    let mut names: Vec<&str> = runs.map(|run| run["configuration"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a_b", "a_b_2", "with_skill", "with_skill_2", "without_skill"]);
+    for name in names {
+        assert!(project.path(&format!("out/eval-1/{name}/run-1/grading.json")).is_file(), "{name}");
+    }
 }
 
 #[test]
@@ -639,6 +709,25 @@ fn arms_that_are_written_otherwise_and_give_the_same_are_one() {
 }
 
 #[test]
+fn arms_whose_files_differ_in_a_link_or_a_mode_are_two() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let text = "cases: [../cases]\nharness: probe\nvary: [files]\nvariants: {a: {files: ../one}, b: {files: ../two}}\n";
+    let project = project(text);
+    for folder in ["one", "two"] {
+        project.write(&format!("{folder}/x"), "x");
+        project.write(&format!("{folder}/y"), "y");
+        symlink("x", project.path(&format!("{folder}/now"))).unwrap();
+    }
+    run(&project, &[]).exits(2).says("resolve to the same arm");
+    std::fs::set_permissions(project.path("two/x"), PermissionsExt::from_mode(0o755)).unwrap();
+    run(&project, &[]).exits(0);
+    std::fs::set_permissions(project.path("one/x"), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::remove_file(project.path("two/now")).unwrap();
+    symlink("y", project.path("two/now")).unwrap();
+    run(&project, &[]).exits(0);
+}
+
+#[test]
 fn variants_that_changed_between_runs_or_within_one_are_told() {
     let text = |n: u8| {
         format!("cases: [../cases]\nharness: probe\nvary: [env]\nvariants: {{old: {{}}, new: {{env: {{N: '{n}'}}}}}}\n")
@@ -725,6 +814,16 @@ fn secrets_of_variants_stand_nowhere_in_clear() {
     project.write("experiments/x.yaml", &text.replace("vary: [env, args]", "vary: [args]"));
     let refused = run(&project, &[]).exits(2).says("[redacted:MY_API_KEY]");
     assert!(!refused.err.contains(&format!("`{{\"MY_API_KEY\":\"{secret}")), "{}", refused.err);
+}
+
+#[test]
+fn a_secret_of_a_variant_is_redacted_before_its_value_is_cut_or_quoted() {
+    for secret in ["s3cr3t".repeat(20), "s3cr3t\"and\\more".to_owned()] {
+        let variants = format!("{{a: {{}}, b: {{env: {{MY_API_KEY: '{secret}'}}}}}}");
+        let project = project(&format!("cases: [../cases]\nharness: probe\nvary: [env]\nvariants: {variants}\n"));
+        let dry = run(&project, &["--dry-run"]).exits(0).says("[redacted:MY_API_KEY]");
+        assert!(!dry.out.contains("s3cr3t"), "{}", dry.out);
+    }
 }
 
 #[test]

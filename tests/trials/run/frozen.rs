@@ -63,6 +63,35 @@ fn a_change_shows_though_it_is_taken_back_or_hides_its_time() {
 }
 
 #[test]
+fn a_folder_that_a_case_names_by_a_link_is_held_too() {
+    let project = project("");
+    let file = project.path("cases/shared/f").display().to_string();
+    project.write("cases/shared/f", "one\n");
+    std::os::unix::fs::symlink("shared", project.path("cases/app")).unwrap();
+    project.write("agent.sh", &format!("echo two > '{file}'\necho ok\n"));
+    project.case("a", "trials: 2\nworkspace: {copy: app}\ngraders: [{files: {exists: [f]}}]", "");
+    project.evals(&[&RUN[..], &["--jobs", "1"]].concat()).exits(3);
+    for (trial, when) in [("a/sh/default/1", "while the trial ran"), ("a/sh/default/2", "since the run began")] {
+        let result = project.result(trial);
+        let message = result["error"]["message"].as_str().unwrap();
+        assert!(message.contains("shared/f, an input of case `a`, was changed") && message.contains(when), "{message}");
+    }
+}
+
+#[test]
+fn a_source_behind_a_link_that_has_changed_is_not_graded_again() {
+    let project = project("true");
+    project.write("cases/shared/f", "one\n");
+    std::os::unix::fs::symlink("shared", project.path("cases/app")).unwrap();
+    project.case("a", "workspace: {copy: app}\ngraders: [{command: {run: grep -q one f}}]", "");
+    project.evals(&RUN).exits(0);
+    project.write("cases/shared/f", "two\n");
+    let report = grade(&project, &project.runs()[0], &[], 3);
+    let reason = report["results"][0]["grades"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("has changed since"), "{reason}");
+}
+
+#[test]
 fn what_stays_as_it_was_is_judged() {
     for (input, keys, content) in INPUTS {
         let second = changed(input, keys, content, "");

@@ -131,7 +131,6 @@ fn a_script_that_says_nothing_usable_leaves_it_ungraded() {
             "echo '{\"passed\": true, \"evidence\": [1, 999]}'",
             "`evidence` names event 999, but the last event",
         ),
-        ("contradicts", "echo '{\"passed\": false, \"value\": 1}'", "`passed` is false and `value` is 1"),
         ("twice", "echo '{\"passed\": false, \"passed\": true}'", "printed no grade: the key `passed` occurs twice"),
         ("much", "head -c 3000000 /dev/zero", "printed more than 1048576 bytes"),
     ];
@@ -156,6 +155,18 @@ fn a_script_that_says_nothing_usable_leaves_it_ungraded() {
         project.case("a", &format!("graders: [{{{text}}}]"), "");
         project.evals(&["check"]).exits(2).says(why);
     }
+}
+
+#[test]
+fn a_failure_that_a_script_reports_with_the_value_1_fails_the_trial() {
+    let project = Project::new();
+    let line = "echo '{\"passed\": false, \"value\": 1.0, \"reason\": \"too slow\"}'";
+    let grader = serde_json::json!({"script": {"run": ["sh", "-c", line]}});
+    project.case("a", &format!("graders: [{grader}]"), "steps: [{say: hi}]");
+    project.evals(&["run"]).exits(1);
+    let result = project.result("a/demo/default/1");
+    assert_eq!((&result["verdict"], &result["grades"][0]["passed"]), (&"fail".into(), &false.into()), "{result}");
+    assert_eq!(result["grades"][0]["reason"], "too slow");
 }
 
 /// Two tests of Python's own runner, one of which the agent breaks.

@@ -195,9 +195,12 @@ fn files_that_an_agent_leaves_above_its_workspace_do_not_reach_the_graders() {
     let leaves = "mkdir ../../.cargo ../worktree; touch ../pytest.ini ../../.cargo/config.toml ../../of-no-list; \
                   echo two > ../dep/a.txt";
     let removed = (json!(["../pytest.ini", "../worktree", "../../.cargo", "../../of-no-list"]), json!(true));
-    for (more, changed) in
-        [("true", None), ("touch ../../../package.json", Some("")), ("echo wrong > ../setup.cfg", Some("../setup.cfg"))]
-    {
+    for (more, changed) in [
+        ("true", None),
+        ("touch ../../../package.json", Some("package.json")),
+        ("mkdir ../../../.cargo; touch ../../../.cargo/config", Some(".cargo")),
+        ("echo wrong > ../setup.cfg", Some("../setup.cfg")),
+    ] {
         let project = Project::new();
         project.case("a", keys, &format!("steps: [{{run: {{command: '{leaves}; {more}'}}}}]"));
         project.evals(&["run"]).exits(if changed.is_some() { 3 } else { 0 });
@@ -206,8 +209,8 @@ fn files_that_an_agent_leaves_above_its_workspace_do_not_reach_the_graders() {
         assert_eq!(reason.contains("lay above the workspace"), changed.is_some(), "{reason}");
         let told = result["warnings"].as_array().unwrap().iter().filter(|it| it["code"] == "files_above_workspace");
         let told: Vec<_> = told.map(|it| (it["paths"].clone(), it["put_back"].clone())).collect();
-        let of_user = project.temporary().join("package.json").display().to_string();
-        let changed = changed.map(|path| if path.is_empty() { &of_user } else { path });
+        let of_user = |path: &str| project.temporary().join(path).display().to_string();
+        let changed = changed.map(|path| if path.starts_with("..") { path.to_owned() } else { of_user(path) });
         let changed = changed.map(|path| (json!([path]), json!(false)));
         assert_eq!(told, [Some(removed.clone()), changed].into_iter().flatten().collect::<Vec<_>>(), "{result}");
     }
@@ -345,6 +348,98 @@ fn a_later_grader_that_fails_without_what_an_earlier_one_changed_is_ungraded() {
             let reason = result["grades"][2]["reason"].as_str().unwrap();
             assert_eq!(reason.contains("earlier grader `first`"), verdict == "ungraded", "{id}: {reason}");
         }
+    }
+}
+
+#[test]
+fn a_folder_of_protected_files_that_a_grader_closes_is_opened_again() {
+    for closes in ["chmod 000 tests/sub tests", "chmod a-r tests; chmod a-rx tests/sub", "mv tests else; touch tests"] {
+        let project = Project::new();
+        let files = "{code.sh: 'true', tests/sub/one.sh: 'exit 0'}";
+        let last = "sh tests/sub/one.sh && test -z \"$(find tests -type d ! -perm -500)\"";
+        let graders = format!("[{{command: {{run: sh code.sh}}}}, {{command: {{run: '{last}'}}}}]");
+        let keys = format!("workspace: {{files: {files}, protect: ['tests/**']}}\ngraders: {graders}");
+        project.case("a", &keys, &format!("steps: [{{write: {{path: code.sh, text: '{closes}'}}}}]"));
+        project.evals(&["run"]).exits(0);
+        let result = project.result("a/demo/default/1");
+        let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "protected_put_back");
+        let files = told.unwrap_or_else(|| panic!("{closes}: {result}"))["files"].as_str().unwrap();
+        assert!(files.starts_with("tests, tests/sub"), "{closes}: {files}");
+    }
+}
+
+#[test]
+fn a_later_grader_that_fails_without_the_protected_or_hidden_files_that_an_earlier_one_changed_is_ungraded() {
+    let project = Project::new();
+    project.write("cases/state.hidden/check/state", "empty\n");
+    let cases = [
+        ("made", "touch tests/made", "test -e tests/made", "ungraded", "tests/made"),
+        ("changed", "echo 2 > lock.json", "grep -q 2 lock.json", "ungraded", "lock.json"),
+        ("hidden", "echo ready > check/state", "grep -q ready check/state", "ungraded", "check/state"),
+        ("not-needed", "touch tests/made", "test -e tests/a", "pass", ""),
+        ("unchanged", "touch made", "false", "fail", ""),
+        ("compiled", "mkdir tests/__pycache__ && touch tests/__pycache__/a.pyc", "false", "fail", ""),
+    ];
+    for (id, first, last, _, _) in cases {
+        let files =
+            "workspace: {files: {tests/a: '', lock.json: '1'}, protect: ['tests/**', lock.json]}\nhidden: state.hidden";
+        let graders = [("first", first), ("last", last)];
+        let graders = graders.map(|(name, run)| format!("{{command: {{name: {name}, run: '{run}'}}}}")).join(", ");
+        project.case(id, &format!("{files}\ngraders-home: shared\ngraders: [{graders}]"), "steps: [{say: done}]");
+    }
+    project.evals(&["run"]).exits(1);
+    for (id, _, _, verdict, file) in cases {
+        let result = project.result(&format!("{id}/demo/default/1"));
+        assert_eq!(result["verdict"], verdict, "{id}: {result}");
+        let reason = result["grades"][1]["reason"].as_str().unwrap();
+        let doubt = format!("`{file}` changed while the earlier grader `first` ran");
+        assert_eq!(reason.contains(&doubt), verdict == "ungraded", "{id}: {reason}");
+    }
+}
+
+#[test]
+fn a_later_grader_that_fails_without_a_package_in_a_cache_is_ungraded() {
+    let project = Project::new();
+    for (id, place, verdict) in [
+        ("npx", ".npm/_npx/1/tool", "ungraded"),
+        ("uv", ".cache/uv/archive-v0/tool", "ungraded"),
+        ("pip", ".cache/pip/wheels/tool", "ungraded"),
+        ("state", ".local/state/nix/tool", "ungraded"),
+        ("log", ".npm/_logs/1.log", "fail"),
+    ] {
+        let first = format!("mkdir -p $(dirname ~/{place}) && touch ~/{place}");
+        let graders = format!("[{{command: {{run: '{first}'}}}}, {{command: {{run: test -e ~/{place}}}}}]");
+        project.case(id, &format!("graders: {graders}"), "steps: [{say: done}]");
+        project.evals(&["run", "--case", id, "--label", id]);
+        let result = project.read(&format!("{}/trials/{id}/demo/default/1/result.json", project.run_named(id)));
+        let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+        assert_eq!(result["verdict"], verdict, "{id}: {result}");
+    }
+}
+
+#[test]
+fn tools_that_setup_left_in_the_home_are_those_of_setup_under_their_own_path() {
+    let project = Project::new();
+    // A link, a file that contains the path of the home, and a link in the workspace.
+    let setup = "mkdir -p $HOME/opt $HOME/bin && echo \"grep -q 42 a.txt\" > $HOME/opt/chk && chmod +x $HOME/opt/chk && \
+                 ln -s $HOME/opt/chk $HOME/bin/linked && echo \"exec sh $HOME/opt/chk\" > $HOME/bin/named && \
+                 ln -s $HOME/opt/chk chk";
+    let keys = format!(
+        "workspace: {{setup: ['{setup}']}}\n\
+         graders: [{{command: {{run: sh ~/bin/linked}}}}, {{command: {{run: sh ~/bin/named}}}}, {{command: {{run: sh chk}}}}]"
+    );
+    for (id, act, verdict) in [
+        ("honest", "echo 42 > a.txt; touch ~/.cache-of-mine", "pass"),
+        ("forged", "echo exit 0 > ~/opt/chk", "fail"),
+        ("added", "echo 42 > a.txt; mkdir ~/lib; echo exit 0 > ~/lib/x; rm chk; ln -s $HOME/lib/x chk", "ungraded"),
+    ] {
+        project.case(id, &keys, &format!("steps:\n  - run:\n      command: |\n        {act}\n"));
+        project.evals(&["run", "--case", id, "--label", id]);
+        let result = project.read(&format!("{}/trials/{id}/demo/default/1/result.json", project.run_named(id)));
+        let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+        assert_eq!(result["verdict"], verdict, "{id}: {result}");
+        let is_doubted = result["grades"][2]["reason"].as_str().unwrap().contains("in the agent's home");
+        assert_eq!(is_doubted, verdict == "ungraded", "{id}: {result}");
     }
 }
 

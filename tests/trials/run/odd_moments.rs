@@ -416,3 +416,43 @@ say(text('OOPS: no credits'), result(is_error=None))";
         assert!(other.contains("\"reason\":\"end_turn\""), "{adapter}: {other}");
     }
 }
+
+/// A turn of Qwen Code over ACP that leaves a sub-agent at work when it has answered.
+const QWEN_SUB_AGENT: &str = "
+turn = prompt()
+launched = [{'type': 'content', 'content': {'type': 'text', 'text': 'Background agent launched successfully.'}}]
+say(update(sessionUpdate='tool_call', toolCallId='c', title='Agent', kind='other', status='pending', rawInput={'prompt': 'x'}),
+    update(sessionUpdate='tool_call_update', toolCallId='c', status='completed', content=launched, _meta={'toolName': 'agent'}),
+    text('I wait.'), end(turn))";
+
+#[test]
+fn a_sub_agent_of_qwen_over_acp_that_works_after_the_answer_is_waited_for() {
+    let does = format!(
+        "{QWEN_SUB_AGENT}
+time.sleep(0.5)
+written = {{'sessionId': 's', 'path': os.path.join(os.getcwd(), 'sub.txt'), 'content': 's'}}
+say({{'id': 8, 'method': 'fs/write_text_file', 'params': written}})
+answer(8)
+of_end = {{'sessionId': 's', 'source': 'background_notification'}}
+say({{'id': 9, 'method': '_qwencode/start_turn', 'params': of_end}})
+answer(9)
+def discrete(said, source):
+    task = {{'status': 'completed', 'toolUseId': 'c'}}
+    meta = {{'source': source, 'qwenDiscreteMessage': True, 'backgroundTask': task}}
+    return update(sessionUpdate='agent_message_chunk', content={{'type': 'text', 'text': said}}, _meta=meta)
+say(discrete('It completed.', 'background_notification'), discrete('Done.', 'background_notification_response'))
+time.sleep(0.2)
+say({{'method': '_qwencode/end_turn', 'params': of_end}})"
+    );
+    let case = "graders: [{files: {exists: [sub.txt]}}, {output: {equals: Done.}}]";
+    let (trace, result) = run(ACP, &does, case);
+    assert_eq!((&trace.last().unwrap()["output"], &result["verdict"]), (&"Done.".into(), &"pass".into()), "{result:#}");
+    assert!(!codes(&trace).contains(&"background_cut"), "{trace:#?}");
+}
+
+#[test]
+fn a_time_limit_ends_a_sub_agent_of_qwen_over_acp_that_works_after_the_answer() {
+    let (trace, _) = run(ACP, QWEN_SUB_AGENT, "limits: {time: 2s}");
+    assert!(codes(&trace).contains(&"background_cut"), "{trace:#?}");
+    assert_eq!(trace.last().unwrap()["reason"], "end_turn");
+}

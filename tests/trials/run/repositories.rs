@@ -129,7 +129,7 @@ fn a_revision_may_be_a_commit_a_branch_or_a_tag_and_one_that_is_not_there_is_nam
     let warned = project.evals(&["check"]).exits(0);
     warned.says("warning: case `gone`: the repository `repository` has no revision `gone` yet");
     let ran = project.evals(&["run"]).exits(3);
-    ran.says("has no revision `gone`");
+    ran.says("has no revision `gone`, or it could not be fetched: git fetch");
     let subjects = |name: &str| seen(&project, &format!("{name}/demo/default/1"));
     assert_eq!(subjects("branch"), "fourth\nthird\nsecond\nfirst\n");
     assert_eq!(subjects("short"), "fourth\nthird\nsecond\nfirst\n");
@@ -217,4 +217,20 @@ fn a_branch_is_resolved_once_and_every_trial_of_the_run_has_that_commit() {
     assert!(seen(&project, "branch/demo/default/2").contains(&main));
     project.evals(&["run", "--jobs", "1", "--label", "later", "--case", "branch"]).exits(0);
     assert_eq!(record(project.run_named("later"))["cases"][0]["resolved"]["commit"], other);
+}
+
+#[test]
+fn a_repository_of_another_user_is_refused_with_gits_reason_until_the_users_settings_trust_it() {
+    let project = Project::new();
+    with_a_future(&project);
+    // A variable by which git's own tests take each repository for one of another user.
+    let keys = "env: {GIT_TEST_ASSUME_DIFFERENT_OWNER: '1'}\nworkspace: {git: {path: ../repository, rev: before}}";
+    project.case("a", keys, "steps: [{say: done}]");
+    project.evals(&["check"]).exits(2).says("detected dubious ownership in repository");
+    project.evals(&["run"]).exits(3);
+    let why = project.result("a/demo/default/1")["error"]["message"].to_string();
+    assert!(why.contains("detected dubious ownership") && why.contains("safe.directory"), "{why}");
+    std::fs::write(project.home().join(".gitconfig"), "[safe]\n\tdirectory = *\n").unwrap();
+    project.evals(&["check"]).exits(0);
+    project.evals(&["run"]).exits(0);
 }

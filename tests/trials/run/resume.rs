@@ -87,6 +87,40 @@ fn a_run_in_the_folder_of_another_project_keeps_its_own_cases() {
 }
 
 #[test]
+fn a_run_of_another_project_has_the_graders_and_programs_of_its_own_one() {
+    let project = Project::new();
+    // The agent of each project makes what only the grader of the other one wants.
+    for (folder, makes, wants) in [("own", "a.txt", "b.txt"), ("other", "b.txt", "a.txt")] {
+        project.write(&format!("{folder}/cases/c.yaml"), "prompt: x\ngraders: [{use: made}]\n");
+        project.write(&format!("{folder}/graders/made.yaml"), &format!("files: {{exists: [{wants}]}}\n"));
+        project.write(&format!("{folder}/agent.sh"), &format!("echo x > {makes}; echo done\n"));
+        let command = "command: [sh, '{project}/agent.sh', '{prompt}']";
+        project.write(&format!("{folder}/harnesses/t.yaml"), &format!("name: t\nadapter: output-only\n{command}\n"));
+    }
+    let evals = |folder: &str, args: &[&str]| {
+        let done = project.command(args).current_dir(project.path(folder)).output().unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).replace('\n', " "))
+    };
+    let run = ["run", "--harness", "t", "--label", "one"];
+    assert_eq!(evals("own", &run).0, Some(1));
+    std::os::unix::fs::symlink("../own/.evals", project.path("other/.evals")).unwrap();
+    let apart = project.path("apart").display().to_string();
+    assert_eq!(evals("own", &[&run[..], &["--out", &apart]].concat()).0, Some(1));
+    for args in [
+        &["grade", "one"][..],
+        &["run", "--resume", "one", "--rerun", "failed"],
+        &["grade", "one", "--out", &apart],
+        &["run", "--resume", "one", "--rerun", "failed", "--out", &apart],
+    ] {
+        let (code, said) = evals("other", args);
+        assert_eq!(code, Some(1), "{args:?}: {said}");
+        assert!(said.contains("the project in which it was made"), "{args:?}: {said}");
+    }
+    // The finished trial stays, because nothing of its own project changed.
+    assert_eq!(evals("other", &["run", "--resume", "one"]).0, Some(1));
+}
+
+#[test]
 fn arms_and_cases_whose_trials_would_share_a_folder_are_refused() {
     let project = Project::new();
     project.case("a", "", "steps: [{say: done}]");

@@ -316,6 +316,23 @@ fn what_an_agent_leaves_in_its_home_has_no_say_in_grading() {
 }
 
 #[test]
+fn graders_in_bwrap_find_what_setup_left_in_the_home_under_its_own_path() {
+    if !bwrap() {
+        return;
+    }
+    let project = Project::new();
+    let setup = "mkdir $HOME/opt && echo \"grep -q 42 a.txt\" > $HOME/opt/chk && ln -s $HOME/opt/chk $HOME/linked && \
+                 ln -s $HOME/opt/chk chk";
+    let graders = "graders: [{command: {run: sh ~/linked}}, {command: {run: sh chk}}]";
+    project.case(
+        "a",
+        &format!("workspace: {{setup: ['{setup}']}}\n{graders}"),
+        &runs("echo 42 > a.txt; echo exit 1 > $HOME/opt/chk"),
+    );
+    run(&project, &["--sandbox", "bwrap"]).exits(0);
+}
+
+#[test]
 fn settings_of_the_machine_cannot_be_written() {
     if !bwrap() {
         return;

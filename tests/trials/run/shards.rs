@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Stdio;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -520,8 +521,16 @@ fn what_a_merge_left_that_was_killed_is_removed_by_the_next() {
     project.case("a", "", PASS);
     project.evals(&["run", "--shard", "1/1", "--label", "one"]).exits(0);
     project.write(".evals/runs/.merge-left/20260101-000000-0000/.lock", "");
+    // An engine that was killed before it made a lock. Another one may be about to make one.
+    for (name, age) in [("old", 100), ("new", 0)] {
+        let folder = project.path(&format!(".evals/runs/.merge-{name}"));
+        fs::create_dir(&folder).unwrap();
+        let changed = SystemTime::now() - Duration::from_secs(age);
+        fs::File::open(&folder).unwrap().set_modified(changed).unwrap();
+    }
     project.evals(&["merge", "one"]).exits(0);
-    assert!(!project.path(".evals/runs/.merge-left").exists());
+    let left = ["left", "old", "new"].map(|name| project.path(&format!(".evals/runs/.merge-{name}")).exists());
+    assert_eq!(left, [false, false, true]);
 }
 
 #[test]

@@ -84,3 +84,23 @@ fn the_limit_of_time_counts_the_start_up_of_every_agent() {
         assert_eq!(result["verdict"], verdict, "{harness}: {result}");
     }
 }
+
+#[test]
+fn the_time_of_a_trial_in_which_the_engine_was_stopped_is_not_in_the_median() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0);
+    let medians = || {
+        let report = project.evals(&["report", "latest", "--format", "json"]).exits(0).json().to_string();
+        let medians = report.split("\"median_duration_ms\":").skip(1);
+        medians.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).count()
+    };
+    assert!(medians() > 0);
+    let folder = project.run_folder();
+    project.without_digests(&folder);
+    let mut result = project.result("a/demo/default/1");
+    result["warnings"] = serde_json::json!([{"code": "engine_stopped", "ms": 4000}]);
+    project.write(&format!("{folder}/trials/a/demo/default/1/result.json"), &result.to_string());
+    project.write(&format!("{folder}/results.jsonl"), &format!("{result}\n"));
+    assert_eq!(medians(), 0);
+}
