@@ -35,18 +35,32 @@ pub(super) struct Code {
     pub has_unknown: bool,
 }
 
+/// The origin of code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The command line, or the input of the interpreter.
+    Line,
+    /// A program file that the line writes.
+    File,
+    /// A file that the line writes, and that the code on the command line imports.
+    Module,
+}
+
 /// A call that runs command lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub lines: Vec<String>,
     /// True if only one of the lines runs.
     pub is_choice: bool,
+    /// True if the program does not show that it makes the call, as in a function that it does not call or in a module. What is
+    /// unknown about such a call counts for nothing.
+    pub is_unused: bool,
 }
 
 impl Call {
     /// Makes the call of one command line.
     pub fn of(line: String) -> Self {
-        Self { lines: vec![line], is_choice: false }
+        Self { lines: vec![line], is_choice: false, is_unused: false }
     }
 }
 
@@ -58,13 +72,16 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
     }
     let of_files = arguments.iter().enumerate().filter_map(|(at, word)| {
         let behind = arguments.get(at + 1..).unwrap_or_default();
-        Some(with_arguments(word.content.as_deref()?, behind))
+        let is_module = modules::is_importing(program, arguments, at);
+        let origin = if is_module { Origin::Module } else { Origin::File };
+        Some((with_arguments(word.content.as_deref()?, behind), origin))
     });
     let of_words = arguments.iter().map(|word| word.text.clone());
     let of_input = input.filter(|_| is_program(program, arguments)).map(str::to_owned);
-    let texts = of_files.chain(of_words).chain(of_input);
-    let texts: Vec<String> = texts.map(|text| comments::without_comments(program, &text)).collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let texts = of_files.chain(of_words.chain(of_input).map(|text| (text, Origin::Line)));
+    let texts: Vec<(String, Origin)> = texts.map(|(text, origin)| (readable(program, &text), origin)).collect();
+    let origins: Vec<Origin> = texts.iter().map(|(_, origin)| *origin).collect();
+    let texts: Vec<&str> = texts.iter().map(|(text, _)| text.as_str()).collect();
     let mut found = Lines { lines: Vec::new(), left: LONGEST_LINES };
     let file = arguments.iter().find(|word| !word.text.starts_with('-'));
     let mut has_unknown = file.is_some_and(|file| file.content.as_deref() == Some(NOT_SHOWN));
@@ -77,7 +94,8 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
         found.lines.extend(texts.iter().flat_map(|text| at_pipes(text)));
     }
     if python::is_python(program) {
-        let calls: Vec<Call> = texts.iter().flat_map(|text| python::calls(text)).collect();
+        let programs = texts.iter().zip(origins);
+        let calls: Vec<Call> = programs.flat_map(|(text, origin)| python::calls(text, origin)).collect();
         let shown = calls.iter().flat_map(|call| &call.lines).map(|line| line.replace('\'', ""));
         let shown: BTreeSet<String> = shown.collect();
         let mut lines = found.lines;
@@ -86,27 +104,46 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
     }
     let (mut calls, rest) = constants::calls(program, &texts.join("\n"));
     has_unknown |= runs_value(program, &rest);
-    for text in texts.into_iter().filter(|_| is_javascript(program)) {
+    for (text, origin) in texts.into_iter().zip(origins).filter(|_| is_javascript(program)) {
+        let is_unused = origin == Origin::Module;
+        let call_of = |line: String| Call { is_unused, ..Call::of(line) };
         let shown = javascript::calls_with_values(text);
         has_unknown |= !shown.iter().all(|call| passed_to_shells(call, &mut found));
-        calls.extend(javascript::templates(program, text).into_iter().map(Call::of));
+        calls.extend(javascript::templates(program, text).into_iter().map(call_of));
         let arguments = arguments_of_calls(text);
         has_unknown |= arguments.len() > MOST_NAMES;
         for argument in arguments.into_iter().take(MOST_NAMES) {
             match argument {
-                First::Name(name) => match constants::arguments_of_function(text, name) {
-                    Some(lines) => calls.extend(lines.into_iter().map(Call::of)),
+                First::Name(name) => match shown_arguments(text, name) {
+                    Some(lines) => calls.extend(lines.into_iter().map(call_of)),
                     None => {
                         let before = found.lines.len();
                         let is_all = values_of(text, name, &mut found) && found.lines.len() > before;
-                        has_unknown |= !is_all || is_set_otherwise(text, name);
+                        has_unknown |= !is_unused && (!is_all || is_set_otherwise(text, name));
                     }
                 },
-                First::Text(line) => calls.push(Call::of(line)),
+                First::Text(line) => calls.push(call_of(line)),
             }
         }
     }
     Code { lines: found.lines, calls, has_unknown }
+}
+
+/// Returns code without its comments, and with the own names of the functions that it imports under others.
+fn readable(program: &str, code: &str) -> String {
+    let code = comments::without_comments(program, code);
+    if is_javascript(program) { javascript::with_own_names(&code) } else { code }
+}
+
+/// Returns the texts that a parameter or the variable of a loop has in JavaScript, or `None` if the program does not show all of
+/// them.
+fn shown_arguments(code: &str, name: &str) -> Option<Vec<String>> {
+    let of_loop = || {
+        let (texts, rest) = javascript::texts_of_loop(code, name)?;
+        let is_assigned = Regex::new(&format!(r"\b{name}\s*=[^=>]")).ok()?.is_match(&rest);
+        (!is_assigned && !is_set_otherwise(&rest, name)).then_some(texts)
+    };
+    constants::arguments_of_function(code, name).or_else(of_loop)
 }
 
 /// Returns the program of a file with the arguments that it gets in the places of `sys.argv[1:]` and `sys.argv[1]` of Python.

@@ -341,7 +341,11 @@ fn printed(tokens: &[Token], variables: &Variables) -> Option<String> {
         [name] if variables.printed_by(name).is_some() => {
             variables.printed_by(name).filter(|text| !text.contains(NOT_SHOWN)).map(str::to_owned)
         }
-        ["which", name] | ["command", "-v", name] | ["type", "-p" | "-P", name] => Some((*name).to_owned()),
+        // A path, which does not call a function of the line.
+        ["which", name] | ["command", "-v", name] | ["type", "-p" | "-P", name] if !name.contains('/') => {
+            Some(format!("/usr/bin/{name}"))
+        }
+        ["which", path] | ["command", "-v", path] | ["type", "-p" | "-P", path] => Some((*path).to_owned()),
         ["printf", "%s" | "%s\\n", rest @ ..] => Some(rest.join(" ")),
         ["printf", text] if text.contains('%') => None,
         ["cat" | "echo" | "printf", ..] => {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::code::{Call, unescaped};
+use super::code::{Call, Origin, unescaped};
 use super::runners::NOT_SHOWN;
 
 /// The maximum number of imports of a program that are read.
@@ -15,6 +15,8 @@ const MOST: usize = 256;
 const MOST_VALUES: usize = 1024;
 /// The maximum number of places of a name that are read. Values at others are unknown.
 const MOST_PLACES: usize = 128;
+/// The maximum number of lines between a call and the beginning of its function.
+const MOST_LINES: usize = 1024;
 /// The maximum number of variables and calls within the argument of a call.
 const DEEPEST: usize = 6;
 /// The maximum number of texts that an expression may have.
@@ -25,6 +27,9 @@ const LONGEST_INPUT: usize = 4096;
 /// The functions of `os` and `subprocess` that run commands.
 const OF_OS: &str = "system|popen|execl|execle|execlp|execlpe|execv|execve|execvp|execvpe";
 const OF_SUBPROCESS: &str = "run|call|check_call|check_output|Popen|getoutput|getstatusoutput";
+
+/// The code that may call a function that it does not name.
+const CALLERS: [&str; 9] = ["@", "Fire(", "__dict__", "eval(", "exec(", "getattr", "globals(", "locals(", "vars("];
 
 /// The calls that make a text of the words of a command.
 const JOINS: [&str; 3] = ["shlex.join(", "\" \".join(", "' '.join("];
@@ -65,7 +70,7 @@ pub(super) fn is_python(program: &str) -> bool {
 }
 
 /// Returns the calls by which a program passes command lines to `os.system` and to functions of `subprocess`.
-pub(super) fn calls(code: &str) -> Vec<Call> {
+pub(super) fn calls(code: &str, origin: Origin) -> Vec<Call> {
     if !["subprocess", "system", "popen", "os"].iter().any(|name| code.contains(name)) {
         return Vec::new();
     }
@@ -77,6 +82,8 @@ pub(super) fn calls(code: &str) -> Vec<Call> {
         left: Cell::new(MOST_VALUES),
         place: Cell::new(0),
         has_choice: Cell::new(false),
+        may_call_any: CALLERS.iter().any(|caller| masked.contains(caller)),
+        origin,
     };
     let is_definition = |from: usize| masked.get(..from).is_some_and(|before| before.trim_end().ends_with("def"));
     let places = functions.find_iter(&masked).filter(|call| !is_definition(call.start()));
@@ -191,6 +198,9 @@ struct Program<'a> {
     place: Cell<usize>,
     /// True if a value of the call that is read has alternatives.
     has_choice: Cell<bool>,
+    /// True if the code may call functions that it does not name.
+    may_call_any: bool,
+    origin: Origin,
 }
 
 impl<'a> Program<'a> {
@@ -203,7 +213,44 @@ impl<'a> Program<'a> {
                 lines.push(line);
             }
         }
-        Call { lines, is_choice: self.has_choice.get() }
+        Call { lines, is_choice: self.has_choice.get(), is_unused: self.is_unused(from) }
+    }
+
+    /// Returns true if a file does not show that it comes to a place: in a function that it does not name elsewhere, or, in a
+    /// module, in any function. A base class or the name of a function may be a reason why other code calls the function.
+    fn is_unused(&self, at: usize) -> bool {
+        const CALLED_BY_OTHERS: [&str; 5] = ["__", "test", "pytest_", "setup", "teardown"];
+        let (mut indent, mut function, mut has_base, mut is_guarded) = (usize::MAX, None, false, false);
+        for line in self.masked.get(..at).unwrap_or_default().rsplit('\n').take(MOST_LINES) {
+            let text = line.trim_start();
+            let own = line.len() - text.len();
+            if text.is_empty() || own >= indent {
+                continue;
+            }
+            is_guarded |= text.starts_with("if __name__") || indent == usize::MAX && text.contains("lambda");
+            has_base |= text.starts_with("class ") && text.contains('(');
+            function = function.or_else(|| text.strip_prefix("async ").unwrap_or(text).strip_prefix("def "));
+            indent = own;
+        }
+        match self.origin {
+            Origin::Line => return false,
+            Origin::Module if function.is_some() || is_guarded => return true,
+            Origin::Module | Origin::File => {}
+        }
+        let name = function.and_then(|function| function.split('(').next()).unwrap_or_default().trim();
+        let may_be_called = self.may_call_any || has_base || CALLED_BY_OTHERS.iter().any(|it| name.starts_with(it));
+        indent == 0 && !name.is_empty() && !may_be_called && !self.is_named(name)
+    }
+
+    /// Returns true if the program names a function at another place than its definition.
+    fn is_named(&self, name: &str) -> bool {
+        let is_in_name = |c: char| c.is_alphanumeric() || c == '_';
+        self.masked.match_indices(name).any(|(at, _)| {
+            let before = self.masked.get(..at).unwrap_or_default();
+            let behind = self.masked.get(at + name.len()..).unwrap_or_default();
+            let is_other = before.ends_with(is_in_name) || behind.starts_with(is_in_name);
+            !is_other && !before.ends_with("subprocess.") && !before.trim_end().ends_with("def")
+        })
     }
 
     /// Reads the code at another place.
@@ -386,7 +433,7 @@ impl<'a> Program<'a> {
         let mut rest = part;
         while let Some((literal, is_formatted, behind)) = literal(rest) {
             let added = if is_formatted { self.with_values(&literal, inner_depth) } else { vec![literal] };
-            texts = concatenated(&texts, &added);
+            texts = concatenated(texts, &added);
             rest = behind.trim_start();
         }
         match rest {
@@ -417,10 +464,10 @@ impl<'a> Program<'a> {
             let before = text.get(at..place.start()).unwrap_or_default().to_owned();
             let value = values.get(index).filter(|_| is_each);
             let shown = value.map_or_else(|| vec![NOT_SHOWN.to_owned()], |value| self.texts(value, depth));
-            texts = concatenated(&concatenated(&texts, &[before]), &shown);
+            texts = concatenated(concatenated(texts, &[before]), &shown);
             at = place.end();
         }
-        concatenated(&texts, &[text.get(at..).unwrap_or_default().to_owned()])
+        concatenated(texts, &[text.get(at..).unwrap_or_default().to_owned()])
     }
 
     /// Returns the texts of an f-string, with the values of its expressions.
@@ -428,18 +475,18 @@ impl<'a> Program<'a> {
         let mut shown = vec![String::new()];
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once('{') {
-            shown = concatenated(&shown, &[before.replace("}}", "}")]);
+            shown = concatenated(shown, &[before.replace("}}", "}")]);
             if let Some(behind) = behind.strip_prefix('{') {
-                shown = concatenated(&shown, &["{".to_owned()]);
+                shown = concatenated(shown, &["{".to_owned()]);
                 rest = behind;
                 continue;
             }
             let end = end_of_expression(behind, &[':', '!']);
             let (expression, behind) = behind.split_at_checked(end).unwrap_or((behind, ""));
-            shown = concatenated(&shown, &self.texts(expression, depth));
+            shown = concatenated(shown, &self.texts(expression, depth));
             rest = behind.split_once('}').map_or("", |(_, behind)| behind);
         }
-        concatenated(&shown, &[rest.replace("}}", "}")])
+        concatenated(shown, &[rest.replace("}}", "}")])
     }
 
     /// Returns the values that the program gives to a variable.
@@ -453,8 +500,8 @@ impl<'a> Program<'a> {
             extended.extend(is_extended(self.around(at, name).1).then_some(at));
             if let Some(expression) = self.assigned(at, name) {
                 assigned.push((at, expression));
-            } else if let Some(expression) = self.iterated(at, name) {
-                values.extend(self.at(at, || self.elements(expression, None, depth)));
+            } else if let Some((expression, part)) = self.iterated(at, name) {
+                values.extend(self.at(at, || self.elements(expression, (None, part), depth)));
                 self.has_choice.set(self.has_choice.get() || self.may_skip(at, name));
             } else if self.is_set_otherwise(at, name) {
                 values.push(Value::not_shown());
@@ -600,13 +647,20 @@ impl<'a> Program<'a> {
         Some(self.expression(self.masked.len() - rest.len(), &[',', ';', '\n']))
     }
 
-    /// Returns the expression over which a loop runs at this place: `for NAME in …`, `for n, NAME in ….items()`.
-    fn iterated(&self, at: usize, name: &str) -> Option<&'a str> {
+    /// Returns the expression over which a loop runs at this place: `for NAME in …`, `for n, NAME in ….items()`. For
+    /// `for n, NAME in …`, also which part of each element the variable gets.
+    fn iterated(&self, at: usize, name: &str) -> Option<(&'a str, Option<usize>)> {
         let (before, sign) = self.around(at, name);
         let (_, targets) = before.rsplit_once("for ").filter(|(_, targets)| is_target(targets))?;
-        let rest = sign.strip_prefix("in ")?;
+        let (others, rest) = sign.strip_prefix("in ").map(|rest| ("", rest)).or_else(|| sign.split_once(" in "))?;
         let expression = self.expression(self.masked.len() - rest.len(), &[':', '\n']);
-        (targets.is_empty() || expression.ends_with(".items()")).then_some(expression)
+        if others.is_empty() && (targets.is_empty() || expression.ends_with(".items()")) {
+            return Some((expression, None));
+        }
+        let is_plain = |text: &str| is_target(text) && !text.contains(['(', '[', '*']);
+        let are_plain = is_plain(targets) && is_plain(others) && (others.is_empty() || others.starts_with(','));
+        let is_of_elements = are_plain && !expression.ends_with(".items()");
+        is_of_elements.then(|| (expression, Some(targets.matches(',').count())))
     }
 
     /// Returns true if a variable gets a value at this place in another way than those, or if its first element may change.
@@ -650,14 +704,14 @@ impl<'a> Program<'a> {
             return self.values_of(name, depth).into_iter().map(behind).collect();
         }
         let is_shown = index.parse::<usize>().is_ok() || index.starts_with(['"', '\'']);
-        let values = self.elements(name, Some(index).filter(|_| is_shown), depth);
+        let values = self.elements(name, (Some(index).filter(|_| is_shown), None), depth);
         self.has_choice.set(self.has_choice.get() || values.len() > 1);
         values
     }
 
     /// Returns the values of the elements of a list, or of the values of a dictionary. With a key or an index, those of its
-    /// element, or of all elements if it is not found.
-    fn elements(&self, expression: &str, key: Option<&str>, depth: usize) -> Vec<Value> {
+    /// element, or of all elements if it is not found. With a part, only this part of each element: the second one of `('a', 'b')`.
+    fn elements(&self, expression: &str, (key, part): (Option<&str>, Option<usize>), depth: usize) -> Vec<Value> {
         let Some(depth) = depth.checked_sub(1) else { return vec![Value::not_shown()] };
         let expression = expression.trim();
         let expression =
@@ -701,7 +755,14 @@ impl<'a> Program<'a> {
             let of_key =
                 keys_and_values.iter().rev().find(|(own, _)| Some(own) == key.as_ref()).map(|(_, value)| *value);
             let all = keys_and_values.iter().map(|(_, value)| *value).filter(|_| of_key.is_none());
-            values.extend(of_key.into_iter().chain(all).flat_map(|value| self.at(at, || self.values(value, depth))));
+            let shown = |value: &str| match part {
+                None => self.values(value, depth),
+                Some(index) => match part_of(value.trim(), index).filter(|_| !is_dictionary) {
+                    Some(part) => self.values(part, depth),
+                    None => vec![Value::not_shown()],
+                },
+            };
+            values.extend(of_key.into_iter().chain(all).flat_map(|value| self.at(at, || shown(value))));
         }
         if values.is_empty() { vec![Value::not_shown()] } else { values }
     }
@@ -780,9 +841,12 @@ impl<'a> Program<'a> {
 }
 
 /// Returns each text with each of the others behind it, or with one that is not shown if there are too many.
-fn concatenated(texts: &[String], added: &[String]) -> Vec<String> {
+fn concatenated(mut texts: Vec<String>, added: &[String]) -> Vec<String> {
     match added {
-        [only] => texts.iter().map(|text| format!("{text}{only}")).collect(),
+        [only] => {
+            texts.iter_mut().for_each(|text| text.push_str(only));
+            texts
+        }
         added if !added.is_empty() && added.len() * texts.len() <= MOST_TEXTS => {
             texts.iter().flat_map(|text| added.iter().map(move |behind| format!("{text}{behind}"))).collect()
         }
@@ -791,9 +855,13 @@ fn concatenated(texts: &[String], added: &[String]) -> Vec<String> {
 }
 
 /// Returns each list with each of the others behind it, or with a text that is not shown if there are too many.
-fn joined(lists: Vec<Vec<String>>, added: Vec<Vec<String>>) -> Vec<Vec<String>> {
+fn joined(mut lists: Vec<Vec<String>>, added: Vec<Vec<String>>) -> Vec<Vec<String>> {
     let is_shown = added.len() == 1 || !added.is_empty() && added.len() * lists.len() <= MOST_TEXTS;
     let added = if is_shown { added } else { vec![vec![NOT_SHOWN.to_owned()]] };
+    if let [only] = added.as_slice() {
+        lists.iter_mut().for_each(|list| list.extend_from_slice(only));
+        return lists;
+    }
     let pairs = lists.iter().flat_map(|list| added.iter().map(move |behind| (list, behind)));
     pairs.map(|(list, behind)| [list.as_slice(), behind.as_slice()].concat()).collect()
 }
@@ -820,6 +888,13 @@ fn elements_of(expression: &str) -> Option<&str> {
     let elements = expression.strip_prefix(['[', '('])?;
     let elements = elements.get(..elements.len().checked_sub(1)?)?;
     (end_of_expression(elements, &[]) == elements.len()).then_some(elements)
+}
+
+/// Returns a part of a list or a tuple.
+fn part_of(expression: &str, index: usize) -> Option<&str> {
+    let parts = split(elements_of(expression)?, ',');
+    let is_whole = parts.iter().all(|part| !part.trim_start().starts_with('*'));
+    parts.get(index).copied().filter(|_| is_whole)
 }
 
 /// Returns the two values of `A if C else B`.

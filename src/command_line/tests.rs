@@ -517,6 +517,13 @@ fn calls_of_a_program_in_python_are_read() {
         ),
         ("import subprocess\nc = ['npm', 'test'] if t else ['npx', 'jest']\nsubprocess.run(c)", Judgement::False),
         ("import subprocess\nsubprocess.run(\n    c, shell=True,\n)\nc = 'ls'", Judgement::False),
+        // A part of each element.
+        ("import os\nfor n, c in [('rm', 'npm test'), ('b', 'ls')]:\n    os.system(c)", Judgement::False),
+        ("import os\nfor n, c in [('a', 'npm test'), ('b', 'rm v')]:\n    os.system(c)", Judgement::True),
+        ("import os\nfor c, n in [('rm v', 'a')]:\n    os.system(c)", Judgement::True),
+        ("import os\nfor n, c in enumerate(['rm v']):\n    os.system(c)", Judgement::Unknown),
+        ("import os\nfor n, c in [('a', *b)]:\n    os.system(c)", Judgement::Unknown),
+        ("import subprocess\nt = [('a', ['npm', 'test'])]\nfor n, c in t:\n    subprocess.run(c)", Judgement::False),
         ("import os; c = 'rm'; os.system('%s v' % c)", Judgement::True),
         ("import os; os.system('cd a && ' + c)", Judgement::Unknown),
         ("import os; c = ''; c += 'rm v'; os.system(c)", Judgement::True),
@@ -588,6 +595,10 @@ fn a_function_of_the_line_is_no_program() {
         ("rm() { :; }; sudo rm -rf v; /bin/rm -rf v", Judgement::True),
         ("sh -c 'rm() { :; }'; rm -rf v", Judgement::True),
         ("rm() { :; }; unset -f rm; rm -rf v", Judgement::True),
+        // The path of a program is no function.
+        ("rm() { :; }; $(which rm) -rf v", Judgement::True),
+        ("rm() { :; }; \"$(type -P rm)\" -rf v", Judgement::True),
+        ("R=$(command -v rm); rm() { :; }; \"$R\" -rf v", Judgement::True),
         ("f() { rm() { :; }; }; rm -rf v", Judgement::True),
     ] {
         assert_eq!(read(line).runs(&pattern), expected, "{line}");
@@ -665,6 +676,11 @@ fn variables_of_other_languages_have_the_texts_that_the_program_gives_them() {
         ("perl -e 'my $c = \"ls\"; $c =~ s/ls/rm/; system($c);'", Judgement::Unknown),
         ("php -r 'foreach([\"ls\", \"rm a\"] as $c) shell_exec($c);'", Judgement::Unknown),
         ("node -e 'const go = (c) => execSync(c, {}); go(\"ls\"); go(\"rm a\")'", Judgement::True),
+        ("node -e '[\"ls\", \"rm a\"].forEach(s => cp.execSync(s))'", Judgement::True),
+        ("node -e '[\"ls\", \"npm test\"].forEach((s) => cp.execSync(s))'", Judgement::False),
+        ("node -e 'for (const s of [\"npm test\"]) cp.execSync(s)'", Judgement::False),
+        ("node -e 'for (let s of [\"ls\"]) { s = f(s); cp.execSync(s) }'", Judgement::Unknown),
+        ("node -e '[\"ls\", c].forEach(s => cp.execSync(s))'", Judgement::Unknown),
     ] {
         assert_eq!(read(line).runs(&pattern), expected, "{line}");
     }
@@ -741,6 +757,12 @@ fn comments_and_calls_that_run_nothing_are_no_commands() {
         ("python3", "from tools import sh\ndef run(cmd):\n    sh(cmd)\nrun('rm v')", Judgement::True),
         ("python3", "import os\ndef run(cmd):\n    os.system(cmd)\nrun('rm v')", Judgement::True),
         ("node", "const exec = (s) => s.length; console.log(exec('rm v'))", Judgement::False),
+        ("lua -", "os.execute('rm v')", Judgement::True),
+        ("lua -", "repos.execute('rm v')", Judgement::False),
+        ("node", "const { execSync: sh2 } = require('child_process');\nsh2('rm v')", Judgement::True),
+        ("node", "const {execFileSync: git} = require('node:child_process')\ngit('git', ['push'])", Judgement::True),
+        ("node", "import { execSync as x } from 'child_process'; x('rm v')", Judgement::True),
+        ("node", "import { execSync as x } from 'child_process'; y.x('rm v')", Judgement::False),
         (
             "python3",
             "with patch('subprocess.run') as run:\n    run.assert_called_once_with(['rm', 'v'])",
@@ -751,6 +773,49 @@ fn comments_and_calls_that_run_nothing_are_no_commands() {
         let line = format!("{program} <<'E'\n{code}\nE");
         assert_eq!(read(&line).runs(&pattern), expected, "{line}");
     }
+}
+
+#[test]
+fn queries_of_a_database_are_no_commands() {
+    let pattern = OneOrList(vec!["(?i)^create ".parse().unwrap()]);
+    for (code, expected) in [
+        ("db.exec('CREATE TABLE t (id int)')", Judgement::False),
+        ("await db.exec(`\n  create table t (id int)`)", Judgement::False),
+        ("shell.exec('create table')", Judgement::True),
+        ("require('child_process').exec('create table')", Judgement::True),
+    ] {
+        let line = format!("npx tsx <<'E'\n{code}\nE");
+        assert_eq!(read(&line).runs(&pattern), expected, "{code}");
+    }
+}
+
+#[test]
+fn what_is_unknown_about_calls_that_are_not_made_counts_for_nothing() {
+    let function = "import subprocess\ndef run(cmd):\n    return subprocess.run(cmd)\ndef parse(s): return s\n";
+    let method = "import subprocess\nclass Runner:\n    def run(self, args): return subprocess.run(args)\n";
+    let thread = "import os\nclass T(Thread):\n    def run(self): os.system(self.cmd)\n";
+    let called = format!("{function}run(input())\n");
+    let found = format!("{function}globals()[input()](input())\n");
+    let exports = "exports.sh = (c) => require('child_process').execSync(c);\nexports.add = (a, b) => a + b;\n";
+    for (file, code, command, has_unknown) in [
+        ("cli.py", function, "python3 -c 'from cli import parse; parse(1)'", false),
+        ("cli.py", function, "python3 -m cli", false),
+        ("cli.py", function, "python3 cli.py", false),
+        ("tool/runner.py", method, "python3 -m tool.runner", false),
+        ("lib.js", exports, "node -e 'console.log(require(\"./lib\").add(1, 2))'", false),
+        ("lib.js", exports, "node lib.js", true),
+        ("cli.py", called.as_str(), "python3 -m cli", true),
+        ("cli.py", found.as_str(), "python3 -m cli", true),
+        ("cli.py", thread, "python3 -m cli", true),
+        ("cli.py", "import os\nos.system(input())\n", "python3 -c 'import cli'", true),
+        ("test_a.py", "import os\ndef test_a(c):\n    os.system(c)\n", "python3 -m pytest test_a.py", true),
+    ] {
+        let line = format!("cat > {file} <<'E'\n{code}E\n{command}");
+        assert_eq!(read(&line).has_unknown, has_unknown, "{line}");
+    }
+    let pattern = OneOrList(vec!["^rm( |$)".parse().unwrap()]);
+    let line = "cat > a.py <<'E'\nimport os\ndef go():\n    os.system('rm v')\nE\npython3 -c 'import a; a.go()'";
+    assert_eq!(read(line).runs(&pattern), Judgement::True);
 }
 
 #[test]
@@ -847,6 +912,9 @@ fn nested_commands_have_a_bound() {
     ] {
         assert!(read(&line).has_unknown);
     }
+    // The time for joined texts does not grow with the square of their number.
+    let joined = read(&format!("python3 -c \"import os; os.system('a'{})\"", "+'a'".repeat(40_000)));
+    assert!(joined.commands.contains(&"a".repeat(40_001)));
     let many = read(&"a;".repeat(100_000));
     assert!(many.has_unknown && many.commands.len() <= super::reader::MOST);
 }

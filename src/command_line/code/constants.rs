@@ -122,7 +122,7 @@ fn call(forms: &Forms, name: &str, code: &str) -> Option<Call> {
     let rest = without_all(forms.runs, name, &without(&written(forms.reads), &rest)?)?;
     let is_used_otherwise = Regex::new(&format!(r"\b{name}\b")).ok()?.is_match(&rest);
     lines.dedup();
-    (!is_used_otherwise && !lines.is_empty()).then_some(Call { lines, is_choice: true })
+    (!is_used_otherwise && !lines.is_empty()).then_some(Call { lines, is_choice: true, is_unused: false })
 }
 
 /// Returns code without the matches of forms that run a variable.

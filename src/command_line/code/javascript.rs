@@ -84,6 +84,44 @@ fn values(code: &str, name: &str) -> Option<Vec<String>> {
     Some(values)
 }
 
+/// Returns the texts of a loop over a list with a variable, and the code without the beginning of the loop:
+/// `for (const NAME of ['a', 'b'])`, `['a', 'b'].forEach(NAME => …)`.
+pub(super) fn texts_of_loop(code: &str, name: &str) -> Option<(Vec<String>, String)> {
+    let text = r#"(?:"[^"\\\n]*"|'[^'\\\n]*')"#;
+    let list = format!(r"\[\s*{text}(?:\s*,\s*{text})*\s*,?\s*\]");
+    let of = format!(r"\b(?:const|let|var)\s+{name}\s+of\s+{list}\s*\)");
+    let each = format!(r"{list}\s*\.\s*(?:forEach|map)\(\s*(?:{name}|\(\s*{name}\s*\))\s*=>");
+    let loops = Regex::new(&format!("{of}|{each}")).ok()?;
+    let texts = Regex::new(text).ok()?;
+    let begins: String = loops.find_iter(code).take(MOST_READINGS).map(|found| found.as_str()).collect();
+    let inner = |text: &str| text.get(1..text.len() - 1).unwrap_or_default().to_owned();
+    let shown: Vec<String> = texts.find_iter(&begins).map(|found| inner(found.as_str())).collect();
+    (!shown.is_empty()).then(|| (shown, loops.replacen(code, MOST_READINGS, NoExpand(" ")).into_owned()))
+}
+
+/// Returns code in which the functions of `child_process` that it gives other names are called by their own names:
+/// `const { execSync: NAME } = require('child_process')`.
+pub(super) fn with_own_names(code: &str) -> String {
+    static IMPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let begin = r"\{([^{}]*)\}\s*(?:=\s*(?:await\s+)?(?:require|import)\s*\(|from)";
+        Regex::new(&format!(r#"{begin}\s*["'`](?:node:)?child_process["'`]"#)).ok()
+    });
+    static RENAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let names = "execSync|execFileSync|execFile|exec|spawnSync|spawn";
+        Regex::new(&format!(r"\b({names})\s*(?::|\bas\b)\s*([A-Za-z_]\w*)")).ok()
+    });
+    let (Some(imports), Some(renamed)) = (IMPORTS.as_ref(), RENAMED.as_ref()) else { return code.to_owned() };
+    let mut shown = code.to_owned();
+    let names = imports.captures_iter(code).filter_map(|found| found.get(1)).take(MOST_READINGS);
+    for found in names.flat_map(|names| renamed.captures_iter(names.as_str()).take(MOST_READINGS)) {
+        let (_, [own, name]) = found.extract();
+        if let Ok(calls) = Regex::new(&format!(r"(^|[^.\w$]){name}\s*\(")) {
+            shown = calls.replace_all(&shown, format!("${{1}}{own}(")).into_owned();
+        }
+    }
+    shown
+}
+
 /// Returns a call with a value in the places of a variable.
 fn with_value(call: &str, name: &str, value: &str) -> String {
     let text = value.trim_matches(['"', '\'', '`', '[', ']']);

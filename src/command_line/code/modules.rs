@@ -25,14 +25,28 @@ pub(in crate::command_line) fn files(arguments: &[Argument]) -> Vec<(usize, Stri
         let option = arguments.get(index - 1).map_or("", |word| word.text.as_str());
         let paths = match option {
             "-m" if is_python => vec![of_module(&word.text)],
-            "-c" if is_python => imports(true, &word.text),
-            "-e" | "-p" | "-pe" | "--eval" | "--print" if !is_python => imports(false, &word.text),
+            option if is_before_code(is_python, option) => imports(is_python, &word.text),
             _ if is_python || word.text.starts_with('-') => Vec::new(),
             _ => vec![format!("{}.js", word.text)],
         };
         found.extend(paths.into_iter().map(|path| (index, path)));
     }
     found
+}
+
+/// Returns true if a word of an interpreter is code on the command line. The texts of the files of such a word are those of the
+/// modules that the code imports.
+pub(super) fn is_importing(program: &str, arguments: &[Argument], at: usize) -> bool {
+    let option = at.checked_sub(1).and_then(|at| arguments.get(at));
+    option.is_some_and(|option| is_before_code(is_python(program), &option.text))
+}
+
+fn is_before_code(is_python: bool, option: &str) -> bool {
+    match option {
+        "-c" => is_python,
+        "-e" | "-p" | "-pe" | "--eval" | "--print" => !is_python,
+        _ => false,
+    }
 }
 
 fn of_module(name: &str) -> String {

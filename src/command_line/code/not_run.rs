@@ -32,11 +32,32 @@ pub(super) fn runs_nothing(code: &str, name: Match<'_>) -> bool {
     let before = code.get(..name.start()).unwrap_or_default().trim_end();
     let behind = code.get(name.end()..).unwrap_or_default().trim_start_matches([')', ']', '\'', '"']);
     match name.as_str() {
-        "execute" | "executemany" | "executescript" => true,
-        "exec" if is_regular_expression(code, before) => true,
+        // `os.execute` of Lua runs a command.
+        "execute" => receiver(before) != "os",
+        "executemany" | "executescript" => true,
+        "exec" if is_regular_expression(code, before) || is_query(before, behind) => true,
         "call" if code.contains("mock") && !before.ends_with("subprocess.") => true,
         _ => CHECKS.iter().any(|check| behind.starts_with(check)),
     }
+}
+
+/// Returns the name before the point, the arrow or the bracket at the end of code: `db` of `db.`, `os` of `os["`.
+fn receiver(before: &str) -> &str {
+    let owner = before.trim_end_matches(['.', '-', '>', '?', '[', '(', ')', '\'', '"', ' ']);
+    let is_method = owner.len() < before.len();
+    owner.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().filter(|_| is_method).unwrap_or_default()
+}
+
+/// Returns true if a call of a method gets a query of a database: `db.exec('CREATE TABLE …')`.
+fn is_query(before: &str, behind: &str) -> bool {
+    const WORDS: [&str; 11] =
+        ["select", "insert", "update", "delete", "create", "drop", "alter", "pragma", "begin", "commit", "with"];
+    let owner = receiver(before).to_ascii_lowercase();
+    let is_shell = owner == "cp" || owner == "sh" || owner.contains("process") || owner.contains("shell");
+    let text = behind.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '(' | '\'' | '"' | '`'));
+    let is_end = |c: char| c.is_whitespace() || matches!(c, ';' | '\'' | '"' | '`');
+    let word = text.split(is_end).next().unwrap_or_default().to_ascii_lowercase();
+    before.ends_with(['.', '>']) && !is_shell && WORDS.contains(&word.as_str())
 }
 
 /// Returns true if code ends with a regular expression of JavaScript and a point.

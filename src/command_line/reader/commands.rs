@@ -417,6 +417,7 @@ impl Reader {
 
     /// Reads the command lines of a call in another language.
     fn call(&mut self, call: &Call) {
+        let has_unknown = self.found.has_unknown;
         let mut readings = Vec::new();
         for line in &call.lines {
             let before = self.found.commands.len();
@@ -425,6 +426,9 @@ impl Reader {
         }
         if call.is_choice && readings.len() > 1 {
             self.found.choices.push(Choice { readings });
+        }
+        if call.is_unused {
+            self.found.has_unknown = has_unknown || self.is_cut;
         }
     }
 
