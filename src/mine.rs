@@ -38,6 +38,7 @@ mod language;
 mod left_out;
 mod lock;
 mod miner;
+mod options;
 pub mod prompt;
 mod protection;
 pub mod repository;

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use super::candidate::is_utf8;
 use super::history::{Changed, Commit};
 use super::hunks;
-use super::language::{NODE, PYTHON};
+use super::language::{Language, NODE, PYTHON};
 use super::prompt::Sources;
 use super::repository::{DIFF_TREE, Repository, RepositoryError};
 use super::role::{self, Role, Roles};
 use super::runner::{Tree, describes_the_project};
+use crate::audit::definitions;
 use crate::audit::leaks::hashes;
 
 mod globs;
@@ -39,6 +40,8 @@ const MOST_HIDDEN: usize = 2000;
 const LARGEST_HIDDEN: u64 = 20 << 20;
 /// The maximum number of bytes of a text that is read.
 const LARGEST_TEXT: u64 = 1 << 20;
+/// The maximum number of bytes of lines with a name that are read.
+const LARGEST_FOUND: usize = 4 << 20;
 /// The maximum number of words that are searched for.
 const MOST_WORDS: usize = 200;
 /// The maximum number of lines of release notes in a prompt.
@@ -463,6 +466,55 @@ pub fn without_texts(path: &str, text: &str) -> String {
     }
 }
 
+/// Returns the names that no file of a commit has as code. In files of code, comments and literals do not count. Texts for
+/// people do not count either; any other file, such as a manifest, does.
+///
+/// # Errors
+/// Returns git's message.
+pub async fn unknown_names(
+    repository: &Repository,
+    commit: &str,
+    roles: &Roles,
+    names: BTreeSet<String>,
+) -> Result<BTreeSet<String>, RepositoryError> {
+    let mut unknown = BTreeSet::new();
+    for name in names.into_iter().take(MOST_WORDS) {
+        let search = ["grep", "-z", "-w", "-I", "-F", "-e", &name, commit, "--"];
+        let mut found = Vec::new();
+        let take = |bytes: &[u8]| {
+            found.extend_from_slice(bytes);
+            found.len() <= LARGEST_FOUND
+        };
+        let searched = repository.stream(&search, None, &BTreeMap::new(), take).await;
+        match searched {
+            Ok(()) => {}
+            Err(RepositoryError::Nothing(_)) => {
+                unknown.insert(name);
+                continue;
+            }
+            Err(error) => return Err(error),
+        }
+        let lines = String::from_utf8_lossy(&found);
+        // A name with more occurrences is known.
+        if found.len() <= LARGEST_FOUND && !lines.lines().any(|line| has_name(line, commit, roles, &name)) {
+            unknown.insert(name);
+        }
+    }
+    Ok(unknown)
+}
+
+/// Returns true if a line of the output of `git grep -z` has a name as code.
+fn has_name(line: &str, commit: &str, roles: &Roles, name: &str) -> bool {
+    let place = line.strip_prefix(commit).and_then(|rest| rest.strip_prefix(':'));
+    let Some((path, text)) = place.and_then(|rest| rest.split_once('\0')) else { return true };
+    match Language::of(path) {
+        // The words of code have no `$`.
+        Some(_) if name.contains('$') => true,
+        Some(_) => definitions::code_words(&format!("+{text}")).contains(name),
+        None => roles.of(path) != Role::Other,
+    }
+}
+
 /// Returns the words that no file of a commit contains.
 ///
 /// # Errors
@@ -499,6 +551,22 @@ mod tests {
         ] {
             let why = shown(output.as_bytes(), &["a", "b"]).unwrap_err();
             assert_eq!(why, format!("it does not show `{missing}`"), "{output}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_known_by_code_and_not_by_texts_about_code() {
+        for (line, expected) in [
+            ("README.md\0There is no limit.", false),
+            ("LICENSE\0no limit", false),
+            ("acme/io.py\0    # no limit", false),
+            ("acme/io.py\0    print('no limit')", false),
+            ("acme/io.py\0def load(p, limit=None):", true),
+            ("package.json\0{\"limit\": 1}", true),
+            ("a line of a name with a new line", true),
+        ] {
+            let roles = Roles::default();
+            assert_eq!(has_name(&format!("c0ffee:{line}"), "c0ffee", &roles, "limit"), expected, "{line}");
         }
     }
 

@@ -80,12 +80,14 @@ impl Miner<'_> {
         // The prompt names what the tests expect on purpose, so such names are no leaks.
         let texts = change.test_texts.iter().map(|(path, text)| change::without_texts(path, text));
         let imported: String = texts.map(|text| prompt::imports(&text)).collect();
-        let mut names = leaks::shared_words(&imported, &patch);
-        names.extend(interface::names(&change.test_texts, &patch).into_iter().map(str::to_owned));
         let is_word_of =
             |text: &str, name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
-        names.retain(|name| !is_word_of(&prompt, name));
-        let names = change::unknown_words(self.repository, parent, names).await?;
+        let is_unnamed = |name: &String| !is_word_of(&prompt, name);
+        let words = leaks::shared_words(&imported, &patch).into_iter().filter(is_unnamed).collect();
+        let used = interface::names(&change.test_texts, &patch).into_iter().map(str::to_owned);
+        let used = used.filter(is_unnamed).collect();
+        let mut names = change::unknown_words(self.repository, parent, words).await?;
+        names.extend(change::unknown_names(self.repository, parent, &change.roles, used).await?);
         let unnamed = |files: &BTreeSet<String>| -> BTreeSet<String> {
             files.iter().filter(|path| !prompt::names_file(&prompt, path)).cloned().collect()
         };

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::change::Change;
+use super::options;
 use super::role::{Role, folder};
 use crate::audit::definitions;
 
 /// The maximum number of names in a prompt besides imported ones.
 const MOST_NAMES: usize = 100;
 /// The endings of JavaScript and TypeScript.
-const OF_NODE: [&str; 8] = ["cjs", "cts", "js", "jsx", "mjs", "mts", "ts", "tsx"];
+pub(super) const OF_NODE: [&str; 8] = ["cjs", "cts", "js", "jsx", "mjs", "mts", "ts", "tsx"];
 /// Calls of Python with the name of an attribute within quotes.
 const WITH_NAMES_OF_PYTHON: [&str; 9] =
     ["attrgetter(", "delattr(", "getattr(", "hasattr(", "methodcaller(", "patch(", "patch.object(", "setattr(", "spy("];
@@ -20,15 +21,18 @@ const ROOTS_OF_PYTHON: [&str; 3] = ["", "src/", "lib/"];
 
 /// Returns the names that tests use without an import, and that a patch introduces: parts of something else (`module.name`,
 /// `object.name()`, `crate::name`, `const { name } = lib`), names within quotes in calls such as `getattr` and `patch.object`,
-/// arguments by keyword, and keys of options. In Go, tests of the same package use names without a package.
+/// arguments by keyword, and keys of options, if the patch defines them as such. In Go, tests of the same package use names
+/// without a package.
 pub(super) fn names<'a>(tests: &'a [(String, String)], patch: &str) -> BTreeSet<&'a str> {
-    let defined = definitions::members(patch);
-    let code = definitions::code_words(patch);
+    let mut defined = definitions::members(patch);
+    let attributes = options::attributes(patch);
+    defined.extend(&attributes);
+    let given = options::names(patch);
     let of_go = OfGo::read(patch);
     let mut found = BTreeSet::new();
     for (path, text) in tests {
         let extension = path.rsplit_once('.').map_or("", |(_, end)| end);
-        // Names that count if the patch defines them, and names that count if its code has them.
+        // Names that count if the patch defines them, and names that count if the patch also defines them as parameters.
         let (members, arguments) = match extension {
             "py" => ([members(text, &["."]), quoted(text, &WITH_NAMES_OF_PYTHON)].concat(), keywords(text)),
             "rs" => ([members(text, &[".", "::"]), keys(text)].concat(), Vec::new()),
@@ -43,7 +47,7 @@ pub(super) fn names<'a>(tests: &'a [(String, String)], patch: &str) -> BTreeSet<
             _ => continue,
         };
         found.extend(members.into_iter().filter(|name| defined.contains(name)));
-        found.extend(arguments.into_iter().filter(|name| code.contains(name)));
+        found.extend(arguments.into_iter().filter(|name| given.contains(*name) || attributes.contains(name)));
     }
     found.into_iter().filter(|name| name.chars().count() >= 2).take(MOST_NAMES).collect()
 }
@@ -119,18 +123,50 @@ fn arguments(text: &str) -> &str {
     text
 }
 
-/// Returns the names of arguments in Python: `load(path, limit=6)`.
+/// Returns the names of arguments in Python (`load(path, limit=6)`), unless the text defines the called function itself.
 fn keywords(text: &str) -> Vec<&str> {
     let is_given = |word: &Word<'_>| word.after.starts_with('=') && !word.after.starts_with("==");
-    let is_argument = |word: &Word<'_>| is_given(word) && word.before.trim_end().ends_with(['(', ',']);
+    let is_own = |word: &Word<'_>| {
+        let before = opening(word.before).and_then(|at| word.before.get(..at)).unwrap_or_default();
+        let called = last_name(before);
+        let object = before.strip_suffix(called).and_then(|before| before.strip_suffix('.')).map(last_name);
+        let is_of_object = object.is_some_and(|object| object != "self");
+        !called.is_empty() && !is_of_object && text.contains(&format!("def {called}("))
+    };
+    let is_argument = |word: &Word<'_>| is_given(word) && word.before.trim_end().ends_with(['(', ',']) && !is_own(word);
     words(text).into_iter().filter(is_argument).map(|word| word.name).collect()
 }
 
-/// Returns the keys of objects and of values of structs: `{ limit: 6 }`.
+/// Returns the keys of objects and of values of structs: `{ limit: 6 }`, `{ limit }`.
 fn keys(text: &str) -> Vec<&str> {
     let is_given = |word: &Word<'_>| word.after.starts_with(':') && !word.after.starts_with("::");
-    let is_key = |word: &Word<'_>| is_given(word) && word.before.trim_end().ends_with(['{', ',']);
+    let is_short = |word: &Word<'_>| {
+        let is_in_braces =
+            || opening(word.before).and_then(|at| word.before.get(at..)).is_some_and(|it| it.starts_with('{'));
+        word.after.trim_start().starts_with([',', '}']) && is_in_braces()
+    };
+    let is_key = |word: &Word<'_>| word.before.trim_end().ends_with(['{', ',']) && (is_given(word) || is_short(word));
     words(text).into_iter().filter(is_key).map(|word| word.name).collect()
+}
+
+/// Returns the place of the last bracket in a text that nothing closes.
+fn opening(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices().rev() {
+        match c {
+            ')' | ']' | '}' => depth += 1,
+            '(' | '[' | '{' if depth == 0 => return Some(at),
+            '(' | '[' | '{' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns the name at the end of a text, or an empty text.
+pub(super) fn last_name(text: &str) -> &str {
+    let start = text.char_indices().rev().take_while(|(_, c)| is_part(*c)).last().map_or(text.len(), |(at, _)| at);
+    text.get(start..).unwrap_or_default()
 }
 
 /// The names that a patch defines in Go.
@@ -140,19 +176,27 @@ struct OfGo<'a> {
     of_package: BTreeSet<&'a str>,
     /// Methods, and fields of structs.
     members: BTreeSet<&'a str>,
+    /// Methods of interfaces, which a fake in a test implements.
+    methods: BTreeSet<&'a str>,
 }
 
 impl<'a> OfGo<'a> {
     fn read(patch: &'a str) -> Self {
         let mut found = Self::default();
-        let (mut is_go, mut is_group) = (false, false);
+        let (mut is_go, mut is_group, mut is_interface) = (false, false, false);
         for line in patch.lines() {
             if let Some(path) = line.strip_prefix("+++ ") {
                 (is_go, is_group) = (path.trim_end_matches(['"', '\t']).ends_with(".go"), false);
             } else if let Some((_, around)) = line.strip_prefix("@@ ").and_then(|rest| rest.split_once(" @@")) {
                 is_group = opens_group(around.trim_start());
+                is_interface = opens_interface(around);
             } else if let Some(code) = line.get(1..).filter(|_| is_go && line.starts_with(['+', ' '])) {
                 is_group = opens_group(code) || (is_group && !code.starts_with(')'));
+                is_interface = opens_interface(code) || (is_interface && !code.trim_start().starts_with('}'));
+                let method = code.trim_start().split_once('(').map(|(name, _)| name);
+                if line.starts_with('+') && is_interface {
+                    found.methods.extend(method.filter(|name| !name.is_empty() && name.chars().all(is_part)));
+                }
                 if line.starts_with('+') {
                     found.add(code, is_group);
                 }
@@ -187,7 +231,10 @@ impl<'a> OfGo<'a> {
         let is_used = |word: &Word<'_>| {
             let is_key = word.after.starts_with(':') && !word.after.starts_with(":=");
             let is_member = word.before.ends_with('.') || is_key;
-            self.of_package.contains(word.name) || (is_member && self.members.contains(word.name))
+            let is_implemented = word.before.starts_with("func (") && word.before.ends_with(") ");
+            self.of_package.contains(word.name)
+                || (is_member && self.members.contains(word.name))
+                || (is_implemented && self.methods.contains(word.name))
         };
         code.flat_map(words).filter(is_used).map(|word| word.name).collect()
     }
@@ -196,6 +243,11 @@ impl<'a> OfGo<'a> {
 /// Returns true if a line opens a group of definitions of Go.
 fn opens_group(code: &str) -> bool {
     ["const (", "type (", "var ("].iter().any(|start| code.starts_with(start))
+}
+
+/// Returns true if a line opens an interface of Go.
+fn opens_interface(code: &str) -> bool {
+    code.trim_end().ends_with("interface {")
 }
 
 /// Returns the names at the start of a text with commas between them, and the rest of the text.
@@ -215,14 +267,14 @@ fn listed(text: &str) -> (Vec<&str>, &str) {
 
 /// A name in a text.
 #[derive(Debug, Clone, Copy)]
-struct Word<'a> {
-    before: &'a str,
-    name: &'a str,
-    after: &'a str,
+pub(super) struct Word<'a> {
+    pub(super) before: &'a str,
+    pub(super) name: &'a str,
+    pub(super) after: &'a str,
 }
 
 /// Returns the names in a text.
-fn words(text: &str) -> Vec<Word<'_>> {
+pub(super) fn words(text: &str) -> Vec<Word<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
@@ -239,7 +291,7 @@ fn words(text: &str) -> Vec<Word<'_>> {
 }
 
 /// Returns the name at the start of a text, or an empty text.
-fn first_name(text: &str) -> &str {
+pub(super) fn first_name(text: &str) -> &str {
     text.get(..text.find(|c: char| !is_part(c)).unwrap_or(text.len())).unwrap_or_default()
 }
 
@@ -305,6 +357,46 @@ mod tests {
         let patch = "+++ b/index.js\n+export const row = (l, { sep = '|' } = {}) => l.join(sep);\n";
         assert_eq!(all("a.test.js", "row(['a', 'b'], { sep: ';' })", patch), ["sep"]);
         assert_eq!(all("a.test.js", "row(['a', 'b'], { other: sep ? 1 : 2 })", patch), Vec::<String>::new());
+        assert_eq!(all("a.test.js", "row(['a', 'b'], { sep })", patch), ["sep"]);
+        assert_eq!(all("a.test.js", "row(['a', sep, 'b'])", patch), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_a_patch_passes_or_keeps_to_itself_is_no_name() {
+        for (path, patch, text) in [
+            // The fix and its test pass the same argument to the standard library.
+            ("a.py", "+def dump(d):\n+    return json.dumps(d, sort_keys=True)\n", "json.dumps(d, sort_keys=True)\n"),
+            (
+                "a.js",
+                "+export const put = (p) => fs.mkdirSync(p, { deep: true });\n",
+                "fs.rmSync(p, { deep: true });\n",
+            ),
+            // A local variable.
+            ("a.py", "+def twelve(a):\n+    offset = 12\n+    return a + offset\n", "chk(1, offset=12)\n"),
+            ("a.js", "+  let expected = 0;\n+  for (const x of l) expected += x;\n", "[{ given: 1, expected: 3 }]\n"),
+            // A parameter of the patch that the test passes only to its own function.
+            ("a.py", "+def cut(s, size=0):\n", "def chk(v, size=0):\n    return v\nchk(1, size=2)\n"),
+        ] {
+            let patch = format!("+++ b/lib/{path}\n{patch}");
+            assert_eq!(all(&format!("tests/{path}"), text, &patch), Vec::<String>::new(), "{patch}");
+        }
+    }
+
+    #[test]
+    fn methods_that_a_fake_implements_are_names() {
+        let patch = "+++ b/calc/copy.go\n@@ -0,0 +1,6 @@\n+package calc\n+\n+type Store interface {\n+\tFetch(k string) string\n\
+                     +}\n+func Copy(s Store) { print(s) }\n";
+        let text = "func (f fake) Fetch(k string) string { return f[k] }\nfunc (f fake) print(k string) {}\nCopy(f)\n";
+        assert_eq!(all("calc/copy_test.go", text, patch), ["Copy", "Fetch"]);
+    }
+
+    #[test]
+    fn attributes_of_classes_and_getters_are_names() {
+        let patch = "+++ b/acme/io.py\n@@ -1,4 +1,5 @@\n class Mode(enum.Enum):\n     FAST = 1\n+    THOROUGH = 2\n def run(m):\n\
+                     +    total = 1\n";
+        assert_eq!(all("tests/test_io.py", "run(Mode.THOROUGH)\nx.total\n", patch), ["THOROUGH"]);
+        let patch = "+++ b/index.js\n+  get wordCount() { return this.s.split(' ').length; }\n";
+        assert_eq!(all("a.test.js", "assert.equal(t.wordCount, 2);", patch), ["wordCount"]);
     }
 
     #[test]

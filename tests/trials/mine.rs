@@ -1430,6 +1430,75 @@ fn data_that_a_script_of_the_product_names_without_quotes_is_no_data_of_tests() 
 }
 
 #[test]
+fn data_of_tests_that_tools_of_the_project_name_is_hidden() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let test = |name: &str, more: &str| {
+        format!(
+            "import unittest\nfrom calc import row\n\n\nclass Row{more}(unittest.TestCase):\n    def test_row(self):\n        \
+             with open('golden/{name}.txt') as file:\n            self.assertEqual(row('{name}'), file.read())\n"
+        )
+    };
+    let (one, two) = (test("one", ""), test("two", "Two"));
+    let code = |between: &str| format!("def row(cell):\n    return cell + '{between}' + cell\n");
+    let (wrong, right) = (code("|"), code(" | "));
+    let begin = [
+        ("calc.py", Some(wrong.as_str())),
+        ("golden/one.txt", Some("one|one")),
+        ("Makefile", Some("update:\n\tpython3 gen.py > golden/two.txt\n\trm -f golden/one.txt\n")),
+        ("scripts/help.sh", Some("#!/bin/sh\ncd golden && ls two.txt one.txt\n")),
+        ("bin/clean", Some("#!/bin/sh\nrm -f golden/two.txt golden/one.txt\n")),
+        ("tests/test_one.py", Some(one.as_str())),
+    ];
+    history.commit("Begin", &begin);
+    let fix = [
+        ("calc.py", Some(right.as_str())),
+        ("golden/one.txt", Some("one | one")),
+        ("golden/two.txt", Some("two | two")),
+        ("tests/test_two.py", Some(two.as_str())),
+    ];
+    let subject = "Put blanks around the bar between the cells";
+    history.commit(subject, &fix);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let case = of(&mined, subject)["case"].as_str().unwrap().to_owned();
+    assert!(!project.read(&case.replace(".yaml", ".patch")).contains("golden"));
+    // What the code returns today, as what the tests expect.
+    let golden = format!("{}{}", put("golden/one.txt", "one|one"), put("golden/two.txt", "two|two"));
+    decides(&project, &case, &[(put("calc.py", &right), 0), (golden, 1)]);
+}
+
+#[test]
+fn options_that_a_patch_passes_to_others_are_not_told() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let code = |parameters: &str, arguments: &str| {
+        format!("import json\n\n\ndef dump({parameters}):\n    return json.dumps({arguments})\n")
+    };
+    let test = |name: &str, arguments: &str| {
+        format!(
+            "import json\nimport unittest\nimport calc\n\n\nclass {name}(unittest.TestCase):\n    def test_dump(self):\n        \
+             all = {{'b': 1, 'a': 2}}\n        \
+             self.assertEqual(calc.dump({arguments}), json.dumps(all, sort_keys=True, indent=2))\n"
+        )
+    };
+    let (begun, fixed) = (code("all", "all"), code("all, width=0", "all, sort_keys=True, indent=width"));
+    let double = "import unittest\nimport calc\n\n\nclass Empty(unittest.TestCase):\n    def test_empty(self):\n        \
+                  self.assertEqual(calc.dump({}), '{}')\n";
+    let some = test("Some", "all, width=2");
+    let readme = "Writes JSON of any width.\n";
+    history.commit(
+        "Begin",
+        &[("calc.py", Some(begun.as_str())), ("README.md", Some(readme)), ("tests/test_empty.py", Some(double))],
+    );
+    let subject = "Write the keys in their order, on lines of their own if callers wish so";
+    history.commit(subject, &[("calc.py", Some(fixed.as_str())), ("tests/test_some.py", Some(some.as_str()))]);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let text = project.read(of(&mined, subject)["case"].as_str().unwrap());
+    // The page has the word, but no code has the name.
+    assert!(text.contains("The tests use `width`.\n"), "{text}");
+}
+
+#[test]
 fn data_that_a_test_of_a_shell_names_without_quotes_is_hidden() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");

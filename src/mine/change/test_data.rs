@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::globs::{Globs, signs};
 use super::programs::of_tools;
 use super::settings_text::{is_settings, names_place};
-use super::unquoted::{of_commands, with_embedded};
+use super::unquoted::{embedded_files, is_of_product, is_of_tools, of_commands, of_product, with_embedded};
 use super::{Entry, MOST_WORDS, Mode, all_tests, tree};
 use crate::mine::history::Commit;
 use crate::mine::language::{Language, NODE};
@@ -69,11 +69,12 @@ pub(super) async fn find(
     let is_program = |(path, entry): (&String, &Entry)| (entry.mode != Mode::File).then(|| path.clone());
     let programs = entries.iter().filter_map(is_program).collect();
     let (commands, test_commands) = (String::new(), String::new());
-    let mut kinds = Kinds { own: &own, programs, roles, linked, are_listed: false, commands, test_commands };
+    let embedded = BTreeSet::new();
+    let mut kinds = Kinds { own: &own, programs, roles, linked, are_listed: false, commands, test_commands, embedded };
     let is_small = all_tests(entries, roles).is_some();
     let is_changed = |path: &str| commit.files.iter().any(|file| file.path == path);
     let read = tree(repository, entries, |path| kinds.is_test(path) && (is_small || is_changed(path))).await?;
-    let read = with_embedded(read);
+    let read = with_embedded(read, |_| true);
     let test_commands = of_commands(&read, |_| true);
     kinds.are_listed = read.texts.values().any(|text| LISTS.iter().any(|sign| text.contains(sign)));
     let may_be = |path: &str| !matches!(kinds.of(path, entries.keys()), Kind::Code | Kind::Aside | Kind::Other);
@@ -118,10 +119,16 @@ pub(super) async fn find(
     let mut searched: BTreeSet<&str> =
         searched.flat_map(|path| path.split('/')).filter(|part| !part.is_empty()).collect();
     searched.extend(endings.iter().map(String::as_str));
+    searched.insert("//go:embed");
     let holders = repository.files_with(&commit.id, &searched).await?;
     let all = tree(repository, entries, |path| holders.contains(path)).await?;
-    let all = with_embedded(all);
-    kinds.commands = of_commands(&all, |path| !kinds.is_test(path));
+    kinds.embedded = embedded_files(all.texts.iter().filter(|(path, _)| !kinds.is_test(path)), all.files.iter());
+    let all = with_embedded(all, |path| kinds.is_test(path));
+    // Another script is one with which people work on the project.
+    let is_run = |path: &str| words.contains(name(path)) && !is_of_tools(path);
+    let is_patched = |path: &str| is_changed(path) && roles.of(path) == Role::Code;
+    kinds.commands =
+        of_product(&all, |path| !kinds.is_test(path) && (is_patched(path) || is_of_product(path) || is_run(path)));
     kinds.test_commands = of_commands(&all, |path| kinds.is_test(path));
     let mut found = kinds.of_tests(&changed, &kept, &all);
     found.open.extend(tools);
@@ -159,10 +166,12 @@ struct Kinds<'a> {
     linked: &'a BTreeSet<String>,
     /// True if a test lists a folder.
     are_listed: bool,
-    /// The words within quotes by which scripts and makefiles may name files.
+    /// The words within quotes by which scripts of the product may name files.
     commands: String,
     /// The same words of scripts among the tests. They name data, but also the programs that are tested.
     test_commands: String,
+    /// The files that code of Go embeds.
+    embedded: BTreeSet<String>,
 }
 
 impl Kinds<'_> {
@@ -272,7 +281,7 @@ impl Kinds<'_> {
 
     /// Returns true if a file lies apart from the code, which would have to name it to read it: in or below a folder of tests
     /// without code, or in a folder that code neither names nor has around it, and that no settings name. No glob in code fits
-    /// its name, and no script names the file or its folder: a script may also be one that runs tests.
+    /// its name, and no script of the product names the file or its folder.
     fn is_apart(&self, path: &str, tree: &Tree, globs: &Globs) -> bool {
         let is_in_commands = |word: &str| names(&self.commands, word);
         if globs.fit(name(path)) || is_in_commands(name(path)) || place(path).is_some_and(is_in_commands) {
@@ -318,6 +327,9 @@ impl Kinds<'_> {
 
     /// Returns whether only tests name a file, and whether they name its folder, which holds no code.
     fn is_named(&self, path: &str, tree: &Tree) -> (bool, bool) {
+        if self.embedded.contains(path) {
+            return (false, false);
+        }
         let is_listed = self.of(path, tree.files.iter()) == Kind::Data;
         let folder = folder(path);
         let is_code = |file: &str| {
@@ -409,11 +421,13 @@ mod tests {
         let (roles, linked) = (Roles::of_trees(&[&tree]), BTreeSet::new());
         let programs = BTreeSet::from(["golden/run".to_owned()]);
         let are_listed = texts.iter().any(|(_, text)| text.contains("readdir"));
-        let tree = with_embedded(tree);
         let is_test = |path: &str| roles.of(path) == Role::Test;
-        let (commands, test_commands) = (of_commands(&tree, |path| !is_test(path)), of_commands(&tree, is_test));
-        let own = &["test/calc.js"][..];
-        let kinds = Kinds { own, programs, roles: &roles, linked: &linked, are_listed, commands, test_commands };
+        let embedded = embedded_files(tree.texts.iter().filter(|(path, _)| !is_test(path)), tree.files.iter());
+        let tree = with_embedded(tree, is_test);
+        let commands = of_product(&tree, |path| !is_test(path) && is_of_product(path));
+        let (own, test_commands) = (&["test/calc.js"][..], of_commands(&tree, is_test));
+        let kinds =
+            Kinds { own, programs, roles: &roles, linked: &linked, are_listed, commands, test_commands, embedded };
         kinds.of_tests(changed, kept, &tree)
     }
 
@@ -516,10 +530,13 @@ mod tests {
             (("a_test.go", "os.ReadFile(\"golden/words.txt\")"), ("a.go", "//go:embed golden/words.txt\n"), "product"),
             (("a_test.go", "os.ReadFile(\"golden/words.txt\")"), ("a.go", "//go:embed golden/*.txt\n"), "product"),
             (("a_test.go", "//go:embed golden/words.txt\n"), ("a.go", "package a\n"), "data"),
-            // A script may be one that runs tests.
+            // A pattern of another folder does not reach it.
+            (("a_test.go", "os.ReadFile(\"golden/words.txt\")"), ("web/a.go", "//go:embed *.txt golden\n"), "data"),
+            // A script of the product may read it.
             (("t/a.t", "sort -c golden/words.txt\n"), ("bin/has", "#!/bin/sh\ngrep $1 golden/words.txt\n"), "open"),
             (("t/a.t", "sort -c golden/words.txt\n"), ("bin/has", "#!/bin/sh\ngrep $1 golden/*.txt\n"), "open"),
-            (("t/a.t", "sort -c golden/words.txt\n"), ("Makefile", "out: golden/words.txt\n"), "open"),
+            (("t/a.t", "sort -c golden/words.txt\n"), ("Makefile", "out: golden/words.txt\n"), "data"),
+            (("t/a.t", "sort -c golden/words.txt\n"), ("scripts/has", "#!/bin/sh\nwc golden/words.txt\n"), "data"),
             (("t/a.t", "sort -c golden/words.txt\n"), ("bin/has", "#!/bin/sh\necho $1\n"), "data"),
         ] {
             let files = [test.0, program.0, path];

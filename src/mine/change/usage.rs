@@ -8,7 +8,7 @@ use super::globs::{Globs, signs};
 use super::python_imports;
 use super::settings_text::{is_of_checkers, values};
 use super::test_data::{names, names_folder};
-use super::unquoted;
+use super::unquoted::{embedded_files, without_patterns};
 use super::{Entry, MOST_WORDS, tree};
 use crate::mine::language::{Language, PYTHON};
 use crate::mine::repository::{Repository, RepositoryError};
@@ -93,6 +93,7 @@ pub(super) async fn only_of_tests(
     }
     words.extend(endings.iter().map(String::as_str));
     words.extend(data().filter_map(|path| place(path)));
+    words.insert("//go:embed");
     let holders = repository.files_with(commit, &words).await?;
     let is_code = |path: &str| {
         let is_program = roles.of(path) == Role::Code && !role::is_data(path);
@@ -101,17 +102,19 @@ pub(super) async fn only_of_tests(
         holders.contains(path) && (is_program || is_manifest) && !is_of_tool
     };
     let mut texts = tree(repository, entries, is_code).await?.texts;
+    let embedded = embedded_files(texts.iter(), entries.keys());
     for (file, text) in &mut texts {
         *text = match name(file) {
             "package.json" => of_manifest(file, text),
             "setup.cfg" => of_setup(text),
-            _ => without_pytest(file, text) + "\n" + &unquoted::embedded(file, text),
+            _ => without_patterns(file, &without_pytest(file, text)),
         };
     }
     let globs = Globs::of(texts.values().map(String::as_str));
     let is_folder_named = |folder: &str| texts.values().any(|text| names_folder(text, folder));
     let is_read = |path: &String| globs.fit(name(path)) || place(path).is_some_and(is_folder_named);
-    let unread: BTreeSet<String> = paths.iter().filter(|path| !is_data(path) || !is_read(path)).cloned().collect();
+    let is_unread = |path: &&String| !embedded.contains(*path) && (!is_data(path) || !is_read(path));
+    let unread: BTreeSet<String> = paths.iter().filter(is_unread).cloned().collect();
     let alone = unused(&unread, &texts);
     texts.retain(|file, _| roles.of(file) != Role::Dependencies);
     let listed = unused(&unread, &texts).difference(&alone).cloned().collect();
