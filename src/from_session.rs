@@ -129,7 +129,9 @@ impl Observed {
                     }
                 }
                 Body::Stop(stop) => observed.stop = Some(stop.reason),
-                Body::Notice { lost: Some(Lost::Line | Lost::Call | Lost::Outcome), .. } => observed.has_lost = true,
+                Body::Notice { lost: Some(Lost::Line | Lost::Call | Lost::Outcome | Lost::Caller), .. } => {
+                    observed.has_lost = true
+                }
                 Body::Notice { code, .. } => match code.as_str() {
                     "slash_command" => at_command = true,
                     "user_command" => observed.user_commands.push(event.seq),

@@ -116,6 +116,11 @@ pub enum Speaker {
 }
 
 impl Matcher {
+    /// Returns true if the matcher selects the calls of the main agent, or those of sub-agents.
+    pub fn names_speaker(&self) -> bool {
+        matches!(self.agent, Some(Speaker::Main | Speaker::Sub))
+    }
+
     /// Returns whether a call matches. Without a `status` key, the call must have been executed. If the call was announced as
     /// another action than the requested one, either may have been executed.
     pub fn finds(&self, call: &Subject<'_>) -> Judgement {

@@ -277,6 +277,8 @@ pub enum Lost {
     Call,
     /// The outcome of a call: the agent reported another one than the event shows.
     Outcome,
+    /// The speaker of a call: a call that is shown as the main agent's is one of a sub-agent.
+    Caller,
 }
 
 /// A file that the engine read or wrote for the agent, and that no call shows.

@@ -248,6 +248,11 @@ impl Client<'_> {
         }
     }
 
+    /// Returns true if work goes on in the background for which the engine waits: what the agent asks for is served as in a turn.
+    pub(super) fn works_on(&self) -> bool {
+        self.background.goes_on() && !self.session.is_cancelled()
+    }
+
     /// Returns true if this client has a session and the parameters do not name it.
     pub(super) fn is_foreign(&self, params: &Value) -> bool {
         self.session_id.is_some() && params.get("sessionId") != self.session_id.as_ref()
@@ -269,7 +274,6 @@ impl Client<'_> {
     /// Decides a permission request. A request that does not belong to this turn of this session, or about a
     /// call that the agent never described, is never approved.
     async fn decide(&mut self, id: &Value, params: &Value) -> Decision {
-        let goes_on = self.background.goes_on() && !self.session.is_cancelled();
         // The translation has seen the ids with their secrets redacted.
         let call = self.session.masked(params.pointer("/toolCall/toolCallId").unwrap_or(&Value::Null));
         let call = if call.is_null() { String::new() } else { rpc::id_text(&call) };
@@ -283,7 +287,7 @@ impl Client<'_> {
             return refused(self.session, "the request is for another session");
         } else if call.is_empty() {
             return refused(self.session, "the request names no call");
-        } else if !self.session.is_of_turn() && !goes_on {
+        } else if !self.session.is_of_turn() && !self.works_on() {
             return refused(self.session, "the request came when no prompt was running");
         }
         let Some(request) = self.request(&call, params).filter(|_| {
@@ -337,6 +341,8 @@ impl Client<'_> {
             }
         }
         self.session.set_goes_on(false);
+        // What still works is not waited for any longer, so its requests are late.
+        self.background = Background::default();
     }
 
     /// Takes late lines until the agent is silent, because late updates are evidence, too.

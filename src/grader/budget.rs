@@ -221,6 +221,8 @@ impl GraderSpec for Budget {
             Lost::Call => self.tool_calls.is_some() || self.steps.is_some(),
             // How calls ended, and what was said, costs nothing more.
             Lost::Outcome | Lost::Text | Lost::Speaker => false,
+            // The steps of each speaker count on their own.
+            Lost::Caller => self.steps.is_some(),
         }
     }
 

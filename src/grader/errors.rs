@@ -12,7 +12,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::text::plural;
-use crate::trace::{CallStatus, ToolKind};
+use crate::trace::{CallStatus, Lost, ToolKind};
 use crate::yaml::lists::said;
 
 /// The maximum number of failed calls kept per kind, and of events in the evidence of a check.
@@ -32,6 +32,15 @@ pub struct Errors {
 }
 
 impl GraderSpec for Errors {
+    fn misses(&self, lost: Lost) -> bool {
+        match lost {
+            Lost::Line | Lost::Call | Lost::Outcome => true,
+            // A later call recovers a failed one, and two calls of one speaker are in the order of their steps.
+            Lost::Caller => self.recovered,
+            Lost::Text | Lost::Speaker => false,
+        }
+    }
+
     fn needs() -> Needs {
         Needs { trace: true, calls: true, ..Needs::NONE }
     }

@@ -109,7 +109,7 @@ impl GraderSpec for Expr {
             Lost::Line => true,
             // The final answer, the end and the workspace are known whatever calls there were.
             Lost::Call => names(&["calls", "messages", "usage", "permissions", "metrics"]),
-            Lost::Outcome => names(&["calls", "permissions", "metrics"]),
+            Lost::Outcome | Lost::Caller => names(&["calls", "permissions", "metrics"]),
             Lost::Text | Lost::Speaker => names(&["calls", "messages", "output", "stop", "permissions"]),
         }
     }

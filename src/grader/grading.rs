@@ -12,7 +12,7 @@ use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::Reading;
 use crate::trace::{Body, Event, FollowedLink, Header, Lost, UnseenAction};
 use crate::values::Fraction;
-use crate::workspace::hidden::changed::{changed, put_back, stamps};
+use crate::workspace::hidden::changed::{changed, is_of_scripts, put_back, stamps};
 use crate::workspace::stamp::Stamp;
 
 /// The grading of one trial. Its memory is that of its graders, for most of them independent of the length of
@@ -197,17 +197,19 @@ impl Grading {
 
     /// Ends grading. Returns the grades, in the order of the graders.
     pub async fn finish(self, evidence: &Evidence<'_>) -> Vec<GradeRecord> {
-        self.finish_with_hidden(evidence, &mut BTreeSet::new(), &|| Ok(Renewed::default())).await
+        self.finish_with_hidden(evidence, &mut BTreeSet::new(), &|| Ok(Renewed::default()), &|| ()).await
     }
 
     /// Ends grading as [`Grading::finish`] does, and adds to `restored` the hidden files that changed while a grader ran
     /// commands and were put back before the next one. `between` restores what else such a grader may have changed, and returns
-    /// what it undid: a later grader that fails without it is ungraded. Its error makes the next grader ungraded.
+    /// what it undid: a later grader that fails without it is ungraded. Its error makes the next grader ungraded. `after` is called
+    /// when a grader that runs commands has ended.
     pub async fn finish_with_hidden(
         mut self,
         evidence: &Evidence<'_>,
         restored: &mut BTreeSet<PathBuf>,
         between: &(dyn Fn() -> Result<Renewed, String> + Sync),
+        after: &(dyn Fn() + Sync),
     ) -> Vec<GradeRecord> {
         if let Some(joiner) = &mut self.joiner {
             let rest = joiner.rest();
@@ -225,7 +227,8 @@ impl Grading {
                     undone.add(renewed, by);
                     match lay_hidden_again(evidence) {
                         Ok(files) => {
-                            undone.add_file(files.first().map(|path| path.display().to_string()), by);
+                            let needed = files.iter().find(|path| !is_of_scripts(path));
+                            undone.add_file(needed.map(|path| path.display().to_string()), by);
                             restored.extend(files);
                             None
                         }
@@ -244,13 +247,14 @@ impl Grading {
                 None => observer.finish(evidence).await,
             };
             if needs.commands && has_run {
+                after();
                 ran_commands = Some(name.clone());
             }
             let rewritten = if needs.commands { rewritten(evidence, &laid) } else { None };
             let without = if needs.commands { undone.doubt() } else { None };
             let mut missed = self.lost.iter().filter(|(lost, _)| grader.kind.misses(*lost));
             // After these losses, what was found may be wrong, too.
-            let of_found = [Lost::Speaker, Lost::Outcome];
+            let of_found = [Lost::Speaker, Lost::Caller, Lost::Outcome];
             let of_found = of_found.into_iter().find_map(|kind| missed.clone().find(|(lost, _)| *lost == kind));
             let of_actions = || {
                 let workspace = self.reading.workspace.as_deref();
@@ -323,7 +327,7 @@ fn rewritten(evidence: &Evidence<'_>, laid: &BTreeMap<PathBuf, Stamp>) -> Option
     let (path, _) = laid.iter().find(|(path, stamp)| now.get(*path) != Some(*stamp))?;
     Some(format!(
         "passed, but the hidden file `{}` was written or got other permissions while the commands ran, and may have had another \
-         content meanwhile: what was checked is unknown; a check that changes its own files should work on a copy",
+         content meanwhile: what was checked is unknown; a check that changes its own files should work on a copy without hard links",
         path.display()
     ))
 }
@@ -354,6 +358,7 @@ impl Doubt {
             Lost::Speaker => "a message of the agent may hold a text that is not the agent's",
             Lost::Call => "the agent did something that no call shows",
             Lost::Outcome => "the agent reported an outcome of a call that its event does not show",
+            Lost::Caller => "a call that is shown as the main agent's is one of a sub-agent",
         };
         Self { lost: Some(*lost), ..Self::at(what, *notice) }
     }
@@ -365,8 +370,8 @@ fn doubted(grade: Grade, doubt: &Doubt, only_finds: bool, by_outcome: bool) -> G
     let Grade::Scored(score) = &grade else { return grade };
     let is_found = if score.passed { only_finds } else { !score.evidence.is_empty() && !score.lacks };
     let may_be_wrong = match doubt.lost {
-        // The text that was found may not be the agent's.
-        Some(Lost::Speaker) => true,
+        // What was found may be of another speaker.
+        Some(Lost::Speaker | Lost::Caller) => true,
         // A different outcome of the call could remove the match, unless the rule counts attempts.
         Some(Lost::Outcome) => score.passed || by_outcome,
         Some(Lost::Line | Lost::Text | Lost::Call) | None => false,

@@ -37,6 +37,10 @@ pub struct Loops {
 }
 
 impl GraderSpec for Loops {
+    fn misses(&self, lost: Lost) -> bool {
+        !matches!(lost, Lost::Text | Lost::Speaker)
+    }
+
     fn fails_by_outcome(&self) -> bool {
         false
     }

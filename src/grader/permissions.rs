@@ -67,6 +67,10 @@ impl GraderSpec for Permissions {
                 let lists = [&self.asked, &self.not_asked, &self.allowed, &self.rejected];
                 self.respected || lists.into_iter().flatten().any(|matcher| matcher.call.status.is_some())
             }
+            Lost::Caller => {
+                let lists = [&self.asked, &self.not_asked, &self.allowed, &self.rejected];
+                lists.into_iter().flatten().any(|matcher| matcher.call.names_speaker())
+            }
             Lost::Text | Lost::Speaker => false,
         }
     }

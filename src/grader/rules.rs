@@ -37,6 +37,11 @@ impl GraderSpec for Rules {
         match lost {
             Lost::Line | Lost::Call => true,
             Lost::Outcome => self.rules.iter().any(Rule::depends_on_outcomes),
+            // Two calls of one speaker are in the order of their steps.
+            Lost::Caller => self.rules.iter().any(|rule| {
+                let has_order = !matches!(rule, Rule::Never(_) | Rule::Eventually(_) | Rule::Count(_));
+                has_order || rule.matchers().into_iter().any(|(_, matcher, _)| matcher.call.names_speaker())
+            }),
             Lost::Text | Lost::Speaker => {
                 self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.reads_text())
             }

@@ -16,7 +16,7 @@ use crate::snapshot::set::{Accepted, Belongs};
 use crate::snapshot::settings::SnapshotSettings;
 use crate::snapshot::store;
 use crate::text::plural;
-use crate::trace::{Body, Event, UnseenAction};
+use crate::trace::{Body, Event, Lost, UnseenAction};
 use crate::values::Fraction;
 
 /// The maximum number of differences that are given in full.
@@ -54,6 +54,10 @@ struct Place {
 }
 
 impl GraderSpec for Snapshot {
+    fn misses(&self, lost: Lost) -> bool {
+        !matches!(lost, Lost::Text | Lost::Speaker)
+    }
+
     fn needs() -> Needs {
         Needs { snapshots: true, ..Needs::NONE }
     }

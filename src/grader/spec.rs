@@ -20,7 +20,7 @@ pub(super) trait GraderSpec {
 
     /// Returns true if a loss in the trace can change a grade of this kind.
     fn misses(&self, lost: Lost) -> bool {
-        !matches!(lost, Lost::Text | Lost::Speaker)
+        !matches!(lost, Lost::Text | Lost::Speaker | Lost::Caller)
     }
 
     /// Returns true if a pass is final, whatever events follow: the grader passes by a find alone.

@@ -233,6 +233,9 @@ impl Tests {
         match report {
             Err(NoReport::Unknown(why)) => (Grade::ungraded(format!("{shown}: {why}")), None),
             Ok(report) => (self.judge_report(shown, &report, ran), Some(self.seen(&report))),
+            Err(NoReport::Wrong(_)) if self.is_cut(ran) && has_succeeded(ran) => {
+                (Grade::ungraded(only_end_of(shown)), None)
+            }
             Err(NoReport::Wrong(why)) => {
                 let missing = missing_program(ran).map(|name| format!("did not find the program `{name}`"));
                 let why = missing.unwrap_or(why);
@@ -460,6 +463,11 @@ impl Tests {
         let all = counts.passed.saturating_add(counts.failed);
         let skipped = if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
         let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
+        let is_cut = self.is_cut(ran);
+        if all == 0 && is_cut && has_succeeded(ran) {
+            checks.unknown(only_end_of(shown));
+            return;
+        }
         if all == 0 {
             checks.violated(format!("{shown} ran no test{skipped}{problem}{}", ran.end()), []);
             return;
@@ -481,8 +489,7 @@ impl Tests {
         };
         // The share of tests that passed is unknown if the report is incomplete or contradicts itself.
         let silent = report.without_tests().find(|_| counts.failed == 0);
-        let is_complete =
-            report.problems.is_empty() && report.doubts.is_empty() && silent.is_none() && !self.is_cut(ran);
+        let is_complete = report.problems.is_empty() && report.doubts.is_empty() && silent.is_none() && !is_cut;
         let share = Fraction::of(size(counts.passed), size(all));
         if is_complete || (counts.failed > 0 && self.min.is_none()) {
             checks.partly(share, reason, []);
@@ -496,15 +503,25 @@ impl Tests {
             ));
         }
         if counts.failed == 0 {
-            judge_end(checks, shown, report, ran);
-            if self.is_cut(ran) {
-                checks.unknown(format!(
-                    "only the last {} MiB of the output of {shown} were kept, so not all of its tests are known",
-                    KEPT >> 20
-                ));
+            // What the end lacks, such as a plan, may be in the part that was not kept.
+            if !is_cut || !has_succeeded(ran) {
+                judge_end(checks, shown, report, ran);
+            }
+            if is_cut {
+                checks.unknown(only_end_of(shown));
             }
         }
     }
+}
+
+/// Returns true if a runner exited with 0.
+fn has_succeeded(ran: &CommandOutcome) -> bool {
+    ran.exit.is_some_and(|exit| exit.code == Some(0))
+}
+
+/// Returns the reason why the tests of a runner are unknown whose output is larger than is kept.
+fn only_end_of(shown: &str) -> String {
+    format!("only the last {} MiB of the output of {shown} were kept, so not all of its tests are known", KEPT >> 20)
 }
 
 /// Returns the reason why it is unknown whether a test of jest-junit passed.

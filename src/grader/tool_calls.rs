@@ -154,6 +154,10 @@ impl GraderSpec for ToolCalls {
                 let wants_executed = !self.require.is_empty() || !self.order.is_empty() || self.min.unwrap_or(0) > 0;
                 wants_executed || self.fails_by_outcome()
             }
+            Lost::Caller => {
+                let required = self.require.iter().map(|wanted| &wanted.matcher);
+                !self.order.is_empty() || required.chain(&self.forbid).any(Matcher::names_speaker)
+            }
             Lost::Text | Lost::Speaker => false,
         }
     }

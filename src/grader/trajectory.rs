@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::{Bounds, Grade, Score};
 use crate::judgement::Judgement;
-use crate::trace::{FollowedLink, ToolKind, UnseenAction};
+use crate::trace::{FollowedLink, Lost, ToolKind, UnseenAction};
 use crate::values::{Fraction, NameGlob};
 
 /// The maximum number of calls whose labels are kept for a reason.
@@ -219,6 +219,18 @@ impl Trajectory {
 }
 
 impl GraderSpec for Trajectory {
+    fn misses(&self, lost: Lost) -> bool {
+        match lost {
+            Lost::Line | Lost::Call | Lost::Outcome => true,
+            // Two calls of one speaker are in the order of their steps.
+            Lost::Caller => {
+                let names_speaker = self.expected.iter().flat_map(Item::calls).any(Matcher::names_speaker);
+                self.agent != Speaker::Any || self.mode.has_order() || names_speaker
+            }
+            Lost::Text | Lost::Speaker => false,
+        }
+    }
+
     fn only_finds(&self) -> bool {
         !self.mode.counts_more()
     }

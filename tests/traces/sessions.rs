@@ -1771,4 +1771,10 @@ fn a_sub_agent_of_copilot_neither_prompts_nor_answers_for_the_main_agent() {
     );
     let cut = lines(imported(content(&all[..7]).as_bytes(), &[]));
     assert_eq!(cut.last().unwrap()["reason"], "crashed");
+    // The result of the call says only that the sub-agent has begun.
+    let failed = line(8, "subagent.failed", json!("k"), json!({"toolCallId": "t", "error": "400 bad"}));
+    let done = line(9, "assistant.message", Value::Null, said("Done.", json!([])));
+    let failed = lines(imported(content(&[&all[..8], &[failed, done]].concat()).as_bytes(), &[]));
+    let lost = of(&failed, "notice").into_iter().find(|notice| notice["lost"] == "outcome");
+    assert_eq!(lost.map(|notice| notice["code"].clone()), Some(json!("task_failed")));
 }

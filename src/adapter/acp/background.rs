@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{content, rpc};
+use super::{MAX_TOLD, Translator, content, rpc};
+use crate::adapter::claude_stream::background::{FAILED, STOPPED};
+use crate::trace::CallStatus;
+use crate::trace::recorder::Recorder;
 
 /// The methods by which Qwen Code reports the beginning and the end of a turn that it begins itself.
 pub(super) const START_TURN: &str = "_qwencode/start_turn";
@@ -63,6 +66,27 @@ impl Background {
             && let Some(id) = about("backgroundTask").and_then(|task| task.get("toolUseId"))
         {
             self.working.remove(&rpc::id_text(id));
+        }
+    }
+}
+
+impl Translator {
+    /// Takes the `_meta` of an update. It may report that a task in the background did not succeed, after the result of the call
+    /// that started the task.
+    pub(super) fn task_ended(&mut self, meta: &Value, recorder: &mut Recorder) {
+        let Some(task) = meta.get("backgroundTask") else { return };
+        let text = |key: &str| task.get(key).and_then(Value::as_str);
+        let (code, how) = match (text("status"), text("kind")) {
+            (Some("failed"), _) => (FAILED, "failed"),
+            (Some("cancelled"), Some("agent")) => (STOPPED, "was stopped"),
+            _ => return,
+        };
+        let Some(call) = task.get("toolUseId").filter(|id| !id.is_null()).map(rpc::id_text) else { return };
+        let has_result = recorder.was_announced(&call) && !recorder.is_open(&call);
+        let may_be_ok = recorder.ended_as(&call).is_none_or(|status| status == CallStatus::Ok);
+        // Several updates report the same end.
+        if has_result && may_be_ok && (self.told.len() >= MAX_TOLD || self.told.insert(format!("{code} {call}"))) {
+            recorder.contradicted(code, format!("the call {call} went on in the background and {how} there"));
         }
     }
 }

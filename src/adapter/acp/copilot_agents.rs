@@ -27,8 +27,10 @@ const MAX_KNOWN: usize = 10_000;
 pub(super) struct CopilotAgents {
     /// The open calls that start a sub-agent, in the order of their announcements.
     starting: Vec<String>,
-    /// The calls that started the sub-agents, by the IDs of the sub-agents. `None` if no such call is known.
-    calls: BTreeMap<String, Option<String>>,
+    /// The calls that started the sub-agents, by the IDs of the sub-agents.
+    calls: BTreeMap<String, String>,
+    /// The sub-agents of which a call was shown while it was unknown which call had started them.
+    unknown: BTreeSet<String>,
     /// The sub-agents that may work in the background.
     background: BTreeSet<String>,
 }
@@ -47,7 +49,7 @@ impl CopilotAgents {
     fn answered(&mut self, id: &str, output: &str, recorder: &Recorder) {
         let is_starting = self.starting.iter().any(|known| known == id);
         if let Some(agent) = started(output).filter(|_| is_starting && self.calls.len() < MAX_KNOWN) {
-            self.calls.insert(agent.to_owned(), Some(id.to_owned()));
+            self.calls.insert(agent.to_owned(), id.to_owned());
             self.background.insert(agent.to_owned());
             return;
         }
@@ -69,7 +71,7 @@ impl CopilotAgents {
 
 impl Translator {
     /// Adds to the `_meta` of an update the call of the sub-agent whose update it is. Returns true if the update holds a text
-    /// that may be of the main agent or of a sub-agent in the background.
+    /// whose speaker is unknown.
     pub(super) fn name_copilot_agent(
         &mut self,
         word: &str,
@@ -82,17 +84,22 @@ impl Translator {
         }
         let agent = meta.get("github.com/copilot").and_then(|copilot| copilot.get("agentId")).and_then(Value::as_str);
         let is_text = matches!(word, "agent_message_chunk" | "agent_thought_chunk");
+        let mut is_of_several = false;
         let call = match agent.map(str::to_owned) {
             Some(agent) => self.call_of_copilot_agent(&agent, recorder),
-            None if is_text && self.conventions.is_agent(COPILOT) => {
-                self.copilot_agents.at_work(recorder).first().cloned()
-            }
+            None if is_text && self.conventions.is_agent(COPILOT) => match self.copilot_agents.at_work(recorder) {
+                [call] => Some(call.clone()),
+                at_work => {
+                    is_of_several = !at_work.is_empty();
+                    None
+                }
+            },
             None => None,
         };
         if word.starts_with("tool_call") {
             self.look_at_copilot_call(update, recorder);
         }
-        let Some(call) = call else { return is_text && !self.copilot_agents.background.is_empty() };
+        let Some(call) = call else { return is_text && (is_of_several || !self.copilot_agents.background.is_empty()) };
         match meta {
             Value::Object(meta) => {
                 meta.insert("parentToolCallId".to_owned(), Value::String(call));
@@ -102,32 +109,29 @@ impl Translator {
         false
     }
 
-    /// Returns the call that started a sub-agent: the call whose result names the sub-agent, or else the first open one that
-    /// starts a sub-agent and belongs to no other.
+    /// Returns the call that started a sub-agent: the call whose result names the sub-agent, or else the only open one that
+    /// starts a sub-agent and belongs to no other. A sub-agent works only while its call is open, unless the result of the call
+    /// names it.
     fn call_of_copilot_agent(&mut self, agent: &str, recorder: &mut Recorder) -> Option<String> {
-        if let Some(known) = self.copilot_agents.calls.get(agent) {
-            return known.clone();
+        let agents = &mut self.copilot_agents;
+        if let Some(known) = agents.calls.get(agent) {
+            return Some(known.clone());
         }
-        let taken: BTreeSet<String> = self.copilot_agents.calls.values().flatten().cloned().collect();
-        let mut free = self.copilot_agents.at_work(recorder).iter().filter(|id| !taken.contains(*id)).cloned();
-        let (call, is_only) = (free.next(), free.next().is_none());
-        match &call {
-            Some(call) if !is_only => {
-                let text = || format!("the sub-agent {agent} may be the one of another call than {call}");
-                self.once("unknown_parent", agent, text, recorder);
+        let taken: BTreeSet<String> = agents.calls.values().cloned().collect();
+        let mut free = agents.at_work(recorder).iter().filter(|id| !taken.contains(*id)).cloned();
+        if let (Some(call), None) = (free.next(), free.next()) {
+            if agents.calls.len() < MAX_KNOWN {
+                agents.calls.insert(agent.to_owned(), call.clone());
             }
-            Some(_) => {}
-            None => {
-                let text = format!(
-                    "no call is known to have started the sub-agent {agent}, whose calls are shown as the main agent's"
-                );
-                recorder.contradicted("unknown_parent", text);
-            }
+            return Some(call);
         }
-        if self.copilot_agents.calls.len() < MAX_KNOWN {
-            self.copilot_agents.calls.insert(agent.to_owned(), call.clone());
+        if agents.unknown.len() < MAX_KNOWN && agents.unknown.insert(agent.to_owned()) {
+            let text = format!(
+                "it is unknown which call started the sub-agent {agent}, whose calls are shown as the main agent's"
+            );
+            recorder.lost_caller("unknown_parent", text);
         }
-        call
+        None
     }
 
     /// Notes the sub-agent that a call starts, or that its result is about.

@@ -1,7 +1,11 @@
-//! Calls that no update shows: the agent asked its model again after a message without a call.
+//! Calls that no update shows: the agent asked its model again after a message without a call. OpenCode does so after the summary
+//! of its conversation.
 
 use super::Translator;
 use crate::trace::recorder::Recorder;
+
+/// The name by which an agent introduces itself that shows each call, and the summary of its conversation like a message.
+const SHOWS_SUMMARIES: &str = "OpenCode";
 
 /// The messages of the model in a turn, of an agent that reports its usage after each of them.
 #[derive(Debug, Default)]
@@ -96,6 +100,10 @@ impl Translator {
             }
         } else if self.counts_messages() && is_counted {
             recorder.complete_answer();
+        } else if self.conventions.is_agent(SHOWS_SUMMARIES) {
+            recorder.complete_answer();
+            let text = "two messages follow each other without a call: either may be the summary of the conversation";
+            recorder.lost_speaker("unknown_speaker", text);
         }
     }
 

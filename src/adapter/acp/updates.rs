@@ -32,6 +32,7 @@ impl Translator {
         };
         let mut meta = update.remove("_meta").unwrap_or(Value::Null);
         self.thread_status(&meta);
+        self.task_ended(&meta, recorder);
         let is_in_doubt = self.name_copilot_agent(&word, &update, &mut meta, recorder);
         if let Some(report) = startup_report(&word, &update) {
             return recorder.notice("program_message", report);
@@ -95,7 +96,7 @@ impl Translator {
             }
         }
         if is_in_doubt {
-            let text = "a sub-agent works in the background, and the agent does not show whose text this is";
+            let text = "several agents may be at work, and the agent does not show whose text this is";
             recorder.doubt_speaker("unknown_speaker", text);
         }
     }

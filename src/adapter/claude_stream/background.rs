@@ -12,10 +12,10 @@ use crate::trace::recorder::{Recorder, ReportedStatus, ResultSaid};
 use crate::trace::{CallStatus, ToolKind};
 
 /// The code of the notice about a call that went on in the background and failed after its result.
-const FAILED: &str = "task_failed";
+pub(crate) const FAILED: &str = "task_failed";
 
 /// The code of the notice about a sub-agent that was stopped after the result of its call.
-const STOPPED: &str = "task_stopped";
+pub(crate) const STOPPED: &str = "task_stopped";
 
 /// The beginning of each text by which Claude Code reports that a command goes on in the background.
 static COMMAND: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("Command "));

@@ -159,9 +159,11 @@ impl Session {
                     Some("line") => recorder.lost(&code, text),
                     Some("call") => recorder.did_unseen(&code, text),
                     Some("text") => recorder.lost_text(&code, text),
-                    Some("speaker") => recorder.end_other_text(&code, text),
+                    Some("speaker") => recorder.end_other_text(&code, &text),
+                    Some("outcome") => recorder.contradicted(&code, text),
                     Some(other) => {
-                        values.refuse("lost", format!("`{other}` is not a loss; expected line, call, text or speaker"));
+                        let why = format!("`{other}` is not a loss; expected line, call, text, speaker or outcome");
+                        values.refuse("lost", why);
                         recorder.lost(&code, text);
                     }
                 }

@@ -72,7 +72,7 @@ impl Client<'_> {
         if params.get("sessionId").is_some() && self.is_foreign(params) {
             return Some(Err(refusal(INVALID_PARAMS, "there is no such session")));
         }
-        if self.session.is_over() && matches!(action, "write_text_file" | "create") {
+        if self.session.is_over() && !self.works_on() && matches!(action, "write_text_file" | "create") {
             let text = format!("{method} was requested after the turn was over");
             self.session.engine(&EngineLine::Notice { code: "late_request".to_owned(), text });
             return Some(Err(refusal(REQUEST_CANCELLED, "the turn is over")));
@@ -230,7 +230,7 @@ impl Client<'_> {
         let mode = params.get("mode").and_then(Value::as_str).unwrap_or("form");
         let (content, decision) = if params.get("sessionId").is_some() && self.is_foreign(params) {
             (None, Decision::of_engine("the question is for another session"))
-        } else if self.session.is_late() {
+        } else if self.session.is_late() && !self.works_on() {
             (None, Decision::of_engine("the question came after the turn was over"))
         } else if mode != "form" {
             let reason = "only questions in a form are answered";

@@ -27,6 +27,11 @@ impl Recorder {
         self.tell(code, text.into(), Some(Lost::Speaker));
     }
 
+    /// Records that a call which is shown as the main agent's is one of a sub-agent.
+    pub fn lost_caller(&mut self, code: &str, text: impl Into<String>) {
+        self.tell(code, text.into(), Some(Lost::Caller));
+    }
+
     /// Records that the agent did something which no call of the trace shows.
     pub fn did_unseen(&mut self, code: &str, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Call));

@@ -155,14 +155,6 @@ impl Recorder {
         }
     }
 
-    /// Records that the text before is not the agent's, although it is in a message of the agent. The next text begins another
-    /// message and another answer.
-    pub fn end_other_text(&mut self, code: &str, text: impl Into<String>) {
-        self.close_text();
-        self.complete_answer();
-        self.lost_speaker(code, text);
-    }
-
     /// Records, once for each message, that the main agent's message that can still grow may hold a text of another speaker.
     pub fn doubt_speaker(&mut self, code: &str, text: impl Into<String>) {
         let main = Speaker::of(Voice::Agent, None);

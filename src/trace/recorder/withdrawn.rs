@@ -1,10 +1,15 @@
-//! Texts that the agent withdraws: they are removed from the message that can still grow, or they stay and are reported.
+//! Texts that the agent withdraws, and texts in its messages that are not its own: they are removed from the message that can
+//! still grow, or they stay and are reported.
 
-use super::{APART, MAX_PARTS, QuotedLine, Recorder, Voice};
+use super::{APART, MAX_PARTS, QuotedLine, Recorder, Speaker, Voice};
+use crate::text::first_bytes;
 use crate::trace::Body;
 
 /// The code of the notices about texts and calls that the agent withdrew.
 const WITHDRAWN: &str = "withdrawn_message";
+
+/// The maximum bytes of a text in the notice that the text is not the agent's.
+const MAX_BEGINS: usize = 400;
 
 /// A text of the agent that the agent may withdraw.
 #[derive(Debug, Clone)]
@@ -23,6 +28,8 @@ pub struct SentText {
 pub(super) struct Withdrawn {
     text: SentText,
     line: QuotedLine,
+    /// True if the text was never the agent's: while the text stays, the speaker of its message is unknown.
+    is_other: bool,
 }
 
 /// The place of a withdrawn text.
@@ -45,12 +52,34 @@ impl Recorder {
     /// text is removed when another text is added. A text that stays is reported in a notice.
     pub fn withdraw_text(&mut self, text: SentText) {
         let line = self.this_line();
-        match self.take_out(&text) {
+        self.take_away(Withdrawn { text, line, is_other: false });
+    }
+
+    /// Records that the last text of the main agent is not the agent's. The text is removed as a withdrawn one is, and the notice
+    /// quotes it. If the message holds other texts, too, all of them stay and are in doubt. The next text begins another answer.
+    pub fn end_other_text(&mut self, code: &str, text: &str) {
+        self.complete_answer();
+        let Some(other) = self.only_text() else { return self.lost_speaker(code, text) };
+        self.notice(code, format!("{text}: {}", other.begins));
+        let line = self.this_line();
+        self.take_away(Withdrawn { text: other, line, is_other: true });
+    }
+
+    /// Returns the text of the main agent's message that can still grow, if the message is one text.
+    fn only_text(&self) -> Option<SentText> {
+        let open = self.text.as_ref().filter(|open| open.speaker == Speaker::of(Voice::Agent, None))?;
+        let [(Some(part), 0)] = open.parts.as_slice() else { return None };
+        let begins = first_bytes(self.text_of(open.slot), MAX_BEGINS).to_owned();
+        Some(SentText { parent: None, part: part.clone(), begins, last_event: self.last_event() })
+    }
+
+    fn take_away(&mut self, withdrawn: Withdrawn) {
+        match self.take_out(&withdrawn.text) {
             Place::Removed => {}
-            Place::Elsewhere => self.tell_that_stays(Withdrawn { text, line }),
+            Place::Elsewhere => self.tell_that_stays(withdrawn),
             Place::Alone => {
                 if let Some(open) = &mut self.text {
-                    open.withdrawn = Some(Withdrawn { text, line });
+                    open.withdrawn = Some(withdrawn);
                 }
             }
         }
@@ -68,7 +97,11 @@ impl Recorder {
 
     /// Reports a withdrawn text that stays in its message.
     pub(super) fn tell_that_stays(&mut self, withdrawn: Withdrawn) {
-        let Withdrawn { text, line } = withdrawn;
+        let Withdrawn { text, line, is_other } = withdrawn;
+        if is_other {
+            let told = format!("a message still shows a text that is not the agent's: {}", text.begins);
+            return self.about(line, |recorder| recorder.lost_speaker(WITHDRAWN, told));
+        }
         let is_later = |event: u64| event <= text.last_event;
         if text.parent.is_none() && self.withdrawn.as_ref().is_none_or(|(event, _)| is_later(*event)) {
             self.withdrawn = Some((text.last_event, line.clone()));

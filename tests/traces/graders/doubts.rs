@@ -492,7 +492,7 @@ fn a_denial_after_the_result_makes_a_failure_a_refusal_and_leaves_another_outcom
         &[
             (wants, Fail(0.0, &[], "never")),
             (NO_ERRORS, Pass(&[])),
-            ("tool-calls: {require: [{command: make, status: denied}]}", Pass(&[1])),
+            ("tool-calls: {require: [{command: make, status: denied}]}", Pass(&[0])),
         ],
     );
     let exited = json!({"type": "user", "message": {"role": "user", "content": [

@@ -48,7 +48,7 @@ fn a_sub_agent_that_is_not_shown_may_have_done_anything() {
             (NO_RM, doubt()),
             ("tool-calls: {max: 5}", doubt()),
             ("budget: {tokens: 4000}", Ungraded("")),
-            ("budget: {tokens: 3000}", Fail(0.0, &[3], "")),
+            ("budget: {tokens: 3000}", Fail(0.0, &[2], "")),
             ("stop: {reason: [end_turn]}", Pass(&[4])),
         ],
     );

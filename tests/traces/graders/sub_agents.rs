@@ -355,11 +355,88 @@ fn the_calls_and_texts_of_a_sub_agent_of_copilot_over_acp_are_not_the_main_agent
     // A text of the sub-agent is no answer.
     check(&acp("copilot", &updates), &[("output: {contains: done it}", Fail(0.0, &[7], "does not contain"))]);
     // No call is known to have started the sub-agent.
-    let in_doubt = "the agent reported an outcome of a call that its event does not show";
+    check(&acp("copilot", &[edit, edited]), &OF_UNKNOWN_CALLER);
+}
+
+const CALLER: &str = "a call that is shown as the main agent's is one of a sub-agent";
+
+/// The grades of an edit by a sub-agent that is shown as the main agent's.
+const OF_UNKNOWN_CALLER: [(&str, super::Expect); 6] = [
+    ("tool-calls: {require: [{kind: edit, agent: main}]}", Ungraded(CALLER)),
+    ("tool-calls: {forbid: [{kind: edit, agent: sub}]}", Ungraded(CALLER)),
+    ("rules: [never: {kind: edit, agent: sub}]", Ungraded(CALLER)),
+    ("trajectory: {mode: any-order, expected: [{kind: edit}]}", Ungraded(CALLER)),
+    ("tool-calls: {forbid: [{kind: delete}]}", Pass(&[])),
+    ("errors: {max: 0}", Pass(&[])),
+];
+
+#[test]
+fn which_of_several_sub_agents_of_copilot_over_acp_is_at_work_is_not_guessed() {
+    let [edit, edited] = copilot_edit();
+    let task = |id: &str| {
+        let mut task = copilot_task("sync");
+        task["toolCallId"] = json!(id);
+        task
+    };
+    let both = [task("t"), task("u"), edit, edited, says("it is done"), copilot_result("u", "it is done")];
+    let trial = acp("copilot", &[&both[..], &[copilot_result("t", "ok"), says("Fixed.")]].concat());
+    check(&trial, &OF_UNKNOWN_CALLER);
     check(
-        &acp("copilot", &[edit, edited]),
-        &[("tool-calls: {require: [{kind: edit, agent: main}]}", Ungraded(in_doubt))],
+        &trial,
+        &[("output: {equals: Fixed.}", Pass(&[11])), ("rules: [never: {text: done}]", Ungraded("may hold a text"))],
     );
+    // When one of the two calls has ended, the other one started the next sub-agent.
+    let mut next = copilot_edit();
+    next.iter_mut().for_each(|update| {
+        update["toolCallId"] = json!("f");
+        update["_meta"] = json!({"github.com/copilot": {"agentId": "l"}});
+    });
+    let [first, second] = next;
+    let started = [task("t"), task("u"), copilot_result("u", "ok"), first, second, copilot_result("t", "ok")];
+    check(
+        &acp("copilot", &started),
+        &[
+            ("tool-calls: {require: [{kind: edit, agent: sub}]}", Pass(&[5])),
+            ("tool-calls: {forbid: [{kind: edit, agent: main}]}", Pass(&[])),
+        ],
+    );
+}
+
+#[test]
+fn a_sub_agent_of_qwen_over_acp_that_failed_leaves_the_outcome_of_its_call_in_doubt() {
+    const OK: &str = "tool-calls: {require: [{name: agent, status: ok}]}";
+    let launched = json!([{"type": "content",
+        "content": {"type": "text", "text": "Background agent launched successfully."}}]);
+    let trial = |status: &str| {
+        let task = json!({"status": status, "kind": "agent", "toolUseId": "c"});
+        let meta = json!({"source": "background_task_completed", "qwenDiscreteMessage": true, "backgroundTask": task});
+        let news = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "It ended."}, "_meta": meta});
+        let called = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "Agent", "kind": "other",
+            "status": "pending", "rawInput": {"prompt": "x"}, "_meta": {"toolName": "agent"}});
+        let result = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed",
+            "content": launched, "_meta": {"toolName": "agent"}});
+        acp("qwen", &[called, result, news.clone(), news])
+    };
+    check(&trial("completed"), &[(OK, Pass(&[2]))]);
+    for status in ["failed", "cancelled"] {
+        let doubt = "the agent reported an outcome of a call that its event does not show";
+        check(&trial(status), &[(OK, Ungraded(doubt)), ("errors: {max: 0}", Ungraded(doubt))]);
+    }
+}
+
+#[test]
+fn two_messages_of_opencode_over_acp_without_a_call_between_them_are_in_doubt() {
+    let says = |id: &str, text: &str| json!({"sessionUpdate": "agent_message_chunk", "messageId": id, "content": {"type": "text", "text": text}});
+    let summary = [says("msg_1", "SUMMARY: all tests"), says("msg_1", " pass"), says("msg_2", "Done.")];
+    check(
+        &acp("opencode", &summary),
+        &[
+            ("rules: [eventually: {role: agent, text: all tests pass}]", Ungraded("may hold a text")),
+            ("output: {contains: Done.}", Ungraded("may hold a text")),
+            ("tool-calls: {none: true}", Pass(&[])),
+        ],
+    );
+    check(&acp("opencode", &summary[..2]), &[("output: {contains: all tests pass}", Pass(&[2]))]);
 }
 
 #[test]

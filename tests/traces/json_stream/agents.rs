@@ -715,15 +715,75 @@ fn the_summary_of_a_compaction_of_opencode_is_no_answer_and_ends_nothing() {
         [begins.clone(), text("a", "the summary"), ends.clone(), goes_on, begins, text("b", "the answer"), ends];
     let all = events_of("opencode-stream", &lines);
     let messages: Vec<&Value> = only(&all, "message").into_iter().map(|message| &message["text"]).collect();
-    assert_eq!(messages, ["the summary", "the answer"]);
+    assert_eq!(messages, ["the answer"]);
     assert_eq!(all.last().unwrap()["output"], "the answer");
     assert_eq!(only(&all, "usage").len(), 2, "{all:?}");
     assert_eq!(all.last().unwrap()["reason"], "end_turn");
-    let notice = only(&all, "notice")[0];
-    assert_eq!((&notice["code"], &notice["lost"]), (&json!("compact_summary"), &json!("speaker")));
-    // An agent that was killed after the summary did not answer.
+    let losses = |all: &[Value]| -> Vec<Value> {
+        only(all, "notice").iter().map(|notice| json!([notice["code"], notice["lost"]])).collect()
+    };
+    assert_eq!(losses(&all), [json!(["compact_summary", null])]);
+    assert!(only(&all, "notice")[0]["text"].as_str().unwrap().contains(": the summary"), "{all:?}");
+    // An agent that was killed after the summary did not answer, and its message is not the agent's.
+    let stays = [json!(["compact_summary", null]), json!(["withdrawn_message", "speaker"])];
     let killed = events_of("opencode-stream", &lines[..4]);
-    assert_eq!(killed.last().unwrap()["reason"], "error");
+    assert_eq!((losses(&killed), &killed.last().unwrap()["reason"]), (stays.to_vec(), &json!("error")));
+    // The next message is another event.
+    let call = json!({"messageID": "n", "callID": "c", "tool": "bash",
+        "state": {"status": "completed", "input": {"command": "ls"}, "output": "a", "metadata": {"exit": 0}}});
+    let with_call = [&lines[..4], &[line("tool_use", call)], &lines[4..]].concat();
+    let all = events_of("opencode-stream", &with_call);
+    let messages: Vec<&Value> = only(&all, "message").into_iter().map(|message| &message["text"]).collect();
+    assert_eq!((messages, losses(&all)), (vec![&json!("the summary"), &json!("the answer")], stays.to_vec()));
+}
+
+#[test]
+fn a_sub_agent_in_the_background_that_failed_contradicts_the_result_of_its_call() {
+    let losses = |all: &[Value]| -> Vec<Value> {
+        let lost = only(all, "notice").into_iter().filter(|notice| notice["lost"] == "outcome");
+        lost.map(|notice| notice["code"].clone()).collect()
+    };
+    let line = |kind: &str, agent: Value, data: Value| json!({"type": kind, "agentId": agent, "data": data});
+    let called = line(
+        "tool.execution_start",
+        Value::Null,
+        json!({"toolCallId": "t", "toolName": "task", "arguments": {"prompt": "look"}}),
+    );
+    let started = line("subagent.started", json!("k"), json!({"toolCallId": "t", "agentName": "kid"}));
+    let begun = line(
+        "tool.execution_complete",
+        Value::Null,
+        json!({"toolCallId": "t", "success": true, "result": {"content": "started"}}),
+    );
+    let ended = |how: &str| line(how, json!("k"), json!({"toolCallId": "t", "error": "400 bad"}));
+    let end = json!({"type": "result", "exitCode": 0});
+    let copilot = |between: &[Value]| {
+        let all =
+            events_of("copilot-stream", &[&[called.clone(), started.clone()][..], between, &[end.clone()]].concat());
+        (only(&all, "tool_result")[0]["status"].clone(), losses(&all))
+    };
+    let (ok, none) = (json!("ok"), Vec::<Value>::new());
+    assert_eq!(copilot(&[begun.clone(), ended("subagent.completed")]), (ok.clone(), none.clone()));
+    assert_eq!(copilot(&[begun.clone(), ended("subagent.failed")]), (ok.clone(), vec![json!("task_failed")]));
+    assert_eq!(copilot(&[ended("subagent.failed"), begun]), (json!("error"), none.clone()));
+    let block =
+        |kind: &str, block: Value| json!({"type": kind, "parent_tool_use_id": null, "message": {"content": [block]}});
+    let qwen = |status: &str| {
+        let launched = "Background agent launched successfully.";
+        let all = events_of(
+            "qwen-stream",
+            &[
+                block("assistant", json!({"type": "tool_use", "id": "c", "name": "agent", "input": {"prompt": "x"}})),
+                block("user", json!({"type": "tool_result", "tool_use_id": "c", "content": launched})),
+                json!({"type": "system", "subtype": "task_notification",
+                    "data": {"task_id": "t", "tool_use_id": "c", "status": status}}),
+            ],
+        );
+        (only(&all, "tool_result")[0]["status"].clone(), losses(&all))
+    };
+    assert_eq!(qwen("completed"), (ok.clone(), none));
+    assert_eq!(qwen("failed"), (ok.clone(), vec![json!("task_failed")]));
+    assert_eq!(qwen("cancelled"), (ok, vec![json!("task_stopped")]));
 }
 
 #[test]

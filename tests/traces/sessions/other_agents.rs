@@ -288,6 +288,27 @@ fn a_prompt_is_what_the_user_typed() {
 }
 
 #[test]
+fn a_sub_agent_of_qwen_in_the_background_that_failed_leaves_the_outcome_of_its_call_in_doubt() {
+    for (head, status, code) in [
+        ("<task-id>a1</task-id>\n<tool-use-id>c</tool-use-id>", "failed", "task_failed"),
+        ("<task-id>a1</task-id>", "cancelled", "task_stopped"),
+        ("<kind>workflow</kind>\n<task-id>w1</task-id>", "failed", "task_failed"),
+        ("<task-id>a1</task-id>", "completed", "synthetic_message"),
+    ] {
+        let text = format!(
+            "<task-notification>\n{head}\n<status>{status}</status>\n<summary>It ended.</summary>\n</task-notification>"
+        );
+        let mut news = asks_qwen(json!([{"text": text}]));
+        news.1["subtype"] = json!("notification");
+        let said = ("assistant", json!({"message": {"role": "model", "parts": [{"text": "All is well."}]}}));
+        let trace = lines(imported(of_qwen(&[asks_qwen(json!([{"text": "Look."}])), news, said]).as_bytes(), &[]));
+        let notice = of(&trace, "notice")[0];
+        let lost = if status == "completed" { Value::Null } else { json!("outcome") };
+        assert_eq!((&notice["code"], &notice["lost"]), (&json!(code), &lost), "{head} {status}");
+    }
+}
+
+#[test]
 fn what_copilot_writes_in_the_users_name_is_no_prompt() {
     let said = |text: &str| ("assistant.message", json!({"messageId": text, "content": text, "toolRequests": []}));
     let trace = |more: Value| {

@@ -598,8 +598,8 @@ fn a_text_after_a_call_that_is_not_shown_begins_the_answer() {
         // One notice for each turn.
         ("vibe", vec![said(1, "a"), said(2, "b"), said(3, "Done.")], 1, "Done."),
         ("vibe", vec![thought(1), said(1, "First."), calls(), thought(2), said(2, "Done.")], 0, "Done."),
-        // The summary of a conversation that was compressed is a message, too.
-        ("opencode", vec![says("msg_1", "The summary."), says("msg_2", "Do"), says("msg_2", "ne.")], 1, "Done."),
+        // The summary of a conversation that was compressed is a message, too, and no call is hidden.
+        ("opencode", vec![says("msg_1", "The summary."), says("msg_2", "Do"), says("msg_2", "ne.")], 0, "Done."),
         ("opencode", vec![thinks("prt_1"), says("msg_1", "Do"), thinks("prt_2"), says("msg_1", "ne.")], 0, "Done."),
         ("codex-acp", vec![says("a", "Look."), counts(10), says("b", "red"), counts(20)], 1, "red"),
         // Without counts, the texts may be of one message.

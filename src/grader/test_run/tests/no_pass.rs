@@ -350,6 +350,23 @@ fn a_report_that_leaves_a_doubt_is_ungraded() {
     assert!(matches!(&grade, Grade::Ungraded { reason } if reason.contains("only the last 16 MiB")), "{grade:?}");
 }
 
+#[test]
+fn an_output_whose_beginning_was_not_kept_fails_only_by_a_failure() {
+    let filler = "# a line of a log\n".repeat(KEPT / 18 + 1);
+    let judged = |end: &str, code: i32| {
+        let tests: Tests = serde_yaml::from_str("{run: x, format: tap}").unwrap();
+        let nowhere = Path::new("/nowhere");
+        tests.judge_run("`it`", nowhere, nowhere, None, &ran(&format!("{filler}{end}"), code)).0
+    };
+    // The plan, or all tests, are in the part that was not kept.
+    for end in ["ok 1 - a\nok 2 - b\n", "", "1..0\n"] {
+        let grade = judged(end, 0);
+        assert!(matches!(&grade, Grade::Ungraded { reason } if reason.contains("only the last 16 MiB")), "{grade:?}");
+        assert!(!scored(judged(end, 1)).0, "{end}");
+    }
+    assert!(!scored(judged("not ok 1 - a\n", 0)).0);
+}
+
 /// Totals that no test prints by chance, and that are too large, negative, or no numbers. The code under test can print
 /// them, so their sums must not begin at 0 again.
 const UNREADABLE: [(&str, &str); 17] = [
