@@ -10,8 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::compare::side::{Arm, CaseFacts, MadeWith, Side, model_of_column};
 use crate::fold::CaseTrials;
 use crate::ids::column_name;
+use crate::regular;
 use crate::run::user_file::write_named;
 use crate::run::{PriceRecord, RunError, RunRecord};
+
+mod unique_keys;
 
 /// The version of the file format that this program writes. Files of a higher version are refused.
 pub const VERSION: u32 = 1;
@@ -162,14 +165,15 @@ impl Baseline {
     /// Reads the file.
     ///
     /// # Errors
-    /// Returns an error if the file does not exist, is not a baseline, or was written by a newer program.
+    /// Returns an error if the file does not exist, is not a baseline, has values that no run could have written, or was
+    /// written by a newer program.
     pub fn read(path: &Path) -> Result<Self, RunError> {
         let malformed = |message: String| RunError::Malformed { path: path.to_owned(), message };
-        let value: serde_json::Value = crate::run::read_json(path).map_err(|error| match error {
-            RunError::Malformed { message, .. } => malformed(format!(
-                "it is not JSON, so it is no baseline: {message}; `evals baseline set RUN` writes one"
-            )),
-            other => other,
+        let text = regular::read(path).map_err(RunError::io("read", path))?;
+        // It may have been saved by an editor.
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
+        let value: serde_json::Value = serde_json::from_slice(text).map_err(|error| {
+            malformed(format!("it is not JSON, so it is no baseline: {error}; `evals baseline set RUN` writes one"))
         })?;
         let version = value.get("baseline").and_then(serde_json::Value::as_u64);
         let Some(version) = version else {
@@ -179,6 +183,8 @@ impl Baseline {
             let version = u32::try_from(version).unwrap_or(u32::MAX);
             return Err(RunError::Newer { path: path.to_owned(), version });
         }
+        // The second line of a case would silently replace the first.
+        unique_keys::check(text).map_err(|error| malformed(format!("{error}; remove one of the two")))?;
         let baseline: Self = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
         baseline.check().map_err(malformed)?;
         Ok(baseline)
@@ -201,7 +207,11 @@ impl Baseline {
                 }
             }
         }
-        Ok(())
+        // `set` writes only cases that an arm has, so the results of such a case were lost. It would count as a new case.
+        match self.cases.keys().find(|id| self.arms.iter().all(|arm| !arm.cases.contains_key(*id))) {
+            Some(id) => Err(format!("`{id}` is in `cases`, but has no results in any of `arms`")),
+            None => Ok(()),
+        }
     }
 
     /// Writes the file with one line per case, so that a change shows as the lines of its cases.

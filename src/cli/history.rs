@@ -69,15 +69,22 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
     let mut collector = Collector::default();
     let all = find::all(runs);
     let shown = without_replaced(&all);
+    let held = find::copies::held(&shown);
     let mut seen: HashMap<&str, &Path> = HashMap::new();
-    let own = shown.iter().filter(|(path, record)| path.ends_with(&record.run));
-    seen.extend(own.map(|(path, record)| (&*record.run, &**path)));
     for (path, record) in &shown {
-        let first = *seen.entry(&record.run).or_insert(path);
-        if first != path {
-            let (path, first) = (path.display(), first.display());
-            terminal::note(format_args!("note: {path} is left out: it is a copy of run {} in {first}", record.run));
+        let run = &record.run;
+        if let Some(holder) = held.get(path.as_path()) {
+            let (path, holder) = (path.display(), holder.display());
+            terminal::note(format_args!(
+                "note: {path} is left out: it is a copy of run {run}: all its results are in {holder}"
+            ));
             continue;
+        }
+        if let Some(other) = seen.insert(run, path) {
+            let (path, other) = (path.display(), other.display());
+            terminal::note(format_args!(
+                "note: {other} and {path} are copies of run {run} with different results, so the run is shown for each of them"
+            ));
         }
         match RunFolder::open(path).results(record) {
             Ok(results) => {
@@ -115,7 +122,7 @@ fn without_replaced(all: &[(PathBuf, RunRecord)]) -> Vec<&(PathBuf, RunRecord)> 
         let (path, record) = run;
         if merges.is_outdated(path) {
             terminal::note(format_args!(
-                "note: run {} is left out: its shards have all its results and newer ones; merge them again with `evals merge`",
+                "note: run {} is left out: its shards have all its results and further ones; merge them again with `evals merge`",
                 record.run
             ));
         } else {

@@ -8,7 +8,7 @@ use super::grade::stored_run;
 use super::snapshot::during_run::{self, Mode, SnapshotResults};
 use super::{CliError, complete, named_run, terminal};
 use crate::case::Case;
-use crate::case::digest::ABSENT;
+use crate::case::digest::{ABSENT, is_same};
 use crate::ids::{TrialRecord, trials_by_case};
 use crate::project;
 use crate::report::format::{Format, ReporterArg};
@@ -148,7 +148,7 @@ fn cases_for_snapshots(record: &RunRecord, mode: Option<Mode>) -> Result<HashMap
     let is_needed = |case: &&CaseRecord| mode.is_some() || has_snapshot(case, of_case(case));
     let is_here = |known: &CaseRecord| {
         let now = cases.get(&known.id).and_then(|case| case.digest().ok());
-        now.is_some_and(|digest| digest == known.digest)
+        now.is_some_and(|digest| is_same(&digest, &known.digest))
     };
     let missing: Vec<&str> = record
         .cases

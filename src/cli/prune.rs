@@ -16,8 +16,8 @@ use crate::workspace::remove::remove;
 
 #[derive(Debug, clap::Args)]
 pub struct PruneArgs {
-    /// Number of the newest runs to keep. A merged run and its shards count as one run, and so do copies of a run. Runs that
-    /// were made from another run, and shards whose results are all in a merged run, do not count; these are kept if they are
+    /// Number of the newest runs to keep. A merged run and its shards count as one run, and so do shards of one plan and copies
+    /// of a run. Runs that were made from another run, and shards whose results are all in a merged run, do not count; these are kept if they are
     /// newer than the oldest run that is kept
     #[arg(long, value_name = "N")]
     keep: usize,
@@ -46,7 +46,9 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
         )?;
     }
     let mut removed = 0;
-    for (path, record) in old(&runs, &Merges::of(&all), args.keep) {
+    let mut merges = Merges::of(&all);
+    merges.group_shards(&all);
+    for (path, record) in old(&runs, &merges, args.keep) {
         let folder = path.file_name().unwrap_or_default().to_string_lossy();
         // A copy of a run has its ID.
         let run = if folder == record.run { record.run.clone() } else { format!("{} in {folder}", record.run) };

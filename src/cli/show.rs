@@ -77,11 +77,16 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
                 show::result(&record, &at, &result, &terminal::stdout_look(), &mut out).and_then(|()| out.flush()),
             )
         }
-        None => Err(CliError::unreadable(format!(
-            "trial {} has no trace: {}",
-            trial.id(),
-            trial.skip.as_deref().unwrap_or("it was not run")
-        ))),
+        None => {
+            let why = match (&trial.skip, state) {
+                (Some(why), _) => why.clone(),
+                (None, None) => "it was not run".to_owned(),
+                (None, Some(_)) => {
+                    format!("it was run, but its files are missing or cannot be read: {}", at.display())
+                }
+            };
+            Err(CliError::unreadable(format!("trial {} has no trace: {why}", trial.id())))
+        }
     }
 }
 

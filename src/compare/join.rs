@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::side::{Arm, CaseFacts, Side};
+use crate::case::digest::is_same;
 use crate::fold::CaseTrials;
 
 /// The policy under which a person answers. No two such runs are comparable.
@@ -138,7 +139,7 @@ fn pair<'a>(
         };
     };
     let asked = |arm: &Arm| arm.told.as_ref().is_some_and(|told| told.manual.contains(id));
-    if was.digest != is.digest {
+    if !is_same(&was.digest, &is.digest) {
         return no(Reason::OtherDigest, "the case, its graders or its files have changed");
     }
     if was.limits != is.limits {
@@ -154,7 +155,7 @@ fn pair<'a>(
     if was.mixed || is.mixed {
         return no(Reason::Mixed, "it changed during one of the runs, so its trials are not comparable");
     }
-    if was.played.is_some() && is.played.is_some() && was.played != is.played {
+    if was.played.as_ref().zip(is.played.as_ref()).is_some_and(|(was, is)| !is_same(was, is)) {
         let text = "its agents had other inputs: another prompt, workspace, environment, policy or limits";
         return no(Reason::OtherTask, text);
     }

@@ -1,5 +1,6 @@
 //! coder-eval: a task in a YAML file, with one case for each row of its dataset.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -402,6 +403,24 @@ impl Reader<'_> {
         match twice {
             Some(file) => {
                 Err(refused("sandbox.template_sources", format!("`{}` is in two templates", file.to.display())))
+            }
+            None => self.no_file_is_a_folder(),
+        }
+    }
+
+    /// Refuses a path that is a file of one template and a folder of another: such files cannot be written.
+    fn no_file_is_a_folder(&self) -> Result<(), Refused> {
+        let workspace = Path::new("workspace");
+        let texts = self.case.beside.iter().map(|beside| PathBuf::from(&beside.suffix));
+        let texts = texts.filter(|path| path.starts_with(workspace));
+        let all: HashSet<PathBuf> = self.case.files.iter().map(|file| workspace.join(&file.to)).chain(texts).collect();
+        let folders = all.iter().flat_map(|path| path.ancestors().skip(1));
+        // The smallest, so that each conversion names the same one.
+        match folders.filter(|folder| all.contains(*folder)).min() {
+            Some(path) => {
+                let path = path.strip_prefix(workspace).unwrap_or(path).display();
+                let why = format!("`{path}` is a file in one template and a folder in another");
+                Err(refused("sandbox.template_sources", why))
             }
             None => Ok(()),
         }

@@ -46,7 +46,7 @@ pub fn below(folder: &Path, path: &str, to: &Path) -> Result<Vec<Copied>, String
 /// Returns all files of a folder.
 ///
 /// # Errors
-/// Returns an error if the folder contains anything but files and folders.
+/// Returns an error if this is not a folder, or if the folder contains anything but files and folders.
 pub fn all(folder: &Path, to: &Path) -> Result<Vec<Copied>, String> {
     all_but(folder, to, &|_| false)
 }
@@ -54,9 +54,13 @@ pub fn all(folder: &Path, to: &Path) -> Result<Vec<Copied>, String> {
 /// Returns the files of a folder, without those whose path in the workspace is left out.
 ///
 /// # Errors
-/// Returns an error if the folder contains anything but files and folders that is not left out.
+/// Returns an error if this is not a folder, or if the folder contains anything but files and folders that is not left out.
 pub fn all_but(folder: &Path, to: &Path, is_left_out: &dyn Fn(&Path) -> bool) -> Result<Vec<Copied>, String> {
     let real = folder.canonicalize().map_err(|error| format!("the folder could not be read: {error}"))?;
+    // A file has no path in the workspace.
+    if !real.is_dir() {
+        return Err("this is not a folder".to_owned());
+    }
     let mut found = Vec::new();
     collect(&real, to, 0, is_left_out, &mut found)?;
     Ok(found)

@@ -12,6 +12,7 @@ use super::list::ListForm;
 use super::page::Table;
 use super::text::{Look, one_line, plural};
 use super::{figures, mixed, text};
+use crate::case::digest::is_same;
 use crate::grader;
 use crate::ids::{CellId, TrialRecord, column_name, trials_by_case};
 use crate::result::TrialResult;
@@ -137,10 +138,12 @@ impl MadeBy {
         let agent = differ(&self.agents, &before.agents);
         let known = |now: &Option<String>, before: &Option<String>| now.is_some() && before.is_some() && now != before;
         let mixed = |it: Break| self.mixed.contains(&it) || before.mixed.contains(&it);
-        let is_case = self.case != before.case || mixed(Break::Case);
+        let is_case = !is_same(&self.case, &before.case) || mixed(Break::Case);
+        let played = self.played.as_ref().zip(before.played.as_ref());
+        let has_other_inputs = played.is_some_and(|(now, before)| !is_same(now, before));
         let differs = [
             (Break::Case, is_case),
-            (Break::Inputs, self.env != before.env || (!is_case && known(&self.played, &before.played))),
+            (Break::Inputs, self.env != before.env || (!is_case && has_other_inputs)),
             (Break::Agent, agent || self.variant != before.variant || mixed(Break::Agent)),
             (Break::Model, differ(&self.models, &before.models)),
             (Break::Grader, differs_in_part(&self.judged_by, &before.judged_by)),

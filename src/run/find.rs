@@ -1,6 +1,7 @@
 //! Finds runs in a folder of runs: by their names, or all of them.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,8 @@ use super::merge::{self, MergedFrom};
 use super::{RunError, RunRecord};
 use crate::paths;
 use crate::text::some_of;
+
+pub mod copies;
 
 /// The prefix of the folder of a run that is being removed. The run does not exist any more.
 pub const REMOVED: &str = ".removed-";
@@ -103,11 +106,14 @@ pub fn is_ahead(record: &RunRecord) -> bool {
 }
 
 /// Returns the runs in a folder, newest first, with their records; unreadable ones are left out. A merged run begins with
-/// the last of its shards and comes before it.
+/// the last of its shards and comes before it. Of copies of a run, the one that holds the results of the others comes first.
 pub fn all(runs: &Path) -> Vec<(PathBuf, RunRecord)> {
     let mut found: Vec<_> = look(runs).into_iter().filter_map(|(path, record)| Some((path, record.ok()?))).collect();
+    let held = copies::held(&found.iter().collect::<Vec<_>>());
+    let held: HashSet<PathBuf> = held.into_keys().map(Path::to_owned).collect();
     found.sort_by_cached_key(|(path, record)| {
-        Reverse((record.started.clone(), path.join(merge::FILE).exists(), record.run.clone()))
+        let age = Reverse((record.started.clone(), path.join(merge::FILE).exists(), record.run.clone()));
+        (age, held.contains(path), !path.ends_with(&record.run))
     });
     found
 }

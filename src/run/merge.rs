@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::shard::Shard;
 use super::{CaseRecord, RunError, RunRecord, parsed};
+use crate::case::digest::is_same;
 use crate::ids::{CellId, TrialRecord};
 use crate::regular;
 use crate::text::{plural, some_of};
@@ -75,7 +76,7 @@ impl MergedFrom {
         let is_its_shard = |part: &MergedShard, shard: &RunRecord| {
             shard.shard == Some(part.shard)
                 && shard.trials.iter().all(|trial| own.contains(&trial.id()))
-                && shard.cases.iter().all(|case| digests.get(&case.id) == Some(&&case.digest))
+                && shard.cases.iter().all(|case| digests.get(&case.id).is_some_and(|own| is_same(own, &case.digest)))
         };
         is_complete
             && record.shard.is_none()
@@ -207,6 +208,11 @@ fn check_complete(whole: &RunRecord, any: Shard, given: &BTreeMap<Shard, &RunRec
     let mut cells = cells(&whole.trials);
     cells.retain(|cell| missing.contains(&*cell.case));
     Err(MergeError::Missing { shards: shards.into_iter().collect(), cells })
+}
+
+/// Returns true if two runs are shards of the same plan, which can be merged unless they are the same shard.
+fn is_same_plan(one: &RunRecord, other: &RunRecord) -> bool {
+    one.shard.map(|shard| shard.n) == other.shard.map(|shard| shard.n) && check_inputs(one, other).is_ok()
 }
 
 /// Checks that two shards have the same inputs.

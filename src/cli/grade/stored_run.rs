@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{GradeArgs, Plan, Work};
+use crate::case::digest::is_same;
 use crate::case::{Case, WorkspaceSource, load_all, load_known};
 use crate::cli::run::{self, commits, override_limits, record, resume};
 use crate::cli::{CliError, default_runs, inputs, named_run, terminal};
@@ -129,8 +130,9 @@ fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case
         let now = record::case_record(case, interaction.as_ref())?;
         // The digests of the workspace and of the agents' input keep their values. If the run is of a version that
         // did not record them, they are computed only if nothing has changed.
-        let same = known.digest == now.digest && !source.graded;
-        if known.played.is_some() && known.played != now.played && !plays_the_same(case, known, interaction.as_ref())? {
+        let same = is_same(&known.digest, &now.digest) && !source.graded;
+        if known.played.is_some() && !is_same_input(known, &now) && !plays_the_same(case, known, interaction.as_ref())?
+        {
             had_other_inputs.push(known.id.clone());
         }
         let played = known.played.take().or(now.played.filter(|_| same));
@@ -155,11 +157,16 @@ fn plays_the_same(case: &Case, known: &CaseRecord, interaction: Option<&Interact
     for on_limit in [None, Some(OnLimit::Fail), Some(OnLimit::Grade)] {
         let mut before = case.clone();
         before.limits.on_limit = on_limit;
-        if record::case_record(&before, interaction)?.played == known.played {
+        if is_same_input(known, &record::case_record(&before, interaction)?) {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// Returns true if the agents' inputs of two records of a case are known and equal.
+fn is_same_input(one: &CaseRecord, other: &CaseRecord) -> bool {
+    one.played.as_ref().zip(other.played.as_ref()).is_some_and(|(one, other)| is_same(one, other))
 }
 
 /// Returns the current cases by the ids that the run uses. Missing cases are left out.
@@ -171,11 +178,12 @@ pub fn cases(files: &[PathBuf], source: &RunRecord) -> Result<HashMap<String, Ar
             // The run has only one case.
             case.id.clone_from(&known.id);
         }
+        restore_moved_id(&mut cases, source);
         for case in &cases {
             if source.case(&case.id).is_none() {
                 let ids: Vec<&str> = source.cases.iter().map(|known| known.id.as_str()).collect();
                 return Err(CliError::unreadable(format!(
-                    "{}: run {} has no case `{}`; it has {}",
+                    "{}: run {} has no case `{}`; it has {}; if the case was moved, write its ID in the run as `id` into the file",
                     case.shown().display(),
                     source.run,
                     case.id,
@@ -198,6 +206,17 @@ pub fn cases(files: &[PathBuf], source: &RunRecord) -> Result<HashMap<String, Ar
     commits::restore(&mut cases, source);
     override_limits(&mut cases, &source.options.limits)?;
     Ok(cases.into_iter().map(|case| (case.id.clone(), Arc::new(case))).collect())
+}
+
+/// Gives the only named case that the run does not have the ID of the only case of the run that is gone: the ID is made from
+/// the path, so it changes if the case is moved.
+fn restore_moved_id(cases: &mut [Case], source: &RunRecord) {
+    let is_gone = |known: &&CaseRecord| !known.path.is_file() && by_case_id(cases, &known.id).is_none();
+    let gone: Vec<&CaseRecord> = source.cases.iter().filter(is_gone).collect();
+    let mut moved = cases.iter_mut().filter(|case| source.case(&case.id).is_none());
+    if let (Some(case), None, [known]) = (moved.next(), moved.next(), gone.as_slice()) {
+        case.id.clone_from(&known.id);
+    }
 }
 
 /// Reads the arms of the run's experiment as they are now.
@@ -288,7 +307,7 @@ fn of_source(known: &CaseRecord, case: &Case) -> Result<Doubts, CliError> {
         return Ok((Some(why.to_owned()), None));
     }
     match &known.workspace {
-        Some(digest) if *digest != case.workspace_digest().map_err(unreadable)? => {
+        Some(digest) if !is_same(digest, &case.workspace_digest().map_err(unreadable)?) => {
             return Ok((
                 Some(
                     "it was not kept, and its source (`workspace.copy`, `files`, `git` or `setup`) has changed since"
@@ -297,7 +316,7 @@ fn of_source(known: &CaseRecord, case: &Case) -> Result<Doubts, CliError> {
                 None,
             ));
         }
-        None if known.digest != case.digest().map_err(unreadable)? => {
+        None if !is_same(&known.digest, &case.digest().map_err(unreadable)?) => {
             return Ok((
                 None,
                 Some("the case has changed since, and the run does not record whether its source has".to_owned()),

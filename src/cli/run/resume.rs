@@ -8,6 +8,7 @@ use clap::ValueEnum;
 
 use super::record::{case_record, is_judged_by_others, mask_with, record_judged_by};
 use super::{Prepared, RunArgs, arms, commits, override_limits, ready};
+use crate::case::digest::is_same;
 use crate::case::{Case, WorkspaceSource};
 use crate::cli::{CliError, inputs, judges, named_run, terminal};
 use crate::experiment::{Arm, without_copy};
@@ -422,7 +423,7 @@ fn changed(inputs: &inputs::Inputs, arms: &[Arm], record: &RunRecord) -> Result<
         let now = by_case_id(&inputs.cases, &known.id);
         let digest = now.map(digest).transpose()?;
         let others = now.map(|case| is_judged_by_others(known, case)).transpose()?.unwrap_or_default();
-        if known.mixed || others || digest.as_deref() != Some(known.digest.as_str()) {
+        if known.mixed || others || digest.is_none_or(|now| !is_same(&now, &known.digest)) {
             changed.push(known.id.clone());
         }
     }

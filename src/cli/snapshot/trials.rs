@@ -238,7 +238,10 @@ fn read(trace: &Path, settings: &SnapshotSettings) -> Result<Shape, Unread> {
     let mut watching = Watching::default();
     let (mut stop, mut has_lost) = (None, false);
     while let Some(event) = reader.next_event().map_err(|error| unread(&error))? {
-        has_lost |= matches!(event.body, Body::Notice { lost: Some(Lost::Line | Lost::Call | Lost::Outcome), .. });
+        has_lost |= matches!(
+            event.body,
+            Body::Notice { lost: Some(Lost::Line | Lost::Call | Lost::Outcome | Lost::Caller), .. }
+        );
         if let Body::Stop(end) = &event.body {
             stop = Some(end.reason);
         }

@@ -11,7 +11,7 @@ use crate::run::journal::TrialState;
 use crate::run::{RunError, RunRecord};
 
 /// The states of the trials of a run, from its journal.
-type States = HashMap<TrialId, TrialState>;
+pub(in crate::run) type States = HashMap<TrialId, TrialState>;
 
 /// The merged runs among the runs of a folder.
 #[derive(Debug, Default)]
@@ -28,7 +28,10 @@ struct Member<'a> {
     run: &'a str,
     /// The shards. `None` if the run was not merged.
     from: Option<MergedFrom>,
+    /// The states of the trials whose folders exist: a result without the folder is no evidence.
     states: States,
+    /// The trials that have a trace.
+    traces: HashSet<TrialId>,
 }
 
 impl<'a> Merges<'a> {
@@ -53,8 +56,17 @@ impl<'a> Merges<'a> {
             if from.is_none() && !shards.contains(&record.run) {
                 continue;
             }
-            let Ok(states) = RunFolder::open(path).states() else { continue };
-            members.push(Member { path, run: &record.run, from, states });
+            let folder = RunFolder::open(path);
+            let Ok(mut states) = folder.states() else { continue };
+            states.retain(|id, _| folder.stored_trial(id).is_ok_and(|at| at.is_dir()));
+            let has_trace = |(id, state): &(&TrialId, &TrialState)| {
+                let attempt = Path::new("attempts").join(state.attempt.to_string());
+                let is_in =
+                    |at: &Path| at.join("trace.jsonl").is_file() || at.join(&attempt).join("trace.jsonl").is_file();
+                folder.stored_trial(id).is_ok_and(|at| is_in(&at))
+            };
+            let traces = states.iter().filter(has_trace).map(|(id, _)| id.clone()).collect();
+            members.push(Member { path, run: &record.run, from, states, traces });
         }
         for (place, merged) in members.iter().enumerate() {
             let Some(from) = &merged.from else { continue };
@@ -83,7 +95,33 @@ impl<'a> Merges<'a> {
         self.outdated.contains(path)
     }
 
-    /// Returns the group of a run. A merged run and its shards have the same group, and any other run has its own.
+    /// Puts shards that belong to no merged run into groups of one plan each, so that they can still be merged. If there are
+    /// several runs of a shard, the newest shards of the plan are a group.
+    pub fn group_shards(&mut self, runs: &[(PathBuf, RunRecord)]) {
+        let mut plans: Vec<(&RunRecord, HashSet<u32>)> = Vec::new();
+        for (_, record) in runs {
+            let is_own = record.derived_from.is_none() && !record.graded && !self.groups.contains_key(&record.run);
+            let Some(shard) = record.shard.filter(|_| is_own) else { continue };
+            let lacks_it = |(newest, numbers): &&mut (&RunRecord, HashSet<u32>)| {
+                !numbers.contains(&shard.k) && super::is_same_plan(newest, record)
+            };
+            let plan = plans.iter_mut().find(lacks_it);
+            let group = match plan {
+                Some((newest, numbers)) => {
+                    numbers.insert(shard.k);
+                    newest.run.clone()
+                }
+                None => {
+                    plans.push((record, HashSet::from([shard.k])));
+                    record.run.clone()
+                }
+            };
+            self.groups.insert(record.run.clone(), group);
+        }
+    }
+
+    /// Returns the group of a run. A merged run and its shards have the same group, and any other run has its own, unless
+    /// [`Merges::group_shards`] put it into one.
     pub fn group_of<'b>(&'b self, run: &'b str) -> &'b str {
         self.groups.get(run).map_or(run, String::as_str)
     }
@@ -110,7 +148,8 @@ impl Member<'_> {
     /// Returns true if this merged run replaces another run.
     fn replaces(&self, from: &MergedFrom, other: &Member<'_>, is_older: bool) -> bool {
         // A copy of a run has its ID.
-        if other.run == self.run || !hold_all(&[&self.states], &other.states) {
+        let holds_all = hold_all(&[&self.states], &other.states) && other.traces.is_subset(&self.traces);
+        if other.run == self.run || !holds_all {
             return false;
         }
         let is_of_same_shards =
@@ -121,7 +160,7 @@ impl Member<'_> {
 
 /// Returns true if every result of a run, also of an earlier attempt, is in one of the holders. A result without a digest, as
 /// in runs of older versions, is taken to be in none.
-fn hold_all(holders: &[&States], run: &States) -> bool {
+pub(in crate::run) fn hold_all(holders: &[&States], run: &States) -> bool {
     run.iter().all(|(id, state)| {
         let holds = |holder: &&States, digest: &Arc<str>| {
             holder.get(id).is_some_and(|held| held.distrust.is_none() && held.judged.contains(digest))

@@ -761,3 +761,30 @@ fn what_coder_eval_has_and_a_case_has_not_is_listed_with_its_line() {
     let project = coder_eval("[{type: file_exists, path: a}]", "");
     convert(&project, "vally", "tasks/sum.yaml", &[]).exits(2).says("use --from coder-eval");
 }
+
+#[test]
+fn a_task_of_coder_eval_whose_template_cannot_be_copied_does_not_stop_the_others() {
+    let task = |id: &str, templates: &str| {
+        format!(
+            "task_id: {id}\ndescription: d\ninitial_prompt: Do it.\nagent: {{type: claude-code}}\nsandbox:\n  \
+             template_sources: [{templates}]\nsuccess_criteria: [{{type: file_exists, path: src/a.py}}]\n"
+        )
+    };
+    let folder = "{type: template_dir, path: ../tpl}";
+    let good = task("good", folder);
+    let file = task("file", "{type: template_dir, path: ../tpl/src/a.py}");
+    let both = task("both", &format!("{folder}, {{type: starter_files, files: [{{path: src, content: x}}]}}"));
+    let project = Project::with(&[
+        ("tasks/good.yaml", good.as_str()),
+        ("tasks/file.yaml", file.as_str()),
+        ("tasks/both.yaml", both.as_str()),
+        ("tpl/src/a.py", "a"),
+    ]);
+    let ran = convert(&project, "coder-eval", "tasks", &[]).exits(0);
+    let ran = ran.says("file.yaml:6: `sandbox.template_sources[0]`: no case was written for `file`");
+    let ran = ran.says("`../tpl/src/a.py` cannot be copied: this is not a folder");
+    let ran = ran.says("both.yaml:6: `sandbox.template_sources`: no case was written for `both`");
+    ran.says("`src` is a file in one template and a folder in another");
+    assert_eq!(project.read("out/cases/tasks/good.workspace/src/a.py"), "a");
+    assert!(!project.path("out/cases/tasks/file.yaml").exists() && !project.path("out/cases/tasks/both.yaml").exists());
+}

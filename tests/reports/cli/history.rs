@@ -265,7 +265,7 @@ fn shards_that_were_run_again_after_the_merge_are_shown_and_kept() {
     }
     let of_shard = |label: &str| vec![older.clone(), (id(&project, label), Some(1.0))];
     assert_eq!(scores(&project), [of_shard("s1"), of_shard("s2")]);
-    project.evals(&["history"]).exits(0).says("is left out: its shards have all its results and newer ones");
+    project.evals(&["history"]).exits(0).says("is left out: its shards have all its results and further ones");
     // A merged run and its shards are one run.
     project.evals(&["prune", "--keep", "2"]).exits(0).says("4 of 4 runs remain");
     project.evals(&["prune", "--keep", "1"]).exits(0).says("3 of 4 runs remain");
@@ -290,4 +290,67 @@ fn a_copy_of_a_merged_run_hides_nothing() {
     // Shards whose results are in the merged run take no place among the newest.
     project.evals(&["prune", "--keep", "2"]).exits(0).says("5 of 5 runs remain");
     project.evals(&["prune", "--keep", "1"]).exits(0).says("2 of 5 runs remain");
+}
+
+#[test]
+fn of_copies_of_a_run_the_one_with_more_results_is_shown() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {contains: done}}]", "");
+    project.write("agent.sh", "echo done\nexit 1\n");
+    let command = format!("adapter: output-only\ncommand: [sh, {}]", project.path("agent.sh").display());
+    project.harness("own", &command);
+    project.evals(&["run", "--harness", "own", "--label", "p"]).exits(3);
+    let run = id(&project, "p");
+    let (own, copied) = (format!(".evals/runs/{run}"), ".evals/runs/copy");
+    copy(&project.path(&own), &project.path(copied));
+    project.write("agent.sh", "echo done\n");
+    project.evals(&["run", "--resume", copied, "--rerun", "errored"]).exits(0);
+    assert_eq!(scores(&project), vec![vec![(run.clone(), Some(1.0))]]);
+    let says = format!("{own} is left out: it is a copy of run {run}: all its results are in {copied}");
+    project.evals(&["history"]).exits(0).says(&says);
+    for name in [&*run, "p", "latest"] {
+        let report = project.evals(&["report", name, "--format", "json"]).exits(0).json();
+        assert_eq!(report["summary"]["pass"], 1, "{name}");
+    }
+    // Each of the two has a result that the other lacks.
+    project.write("agent.sh", "echo nothing\n");
+    project.evals(&["run", "--resume", &own, "--rerun", "errored"]).exits(1);
+    assert_eq!(scores(&project), vec![vec![(run.clone(), Some(1.0)), (run.clone(), Some(0.0))]]);
+    project.evals(&["history"]).exits(0).says(&format!("are copies of run {run} with different results"));
+}
+
+#[test]
+fn a_merged_run_that_lost_the_folder_of_a_trial_does_not_replace_its_shards() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.case("b", "", PASS);
+    shards(&project, &[], 0);
+    project.evals(&["merge", "s1", "s2", "--label", "m"]).exits(0);
+    let trial = project.path(&format!("{}/trials/a/demo/default/1", project.run_named("m")));
+    std::fs::remove_file(trial.join("trace.jsonl")).unwrap();
+    project.evals(&["prune", "--keep", "1"]).exits(0).says("2 of 3 runs remain");
+    std::fs::remove_dir_all(project.path(&format!("{}/trials/a", project.run_named("m")))).unwrap();
+    project.evals(&["prune", "--keep", "1"]).exits(0).says("2 of 2 runs remain");
+    let shown = project.evals(&["show", "m", "a"]).exits(2).says("trial a/demo/default/1 has no trace");
+    assert!(!shown.err.contains("was not run"), "{}", shown.err);
+    shown.says("it was run, but its files are missing or cannot be read");
+    project.evals(&["show", "s1", "a"]).exits(0).says("done");
+}
+
+#[test]
+fn shards_of_one_plan_are_kept_or_removed_together() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.case("b", "", PASS);
+    shards(&project, &[], 0);
+    project.evals(&["prune", "--keep", "1"]).exits(0).says("2 of 2 runs remain");
+    project.evals(&["merge", "s1", "s2", "--label", "m"]).exits(0);
+    // Nothing tells which shards an unreadable run was merged from.
+    project.write(&format!("{}/run.json", project.run_named("m")), "");
+    project.evals(&["prune", "--keep", "1"]).exits(0).says("2 of 2 runs remain");
+    project.evals(&["merge", "s1", "s2", "--label", "again"]).exits(0);
+    // The same plan was run once more, and its shards are not merged yet.
+    shards(&project, &[], 0);
+    project.evals(&["prune", "--keep", "1"]).exits(0).says("2 of 5 runs remain");
+    project.evals(&["merge", "s1", "s2", "--label", "newest"]).exits(0);
 }

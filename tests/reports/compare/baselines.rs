@@ -183,3 +183,42 @@ fn a_case_with_results_needs_its_properties() {
     // It would be a new case, and the gates would pass without it.
     project.evals(&["compare", "second", "--gate"]).exits(2).says("`c00` of agent has results, but is not in `cases`");
 }
+
+#[test]
+fn a_case_that_a_merge_by_hand_left_twice_is_refused() {
+    let project = project();
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    let good = project.read("cases/baseline.json");
+    of_cases("second", &[(10, "pp"), (4, "pf")]).write(&project, 0);
+    project.evals(&["compare", "second", "--gate"]).exits(0);
+    let lines: Vec<&str> = good.lines().collect();
+    // The properties of the case, and its results, which a merge of two branches can leave twice.
+    let places: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].trim_start().starts_with("\"c00\"")).collect();
+    assert_eq!(places.len(), 2, "{good}");
+    for place in places {
+        let theirs = lines[place].replace("\"scores\":[1.0,1.0],\"passed\":2", "\"scores\":[0.0,0.0],\"passed\":0");
+        let mut merged = lines.clone();
+        merged.insert(place + 1, &theirs);
+        project.write("cases/baseline.json", &merged.join("\n"));
+        // Lines are counted from 1.
+        let says = format!("`c00` occurs twice in the same object at line {}", place + 2);
+        let refused = project.evals(&["compare", "second", "--gate"]).exits(2);
+        refused.says("baseline.json cannot be read").says(&says).says("remove one of the two");
+        project.evals(&["baseline", "show"]).exits(2).says(&says);
+    }
+}
+
+#[test]
+fn a_case_whose_results_a_merge_by_hand_lost_is_refused() {
+    let project = project();
+    // All trials of the last case are errored, and it is in the baseline nevertheless.
+    of_cases("first", &[(10, "pp"), (4, "cc")]).write(&project, 0);
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    project.evals(&["baseline", "show"]).exits(0).says("c13");
+    let mut merged: serde_json::Value = serde_json::from_str(&project.read("cases/baseline.json")).unwrap();
+    merged["arms"][0]["cases"].as_object_mut().unwrap().remove("c00");
+    project.write("cases/baseline.json", &merged.to_string());
+    of_cases("second", &[(10, "ff"), (4, "pp")]).write(&project, 0);
+    let says = "`c00` is in `cases`, but has no results in any of `arms`";
+    project.evals(&["compare", "second", "--gate"]).exits(2).says("baseline.json cannot be read").says(says);
+}

@@ -356,6 +356,35 @@ fn a_case_that_is_gone_is_not_as_accepted_although_the_others_are() {
 }
 
 #[test]
+fn a_case_that_was_moved_is_compared_if_it_is_named() {
+    let project = accepted();
+    project.case("b", KEYS, READS);
+    project.case("c", KEYS, READS);
+    project.evals(&["run", "--snapshot", "update"]).exits(0);
+    let moved = |id: &str, to: &str| {
+        for end in [".yaml", ".demo.yaml", ".snapshots"] {
+            let (from, to) = (project.path(&format!("cases/{id}{end}")), project.path(&format!("cases/{to}{end}")));
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            std::fs::rename(from, to).unwrap();
+        }
+    };
+    // The ID is now `sub/b`.
+    moved("b", "sub/b");
+    project.evals(&["snapshot", "check"]).exits(3).says("case `b` no longer exists").says("2 same");
+    project.evals(&["snapshot", "check", "--case", "cases/sub/b.yaml"]).exits(0).says("3 same");
+    // It is unknown which of two cases this one was.
+    moved("c", "sub/c");
+    let ran = project.evals(&["snapshot", "check", "--case", "cases/sub/b.yaml"]).exits(2);
+    ran.says("has no case `sub/b`").says("if the case was moved, write its ID in the run as `id` into the file");
+    for id in ["b", "c"] {
+        let path = format!("cases/sub/{id}.yaml");
+        project.write(&path, &format!("id: {id}\n{}", project.read(&path)));
+    }
+    let both = ["snapshot", "check", "--case", "cases/sub/b.yaml", "--case", "cases/sub/c.yaml"];
+    project.evals(&both).exits(0).says("3 same");
+}
+
+#[test]
 fn a_file_of_the_older_form_is_compared_or_refused_with_the_way_out() {
     let project = accepted();
     let new = project.read(SNAP);

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::audit::stored::Stored;
 use crate::case::Case;
+use crate::case::digest::is_same;
 use crate::cli::terminal;
 use crate::run::find;
 use crate::run::folder::RunFolder;
@@ -27,7 +28,7 @@ pub fn read(runs: &Path, cases: &[Case]) -> Stored {
     // Trials of merged shards are in the merged run. The newest run is first in the folder.
     let merges = Merges::of(&all);
     for (path, record) in all.iter().filter(|(path, _)| !merges.replaces(path)) {
-        if !record.cases.iter().any(|case| digests.get(&case.id) == Some(&case.digest)) {
+        if !record.cases.iter().any(|case| digests.get(&case.id).is_some_and(|now| is_same(now, &case.digest))) {
             continue;
         }
         match RunFolder::open(path).results(record) {
