@@ -217,6 +217,9 @@ pub struct Places {
     pub through: Vec<String>,
     /// Folders that are hidden even if a mount includes them: cases, runs, other trials.
     pub hides: Vec<PathBuf>,
+    /// Folders of the workspace that bubblewrap mounts at their own place, outer ones first, so that no command can rename or
+    /// remove them. A folder that does not exist is left out.
+    pub fixed: Vec<PathBuf>,
 }
 
 impl TrialSandbox {

@@ -47,7 +47,7 @@ impl Case {
     /// Returns an error if a file that the case names cannot be read.
     pub fn played_digest(&self, interaction: &Interaction) -> io::Result<String> {
         let mut parts = PartHasher::default();
-        parts.add("workspace", self.workspace_digest()?.as_bytes());
+        parts.digest_of("workspace", &self.workspace_digest()?);
         for turn in &self.turns {
             parts.add("turn", turn.as_bytes());
         }
@@ -154,7 +154,10 @@ impl Case {
             let target = path.canonicalize().ok().filter(|target| *target != path);
             [Some(path), target].into_iter().flatten()
         };
-        let named = self.folders_and_files().into_iter().flat_map(|(_, path)| with_target(path.to_owned()));
+        let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+        let (links, named): (Vec<_>, Vec<_>) =
+            self.folders_and_files().into_iter().map(|(_, path)| path.to_owned()).partition(|path| is_link(path));
+        let named = named.into_iter().chain(links.into_iter().flat_map(with_target));
         let of_graders = self.files_of_graders().flat_map(with_target);
         // The digest of the case reports a folder of scripts that cannot be read.
         named.chain(of_graders).chain(self.helpers().unwrap_or_default()).collect()
@@ -218,16 +221,49 @@ pub fn file_digest(path: &Path) -> io::Result<String> {
 /// The value for a missing file.
 pub const ABSENT: &str = "absent";
 
+/// Returns true if two digests of a case, of its workspace or of its agents' inputs are equal. If one of them is of a version that
+/// did not read what links lead to, only the rest is compared.
+pub fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (parts_of(one), parts_of(other));
+    one.0 == other.0 && (one.1.is_none() || other.1.is_none() || one.1 == other.1)
+}
+
+/// Separates the digest of the parts from the digest of what links lead to.
+const LINKED: char = '+';
+
+/// Returns the digest of the parts, and the digest of what links lead to, if it has one.
+fn parts_of(digest: &str) -> (&str, Option<&str>) {
+    digest.split_once(LINKED).map_or((digest, None), |(parts, linked)| (parts, Some(linked)))
+}
+
 /// A hasher for the parts of a digest.
 #[derive(Default)]
-struct PartHasher(blake3::Hasher);
+struct PartHasher {
+    /// The hasher of the parts. A link counts as its target's path.
+    parts: blake3::Hasher,
+    /// The hasher of what the links lead to that the case names. Absent if it names none.
+    linked: Option<Box<PartHasher>>,
+}
 
 impl PartHasher {
     fn add(&mut self, what: &str, bytes: &[u8]) {
         for piece in [what.as_bytes(), bytes] {
-            self.0.update(&(piece.len() as u64).to_le_bytes());
-            self.0.update(piece);
+            self.parts.update(&(piece.len() as u64).to_le_bytes());
+            self.parts.update(piece);
         }
+    }
+
+    /// Adds a digest of other parts.
+    fn digest_of(&mut self, what: &str, digest: &str) {
+        let (parts, linked) = parts_of(digest);
+        self.add(what, parts.as_bytes());
+        if let Some(linked) = linked {
+            self.linked().add(what, linked.as_bytes());
+        }
+    }
+
+    fn linked(&mut self) -> &mut PartHasher {
+        self.linked.get_or_insert_with(Box::default)
     }
 
     fn json(&mut self, what: &str, value: &impl serde::Serialize) -> io::Result<()> {
@@ -235,9 +271,13 @@ impl PartHasher {
         Ok(())
     }
 
-    /// Adds a file or folder that a case names. A link in its place is resolved, as when the workspace is made.
+    /// Adds a file or folder that a case names. Of a link in its place, its target counts, too, as when the workspace is made.
     fn named(&mut self, name: &str, path: &Path) -> io::Result<()> {
-        self.tree(name, &path.canonicalize()?)
+        self.tree(name, path)?;
+        match path.symlink_metadata()?.is_symlink() {
+            true => self.linked().tree(name, &path.canonicalize()?),
+            false => Ok(()),
+        }
     }
 
     /// Adds a file, or everything below a folder in the order of names. A link counts as its target's path.
@@ -281,7 +321,11 @@ impl PartHasher {
     }
 
     fn digest(&self) -> String {
-        self.0.finalize().to_hex().to_string()
+        let parts = self.parts.finalize().to_hex();
+        match &self.linked {
+            Some(linked) => format!("{parts}{LINKED}{}", linked.digest()),
+            None => parts.to_string(),
+        }
     }
 }
 
@@ -292,4 +336,41 @@ fn content(path: &Path) -> io::Result<blake3::Hash> {
 fn executable(kind: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt;
     kind.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_without_what_links_lead_to_is_compared_by_the_rest() {
+        assert!(is_same("a", "a") && is_same("a", "a+x") && is_same("a+x", "a") && is_same("a+x", "a+x"));
+        assert!(!is_same("a", "b") && !is_same("a+x", "a+y") && !is_same("a+x", "b+x") && !is_same("x", "a+x"));
+    }
+
+    #[test]
+    fn a_link_that_a_case_names_counts_with_its_target_and_the_first_part_is_that_of_older_versions() {
+        let root = tempfile::tempdir().unwrap();
+        let (real, link) = (root.path().join("real"), root.path().join("link"));
+        std::fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink("real", &link).unwrap();
+        let digest = |text: &str, path: &Path| {
+            std::fs::write(real.join("a"), text).unwrap();
+            let mut parts = PartHasher::default();
+            parts.named("copy", path).unwrap();
+            parts.digest()
+        };
+        let mut older = PartHasher::default();
+        older.add("copy", b"real");
+        let (one, two) = (digest("1", &link), digest("2", &link));
+        assert!(!is_same(&one, &two) && is_same(&one, &older.digest()));
+        // A folder counts as before.
+        assert!(!digest("1", &real).contains(LINKED));
+        let mut outer = [PartHasher::default(), PartHasher::default(), PartHasher::default()];
+        for (outer, digest) in outer.iter_mut().zip([&one, &two, &older.digest()]) {
+            outer.digest_of("workspace", digest);
+        }
+        let [one, two, older] = outer.map(|outer| outer.digest());
+        assert!(!is_same(&one, &two) && is_same(&one, &older) && is_same(&two, &older));
+    }
 }

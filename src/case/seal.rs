@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Case;
-use super::digest::file_digest;
+use super::digest::{file_digest, is_same};
 use crate::overlay;
 use crate::workspace::repository;
 
@@ -106,7 +106,7 @@ impl Seal {
             return Ok(now);
         }
         let digest = self.case.digest().map_err(unreadable)?;
-        if digest != self.digests.case {
+        if !is_same(&digest, &self.digests.case) {
             return Err(self.names(&self.begun, &now, "since the run began"));
         }
         for (path, digest) in &self.digests.judged_by {

@@ -130,6 +130,10 @@ pub(super) fn around(
     }
     let workspace = places.workspace.to_string_lossy();
     add(&["--bind", &workspace, &workspace, "--chdir", &workspace]);
+    for folder in &places.fixed {
+        let folder = folder.to_string_lossy();
+        add(&["--bind-try", &folder, &folder]);
+    }
     for name in TEMPORARY {
         // The trial's scratch folder has a different path inside the sandbox. A case may name another folder.
         match env.get(name) {
@@ -254,6 +258,7 @@ mod tests {
             reads: vec!["/project/cases/a.demo.yaml".into()],
             hides: vec!["/usr/share".into(), "/tmp/run".into(), "/project/cases".into()],
             through: Vec::new(),
+            fixed: vec!["/tmp/run/trial/workspace/check".into()],
         }
     }
 
@@ -287,6 +292,7 @@ mod tests {
         assert!(at("--ro-bind /project /project") < at("--tmpfs /usr/share"));
         assert!(at("--bind /tmp/run /tmp/run") < at("--tmpfs /tmp/run"));
         assert!(at("--tmpfs /tmp/run") < at("--bind /tmp/run/trial/home"));
+        assert!(at("--bind /tmp/run/trial/workspace") < at("--bind-try /tmp/run/trial/workspace/check"));
         assert!(!line.contains("--unshare-net"));
     }
 

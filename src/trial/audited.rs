@@ -162,6 +162,7 @@ pub async fn play_and_look(
         patch: None,
         touched: after.touched,
         between: &between,
+        written: None,
         shell: &graders_shell,
         judges: &engine.judges,
         unmasked: None,

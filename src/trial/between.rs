@@ -28,13 +28,14 @@ const NAMED: usize = 5;
 const COMPILED: &str = ".cache/python";
 /// Places in the home in which programs leave logs and caches that no later command needs. They are renewed, too, but explain no
 /// failure.
-const BY_PRODUCTS: [&str; 12] = [
+const BY_PRODUCTS: [&str; 13] = [
     COMPILED,
     ".bash_history",
     ".cache/go-build",
     ".cache/pip/selfcheck",
     ".cargo/.global-cache",
     ".cargo/.package-cache",
+    ".cargo/.package-cache-mutate",
     ".config/go/telemetry",
     ".node_repl_history",
     ".npm/_logs",
@@ -216,8 +217,16 @@ mod tests {
 
     #[test]
     fn logs_and_caches_that_no_later_command_needs_are_by_products() {
-        for path in [".npm/_logs/1.log", ".npm", ".cache", ".cache/python/a.pyc", ".config/go", ".cargo/.package-cache"]
-        {
+        for path in [
+            ".npm/_logs/1.log",
+            ".npm",
+            ".cache",
+            ".cache/python/a.pyc",
+            ".config/go",
+            ".cargo/.global-cache",
+            ".cargo/.package-cache",
+            ".cargo/.package-cache-mutate",
+        ] {
             assert!(is_by_product(Path::new(path)), "{path}");
         }
         for path in ["", ".local/lib/a.py", ".cache/app", ".cargo/bin/a", ".cargo/registry", ".config/app", ".npmrc"] {

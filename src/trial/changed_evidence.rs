@@ -1,6 +1,8 @@
 //! Finds evidence of a trial that another program changed while the trial ran, and withdraws the grades that may rest on it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::grade::Outcome;
 use crate::result::{TrialResult, Warning};
@@ -11,8 +13,13 @@ use crate::workspace::stamp::Stamp;
 /// The maximum number of files in a warning.
 const NAMED: usize = 5;
 
-/// Files of a trial that are complete before it is graded, each with its name for people and its stamp.
-pub(super) struct WrittenFiles(Vec<(&'static str, PathBuf, Option<Stamp>)>);
+/// Files of a trial that are complete before it is graded.
+pub(super) struct WrittenFiles {
+    /// Each file with its name for people and its stamp.
+    files: Vec<(&'static str, PathBuf, Option<Stamp>)>,
+    /// The places in `files` of those that an earlier look found changed: a later change can put the original back.
+    changed: Mutex<BTreeSet<usize>>,
+}
 
 impl WrittenFiles {
     /// Takes the stamps of the trace, of the patch and of the wire log, if there is one.
@@ -24,13 +31,22 @@ impl WrittenFiles {
         if let Some(stamp) = stamp(wire) {
             files.push(("wire.jsonl", wire.to_owned(), Some(stamp)));
         }
-        Self(files)
+        Self { files, changed: Mutex::default() }
     }
 
-    /// Returns the names of the files that were changed since the engine wrote them.
+    /// Looks for files that were changed since the engine wrote them.
+    pub(super) fn look(&self) {
+        let is_changed = |path: &Path, written: &Option<Stamp>| written.is_none() || stamp(path) != *written;
+        let places = self.files.iter().enumerate().filter(|(_, (_, path, written))| is_changed(path, written));
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner).extend(places.map(|(place, _)| place));
+    }
+
+    /// Returns the names of the files that are changed, or were changed at an earlier look.
     pub(super) fn changed(&self) -> Vec<String> {
-        let changed = self.0.iter().filter(|(_, path, written)| written.is_none() || stamp(path) != *written);
-        changed.map(|(name, ..)| format!("`{name}`")).collect()
+        self.look();
+        let changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = self.files.iter().enumerate().filter(|(place, _)| changed.contains(place));
+        names.map(|(_, (name, ..))| format!("`{name}`")).collect()
     }
 }
 

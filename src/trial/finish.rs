@@ -64,13 +64,16 @@ pub(super) async fn conclude(
     if !live {
         graders_shell = nowhere(&graders_shell, folders)?;
     }
-    let link = match before.home() {
-        Some(_) if live && above::matters(&attempt.case) => {
+    let runs_programs = above::matters(&attempt.case);
+    let use_of_home = match before.home() {
+        Some(_) if live && runs_programs => {
             let (workspace, home) = (folders.workspace.clone(), folders.home.clone());
-            aside(move || graders_home::link_to_agents_home(&workspace, &home)).await?
+            let files: Vec<PathBuf> = change.created.iter().chain(&change.changed).map(PathBuf::from).collect();
+            aside(move || graders_home::use_of_agents_home(&workspace, &home, &files)).await?
         }
         _ => None,
     };
+    let files = runs_programs.then(|| WrittenFiles::of(&trace, &patch, &attempt.folder.join("wire.jsonl")));
     let unmasked = warnings.iter().find_map(Warning::unmasked).map(str::to_owned);
     let between = Between::of(&attempt.case, folders, &graders_shell, Some(&before), &engine.temporary)?;
     let site = JudgedWorkspace {
@@ -78,6 +81,7 @@ pub(super) async fn conclude(
         change: live.then_some(&change),
         touched,
         between: &between,
+        written: files.as_ref(),
         trace: trace_path.as_deref(),
         patch: patch_path.as_deref().filter(|_| live),
         shell: &graders_shell,
@@ -87,8 +91,6 @@ pub(super) async fn conclude(
     let (stop, by_engine) = (observed.stop.clone(), observed.stopped_by_engine);
     let mut changed: Vec<String> = changed_copy.into_iter().collect();
     changed.extend(left.wire_changed.then(|| "`wire.jsonl`".to_owned()));
-    let runs_programs = above::matters(&attempt.case);
-    let files = runs_programs.then(|| WrittenFiles::of(&trace, &patch, &attempt.folder.join("wire.jsonl")));
     let as_observed = (runs_programs || !changed.is_empty()).then(|| observed.clone());
     let over = ObservedSession { finished, observed, grading, not_as_set_up };
     let Some(mut result) = unless_interrupted(engine, grade_trial::judge(attempt, over, &site)).await else {
@@ -106,7 +108,7 @@ pub(super) async fn conclude(
             // The same may have been found between two graders.
             warnings.extend(left_meanwhile.filter(|warning| !result.warnings.contains(warning)));
             is_withdrawn = above::withdraw(&mut result, &warnings);
-            is_withdrawn |= graders_home::withdraw(&mut result, link.as_deref());
+            is_withdrawn |= graders_home::withdraw(&mut result, use_of_home.as_ref());
             // Code of the agent that a grader ran can write to the copies, too.
             let copies = before.state().copies;
             let copy = aside(move || copies.first_change()).await?;

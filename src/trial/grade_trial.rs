@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::between::Between;
+use super::changed_evidence::WrittenFiles;
 use super::ending::{error_of, is_manual, limits_and_grades, message_of, no_stop, wrong_model};
 use super::limits::unknown_by_stop;
 use super::metrics::{self, Observed};
@@ -48,6 +49,8 @@ pub(super) struct JudgedWorkspace<'a> {
     pub touched: bool,
     /// Restores what a grader's commands changed before the next grader runs commands.
     pub between: &'a Between,
+    /// The evidence that a grader's commands must not change. Absent if no grader runs commands, or if no files are written.
+    pub written: Option<&'a WrittenFiles>,
     /// The shell for commands of graders.
     pub shell: &'a Shell,
     /// The judge models.
@@ -108,7 +111,10 @@ pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &Judge
     let mut restored = BTreeSet::new();
     let grades = match error {
         Some(_) => Vec::new(),
-        None => grading.finish_with_hidden(&evidence, &mut restored, &|| site.between.restore()).await,
+        None => {
+            let after = || site.written.iter().for_each(|files| files.look());
+            grading.finish_with_hidden(&evidence, &mut restored, &|| site.between.restore(), &after).await
+        }
     };
     let mut result = TrialResult {
         model: finished.header.model.clone(),

@@ -1,19 +1,24 @@
 //! The home of the graders: as setup left it, without what the agent changed.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
 
 use super::{Folders, TrialError, io as failed};
 use crate::grade::Outcome;
 use crate::grader::Kind;
 use crate::result::TrialResult;
 use crate::workspace::copy_as_it_is;
+use crate::workspace::old_place::file_with;
 use crate::workspace::remove::remove;
 use crate::workspace::walk::{Descend, walk};
 
 /// The folder in which the agent's home lies while the graders have its place.
 const AGENTS_HOME: &str = "agents-home";
+/// The maximum number of links on the way to one target, as on Linux.
+const MOST_LINKS: usize = 40;
 
 /// Returns the place of the graders' home. What setup left in its home may contain the path of that home: absolute links, `#!`
 /// lines, `pyvenv.cfg`. So a copy of it lies at the same place. `as_set_up` is the home as setup left it, if it left anything.
@@ -53,14 +58,67 @@ fn set_aside(home: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the first link of a workspace that leads to something that only the agent's home has, if the graders' home has the
-/// place of the agent's home.
-pub(super) fn link_to_agents_home(workspace: &Path, home: &Path) -> Option<PathBuf> {
+/// A part of a workspace that needs the agent's home.
+pub(super) enum UseOfHome {
+    /// A link to something that only the agent's home has.
+    Link(PathBuf),
+    /// A file of the agent that contains a path in the home.
+    File(PathBuf),
+}
+
+/// Returns the first link of a workspace that leads to something that only the agent's home has, or the first of the agent's files
+/// that contains a path in its home. The graders' home has the place of the agent's home.
+pub(super) fn use_of_agents_home(workspace: &Path, home: &Path, files: &[PathBuf]) -> Option<UseOfHome> {
+    let link = link_to_agents_home(workspace, home).map(UseOfHome::Link);
+    link.or_else(|| file_with(workspace, files, &paths_in_home(home)).map(UseOfHome::File))
+}
+
+/// Returns the texts by which a file can name something in the agent's home: the path of the home, and `../home/` with the name of
+/// an entry. The name matters, because projects have folders named `home`, too.
+fn paths_in_home(home: &Path) -> Vec<Vec<u8>> {
+    let agents = home.with_file_name(AGENTS_HOME);
+    let entries = fs::read_dir(agents).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let relative = Path::new("..").join(home.file_name().unwrap_or_default());
+    let relative = entries.map(|name| relative.join(name).into_os_string().into_vec());
+    relative.chain([home.as_os_str().as_bytes().to_vec()]).collect()
+}
+
+/// Returns the path to which a path of the workspace led while the agent's home, now at `agents`, was at `home`. Returns `None` if
+/// there is nothing.
+fn target_of(path: &Path, home: &Path, agents: &Path) -> Option<PathBuf> {
+    let parts = |path: &Path| {
+        let parts = path.components().rev().filter(|part| matches!(part, Component::ParentDir | Component::Normal(_)));
+        parts.map(|part| part.as_os_str().to_owned()).collect::<Vec<OsString>>()
+    };
+    let (mut target, mut rest, mut links) = (PathBuf::from("/"), parts(path), 0);
+    while let Some(part) = rest.pop() {
+        if part == ".." {
+            target.pop();
+            continue;
+        }
+        let next = target.join(part);
+        let place = next.strip_prefix(home).map_or_else(|_| next.clone(), |inner| agents.join(inner));
+        if !place.symlink_metadata().ok()?.is_symlink() {
+            target = next;
+            continue;
+        }
+        links += 1;
+        let leads = fs::read_link(&place).ok().filter(|_| links <= MOST_LINKS)?;
+        if leads.is_absolute() {
+            target = PathBuf::from("/");
+        }
+        rest.extend(parts(&leads));
+    }
+    Some(target)
+}
+
+/// Returns the first link of a workspace that leads to something that only the agent's home has.
+fn link_to_agents_home(workspace: &Path, home: &Path) -> Option<PathBuf> {
     let agents = home.with_file_name(AGENTS_HOME);
     let leads_there = |link: &Path| {
-        let Ok(target) = fs::read_link(link) else { return false };
-        let Ok(inner) = target.strip_prefix(home) else { return false };
-        agents.join(inner).symlink_metadata().is_ok() && home.join(inner).symlink_metadata().is_err()
+        let target = target_of(link, home, &agents);
+        let inner = target.as_deref().and_then(|target| target.strip_prefix(home).ok());
+        inner.is_some_and(|inner| home.join(inner).symlink_metadata().is_err())
     };
     let mut found = None;
     let walked = walk(workspace, |path, meta| {
@@ -72,19 +130,20 @@ pub(super) fn link_to_agents_home(workspace: &Path, home: &Path) -> Option<PathB
     found.filter(|_| walked.is_ok())
 }
 
-/// Withdraws what failed by a command if a link of the workspace leads to something that only the agent's home has. Returns true
-/// if anything was withdrawn.
-pub(super) fn withdraw(result: &mut TrialResult, link: Option<&Path>) -> bool {
-    let Some(link) = link else { return false };
+/// Withdraws what failed by a command if a part of the workspace needs the agent's home. Returns true if anything was withdrawn.
+pub(super) fn withdraw(result: &mut TrialResult, found: Option<&UseOfHome>) -> bool {
+    let what = match found {
+        Some(UseOfHome::Link(link)) => format!("`{}` leads to something in the agent's home", link.display()),
+        Some(UseOfHome::File(file)) => format!("`{}` contains a path in the agent's home", file.display()),
+        None => return false,
+    };
     let mut any = false;
     for grade in &mut result.grades {
         if grade.passed == Some(false) && Kind::needs_of(&grade.grader).commands {
             (grade.outcome, grade.value, grade.bounds, grade.passed) = (Outcome::Ungraded, None, None, None);
             (grade.evidence, grade.broken) = (Vec::new(), Vec::new());
             grade.reason = format!(
-                "`{}` leads to something in the agent's home, which graders do not get, so it is unknown whether this fails. The \
-                 grader failed: {}",
-                link.display(),
+                "{what}, which graders do not get, so it is unknown whether this fails. The grader failed: {}",
                 grade.reason
             );
             any = true;

@@ -12,6 +12,7 @@ use crate::environment::{self, Placeholders};
 use crate::process;
 use crate::sandbox::{Places, Sandbox, SandboxError, TrialSandbox};
 use crate::shell::Shell;
+use crate::workspace::hidden::changed::folders as folders_of_hidden;
 use crate::workspace::remove::remove;
 
 /// Returns the sandbox of a trial's commands.
@@ -27,6 +28,7 @@ pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> R
         reads: Vec::new(),
         through: Vec::new(),
         hides,
+        fixed: Vec::new(),
     };
     let mut inside = TrialSandbox { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places };
     inside.places.scratch = scratch(&inside, &folders.home, folders.beside("tmp"));
@@ -85,6 +87,9 @@ pub(super) fn graders_shell(
             }
         }
         inside.places.home = home;
+        // A hidden folder that is moved aside and back leaves no trace.
+        let fixed = case.hidden.as_deref().map(folders_of_hidden).unwrap_or_default();
+        inside.places.fixed = fixed.iter().map(|folder| folders.workspace.join(folder)).collect();
     }
     Ok(shell)
 }
@@ -96,6 +101,7 @@ pub(super) fn nowhere(shell: &Shell, folders: &Folders) -> Result<Shell, TrialEr
     fs::create_dir_all(&shell.folder).map_err(io("make an empty folder for the graders"))?;
     if let Some(inside) = &mut shell.inside {
         inside.places.workspace.clone_from(&shell.folder);
+        inside.places.fixed.clear();
     }
     Ok(shell)
 }

@@ -83,6 +83,14 @@ pub fn file_that_names(pieces: &[Piece], workspace: &Path, old: &Path) -> Option
     pieces.iter().filter(is_meant).find(names).map(|piece| piece.path.clone())
 }
 
+/// Returns the first of these files of a workspace that contains one of the texts. Links, files that cannot be read, and Python's
+/// compiled modules are left out.
+pub fn file_with(workspace: &Path, files: &[PathBuf], texts: &[Vec<u8>]) -> Option<PathBuf> {
+    let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
+    let holds = |path: &&PathBuf| !is_compiled(path) && file_holds(&workspace.join(path), &texts).unwrap_or(false);
+    files.iter().find(holds).cloned()
+}
+
 fn is_compiled(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "pyc")
 }

@@ -17,6 +17,26 @@ use crate::workspace::{WorkspaceError, copy_folder};
 /// the files are then copied.
 const MOVED: &str = ".evals-";
 
+/// Lock files of package managers, which write them again with the same content when they install.
+const LOCK_FILES: [&str; 13] = [
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "yarn.lock",
+    "pnpm-lock.yaml",
+    "bun.lock",
+    "Cargo.lock",
+    "go.sum",
+    "go.mod",
+    "uv.lock",
+    "poetry.lock",
+    "Pipfile.lock",
+    "composer.lock",
+    "Gemfile.lock",
+];
+
+/// The maximum number of folders that [`folders`] returns.
+const MOST_FOLDERS: usize = 64;
+
 /// Returns the hidden files that a workspace has in another form, or not at all, and the files and folders from which a permission
 /// was taken. `None` if they cannot be read.
 pub fn changed(hidden: &Path, workspace: &Path) -> Option<BTreeSet<PathBuf>> {
@@ -74,12 +94,34 @@ pub(super) fn open_folders(hidden: &Path, workspace: &Path) -> io::Result<()> {
     .map(drop)
 }
 
-/// Returns the stamps of the hidden files in a workspace, by which a change that was undone is noticed.
+/// Returns the folders of hidden files, the least deep ones first and at most [`MOST_FOLDERS`]. Folders that scripts of converted
+/// cases move are left out.
+pub fn folders(hidden: &Path) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    let _ = walk(hidden, |path, meta| {
+        if meta.is_dir() && !is_of_scripts(path) {
+            folders.push(path.to_owned());
+        }
+        Descend::Enter
+    });
+    folders.sort_by_key(|path| (path.iter().count(), path.clone()));
+    folders.truncate(MOST_FOLDERS);
+    folders
+}
+
+/// Returns true for the folders that scripts of converted cases move, and for everything in them.
+pub fn is_of_scripts(path: &Path) -> bool {
+    path.iter().next().is_some_and(|name| name.to_string_lossy().starts_with(MOVED))
+}
+
+/// Returns the stamps of the hidden files in a workspace, by which a change that was undone is noticed. Of lock files, only the
+/// content counts.
 pub fn stamps(hidden: &Path, workspace: &Path) -> BTreeMap<PathBuf, Stamp> {
     let mut stamps = BTreeMap::new();
     let walked = walk(hidden, |path, meta| {
-        let is_moved = path.iter().next().is_some_and(|name| name.to_string_lossy().starts_with(MOVED));
-        if let (false, false, Ok(now)) = (meta.is_dir(), is_moved, workspace.join(path).symlink_metadata()) {
+        let is_lock_file = path.file_name().is_some_and(|name| LOCK_FILES.iter().any(|lock| name == *lock));
+        let has_stamp = !meta.is_dir() && !is_of_scripts(path) && !is_lock_file;
+        if let (true, Ok(now)) = (has_stamp, workspace.join(path).symlink_metadata()) {
             stamps.insert(path.to_owned(), Stamp::of(&now));
         }
         Descend::Enter

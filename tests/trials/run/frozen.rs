@@ -91,6 +91,43 @@ fn a_source_behind_a_link_that_has_changed_is_not_graded_again() {
     assert!(reason.contains("has changed since"), "{reason}");
 }
 
+/// Removes from the record of a run what links lead to, as in versions that did not read it.
+fn without_targets(project: &Project, run: &str) {
+    project.without_digests(&format!(".evals/runs/{run}"));
+    let path = format!(".evals/runs/{run}/run.json");
+    let mut record: serde_json::Value = serde_json::from_str(&project.read(&path)).unwrap();
+    for key in ["digest", "workspace", "played"] {
+        let digest = record["cases"][0][key].as_str().unwrap();
+        let (parts, _) = digest.split_once('+').unwrap();
+        record["cases"][0][key] = json!(parts);
+    }
+    project.write(&path, &record.to_string());
+}
+
+#[test]
+fn a_run_of_a_version_that_did_not_read_what_links_lead_to_is_graded_resumed_and_compared() {
+    let project = project("true");
+    project.write("cases/shared/f", "one\n");
+    std::os::unix::fs::symlink("shared", project.path("cases/app")).unwrap();
+    project.case("a", "workspace: {copy: app}\ngraders: [{command: {run: grep -q one f}}]", "");
+    project.evals(&RUN).exits(0);
+    let old = project.runs()[0].clone();
+    without_targets(&project, &old);
+    let report = grade(&project, &old, &[], 0);
+    assert_eq!(report["results"][0]["verdict"], "pass", "{report}");
+    project.evals(&["run", "--resume", &old]).exits(0);
+    project.evals(&[&RUN[..], &["--label", "new"]].concat()).exits(0);
+    let compared = project.evals(&["compare", &old, "new"]);
+    assert!(!compared.out.contains("have changed") && !compared.out.contains("other inputs"), "{compared:?}");
+    // Another link is another case.
+    project.write("cases/other/f", "one\n");
+    std::fs::remove_file(project.path("cases/app")).unwrap();
+    std::os::unix::fs::symlink("other", project.path("cases/app")).unwrap();
+    let report = grade(&project, &old, &[], 3);
+    let reason = report["results"][0]["grades"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("has changed since"), "{reason}");
+}
+
 #[test]
 fn what_stays_as_it_was_is_judged() {
     for (input, keys, content) in INPUTS {

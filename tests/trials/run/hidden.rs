@@ -147,6 +147,24 @@ fn a_command_whose_hidden_check_changed_while_it_ran_does_not_pass() {
 }
 
 #[test]
+fn a_hidden_lock_file_that_is_written_again_with_the_same_content_is_not_changed() {
+    for (file, text, verdict) in [
+        ("package-lock.json", "{}", "pass"),
+        ("package-lock.json", "{\"a\": 1}", "ungraded"),
+        ("package.json", "{}", "ungraded"),
+    ] {
+        let project = Project::new();
+        project.write(&format!("cases/fix.hidden/{file}"), "{}\n");
+        let run = format!("sleep 0.1; echo '{text}' > {file}");
+        let keys = format!("hidden: fix.hidden\ngraders: [{{command: {{run: {}}}}}]", serde_json::json!(run));
+        project.case("a", &keys, "steps: [{say: done}]");
+        project.evals(&["run"]);
+        let result = project.result("a/demo/default/1");
+        assert_eq!(result["verdict"], verdict, "{file} {text}: {result}");
+    }
+}
+
+#[test]
 fn permissions_that_a_grader_takes_from_hidden_files_are_given_back() {
     let project = Project::new();
     project.write("cases/fix.hidden/check/t1", "#!/bin/sh\ngrep -q 42 a.txt\n");

@@ -444,6 +444,30 @@ fn tools_that_setup_left_in_the_home_are_those_of_setup_under_their_own_path() {
 }
 
 #[test]
+fn a_grader_that_fails_without_the_agents_home_is_ungraded_if_a_link_or_a_file_of_the_agent_needs_it() {
+    let project = Project::new();
+    let keys = "workspace: {setup: ['echo x > $HOME/of-setup']}\ngraders: [{command: {run: sh tool}}]";
+    for (id, act, verdict) in [
+        ("relative-link", "mkdir d; ln -s ../../home/tools/t d/link; ln -s d/link tool", "ungraded"),
+        ("link-by-temporary", "ln -s $HOME $TMPDIR/h; ln -s $TMPDIR/h/tools/t tool", "ungraded"),
+        ("link-of-home", "ln -s t $HOME/tools/other; ln -s $HOME/tools/other tool", "ungraded"),
+        ("file", "echo \"sh $HOME/tools/t\" > tool", "ungraded"),
+        ("relative-path", "echo 'sh ../home/tools/t' > tool", "ungraded"),
+        ("to-nothing", "ln -s ../home/none tool", "fail"),
+        ("other-folder", "echo 'cat ../home/page' > tool", "fail"),
+    ] {
+        let act = format!("mkdir $HOME/tools; echo exit 0 > $HOME/tools/t; {act}");
+        project.case(id, keys, &format!("steps:\n  - run:\n      command: |\n        {act}\n"));
+        project.evals(&["run", "--case", id, "--label", id]);
+        let result = project.read(&format!("{}/trials/{id}/demo/default/1/result.json", project.run_named(id)));
+        let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+        assert_eq!(result["verdict"], verdict, "{id}: {result}");
+        let is_doubted = result["grades"][0]["reason"].as_str().unwrap().contains("in the agent's home");
+        assert_eq!(is_doubted, verdict == "ungraded", "{id}: {result}");
+    }
+}
+
+#[test]
 fn what_an_agent_changed_beside_its_workspace_is_not_graded_again() {
     let keys = "workspace: {files: {a.txt: one}, setup: ['mkdir ../data && echo precious > ../data/x']}\n\
                 graders: [{files: {contains: {a.txt: two}}}, {command: {run: 'grep -q precious ../data/x'}}]";
@@ -483,6 +507,24 @@ fn evidence_that_another_program_changes_during_the_trial_makes_nothing_pass() {
     let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "evidence_changed");
     assert_eq!(told.unwrap()["files"], "`trace.jsonl`, `workspace.patch`", "{result}");
     project.evals(&["grade", "latest"]).exits(3);
+}
+
+#[test]
+fn evidence_that_one_grader_changes_and_a_later_one_puts_back_makes_nothing_pass() {
+    let project = Project::new();
+    let trial = project.path(".evals/runs").join("*/trials/a/demo/default/1").display().to_string();
+    let swap = format!("T=$(echo {trial}); mv $T $T.x; cp -rp $T.x $T");
+    let back = format!("T=$(echo {trial}); rm -r $T; mv $T.x $T");
+    project.case(
+        "a",
+        "graders: [{command: {run: sh swap.sh}}, {command: {run: sh back.sh}}]",
+        &format!("steps: [{{write: {{path: swap.sh, text: '{swap}'}}}}, {{write: {{path: back.sh, text: '{back}'}}}}]"),
+    );
+    project.evals(&["run"]).exits(3);
+    let result = project.result("a/demo/default/1");
+    assert!(result["grades"][0]["reason"].as_str().unwrap().contains("exited with 0"), "{result}");
+    let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "evidence_changed");
+    assert_eq!(told.unwrap()["files"], "`trace.jsonl`, `workspace.patch`, `wire.jsonl`", "{result}");
 }
 
 /// Returns the result of a trial whose agent runs a line in the folder of its trial.

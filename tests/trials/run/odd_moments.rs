@@ -433,6 +433,10 @@ time.sleep(0.5)
 written = {{'sessionId': 's', 'path': os.path.join(os.getcwd(), 'sub.txt'), 'content': 's'}}
 say({{'id': 8, 'method': 'fs/write_text_file', 'params': written}})
 answer(8)
+say({{'id': 7, 'method': 'terminal/create', 'params': {{'sessionId': 's', 'command': 'touch', 'args': ['terminal.txt']}}}})
+waits = {{'sessionId': 's', 'terminalId': answer(7)['result']['terminalId']}}
+say({{'id': 6, 'method': 'terminal/wait_for_exit', 'params': waits}})
+answer(6)
 of_end = {{'sessionId': 's', 'source': 'background_notification'}}
 say({{'id': 9, 'method': '_qwencode/start_turn', 'params': of_end}})
 answer(9)
@@ -444,7 +448,7 @@ say(discrete('It completed.', 'background_notification'), discrete('Done.', 'bac
 time.sleep(0.2)
 say({{'method': '_qwencode/end_turn', 'params': of_end}})"
     );
-    let case = "graders: [{files: {exists: [sub.txt]}}, {output: {equals: Done.}}]";
+    let case = "graders: [{files: {exists: [sub.txt, terminal.txt]}}, {output: {equals: Done.}}]";
     let (trace, result) = run(ACP, &does, case);
     assert_eq!((&trace.last().unwrap()["output"], &result["verdict"]), (&"Done.".into(), &"pass".into()), "{result:#}");
     assert!(!codes(&trace).contains(&"background_cut"), "{trace:#?}");

@@ -333,6 +333,26 @@ fn graders_in_bwrap_find_what_setup_left_in_the_home_under_its_own_path() {
 }
 
 #[test]
+fn a_hidden_folder_in_bwrap_cannot_be_moved_aside_and_back_by_the_code_that_the_check_runs() {
+    if !bwrap() {
+        return;
+    }
+    for (folder, answer, code) in [("check", "0", 1), ("check/deep", "0", 1), ("other", "42", 0)] {
+        let project = Project::new();
+        project.write("cases/fix.hidden/run.sh", "sh ./build.sh; sh check/deep/verify.sh\n");
+        project.write("cases/fix.hidden/check/deep/verify.sh", "grep -q 42 a.txt\n");
+        let forge = format!(
+            "mv {folder} .aside && mkdir -p check/deep && echo \"rm -r {folder}; mv .aside {folder}\" > check/deep/verify.sh"
+        );
+        let steps = format!(
+            "steps: [{{write: {{path: a.txt, text: '{answer}'}}}}, {{write: {{path: build.sh, text: '{forge}'}}}}]"
+        );
+        project.case("a", "hidden: fix.hidden\ngraders: [{command: {run: sh run.sh}}]", &steps);
+        run(&project, &["--sandbox", "bwrap"]).exits(code);
+    }
+}
+
+#[test]
 fn settings_of_the_machine_cannot_be_written() {
     if !bwrap() {
         return;
