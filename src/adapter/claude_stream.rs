@@ -107,6 +107,8 @@ pub struct Translator {
     sent: Sent,
     /// Hashes of the calls that were reported as refused.
     denied: HashSet<u64>,
+    /// The hashes of the IDs of calls whose result showed that they were denied.
+    refused: HashSet<u64>,
     /// Hashes of the user's known prompts, so that an echo does not count as another prompt.
     prompts: HashSet<u64>,
     model_answered: bool,
@@ -161,6 +163,7 @@ impl Translator {
             repeated: Repeated::default(),
             sent: Sent::default(),
             denied: HashSet::new(),
+            refused: HashSet::new(),
             prompts: HashSet::new(),
             model_answered: false,
             tasks: Tasks::default(),
@@ -464,17 +467,22 @@ impl Translator {
         }
         let was_not_run = said.outcome == ReportedStatus::Failed && tools::was_not_run(id, line);
         let goes_on = said.outcome == ReportedStatus::Ok && background::goes_on(id, told, output, recorder);
-        let has_failed = said.outcome == ReportedStatus::Failed;
+        // Details in the form of an object are those of a call that was carried out.
+        let may_be_denied = said.outcome == ReportedStatus::Failed && told.is_none();
         let call = self.ending(id, &line.parent(), recorder);
         if goes_on && call == id && self.tasks.goes_on(id, told, said.output.clone(), recorder) {
             return;
         }
         recorder.end_or_repeat(&call, id, said);
-        if has_failed {
+        if may_be_denied {
             recorder.doubt_failure(&call);
         }
         self.tasks.returned(id, told, recorder);
-        if was_not_run || recorder.ended_as(id) == Some(CallStatus::Denied) {
+        let is_denied = recorder.ended_as(id) == Some(CallStatus::Denied);
+        if is_denied {
+            self.refused.insert(hash(id));
+        }
+        if was_not_run || is_denied {
             self.sub_agents.refused(id);
         }
     }

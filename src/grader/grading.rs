@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::lasting_answer::LastingAnswer;
-use super::{Evidence, Finding, Findings, Grader, Observer, Subject};
+use super::{Evidence, Finding, Findings, Grader, Kind, Observer, Subject};
 use crate::grade::{Bounds, Grade, GradeRecord, Outcome, Score};
 use crate::harness::{Manifest, reading};
 use crate::trace::calls::{Call, Joiner};
@@ -250,7 +250,8 @@ impl Grading {
                 after();
                 ran_commands = Some(name.clone());
             }
-            let rewritten = if needs.commands { rewritten(evidence, &laid) } else { None };
+            let rewritten =
+                if needs.commands { rewritten(evidence, &laid, changes_states(&grader.kind)) } else { None };
             let without = if needs.commands { undone.doubt() } else { None };
             let mut missed = self.lost.iter().filter(|(lost, _)| grader.kind.misses(*lost));
             // After these losses, what was found may be wrong, too.
@@ -309,10 +310,19 @@ impl Grading {
     }
 }
 
+/// Words of commands that change the state of a file and not what is written in it: its permissions, or its number of hard links.
+const CHANGE_STATES: [&str; 6] = ["chmod", "chown", "chgrp", "cp -al", "cp -rl", "ln "];
+
+/// Returns true if the command of a grader changes the state of files itself.
+fn changes_states(kind: &Kind) -> bool {
+    let run = kind.body_json().map(|body| body["run"].to_string()).unwrap_or_default();
+    CHANGE_STATES.iter().any(|word| run.contains(word))
+}
+
 /// Returns why a pass of a grader that ran commands does not count, if hidden files differ when the commands have ended, or were
 /// changed and put back meanwhile: code of the agent, or the agent of another trial, may have rewritten the check. `laid` are the
-/// stamps of the hidden files before.
-fn rewritten(evidence: &Evidence<'_>, laid: &BTreeMap<PathBuf, Stamp>) -> Option<String> {
+/// stamps of the hidden files before. If the commands change states themselves (`by_itself`), only what was written counts.
+fn rewritten(evidence: &Evidence<'_>, laid: &BTreeMap<PathBuf, Stamp>, by_itself: bool) -> Option<String> {
     let (hidden, workspace) = evidence.hidden.zip(evidence.workspace)?;
     let Some(files) = changed(hidden, workspace) else {
         return Some("passed, but the hidden files could not be compared with the workspace".to_owned());
@@ -324,7 +334,10 @@ fn rewritten(evidence: &Evidence<'_>, laid: &BTreeMap<PathBuf, Stamp>) -> Option
         ));
     }
     let now = stamps(hidden, workspace);
-    let (path, _) = laid.iter().find(|(path, stamp)| now.get(*path) != Some(*stamp))?;
+    let is_as_laid = |path: &PathBuf, laid: &Stamp| {
+        now.get(path).is_some_and(|now| now == laid || (by_itself && now.is_written_as(laid)))
+    };
+    let (path, _) = laid.iter().find(|(path, stamp)| !is_as_laid(path, stamp))?;
     Some(format!(
         "passed, but the hidden file `{}` was written or got other permissions while the commands ran, and may have had another \
          content meanwhile: what was checked is unknown; a check that changes its own files should work on a copy without hard links",

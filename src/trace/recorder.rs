@@ -21,7 +21,7 @@ pub use quoted::QuotedLine;
 pub use withdrawn::SentText;
 
 use bounds::hash_in;
-use calls::{EndedCall, EndedEarly, OpenCall, OpenRequest, Step, UnshownSubAgent};
+use calls::{EndedCall, EndedEarly, FailedResult, OpenCall, OpenRequest, Step, UnshownSubAgent};
 use withdrawn::Withdrawn;
 
 use super::hashes::Hashes;
@@ -88,8 +88,8 @@ pub struct Recorder {
     open: HashMap<Box<str>, OpenCall>,
     /// The calls that ended before the answer to a request about them, by the agent's id.
     early: HashMap<String, EndedEarly>,
-    /// The slots of failed results that the agent may still report as denied, each with the ID of its call.
-    doubted: VecDeque<(Box<str>, u64)>,
+    /// The failed results that the agent may still report as denied.
+    doubted: VecDeque<FailedResult>,
     seen: Hashes,
     /// The last calls that ended, with their outcomes.
     ended: VecDeque<EndedCall>,

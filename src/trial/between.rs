@@ -28,16 +28,19 @@ const NAMED: usize = 5;
 const COMPILED: &str = ".cache/python";
 /// Places in the home in which programs leave logs and caches that no later command needs. They are renewed, too, but explain no
 /// failure.
-const BY_PRODUCTS: [&str; 13] = [
+const BY_PRODUCTS: [&str; 16] = [
     COMPILED,
     ".bash_history",
     ".cache/go-build",
-    ".cache/pip/selfcheck",
+    ".cache/pip",
+    ".cache/uv",
     ".cargo/.global-cache",
     ".cargo/.package-cache",
     ".cargo/.package-cache-mutate",
     ".config/go/telemetry",
+    ".local/state",
     ".node_repl_history",
+    ".npm/_cacache",
     ".npm/_logs",
     ".npm/_update-notifier-last-checked",
     ".python_history",
@@ -226,21 +229,18 @@ mod tests {
             ".cargo/.global-cache",
             ".cargo/.package-cache",
             ".cargo/.package-cache-mutate",
+            ".npm/_cacache/a",
+            ".cache/uv/wheels",
+            ".cache/pip/wheels",
+            ".local/state/tool/history",
         ] {
             assert!(is_by_product(Path::new(path)), "{path}");
         }
         for path in ["", ".local/lib/a.py", ".cache/app", ".cargo/bin/a", ".cargo/registry", ".config/app", ".npmrc"] {
             assert!(!is_by_product(Path::new(path)), "{path}");
         }
-        // Commands that may not use the network find their packages there.
-        for path in [
-            ".npm/_npx/1/a",
-            ".npm/_cacache/a",
-            ".cache/uv/wheels",
-            ".cache/pip/wheels",
-            ".local/state/nix",
-            ".config/go/env",
-        ] {
+        // Commands run programs that lie there.
+        for path in [".npm/_npx/1/a", ".config/go/env"] {
             assert!(!is_by_product(Path::new(path)), "{path}");
         }
     }

@@ -16,17 +16,25 @@ pub struct Stamp {
     inode: u64,
     mode: u32,
     size: u64,
+    written: (i64, i64),
     changed: (i64, i64),
 }
 
 impl Stamp {
     /// Returns the stamp of a file or a link. A folder counts by its place and its mode, because its entries have stamps of their own.
     pub fn of(meta: &Metadata) -> Self {
-        let (size, changed) = match meta.is_dir() {
-            true => (0, (0, 0)),
-            false => (meta.len(), (meta.ctime(), meta.ctime_nsec())),
+        let (size, written, changed) = match meta.is_dir() {
+            true => (0, (0, 0), (0, 0)),
+            false => (meta.len(), (meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec())),
         };
-        Self { device: meta.dev(), inode: meta.ino(), mode: meta.mode(), size, changed }
+        Self { device: meta.dev(), inode: meta.ino(), mode: meta.mode(), size, written, changed }
+    }
+
+    /// Returns true if a file is an earlier version with at least its permissions, as after `chmod +x`. A program that forges the
+    /// time of writing is not noticed.
+    pub fn is_written_as(&self, earlier: &Self) -> bool {
+        let as_before = Self { mode: earlier.mode, changed: earlier.changed, ..*self };
+        as_before == *earlier && self.mode & earlier.mode == earlier.mode
     }
 }
 

@@ -33,6 +33,11 @@ impl Translator {
                 Some(name) if !recorder.was_announced(id) => {
                     self.call(&None, None, id, name, denial.tool_input.clone(), recorder);
                 }
+                Some(name) if recorder.deny_failure(id, name, denial.tool_input.as_ref()) => {
+                    self.sub_agents.refused(id)
+                }
+                // The result of the call has shown it.
+                _ if self.refused.contains(&hash(id)) => {}
                 _ => self.refuse(id, recorder),
             }
         }

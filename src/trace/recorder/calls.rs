@@ -88,6 +88,15 @@ pub(super) struct UnshownSubAgent {
     line: QuotedLine,
 }
 
+/// A failed result that is held, because the agent may still report its call as denied.
+pub(super) struct FailedResult {
+    id: Box<str>,
+    slot: u64,
+    /// The hashes of the name of the tool and of its input.
+    name: Option<u64>,
+    input: Option<u64>,
+}
+
 /// A call that ended, as far as it is remembered.
 pub(super) struct EndedCall {
     /// The hash of the agent's id.

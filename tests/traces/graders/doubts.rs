@@ -498,6 +498,11 @@ fn a_denial_after_the_result_makes_a_failure_a_refusal_and_leaves_another_outcom
     let exited = json!({"type": "user", "message": {"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "t", "content": "Exit code 2\nno rule", "is_error": true}]}});
     check(&claude(&[exited], &denial("t", "make test")), &[(wants, open()), (NO_ERRORS, open())]);
+    // Details of an output, and the denial of another call under the same ID.
+    let mut shown = result(true);
+    shown["tool_use_result"] = json!({"stdout": "removed build", "interrupted": true});
+    check(&claude(&[shown], &denial("t", "make test")), &[(wants, open()), (NO_ERRORS, open())]);
+    check(&claude(&[result(true)], &denial("t", "rm -rf x")), &[(wants, open()), (NO_ERRORS, open())]);
     // While the call is open, the denial is its outcome.
     check(&claude(&[], &denial("t", "make test")), &[(wants, Fail(0.0, &[], "never")), (NO_ERRORS, Pass(&[]))]);
     // A call that only the denial shows was attempted.

@@ -147,6 +147,24 @@ fn a_command_whose_hidden_check_changed_while_it_ran_does_not_pass() {
 }
 
 #[test]
+fn a_command_that_makes_its_hidden_check_executable_can_pass() {
+    for (code, verdict) in [
+        ("echo good", "pass"),
+        ("sleep 0.1; cp check/assert.sh $TMPDIR/o; echo 'cp $TMPDIR/o check/assert.sh' > check/assert.sh", "ungraded"),
+    ] {
+        let project = Project::new();
+        project.write("cases/fix.hidden/check/run.sh", "#!/bin/sh\nsh a.sh; sh check/assert.sh\n");
+        project.write("cases/fix.hidden/check/assert.sh", "grep -q good a.sh\n");
+        let keys =
+            "hidden: fix.hidden\ngraders: [{command: {run: 'sleep 0.1; chmod +x check/*.sh && ./check/run.sh'}}]";
+        project.case("a", keys, &format!("steps:\n  - write: {{path: a.sh, text: \"{code}\"}}\n"));
+        project.evals(&["run"]);
+        let result = project.result("a/demo/default/1");
+        assert_eq!(result["verdict"], verdict, "{code}: {result}");
+    }
+}
+
+#[test]
 fn a_hidden_lock_file_that_is_written_again_with_the_same_content_is_not_changed() {
     for (file, text, verdict) in [
         ("package-lock.json", "{}", "pass"),

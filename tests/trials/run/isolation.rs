@@ -398,13 +398,14 @@ fn a_later_grader_that_fails_without_the_protected_or_hidden_files_that_an_earli
 }
 
 #[test]
-fn a_later_grader_that_fails_without_a_package_in_a_cache_is_ungraded() {
+fn a_later_grader_that_fails_without_a_program_that_an_earlier_one_left_is_ungraded() {
     let project = Project::new();
     for (id, place, verdict) in [
         ("npx", ".npm/_npx/1/tool", "ungraded"),
-        ("uv", ".cache/uv/archive-v0/tool", "ungraded"),
-        ("pip", ".cache/pip/wheels/tool", "ungraded"),
-        ("state", ".local/state/nix/tool", "ungraded"),
+        ("tool", ".local/bin/tool", "ungraded"),
+        // An ordinary installation fills these, and the tests after it do not need them.
+        ("npm", ".npm/_cacache/tool", "fail"),
+        ("pip", ".cache/pip/wheels/tool", "fail"),
         ("log", ".npm/_logs/1.log", "fail"),
     ] {
         let first = format!("mkdir -p $(dirname ~/{place}) && touch ~/{place}");

@@ -1,6 +1,8 @@
 //! The ends of calls: their results, what is remembered of them, and the calls that the agent did not end.
 
-use super::{EndedCall, EndedEarly, More, OpenCall, UnshownSubAgent, is_still_shown};
+use serde_json::Value;
+
+use super::{EndedCall, EndedEarly, FailedResult, More, OpenCall, UnshownSubAgent, is_still_shown};
 use crate::text::first_bytes;
 use crate::trace::calls::DENIED_CALL_COMPLETED;
 use crate::trace::recorder::bounds::{cut_to_bound, hash_in, hash_of};
@@ -119,43 +121,44 @@ impl Recorder {
         let may_be_denied =
             |it: &ToolResult| it.status == CallStatus::Error && it.exit_code.is_none() && it.diffs.is_empty();
         let may_be_denied = matches!(self.body(slot), Some(Body::ToolResult(result)) if may_be_denied(result));
-        if is_of_call && may_be_denied && !is_held {
-            self.hold(slot, true);
-            self.doubted.push_back((id.into(), slot));
-        }
+        let Some(ended) = self.ended.back().filter(|_| is_of_call && may_be_denied && !is_held) else { return };
+        let failed = FailedResult { id: id.into(), slot, name: ended.name, input: ended.input };
+        self.hold(slot, true);
+        self.doubted.push_back(failed);
     }
 
     /// Lets go of the failed results behind which at least `most` events wait.
     pub fn settle_failures(&mut self, most: usize) {
         let end = self.first + self.slots.len() as u64;
-        while let Some((_, slot)) = self.doubted.front().filter(|(_, slot)| end.saturating_sub(*slot) > most as u64) {
-            let slot = *slot;
+        while let Some(slot) =
+            self.doubted.front().map(|it| it.slot).filter(|slot| end.saturating_sub(*slot) > most as u64)
+        {
             self.doubted.pop_front();
             self.hold(slot, false);
         }
     }
 
-    /// Makes a failed result that is still held one of a denied call. Returns false if there is none.
-    fn deny_failure(&mut self, id: &str) -> bool {
-        let Some(at) = self.doubted.iter().rposition(|(of, _)| **of == *id) else { return false };
-        let Some((_, slot)) = self.doubted.remove(at) else { return false };
+    /// Makes a failed result that is still held one of a denied call, if the agent reports this call as denied, by its ID, the
+    /// name of its tool and its input, if it states the input. Returns false if there is none.
+    pub fn deny_failure(&mut self, id: &str, name: &str, input: Option<&Value>) -> bool {
+        let (name, input) = (Some(hash_of(name)), input.map(hash_of));
+        let is_it = |it: &FailedResult| *it.id == *id && it.name == name && (input.is_none() || it.input == input);
+        let Some(at) = self.doubted.iter().rposition(is_it) else { return false };
+        let Some(FailedResult { slot, name, input, .. }) = self.doubted.remove(at) else { return false };
         let Some(Body::ToolResult(result)) = self.body(slot) else { return false };
         result.status = CallStatus::Denied;
         self.hold(slot, false);
         let id = hash_in("ended", id);
-        if let Some(ended) = self.ended.iter_mut().rev().find(|ended| ended.id == id) {
+        if let Some(ended) = self.ended.iter_mut().rev().find(|it| it.id == id && it.name == name && it.input == input)
+        {
             ended.status = CallStatus::Denied;
         }
         true
     }
 
-    /// Notes that the agent reports a call as refused: an open call ends as denied, regardless of its result, and so does one
-    /// whose failed result is still held. If the call has ended otherwise, or was never shown, its outcome is unknown: graders
-    /// may not rely on what the trace shows.
+    /// Notes that the agent reports a call as refused: an open call ends as denied, regardless of its result. If the call has
+    /// ended otherwise, or was never shown, its outcome is unknown: graders may not rely on what the trace shows.
     pub fn deny(&mut self, id: &str) {
-        if self.deny_failure(id) {
-            return;
-        }
         if let Some(open) = self.open.get_mut(id).filter(|open| !open.in_background) {
             (open.rejected, open.denied) = (true, true);
         } else if self.was_announced(id) && self.ended_as(id) != Some(CallStatus::Denied) {
