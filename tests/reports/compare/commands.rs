@@ -485,7 +485,7 @@ fn a_conclusion_states_the_level_of_its_interval_and_asks_for_no_cases_that_are_
     let project = Project::new();
     let scores = |it: &mut Value| {
         let case: usize = it["case"].as_str().unwrap()[1..].parse().unwrap();
-        let more = if case % 2 == 0 { 0.43 } else { 0.63 };
+        let more = if case.is_multiple_of(2) { 0.43 } else { 0.63 };
         it["score"] = if it["arm"] == "more" { more } else { 0.5 }.into();
     };
     let run = || experiment("x", &["agent/base", "agent/more"], 40).results(scores);

@@ -758,8 +758,10 @@ fn a_sub_agent_in_the_background_that_failed_contradicts_the_result_of_its_call(
     let ended = |how: &str| line(how, json!("k"), json!({"toolCallId": "t", "error": "400 bad"}));
     let end = json!({"type": "result", "exitCode": 0});
     let copilot = |between: &[Value]| {
-        let all =
-            events_of("copilot-stream", &[&[called.clone(), started.clone()][..], between, &[end.clone()]].concat());
+        let all = events_of(
+            "copilot-stream",
+            &[&[called.clone(), started.clone()][..], between, std::slice::from_ref(&end)].concat(),
+        );
         (only(&all, "tool_result")[0]["status"].clone(), losses(&all))
     };
     let (ok, none) = (json!("ok"), Vec::<Value>::new());
