@@ -100,7 +100,7 @@ fn a_trial_makes_a_bounded_number_of_calls_and_a_file_a_bounded_number_more() {
     if !strace() {
         return;
     }
-    // Measured: 184 calls, and 15.1 for each file. With many files, the few calls by which two runs of one case differ
+    // Measured: 183 calls, and 15.1 for each file. With many files, the few calls by which two runs of one case differ
     // do not count.
     let [empty, full] = [0, FILES].map(calls_of_undelayed_trials);
     let [without, with] = [&empty, &full].map(|calls| calls.values().sum::<f64>());
