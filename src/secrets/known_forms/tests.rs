@@ -177,11 +177,7 @@ fn secrets_of_known_places_are_masked_and_the_place_stays() {
         ("gpg --batch --passphrase={} -d a", "Zq8RtY2wPm5", "secret-field"),
         ("PresharedKey = {}", "Q7ssZd/o6H7iKetyTIPMLGT3gJdH47IesqXzXU2Qcgk=", "secret-field"),
         ("aws configure set aws_secret_access_key {}", "2Y54cnDME4TfUsv17Ml9iP0WhPl1Gqvkk67oE2Yo", "secret-setting"),
-        (
-            "npm config set //npm.example.com/:_authToken {}",
-            "0f9909a3-e9a0-4afd-a272-da8a400c2539",
-            "secret-setting",
-        ),
+        ("npm config set //npm.example.com/:_authToken {}", "0f9909a3-e9a0-4afd-a272-da8a400c2539", "secret-setting"),
         ("poetry config pypi-token.pypi '{}'", "Zq8RtY2wPm5LxK9v", "secret-setting"),
         ("setx API_KEY {}", "Zq8RtY2wPm5LxK9v", "secret-variable"),
         ("setx /M API_KEY \"{}\"", "Zq8RtY2wPm5LxK9v", "secret-variable"),
