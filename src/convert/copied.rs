@@ -54,7 +54,7 @@ pub fn all(folder: &Path, to: &Path) -> Result<Vec<Copied>, String> {
 /// Returns the files of a folder, without those whose path in the workspace is left out.
 ///
 /// # Errors
-/// Returns an error if this is not a folder, or if the folder contains anything but files and folders that is not left out.
+/// Returns an error if `folder` is not a folder, or if something that is not left out is neither a file nor a folder.
 pub fn all_but(folder: &Path, to: &Path, is_left_out: &dyn Fn(&Path) -> bool) -> Result<Vec<Copied>, String> {
     let real = folder.canonicalize().map_err(|error| format!("the folder could not be read: {error}"))?;
     // A file has no path in the workspace.

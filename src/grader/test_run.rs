@@ -519,7 +519,7 @@ fn has_succeeded(ran: &CommandOutcome) -> bool {
     ran.exit.is_some_and(|exit| exit.code == Some(0))
 }
 
-/// Returns the reason why the tests of a runner are unknown whose output is larger than is kept.
+/// Returns the reason why not all tests are known if the output of the runner was larger than the part that is kept.
 fn only_end_of(shown: &str) -> String {
     format!("only the last {} MiB of the output of {shown} were kept, so not all of its tests are known", KEPT >> 20)
 }

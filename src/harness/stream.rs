@@ -413,7 +413,8 @@ events! {
         /// The text of the notice.
         text "text",
         /// The content of the line that no event shows: `line` (anything), `call` (an action) or `text`. Graders then do not pass
-        /// because something is absent. `speaker`: the text before is not the agent's. Default: nothing.
+        /// because something is absent. `outcome`: a call ended otherwise than its event shows. `speaker`: the text before is not
+        /// the agent's. Default: nothing.
         lost "lost",
     }
     /// The agent's report of how its turn ended.

@@ -60,7 +60,7 @@ fn is_query(before: &str, behind: &str) -> bool {
     before.ends_with(['.', '>']) && !is_shell && WORDS.contains(&word.as_str())
 }
 
-/// Returns true if code ends with a regular expression of JavaScript and a point.
+/// Returns true if `before` ends with a regular expression of JavaScript and a dot.
 fn is_regular_expression(code: &str, before: &str) -> bool {
     let Some(owner) = before.strip_suffix('.') else { return false };
     if owner.trim_end_matches(['d', 'g', 'i', 'm', 's', 'u', 'v', 'y']).ends_with('/') {

@@ -41,8 +41,9 @@ impl Program<'_> {
         values
     }
 
-    /// Returns the values of the elements of a list, or of the values of a dictionary. With a key or an index, those of its
-    /// element, or of all elements if it is not found. With a part, only this part of each element: the second one of `('a', 'b')`.
+    /// Returns what the elements of a list, or the values of a dictionary, may be. With a key or an index, only the element with
+    /// this key counts, or every element if none has it. With a part, only this part of each element counts: the second part of
+    /// `('a', 'b')` is `'b'`.
     pub(super) fn elements(
         &self,
         expression: &str,

@@ -8,8 +8,9 @@ use crate::command_line::code::Origin;
 const MOST_LINES: usize = 1024;
 
 impl Program<'_> {
-    /// Returns true if a file does not show that it comes to a place: in a function that it does not name elsewhere, or, in a
-    /// module, in any function. A base class or the name of a function may be a reason why other code calls the function.
+    /// Returns true if nothing in a file shows that it runs the code at `at`: the code is in a function that the file does not name
+    /// elsewhere, or, in a module, in any function. Functions that other code may call by themselves, such as tests and methods of
+    /// a class with a base class, do not count as unused.
     pub(super) fn is_unused(&self, at: usize) -> bool {
         const CALLED_BY_OTHERS: [&str; 5] = ["__", "test", "pytest_", "setup", "teardown"];
         let (mut indent, mut function, mut has_base, mut is_guarded) = (usize::MAX, None, false, false);
