@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::adapter::claude_stream::background::CUT;
 use crate::big_numbers;
 use crate::harness::{Adapter, ExitCode, ExitMeaning, Manifest, Plugin, Server};
 use crate::limits::LimitKey;
@@ -15,12 +14,11 @@ use crate::repeated_key::KeyFinder;
 use crate::text::first_bytes;
 use crate::trace::recorder::{Continuation, Finished, Recorder, Voice};
 use crate::trace::usage::{GATEWAY, Measure, PRICED};
-use crate::trace::{Agent, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
-use crate::wire::{Dir, EngineLine, Lines, MALFORMED_LINE, Reader, WireLine, repeated_key};
+use crate::trace::{Agent, ErrorCategory, Event, Exit, Header, NoticeCode, Seen, Stop, StopReason, Usage, UsageScope};
+use crate::wire::{Dir, EngineLine, Lines, Reader, WireLine, repeated_key};
 
 pub mod acp;
 pub mod claude_stream;
-mod decisions;
 pub mod errors;
 mod exit_text;
 pub mod explain;
@@ -31,11 +29,9 @@ pub mod session_file;
 mod sub_agents;
 pub(crate) mod surrogates;
 mod requested;
+mod requests;
 mod torn;
 mod unknown_block;
-
-/// The code of the notice about an action of the agent that no call shows.
-pub const UNSHOWN_ACTION: &str = "unshown_action";
 
 impl Adapter {
     /// Returns a translator for sessions of this harness.
@@ -211,12 +207,21 @@ struct Refused {
     message: String,
     /// True if the agent closed the connections of its requests.
     closed: bool,
+    /// True if no request was answered, and the service refused at least one or could not be reached.
+    unanswered: bool,
 }
 
 /// Returns the failure of the agent's model in place of an end that the agent reports without an error: no model gave
 /// the answer.
 fn as_the_gateway_saw(answer: EndReport, exit: Option<ExitMeaning>, refused: Option<Refused>) -> EndReport {
-    let Some(Refused { category, message, closed }) = refused else { return answer };
+    let Some(Refused { category, message, closed, .. }) = refused else { return answer };
+    // An agent may report the failure of its model without the status, which the gateway saw.
+    if let EndReport::Failed { category: ErrorCategory::Provider | ErrorCategory::Protocol, detail } = &answer
+        && matches!(category, ErrorCategory::Auth | ErrorCategory::RateLimit)
+        && errors::by_text(detail) == ErrorCategory::Protocol
+    {
+        return EndReport::Failed { category, detail: detail.clone() };
+    }
     let explains = match (&answer, exit) {
         (EndReport::Failed { .. }, _) | (EndReport::None, Some(ExitMeaning::Error(_))) => false,
         (EndReport::Ended { .. }, _) | (EndReport::None, Some(ExitMeaning::Stop(_))) => true,
@@ -238,6 +243,8 @@ struct Ending {
     refused: Option<Refused>,
     /// True if the gateway saw that the model's output limit ended its last answer.
     output_limit: bool,
+    /// True if the gateway saw that a content filter ended the model's last answer.
+    filtered: bool,
     interrupted: bool,
     exit: Option<Exit>,
     stderr_tail: String,
@@ -293,8 +300,8 @@ impl Translation {
             let text = format!("{cut} bytes were cut off a line that was too long");
             // A line of plain text is not an event, and the end of standard error does not affect the session.
             match line.dir {
-                Dir::Recv => self.recorder.lost("line_cut", text),
-                _ => self.recorder.notice("line_cut", text),
+                Dir::Recv => self.recorder.lost(NoticeCode::LineCut, text),
+                _ => self.recorder.notice(NoticeCode::LineCut, text),
             }
         }
         let read = self.translator.reads_json() && matches!(line.dir, Dir::Recv | Dir::Send);
@@ -302,14 +309,14 @@ impl Translation {
         match line.dir {
             Dir::Recv => {
                 if line.bytes_b64.is_some() {
-                    self.recorder.notice("not_utf8", "the line holds bytes that are not UTF-8");
+                    self.recorder.notice(NoticeCode::NotUtf8, "the line holds bytes that are not UTF-8");
                 }
                 if self.translator.reads_json()
                     && let Some(key) = repeated
                 {
                     let key = first_bytes(&key, 100);
                     let text = format!("an object of the line has the key `{key}` twice, so what it says is unknown");
-                    self.recorder.lost("repeated_key", text);
+                    self.recorder.lost(NoticeCode::RepeatedKey, text);
                 }
                 self.translator.recv(line, &mut self.recorder);
             }
@@ -320,11 +327,11 @@ impl Translation {
             }
             Dir::Exit => match serde_json::from_str(&line.line) {
                 Ok(exit) => self.ending.exit = Some(exit),
-                Err(_) => self.recorder.notice("malformed_exit", line.line.clone()),
+                Err(_) => self.recorder.notice(NoticeCode::MalformedExit, line.line.clone()),
             },
             Dir::Engine => match serde_json::from_str(&line.line) {
                 Ok(engine) => self.engine(&engine),
-                Err(_) => self.recorder.lost("malformed_engine_line", line.line.clone()),
+                Err(_) => self.recorder.lost(NoticeCode::MalformedEngineLine, line.line.clone()),
             },
         }
         self.compare_models();
@@ -345,7 +352,7 @@ impl Translation {
         let text = format!("model `{requested}` was requested, but the agent reports `{effective}`");
         self.model_compared = Some(effective.clone());
         if differs {
-            self.recorder.notice("model_mismatch", text);
+            self.recorder.notice(NoticeCode::ModelMismatch, text);
         }
     }
 
@@ -367,10 +374,12 @@ impl Translation {
                 self.ending.limit.get_or_insert_with(|| key.clone());
                 self.recorder.mark_end();
             }
-            EngineLine::Refused { category, message, closed } => {
-                self.ending.refused = Some(Refused { category: *category, message: message.clone(), closed: *closed });
+            EngineLine::Refused { category, message, closed, unanswered } => {
+                let (category, message) = (*category, message.clone());
+                self.ending.refused = Some(Refused { category, message, closed: *closed, unanswered: *unanswered });
             }
             EngineLine::OutputLimit => self.ending.output_limit = true,
+            EngineLine::Filtered => self.ending.filtered = true,
             EngineLine::Interrupted => self.ending.interrupted = true,
             EngineLine::Cancel => self.recorder.cancel_open(),
             EngineLine::Prompt { text } => self.recorder.say(Voice::User, None, text, Continuation::Block),
@@ -401,22 +410,27 @@ impl Translation {
                     self.recorder.usage(Usage { source, ..usage.as_ref().clone() }, true);
                 }
             }
-            EngineLine::Notice { code, text } if code == MALFORMED_LINE => self.recorder.lost(code, text.clone()),
-            EngineLine::Notice { code, text } if code == CUT || code == UNSHOWN_ACTION => {
-                self.recorder.did_unseen(code, text.clone());
-            }
-            EngineLine::Notice { code, text } => self.recorder.notice(code, text.clone()),
+            EngineLine::Notice { code, text } => match code {
+                NoticeCode::MalformedWireLine => self.recorder.lost(code.clone(), text.clone()),
+                NoticeCode::BackgroundCut | NoticeCode::UnshownAction => {
+                    self.recorder.did_unseen(code.clone(), text.clone());
+                }
+                _ => self.recorder.notice(code.clone(), text.clone()),
+            },
             EngineLine::Followed { link } => self.recorder.followed(link.clone()),
             EngineLine::Stopped { ms } => {
                 let stopped = &mut self.recorder.header().stopped_ms;
                 *stopped = Some(stopped.unwrap_or_default().saturating_add(*ms));
                 let text = format!("evals itself was stopped for {ms} ms; the agent may have worked meanwhile");
-                self.recorder.notice("engine_stopped", text);
+                self.recorder.notice(NoticeCode::EngineStopped, text);
             }
-            EngineLine::Escaped { processes } => self
-                .recorder
-                .notice("escaped", format!("{processes} processes had left the agent's process group and were ended")),
-            EngineLine::Unknown => self.recorder.notice("unknown_engine_line", "an engine line of an unknown kind"),
+            EngineLine::Escaped { processes } => self.recorder.notice(
+                NoticeCode::Escaped,
+                format!("{processes} processes had left the agent's process group and were ended"),
+            ),
+            EngineLine::Unknown => {
+                self.recorder.notice(NoticeCode::UnknownEngineLine, "an engine line of an unknown kind")
+            }
             EngineLine::Permission { .. }
             | EngineLine::Answered { .. }
             | EngineLine::Restart
@@ -526,6 +540,12 @@ impl Ending {
         if let Some(key) = self.limit {
             // A wire log of a newer version may name a limit that is not known here.
             let reason = key.parse().map_or(StopReason::MaxBudget, ended_at);
+            let by_time = matches!(reason, StopReason::TimedOut | StopReason::Idle);
+            // An agent that repeats its request until the limit is not slow: its service failed.
+            if let Some(refused) = self.refused.filter(|refused| refused.unanswered && by_time) {
+                let message = format!("{}; limit `{key}` then ended the session", refused.message);
+                return (stop(StopReason::Error, Some(refused.category), Some(message)), true);
+            }
             return (stop(reason, None, Some(key)), true);
         }
         let exit_means = exit.and_then(|exit| exit.code).and_then(|code| self.exits.get(&ExitCode(code)).copied());
@@ -539,6 +559,9 @@ impl Ending {
             }
             (EndReport::Ended { reason: StopReason::EndTurn, detail }, _) if self.output_limit => {
                 (stop(StopReason::MaxTokens, None, detail), false)
+            }
+            (EndReport::Ended { reason: StopReason::EndTurn, detail }, _) if self.filtered => {
+                (stop(StopReason::Refusal, None, detail), false)
             }
             (EndReport::Ended { reason, detail }, _) => (stop(reason, None, detail), false),
             (EndReport::None, Some(meaning)) => {
@@ -566,14 +589,28 @@ fn unattended(mode: &str, policy: &str) -> String {
     )
 }
 
-/// Returns the last line of a text. Some programs add a hint to their message, in a line of its own in parentheses.
+/// Returns the last line of a text. Some programs add a hint to their message, in a line of its own in parentheses, or a line
+/// that names a page to read.
 fn last_line(text: &str) -> Option<String> {
-    let mut lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
-    let last = lines.next()?;
-    match lines.next() {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let (last, before) = lines.split_last()?;
+    match before.last() {
         Some(message) if last.starts_with('(') && last.ends_with(')') => Some(format!("{message} {last}")),
-        _ => Some(last.to_owned()),
+        Some(message) if names_page(last) => Some(error_with_heading(before).unwrap_or_else(|| (*message).to_owned())),
+        _ => Some((*last).to_owned()),
     }
+}
+
+/// Returns true if a line only names a page to read.
+fn names_page(line: &str) -> bool {
+    let begins = ["Visit ", "See ", "For more ", "More information", "Learn more"];
+    line.contains("://") && begins.iter().any(|begin| line.starts_with(begin))
+}
+
+/// Returns the last line that announces an error, such as `Model Configuration Error:`, with the line below it.
+fn error_with_heading(lines: &[&str]) -> Option<String> {
+    let heading = lines.iter().rposition(|line| line.to_ascii_lowercase().ends_with("error:"))?;
+    Some(format!("{} {}", lines[heading], lines.get(heading + 1)?))
 }
 
 /// Translates a recorded session from its lines. Each event is passed on when it is final.

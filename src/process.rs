@@ -1,7 +1,6 @@
 //! Child processes: each in its own process group and under a supervisor, so that everything that it started can be
 //! ended with it.
 
-use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -10,10 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::process::{Child, ChildStdin};
 use tokio::time::{sleep, timeout};
 
-use crate::engine_clock;
 use crate::supervisor::Order;
 use crate::trace::Exit;
 
@@ -22,13 +20,16 @@ mod escaped;
 pub mod file_size;
 mod idle;
 mod link;
+mod output;
 mod program;
+mod read_buffer;
 mod running;
 mod start;
 
 use escaped::Origin;
 pub use idle::dismiss_all;
 use link::Link;
+pub use output::{Output, Stream, Tail};
 pub use program::{find, not_found};
 use running::{LeadersGuard, alive};
 pub use running::{continue_stopped, kill_all};
@@ -65,10 +66,8 @@ pub struct Group {
 pub struct Pipes {
     /// The program's standard input, if it has one.
     pub stdin: Option<ChildStdin>,
-    /// The program's standard output.
-    pub stdout: Option<ChildStdout>,
-    /// The program's standard error.
-    pub stderr: Option<ChildStderr>,
+    /// The program's standard output and standard error.
+    pub output: Output,
 }
 
 impl Group {
@@ -310,29 +309,4 @@ pub fn may_have_missed_some() -> bool {
 /// Returns true if the search for processes that left their group failed because no file descriptor was left.
 pub fn could_not_look() -> bool {
     escaped::could_not_look()
-}
-
-/// The maximum time for reading the rest of a pipe. Processes that outlive their command may go on writing.
-pub const REST: Duration = Duration::from_millis(400);
-
-/// Reads the rest of a pipe, until it ends, no byte has arrived for the time `silence`, or the time [`REST`] is over.
-///
-/// # Errors
-/// Returns an error if reading fails.
-pub async fn read_rest(
-    pipe: &mut (impl tokio::io::AsyncRead + Unpin),
-    silence: Duration,
-    mut each: impl FnMut(&[u8]),
-) -> io::Result<()> {
-    use tokio::io::AsyncReadExt;
-    let mut buffer = vec![0; 16 << 10];
-    let until = engine_clock::now() + REST;
-    while engine_clock::now() < until {
-        let Some(read) = engine_clock::timeout(silence, pipe.read(&mut buffer)).await else { break };
-        match read? {
-            0 => break,
-            n => each(&buffer[..n]),
-        }
-    }
-    Ok(())
 }

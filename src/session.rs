@@ -4,7 +4,7 @@
 //! so that no driver can forget it.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::process::ChildStdin;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -21,27 +21,27 @@ use crate::adapter::Translation;
 use crate::engine_clock;
 use crate::interaction::Decision;
 use crate::limits::{LimitKey, Limits};
-use crate::lines::Splitter;
-use crate::process::{Group, Launch, Pipes, SpawnError, Stdin};
+use crate::lines::{Line, Splitter};
+use crate::process::{Group, Launch, Output, Pipes, SpawnError, Stdin, Stream};
 use crate::secrets::Masker;
 use crate::trace::recorder::{DecidedBy, Recorder};
-use crate::trace::{Event, Exit};
+use crate::trace::{Event, Exit, NoticeCode};
 use crate::values::Time;
 use crate::wire::{Dir, EngineLine, WireLine};
 
 mod closing;
 mod limits;
 mod log;
-mod read_buffer;
+mod queue;
 mod reading;
 pub mod terminals;
 #[cfg(test)]
 mod tests;
 mod turn;
 
-pub use closing::SessionRemains;
+pub use closing::{ProcessEnd, SessionRemains};
 use log::{Log, Weight};
-use read_buffer::ReadBuffer;
+use queue::{Queue, ReceivedLine};
 use terminals::Terminals;
 pub use turn::Turn;
 
@@ -60,10 +60,6 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// The maximum number of queued lines that are checked at once for the withdrawal of a request that is being decided.
 const AHEAD: usize = 100;
 
-/// The maximum size in bytes of the lines queued for the driver. The output of an agent that writes more while it
-/// does not read is not read further.
-const MAX_QUEUE: usize = 64 << 20;
-
 /// A live session.
 pub struct Session {
     /// The beginning, by the engine's clock, as all times of limits.
@@ -80,9 +76,7 @@ pub struct Session {
     /// Gets a limit that was exceeded elsewhere.
     limit: Option<LimitElsewhere>,
     process: Option<Process>,
-    /// Lines that wait for the driver.
-    queue: VecDeque<ReceivedLine>,
-    queued: usize,
+    queue: Queue,
     /// True if the process is being ended, so that lines are no longer queued for the driver.
     closing: bool,
     /// The number of lines in the wire log so far. `said` and `heard` are the numbers of the last line that was sent,
@@ -107,36 +101,41 @@ pub struct Session {
     /// True if the driver waits for work that goes on after the last answer.
     goes_on: bool,
     exit: Option<Exit>,
-    /// True if the agent did not exit by itself and the engine ended it.
-    held_on: bool,
-    /// True if it is unknown how the process ended, because its supervisor was lost.
-    lost_exit: bool,
+    process_end: ProcessEnd,
     /// The exit of an earlier process of the session, if it is not a normal exit.
     bad_exit: Option<Exit>,
-    /// The buffers for standard output and standard error.
-    buffers: (ReadBuffer, ReadBuffer),
     lines_wanted: bool,
     terminals: Terminals,
-    /// Terminals that were released and whose commands are still being ended.
-    terminals_left: Vec<terminals::Released>,
-    /// Ids of terminals whose commands have ended and that the driver has not heard of yet.
-    terminals_ended: VecDeque<String>,
-}
-
-/// A line that waits for the driver.
-struct ReceivedLine {
-    /// The number of the line in the wire log.
-    number: u64,
-    text: String,
 }
 
 struct Process {
     group: Group,
     stdin: Option<ChildStdin>,
-    stdout: Option<ChildStdout>,
-    stderr: Option<ChildStderr>,
-    out: Splitter,
-    err: Splitter,
+    output: Output,
+    splitters: Splitters,
+}
+
+/// The output of a process as far as it is no whole line yet.
+#[derive(Default)]
+struct Splitters {
+    stdout: Splitter,
+    stderr: Splitter,
+}
+
+impl Splitters {
+    /// Returns the lines that end in these bytes, or the last line of a stream that has ended.
+    fn lines(&mut self, stream: Stream, bytes: Option<&[u8]>) -> Vec<Line> {
+        let splitter = match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        };
+        let mut lines = Vec::new();
+        match bytes {
+            Some(bytes) => splitter.push(bytes, |line| lines.push(line)),
+            None => lines.extend(splitter.rest()),
+        }
+        lines
+    }
 }
 
 /// The result of waiting for the agent.
@@ -215,8 +214,7 @@ impl Session {
             interrupt: setup.interrupt,
             limit: setup.limit,
             process: None,
-            queue: VecDeque::new(),
-            queued: 0,
+            queue: Queue::default(),
             closing: false,
             lines: 0,
             said: 0,
@@ -231,14 +229,10 @@ impl Session {
             has_sub_agents: false,
             goes_on: false,
             exit: None,
-            held_on: false,
-            lost_exit: false,
+            process_end: ProcessEnd::ByItself,
             bad_exit: None,
-            buffers: Default::default(),
             lines_wanted: true,
             terminals: Terminals::default(),
-            terminals_left: Vec::new(),
-            terminals_ended: VecDeque::new(),
         })
     }
 
@@ -256,9 +250,8 @@ impl Session {
         let mut group = Group::spawn(launch, folder, env, stdin).await.inspect_err(|error| {
             self.engine(&EngineLine::NotStarted { category: error.category, message: error.message.clone() });
         })?;
-        let Pipes { stdin, stdout, stderr } = group.pipes();
-        self.process =
-            Some(Process { group, stdin, stdout, stderr, out: Splitter::default(), err: Splitter::default() });
+        let Pipes { stdin, output } = group.pipes();
+        self.process = Some(Process { group, stdin, output, splitters: Splitters::default() });
         Ok(())
     }
 
@@ -297,8 +290,8 @@ impl Session {
         let DecidedBy { policy, rule, reason } = decision.by.clone();
         self.engine(&EngineLine::Permission { id: id.clone(), policy: policy.unwrap_or_default(), rule, reason });
         if let Some(text) = decision.notice.clone() {
-            let code = if self.cancelled { "late_request" } else { "permission" };
-            self.engine(&EngineLine::Notice { code: code.to_owned(), text });
+            let code = if self.cancelled { NoticeCode::LateRequest } else { NoticeCode::Permission };
+            self.engine(&EngineLine::Notice { code, text });
         }
     }
 
@@ -375,10 +368,10 @@ impl Session {
                     self.check();
                     let over = self.ended.is_some() || !self.is_limited();
                     let over = over && engine_clock::now().saturating_duration_since(begun) > UNREAD;
-                    let heard = self.queued > MAX_QUEUE || self.read_some(Duration::from_millis(10)).await;
+                    let heard = self.queue.is_full() || self.read_some(Duration::from_millis(10)).await;
                     if over || !heard || self.exit.is_some() {
                         let text = format!("the agent read only {sent} of the {} bytes of a line", bytes.len());
-                        self.engine(&EngineLine::Notice { code: "not_delivered".to_owned(), text });
+                        self.engine(&EngineLine::Notice { code: NoticeCode::NotDelivered, text });
                         // Anything sent after half a line could not be read as a line, so standard input is closed.
                         return;
                     }
@@ -408,18 +401,17 @@ impl Session {
                 self.told = true;
                 return Incoming::End(end);
             }
-            if let Some(id) = self.terminals_ended.pop_front() {
+            if let Some(id) = self.terminals.reported.pop_front() {
                 return Incoming::Terminal(id);
             }
-            if let Some(ReceivedLine { number, text }) = self.queue.pop_front() {
-                self.queued -= text.len();
+            if let Some(ReceivedLine { number, text }) = self.queue.pop() {
                 self.heard = number;
                 return Incoming::Line(text);
             }
             if deadline.is_some_and(|deadline| engine_clock::now() >= deadline) {
                 return Incoming::Late;
             }
-            if self.process.as_ref().is_none_or(|process| process.stdout.is_none()) {
+            if !self.has_output() {
                 return Incoming::Closed;
             }
             self.read_once(deadline).await;
@@ -444,7 +436,7 @@ impl Session {
         let mut other = pin!(other);
         let mut looked_at = 0;
         loop {
-            let new = self.queue.iter().filter(|line| line.number > looked_at).take(AHEAD);
+            let new = self.queue.after(looked_at).take(AHEAD);
             if new.clone().any(|line| withdraws(&line.text)) {
                 return Meanwhile::Withdrawn;
             }
@@ -453,15 +445,19 @@ impl Session {
                 return Meanwhile::Done(done);
             }
             self.check();
-            let is_gone = self.process.as_ref().is_none_or(|process| process.stdout.is_none());
             let is_answered = self.is_turn_answered() && !self.has_sub_agents && !self.goes_on;
-            if self.ended.is_some() || is_gone || is_answered {
+            if self.ended.is_some() || !self.has_output() || is_answered {
                 return Meanwhile::Over;
             }
-            if self.queued <= MAX_QUEUE {
+            if !self.queue.is_full() {
                 self.read_some(GLANCE).await;
             }
         }
+    }
+
+    /// Returns true if the agent's standard output is open.
+    fn has_output(&self) -> bool {
+        self.process.as_ref().is_some_and(|process| process.output.is_open(Stream::Stdout))
     }
 
     fn now(&self) -> u64 {

@@ -1,14 +1,13 @@
 //! Runs a command to its end in a workspace: setup steps and grading commands. Time and output are limited.
 
 use std::collections::BTreeMap;
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 
 use crate::engine_clock::timeout;
-use crate::process::{Group, Stdin, read_rest};
+use crate::process::{Group, Pipes, Stdin, Stream, Tail};
 use crate::sandbox::TrialSandbox;
 use crate::trace::Exit;
 
@@ -70,9 +69,6 @@ impl CommandOutcome {
 /// The maximum number of bytes kept of each output stream, unless more is asked for.
 pub const KEPT: usize = 1 << 20;
 
-/// The time for which a pipe may be silent after the command has ended; child processes may hold it open.
-const SILENCE: Duration = Duration::from_millis(100);
-
 impl Shell {
     /// Runs a command to its end or its timeout, and ends all processes that it left running.
     ///
@@ -108,68 +104,26 @@ impl Shell {
         };
         let input = if stdin.is_some() { Stdin::Piped } else { Stdin::Null };
         let mut group = Group::spawn(&launch, &self.folder, &self.env, input).await.map_err(std::io::Error::other)?;
-        let pipes = group.pipes();
-        let (Some(mut stdout), Some(mut stderr)) = (pipes.stdout, pipes.stderr) else {
-            return Err(std::io::Error::other("the command has no output pipes"));
-        };
-        if let (Some(mut pipe), Some(bytes)) = (pipes.stdin, stdin) {
+        let Pipes { stdin: pipe, mut output } = group.pipes();
+        if let (Some(mut pipe), Some(bytes)) = (pipe, stdin) {
             // A command that does not read its input must not block the rest.
             tokio::spawn(async move {
                 let _ = pipe.write_all(&bytes).await;
             });
         }
         let (mut out, mut err) = (Tail::of(kept), Tail::of(kept));
-        let ended = timeout(limit, async {
-            let (mut buffer_out, mut buffer_err) = (vec![0; 16 << 10], vec![0; 16 << 10]);
-            let (mut open_out, mut open_err) = (true, true);
-            loop {
-                tokio::select! {
-                    read = stdout.read(&mut buffer_out), if open_out => match read {
-                        Ok(n) if n > 0 => out.push(&buffer_out[..n]),
-                        _ => open_out = false,
-                    },
-                    read = stderr.read(&mut buffer_err), if open_err => match read {
-                        Ok(n) if n > 0 => err.push(&buffer_err[..n]),
-                        _ => open_err = false,
-                    },
-                    exit = group.wait() => break (exit, open_out, open_err),
-                }
-            }
-        })
-        .await;
-        let exit = match ended {
-            Some((exit, open_out, open_err)) => {
-                if open_out {
-                    read_rest(&mut stdout, SILENCE, |bytes| out.push(bytes)).await?;
-                }
-                if open_err {
-                    read_rest(&mut stderr, SILENCE, |bytes| err.push(bytes)).await?;
-                }
-                Some(exit)
-            }
-            None => None,
-        };
+        let reading = output.during(group.wait(), |stream, bytes| {
+            let tail = if stream == Stream::Stdout { &mut out } else { &mut err };
+            tail.push(bytes);
+        });
+        let exit = timeout(limit, reading).await;
+        if exit.is_some() {
+            output.rest(Stream::Stdout, |bytes| _ = out.push(bytes)).await;
+            output.rest(Stream::Stderr, |bytes| _ = err.push(bytes)).await;
+        }
         group.kill(|_| {}).await;
         group.end_escaped().await;
-        Ok(CommandOutcome { exit, stdout: out.bytes.into(), stderr: err.bytes.into() })
-    }
-}
-
-/// The last bytes of a stream.
-struct Tail {
-    bytes: VecDeque<u8>,
-    most: usize,
-}
-
-impl Tail {
-    fn of(most: usize) -> Self {
-        Self { bytes: VecDeque::new(), most }
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend(bytes);
-        let over = self.bytes.len().saturating_sub(self.most);
-        self.bytes.drain(..over);
+        Ok(CommandOutcome { exit, stdout: out.to_vec(), stderr: err.to_vec() })
     }
 }
 
@@ -211,6 +165,17 @@ mod tests {
         let ran = tokio::time::timeout(Duration::from_secs(30), ran).await.expect("the command ends");
         assert_eq!(ran.exit.and_then(|exit| exit.code), Some(0));
         assert!(ran.stdout.starts_with(b"before\n"));
+    }
+
+    #[tokio::test]
+    async fn one_stream_is_read_when_the_other_has_ended() {
+        // More than a pipe holds: an unread pipe would keep the command from ending.
+        for (closed, open) in [(1, 2), (2, 1)] {
+            let ran =
+                run(&format!("exec {closed}>&-; sleep 0.1; head -c 300000 /dev/zero >&{open}"), None, 30_000).await;
+            let lengths = [ran.stdout.len(), ran.stderr.len()];
+            assert_eq!((ran.exit.and_then(|exit| exit.code), lengths[open - 1]), (Some(0), 300_000));
+        }
     }
 
     #[tokio::test]

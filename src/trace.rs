@@ -18,12 +18,14 @@ pub mod facts;
 pub mod file_globs;
 pub mod hashes;
 pub mod jsonl;
+mod notice_code;
 mod permission;
 pub mod recorder;
 mod stop;
 pub mod usage;
 pub mod view;
 
+pub use notice_code::NoticeCode;
 pub use permission::{AskedCall, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse};
 pub use stop::{ErrorCategory, Exit, Stop, StopReason};
 
@@ -240,7 +242,8 @@ pub enum Body {
     /// A fact that the engine observed and could not translate into an event.
     Notice {
         /// A code for the kind of notice.
-        code: String,
+        #[cfg_attr(test, schemars(with = "String"))]
+        code: NoticeCode,
         /// The observation, as text.
         text: String,
         /// Line number in the wire log, from 1.

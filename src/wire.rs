@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::repeated_key::KeyFinder;
-use crate::trace::{ErrorCategory, Exit, FollowedLink, Header, Usage};
+use crate::trace::{ErrorCategory, Exit, FollowedLink, Header, NoticeCode, Usage};
 
 /// The maximum number of bytes kept of a line; the rest is counted in [`WireLine::cut`].
 pub const MAX_LINE: usize = 16 << 20;
@@ -229,6 +229,9 @@ pub enum EngineLine {
         /// True if the agent closed the connections of these requests, which it also does when it crashes.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         closed: bool,
+        /// True if no request of the session was answered, and the service refused at least one or could not be reached.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unanswered: bool,
     },
     /// The agent's model gave its last answer whole, as the gateway saw. The text matches a pattern of `error-text`.
     Answered {
@@ -237,6 +240,8 @@ pub enum EngineLine {
     },
     /// The output limit of the agent's model ended its last answer, as the gateway saw.
     OutputLimit,
+    /// A content filter of the model's service ended the last answer of the agent's model, as the gateway saw.
+    Filtered,
     /// A path of a call leads to another file by a link in the workspace, as the engine saw when the agent had ended.
     Followed {
         /// The path, and the file.
@@ -245,7 +250,7 @@ pub enum EngineLine {
     /// Information for the user that does not belong to any other event.
     Notice {
         /// A code for the kind of notice.
-        code: String,
+        code: NoticeCode,
         /// The text of the notice.
         text: String,
     },
@@ -253,9 +258,6 @@ pub enum EngineLine {
     #[serde(other)]
     Unknown,
 }
-
-/// The code of the notice about a line of a wire log that could not be read, and which may have been any line.
-pub const MALFORMED_LINE: &str = "malformed_wire_line";
 
 /// The lines of a recorded session, in order.
 pub trait Lines {
@@ -356,7 +358,7 @@ impl<R: BufRead> Reader<R> {
                 Err(error) => {
                     let text = String::from_utf8_lossy(&self.buffer);
                     let notice = EngineLine::Notice {
-                        code: MALFORMED_LINE.to_owned(),
+                        code: NoticeCode::MalformedWireLine,
                         text: format!("line {} of the wire log cannot be read: {error}: {text}", self.line),
                     };
                     *line = WireLine::engine(0, &notice);

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::sub_agents::SubAgents;
 use super::{EndReport, Translate, surrogates};
 use crate::harness::Manifest;
-use crate::trace::Exit;
 use crate::trace::recorder::{DecidedBy, Recorder};
+use crate::trace::{Exit, NoticeCode};
 use crate::wire::{EngineLine, WireLine, trimmed};
 
 pub(crate) mod answers;
@@ -125,7 +125,7 @@ impl Translator {
     }
 
     /// Reports an anomaly, once for each key.
-    fn once(&mut self, code: &str, key: &str, text: impl FnOnce() -> String, recorder: &mut Recorder) {
+    fn once(&mut self, code: NoticeCode, key: &str, text: impl FnOnce() -> String, recorder: &mut Recorder) {
         if self.told.len() < MAX_TOLD && self.told.insert(format!("{code} {key}")) {
             recorder.notice(code, text());
         }
@@ -137,17 +137,21 @@ impl Translator {
             Message::Request { id, method, params } => self.request(&method, params, Some(&id), recorder),
             Message::Notification { method, params } => self.request(&method, params, None, recorder),
             Message::Response { id, outcome } => self.answer(&id, outcome, recorder),
-            Message::NotRpc { why, text, is_broken: true } => recorder.lost("malformed_line", format!("{why}: {text}")),
-            Message::NotRpc { why, text, .. } => recorder.notice("malformed_line", format!("{why}: {text}")),
+            Message::NotRpc { why, text, is_broken: true } => {
+                recorder.lost(NoticeCode::MalformedLine, format!("{why}: {text}"))
+            }
+            Message::NotRpc { why, text, .. } => recorder.notice(NoticeCode::MalformedLine, format!("{why}: {text}")),
         }
     }
 
     /// Notes what the agent asks the engine to do.
     fn client_action(&mut self, id: &Value, action: Action, recorder: &mut Recorder) {
         match self.calls.actions.asked(action, recorder) {
-            Some(terminal) if self.requests.has_room() => self.requests.push(id, Pending::NewTerminal(terminal)),
+            Some(terminal) if self.requests.has_room() => {
+                self.requests.push(id, Pending::NewTerminal(terminal), recorder);
+            }
             terminal => {
-                self.requests.other(id);
+                self.requests.other(id, recorder);
                 terminal.into_iter().for_each(|terminal| terminal.tell(recorder));
             }
         }
@@ -163,27 +167,27 @@ impl Translator {
             ("session/update", _) => self.session_update(params, recorder),
             ("session/request_permission", Some(id)) => self.ask(id, params, recorder),
             ("session/request_permission", None) => {
-                recorder.lost("malformed_request", format!("a permission request without an id: {params}"));
+                recorder.lost(NoticeCode::MalformedRequest, format!("a permission request without an id: {params}"));
             }
-            ("terminal/output" | "terminal/wait_for_exit", Some(id)) => self.requests.terminal(id, &params),
+            ("terminal/output" | "terminal/wait_for_exit", Some(id)) => self.requests.terminal(id, &params, recorder),
             (questions::METHOD, Some(id)) => self.question(id, params, recorder),
-            ("terminal/kill" | "terminal/release", Some(id)) => self.requests.other(id),
+            ("terminal/kill" | "terminal/release", Some(id)) => self.requests.other(id, recorder),
             ("$/cancel_request" | "elicitation/complete" | END_TURN, None) => {}
             (START_TURN, id) => {
                 // The last turn has the answer.
                 recorder.complete_answer();
                 if let Some(id) = id {
-                    self.requests.other(id);
+                    self.requests.other(id, recorder);
                 }
             }
             _ => {
                 if let Some(id) = id {
                     match Action::of(method, &params) {
                         Some(action) => return self.client_action(id, action, recorder),
-                        None => self.requests.other(id),
+                        None => self.requests.other(id, recorder),
                     }
                 }
-                self.once("unknown_method", method, || format!("{method}: {params}"), recorder);
+                self.once(NoticeCode::UnknownMethod, method, || format!("{method}: {params}"), recorder);
             }
         }
     }
@@ -207,7 +211,7 @@ impl Translate for Translator {
                 Message::Notification { .. } => {}
                 Message::Response { id, outcome } => self.answer_agent(&id, outcome, recorder),
                 Message::NotRpc { why, text, .. } => {
-                    recorder.notice("malformed_line", format!("a line sent to the agent is {why}: {text}"));
+                    recorder.notice(NoticeCode::MalformedLine, format!("a line sent to the agent is {why}: {text}"));
                 }
             }
         }
@@ -236,7 +240,27 @@ impl Translate for Translator {
             }
             EngineLine::Restart => self.restarted(recorder),
             EngineLine::Answered { text } => self.turn.answer_of_model = Some(text.clone()),
-            _ => {}
+            EngineLine::Start { .. }
+            | EngineLine::AgentVersion { .. }
+            | EngineLine::Prompt { .. }
+            | EngineLine::NotStarted { .. }
+            | EngineLine::Handshake { .. }
+            | EngineLine::Unattended { .. }
+            | EngineLine::Limit { .. }
+            | EngineLine::Interrupted
+            | EngineLine::Cancel
+            | EngineLine::CloseStdin
+            | EngineLine::Signal { .. }
+            | EngineLine::Stopped { .. }
+            | EngineLine::Escaped { .. }
+            | EngineLine::Priced { .. }
+            | EngineLine::Gateway { .. }
+            | EngineLine::Refused { .. }
+            | EngineLine::OutputLimit
+            | EngineLine::Filtered
+            | EngineLine::Followed { .. }
+            | EngineLine::Notice { .. }
+            | EngineLine::Unknown => {}
         }
     }
 

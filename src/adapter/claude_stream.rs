@@ -13,10 +13,9 @@ use super::{EndReport, Translate};
 use crate::adapter::sub_agents::SubAgents;
 use crate::adapter::surrogates;
 use crate::harness::{Manifest, is_unattended};
-use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::hashes::Hashes;
 use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, Voice, is_empty};
-use crate::trace::{Agent, CallStatus, ErrorCategory, Exit, Role, ToolKind};
+use crate::trace::{Agent, CallStatus, ErrorCategory, Exit, NoticeCode, Role, ToolKind};
 use crate::values::{NameGlob, Pattern};
 use crate::wire::{EngineLine, WireLine, trimmed};
 
@@ -204,9 +203,9 @@ impl Translator {
             "result" => self.result(line, recorder),
             "control_request" | "control_cancel_request" => self.control_line(text, recorder),
             kind if SILENT_TYPES.contains(&kind) => {}
-            _ if has_calls(line) => recorder.lost("unknown_line", text),
-            _ if shows_other_call(text, recorder) => recorder.did_unseen("unknown_line", text),
-            _ => recorder.notice("unknown_line", text),
+            _ if has_calls(line) => recorder.lost(NoticeCode::UnknownLine, text),
+            _ if shows_other_call(text, recorder) => recorder.did_unseen(NoticeCode::UnknownLine, text),
+            _ => recorder.notice(NoticeCode::UnknownLine, text),
         }
     }
 
@@ -218,7 +217,7 @@ impl Translator {
 
     /// Takes a line of the model. Afterwards, the calls of its message have no input: the recorder has them.
     fn assistant(&mut self, line: &mut Line<'_>, text: &str, recorder: &mut Recorder) {
-        let Some(mut message) = line.message.0.take() else { return recorder.lost("unknown_line", text) };
+        let Some(mut message) = line.message.0.take() else { return recorder.lost(NoticeCode::UnknownLine, text) };
         let calls_before = recorder.call_count();
         self.message(line, &mut message, text, recorder);
         line.message.0 = Some(message);
@@ -244,10 +243,10 @@ impl Translator {
             self.turn.error_word = error_word.map(str::to_owned);
         }
         if synthetic && message.has_calls() {
-            return recorder.lost("synthetic_message", text);
+            return recorder.lost(NoticeCode::SyntheticMessage, text);
         }
         if synthetic {
-            return recorder.notice("synthetic_message", texts(message));
+            return recorder.notice(NoticeCode::SyntheticMessage, texts(message));
         }
         match &parent {
             None => {
@@ -286,7 +285,7 @@ impl Translator {
         if self.model_answered
             && let Some(before) = before
         {
-            recorder.notice(MODEL_CHANGED, format!("the model changed from {before} to {model}"));
+            recorder.notice(NoticeCode::ModelChanged, format!("the model changed from {before} to {model}"));
         }
         self.model_answered = true;
     }
@@ -308,8 +307,10 @@ impl Translator {
             Whole::Rest { from, part } => (from, part),
             Whole::New => (0, self.fresh_part()),
             Whole::Differs => {
-                recorder
-                    .notice("stream_differs", "a complete block differs from the pieces that were streamed before it");
+                recorder.notice(
+                    NoticeCode::StreamDiffers,
+                    "a complete block differs from the pieces that were streamed before it",
+                );
                 (0, self.fresh_part())
             }
         };
@@ -328,7 +329,7 @@ impl Translator {
     ) {
         let mut input = block.input.take();
         let (Some(id), Some(name)) = (block.id.get(), block.name.get()) else {
-            return recorder.lost("unknown_block", "a tool call without an id or a name");
+            return recorder.lost(NoticeCode::UnknownBlock, "a tool call without an id or a name");
         };
         if let Some(call) = self.streamed.get_mut(parent).and_then(|it| it.call_of(id)) {
             call.recorded = call.recorded.max(input.as_ref().map_or(0, tools::fullness));
@@ -367,8 +368,12 @@ impl Translator {
             // The kind follows from the name, so it says nothing more.
             let told = CallSaid { input: said.input.filter(|input| !is_empty(input)), unknown_kind: false, ..said };
             return match recorder.ended_knowing(id, &told) {
-                true => recorder.notice("repeated_call", format!("the call {id} was repeated after its result")),
-                false => recorder.lost("repeated_call", format!("another call {id} was shown after its result")),
+                true => {
+                    recorder.notice(NoticeCode::RepeatedCall, format!("the call {id} was repeated after its result"))
+                }
+                false => {
+                    recorder.lost(NoticeCode::RepeatedCall, format!("another call {id} was shown after its result"))
+                }
             };
         }
         self.meet(id, &said, recorder);
@@ -394,7 +399,7 @@ impl Translator {
     }
 
     fn user(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
-        let Some(message) = &line.message.0 else { return recorder.notice("unknown_line", text) };
+        let Some(message) = &line.message.0 else { return recorder.notice(NoticeCode::UnknownLine, text) };
         let parent = line.parent();
         let is_result = |block: &&Block<'_>| block.kind.or_empty().ends_with("tool_result");
         let alone = message.content.0.iter().filter(is_result).count() == 1;
@@ -419,7 +424,7 @@ impl Translator {
         }
         let marked = is_news || line.is_synthetic.is_true() || line.is_meta.is_true();
         if marked || PROGRAM_WRITES.iter().any(|start| text.starts_with(start)) {
-            return recorder.notice("synthetic_message", text);
+            return recorder.notice(NoticeCode::SyntheticMessage, text);
         }
         if parent.is_none() {
             if self.prompts.contains(&hash(text)) {
@@ -427,7 +432,7 @@ impl Translator {
             }
             // In a one-way session, the user cannot speak in the middle of a turn; only the program can.
             if self.turn.spoken && !line.is_replay.is_true() {
-                return recorder.notice("synthetic_message", text);
+                return recorder.notice(NoticeCode::SyntheticMessage, text);
             }
             self.prompts.insert(hash(text));
         }
@@ -436,20 +441,21 @@ impl Translator {
 
     fn tool_result(&mut self, line: &Line<'_>, block: &Block<'_>, alone: bool, recorder: &mut Recorder) {
         let Some(id) = block.tool_use_id.get() else {
-            return recorder.lost("unknown_block", "a result that names no call");
+            return recorder.lost(NoticeCode::UnknownBlock, "a result that names no call");
         };
         self.settle_call(id, recorder);
         let lacks_text = |part: &Block<'_>| part.kind.or_empty() == "text" && part.text.0.is_none();
         if block.content.0.iter().any(|part| lacks_text(part) || served::lacks_output(part)) {
-            recorder.lost("unknown_block", format!("a text in the result of the call {id} is no string"));
+            recorder.lost(NoticeCode::UnknownBlock, format!("a text in the result of the call {id} is no string"));
         }
         let said = tools::result(id, block, line, alone);
         if block.is_error == Stated::Odd && matches!(said.outcome, ReportedStatus::Ok | ReportedStatus::Failed) {
             // The outcome of the call is unknown: the call stays open, and ends as unfinished.
-            return recorder.lost("unknown_status", format!("`is_error` of the call {id} is not a boolean"));
+            return recorder.lost(NoticeCode::UnknownStatus, format!("`is_error` of the call {id} is not a boolean"));
         }
         if served::has_unreadable_code(&block.content.0) && said.outcome == ReportedStatus::Ok {
-            return recorder.lost("unknown_status", format!("`return_code` of the call {id} is no whole number"));
+            return recorder
+                .lost(NoticeCode::UnknownStatus, format!("`return_code` of the call {id} is no whole number"));
         }
         // The line contains one such object, so with several results it is unknown which one it belongs to.
         let told = line.tool_use_result.0.as_deref().filter(|_| alone);
@@ -527,15 +533,18 @@ impl Translator {
                 let count = |count: Option<u64>| count.map_or("?".to_owned(), |n| n.to_string());
                 let status = line.error_status.0.map(|status| format!(", status {status}")).unwrap_or_default();
                 let (attempt, most) = (count(line.attempt.0), count(line.max_retries.0));
-                recorder.notice("api_retry", format!("attempt {attempt} of {most}: {}{status}", line.error.or_empty()));
+                recorder.notice(
+                    NoticeCode::ApiRetry,
+                    format!("attempt {attempt} of {most}: {}{status}", line.error.or_empty()),
+                );
             }
             code if TOLD_SUBTYPES.contains(&code) => {
-                recorder.notice(code, text);
+                recorder.notice(code.into(), text);
                 self.withdraw(line, recorder);
             }
             "task_started" | "task_progress" | "task_notification" | "task_updated" => self.task(line, recorder),
             code if SILENT_SUBTYPES.contains(&code) || code.starts_with("task_") || code.starts_with("hook_") => {}
-            _ => recorder.notice("unknown_line", text),
+            _ => recorder.notice(NoticeCode::UnknownLine, text),
         }
     }
 
@@ -605,7 +614,7 @@ impl Translate for Translator {
                     let text = value.to_string();
                     match serde_json::from_str::<Line<'_>>(&text) {
                         Ok(mut parsed) => self.line(&mut parsed, &text, recorder),
-                        Err(_) => recorder.lost("unknown_line", text),
+                        Err(_) => recorder.lost(NoticeCode::UnknownLine, text),
                     }
                     self.marked = None;
                 }
@@ -662,7 +671,27 @@ impl Translate for Translator {
                     control.decided(id, by);
                 }
             }
-            _ => {}
+            EngineLine::Start { .. }
+            | EngineLine::AgentVersion { .. }
+            | EngineLine::NotStarted { .. }
+            | EngineLine::Handshake { .. }
+            | EngineLine::Unattended { .. }
+            | EngineLine::Limit { .. }
+            | EngineLine::Interrupted
+            | EngineLine::Signal { .. }
+            | EngineLine::Stopped { .. }
+            | EngineLine::Escaped { .. }
+            | EngineLine::Restart
+            | EngineLine::Terminal { .. }
+            | EngineLine::Priced { .. }
+            | EngineLine::Gateway { .. }
+            | EngineLine::Refused { .. }
+            | EngineLine::Answered { .. }
+            | EngineLine::OutputLimit
+            | EngineLine::Filtered
+            | EngineLine::Followed { .. }
+            | EngineLine::Notice { .. }
+            | EngineLine::Unknown => {}
         }
     }
 
@@ -678,7 +707,7 @@ impl Translate for Translator {
         if self.is_over() && (has_spoken || self.background.is_in_turn()) {
             let what = if has_spoken { "the agent spoke" } else { "a turn began" };
             let text = format!("{what} after the end of the agent's last turn, and no end of another turn followed");
-            recorder.lost_text("unfinished_turn", text);
+            recorder.lost_text(NoticeCode::UnfinishedTurn, text);
         }
         let answer = std::mem::replace(&mut self.answer, EndReport::None);
         match self.could_not_ask.take() {

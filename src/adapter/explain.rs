@@ -77,7 +77,9 @@ impl Watcher {
             Dir::Send | Dir::Stderr | Dir::Engine | Dir::Exit => (None, Vec::new()),
         };
         let done = translation.drain().collect();
-        let held: Vec<Event> = translation.recorder().held().cloned().collect();
+        // Very many events may be held, and a line changes few of them.
+        let is_changed = |event: &&Event| self.held.get(&event.seq) != Some(*event);
+        let held: Vec<Event> = translation.recorder().held().filter(is_changed).cloned().collect();
         let events = self.touched(done, held);
         let known = translation.recorder().header().clone();
         let told = HeaderFacts { agent: known.agent, model: known.model.effective, cwd: known.cwd };

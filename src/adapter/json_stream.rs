@@ -20,8 +20,8 @@ use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
 use crate::harness::stream::Kind;
 use crate::text::first_bytes;
-use crate::trace::Exit;
 use crate::trace::recorder::{QuotedLine, Recorder};
+use crate::trace::{Exit, NoticeCode};
 use crate::values::Pattern;
 use crate::wire::{EngineLine, WireLine, trimmed};
 
@@ -180,7 +180,7 @@ impl Translator {
             Made::Settled => (false, ""),
         };
         if is_left_out {
-            recorder.did_unseen("unmapped_line", format!("{} made {what} of {}", rule.label, seen.shown()));
+            recorder.did_unseen(NoticeCode::UnmappedLine, format!("{} made {what} of {}", rule.label, seen.shown()));
         }
         is_left_out
     }
@@ -225,7 +225,7 @@ impl Translator {
     fn tell_awaited(&mut self, recorder: &mut Recorder) {
         for (ids, Awaited { said, line }) in std::mem::take(&mut self.awaited) {
             if !ids.iter().any(|id| recorder.was_announced(id)) {
-                recorder.about(line, |recorder| recorder.did_unseen("unmapped_line", said));
+                recorder.about(line, |recorder| recorder.did_unseen(NoticeCode::UnmappedLine, said));
             }
         }
     }
@@ -257,11 +257,11 @@ impl Translator {
         }
         let text = format!("no rule of {} matches {}", rule.label, seen.shown());
         match seen.item {
-            Some((item, _)) if may_hold(item) || holds_call(item) => recorder.lost("unmapped_line", text),
+            Some((item, _)) if may_hold(item) || holds_call(item) => recorder.lost(NoticeCode::UnmappedLine, text),
             None if may_be_of_call(seen.value) && !names_a_call(seen.value, recorder) => {
-                recorder.did_unseen("unmapped_line", text);
+                recorder.did_unseen(NoticeCode::UnmappedLine, text);
             }
-            _ => recorder.notice("unmapped_line", text),
+            _ => recorder.notice(NoticeCode::UnmappedLine, text),
         }
         Made::Settled
     }
@@ -322,8 +322,8 @@ impl Translator {
         for (field, why) in values.wrong() {
             let text = format!("{}: {}.{field}: {}", rule.label, event.kind.word(), Failed::Broken(why));
             match values.loses() || values.loses_with(field) {
-                true => recorder.lost("mapping_failed", text),
-                false => recorder.notice("mapping_failed", text),
+                true => recorder.lost(NoticeCode::MappingFailed, text),
+                false => recorder.notice(NoticeCode::MappingFailed, text),
             }
         }
         made
@@ -362,8 +362,8 @@ impl Translator {
             None => may_hold_message(text, &Keys::ANY),
         };
         match is_lost {
-            true => recorder.lost("malformed_line", text),
-            false => recorder.notice("malformed_line", text),
+            true => recorder.lost(NoticeCode::MalformedLine, text),
+            false => recorder.notice(NoticeCode::MalformedLine, text),
         }
         let known = self.error_text.iter().any(|pattern| pattern.is_match(text));
         match &mut self.failed {
@@ -391,7 +391,7 @@ fn size(value: &Value) -> usize {
 }
 
 fn tell(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
-    recorder.notice("mapping_failed", format!("{label}: {what}: {failed}"));
+    recorder.notice(NoticeCode::MappingFailed, format!("{label}: {what}: {failed}"));
 }
 
 /// The result of the rules for a line or an item.
@@ -409,7 +409,7 @@ enum Made {
 
 /// Records a failure that may have hidden an event.
 fn lose(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
-    recorder.lost("mapping_failed", format!("{label}: {what}: {failed}"));
+    recorder.lost(NoticeCode::MappingFailed, format!("{label}: {what}: {failed}"));
 }
 
 /// The values of one line that rules can access.
@@ -454,7 +454,7 @@ impl<'a> LineValues<'a> {
     /// Records that a condition could not be evaluated. It may have hidden a call.
     fn tell_or_lose(&self, recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
         match self.may_be_of_call() {
-            true => recorder.did_unseen("mapping_failed", format!("{label}: {what}: {failed}")),
+            true => recorder.did_unseen(NoticeCode::MappingFailed, format!("{label}: {what}: {failed}")),
             false => tell(recorder, label, what, failed),
         }
     }
@@ -483,9 +483,9 @@ impl Translate for Translator {
         }
         if self.run(&mapping.lines, &LineValues::new("line", &value, &work), recorder).is_none() {
             match () {
-                () if may_be_of_call(&value) => recorder.did_unseen("unmapped_line", text),
-                () if may_be_answer(&value) => recorder.lost_text("unmapped_line", text),
-                () => recorder.notice("unmapped_line", text),
+                () if may_be_of_call(&value) => recorder.did_unseen(NoticeCode::UnmappedLine, text),
+                () if may_be_answer(&value) => recorder.lost_text(NoticeCode::UnmappedLine, text),
+                () => recorder.notice(NoticeCode::UnmappedLine, text),
             }
         }
     }
@@ -497,7 +497,29 @@ impl Translate for Translator {
         match line {
             EngineLine::Prompt { text } => self.session.prompted(text),
             EngineLine::Answered { text } => self.session.model_answered(text),
-            _ => {}
+            EngineLine::Start { .. }
+            | EngineLine::AgentVersion { .. }
+            | EngineLine::NotStarted { .. }
+            | EngineLine::Handshake { .. }
+            | EngineLine::Unattended { .. }
+            | EngineLine::Limit { .. }
+            | EngineLine::Interrupted
+            | EngineLine::Cancel
+            | EngineLine::CloseStdin
+            | EngineLine::Signal { .. }
+            | EngineLine::Stopped { .. }
+            | EngineLine::Escaped { .. }
+            | EngineLine::Restart
+            | EngineLine::Terminal { .. }
+            | EngineLine::Permission { .. }
+            | EngineLine::Priced { .. }
+            | EngineLine::Gateway { .. }
+            | EngineLine::Refused { .. }
+            | EngineLine::OutputLimit
+            | EngineLine::Filtered
+            | EngineLine::Followed { .. }
+            | EngineLine::Notice { .. }
+            | EngineLine::Unknown => {}
         }
     }
 

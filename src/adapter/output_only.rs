@@ -13,6 +13,8 @@ pub struct Translator {
     error_text: Vec<Pattern>,
     /// The output until now, while it may still become one JSON value.
     held: Option<String>,
+    /// True if the output begins like a JSON value.
+    may_be_json: bool,
     /// Blank lines and line ends after the last text, which belong to the message only if more text follows.
     blank: String,
     begun: bool,
@@ -21,7 +23,13 @@ pub struct Translator {
 impl Translator {
     /// Returns a translator for sessions of this harness.
     pub fn new(manifest: &Manifest) -> Self {
-        Self { error_text: manifest.error_text.clone(), held: Some(String::new()), blank: String::new(), begun: false }
+        Self {
+            error_text: manifest.error_text.clone(),
+            held: Some(String::new()),
+            may_be_json: false,
+            blank: String::new(),
+            begun: false,
+        }
     }
 
     fn say(&mut self, line: &str, recorder: &mut Recorder) {
@@ -102,9 +110,11 @@ impl Translate for Translator {
         let Some(held) = &mut self.held else { return self.say(&line.line, recorder) };
         held.push_str(&line.line);
         held.push('\n');
-        let start = held.trim_start();
-        let may_be_json = start.is_empty() || start.starts_with(['{', '[']);
-        if !may_be_json || held.len() > MAX_TEXT {
+        // Until a line begins like a JSON value, the lines before it are blank.
+        let start = line.line.trim_start();
+        self.may_be_json |= start.starts_with(['{', '[']);
+        let is_text = !self.may_be_json && !start.is_empty();
+        if is_text || held.len() > MAX_TEXT {
             self.let_go(recorder);
         }
     }
@@ -207,6 +217,16 @@ mod tests {
             assert_eq!(stop(&events).output.as_deref(), Some(text));
             assert_eq!(header.agent, None);
         }
+    }
+
+    #[test]
+    fn very_many_blank_lines_are_read_in_one_pass() {
+        let count = 200_000;
+        let mut lines = vec![""; count];
+        lines.push(r#" {"a":1}"#);
+        let (events, _) = run(&lines, Some(0));
+        let output = stop(&events).output.as_deref().unwrap();
+        assert_eq!((output.len(), output.trim()), (count + 8, r#"{"a":1}"#));
     }
 
     #[test]

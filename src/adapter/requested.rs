@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::trace::calls::is_same_command;
 use crate::trace::recorder::{CallSaid, is_empty};
-use crate::trace::{AskedCall, FileDiff, Location, ToolCall, ToolKind, view};
+use crate::trace::{AskedCall, FileDiff, Location, NoticeCode, ToolCall, ToolKind, view};
 
 /// The differences between a permission request and its call.
 #[derive(Debug, Default, PartialEq)]
@@ -63,12 +63,12 @@ impl Differs {
     }
 
     /// Returns the code and text of the notice, if the request differs by more than its wording.
-    pub fn told(&self, request: &str) -> Option<(&'static str, String)> {
+    pub fn told(&self, request: &str) -> Option<(NoticeCode, String)> {
         if let Some(command) = &self.other_command {
             let text = format!(
                 "the request {request} asks for the command `{command}`, but its call was announced with another command"
             );
-            return Some(("other_command", text));
+            return Some((NoticeCode::OtherCommand, text));
         }
         let parts = [
             self.asked.kind.map(|kind| format!("the kind {kind}")),
@@ -80,7 +80,7 @@ impl Differs {
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let text =
             || format!("the request {request} asks for {}, but its call was announced differently", parts.join(", "));
-        (!parts.is_empty()).then(|| ("other_request", text()))
+        (!parts.is_empty()).then(|| (NoticeCode::OtherRequest, text()))
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
             let said = CallSaid { input: Some(asked.clone()), ..CallSaid::default() };
             let differs = Differs::between(&call(announced, &[]), &[], &said, Some("/w"));
             assert_eq!(differs.updated_input, Some(asked.clone()), "{asked}");
-            assert_eq!(differs.told("1").map(|(code, _)| code), Some(code), "{asked}");
+            assert_eq!(differs.told("1").map(|(code, _)| code), Some(code.into()), "{asked}");
         }
         let said = CallSaid { kind: Some(ToolKind::Delete), locations: places(&["/etc/b"]), ..CallSaid::default() };
         let differs = Differs::between(&call(json!({"path": "a"}), &["/w/a"]), &[], &said, Some("/w"));

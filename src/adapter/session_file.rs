@@ -19,8 +19,7 @@ use super::{Translate, Translation, claude_stream, json_stream, surrogates};
 use crate::expression::{Expression, Scope, Work};
 use crate::harness::{Adapter, Manifest};
 use crate::text::plural;
-use crate::trace::usage::INCOMPLETE;
-use crate::trace::{Header, KeptSession};
+use crate::trace::{Header, KeptSession, NoticeCode};
 use crate::wire::{Dir, Reader, WireLine};
 
 /// The number of lines in which a session file must show its agent.
@@ -28,10 +27,6 @@ const OPENING: usize = 200;
 /// The difference in milliseconds below which the times of lines are not compared, because agents write simultaneous
 /// events in any order.
 const JITTER: i64 = 1000;
-/// The code of the notices about a tree of lines that is broken.
-const TREE: &str = "session_tree";
-/// The code of the notice about a file of a sub-agent that is not read.
-const LEFT_OUT: &str = "sub_agent_left_out";
 /// The beginning of the name of the file of a sub-agent that summarises a session for a compaction.
 const COMPACTION: &str = "agent-acompact-";
 /// The maximum number of branches that a notice names.
@@ -126,7 +121,7 @@ impl Format {
 /// The lines of a session file that are read, and when.
 pub struct Survey {
     lines: Vec<Planned>,
-    notices: Vec<(&'static str, String)>,
+    notices: Vec<(NoticeCode, String)>,
     messages: HashMap<String, (u32, Tokens)>,
     ends: HashMap<String, EndShown>,
     /// The calls that started sub-agents, by the ids of the sub-agents.
@@ -207,7 +202,7 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
         let named: Vec<&str> = chosen.others.iter().take(NAMED).map(String::as_str).collect();
         let more = if chosen.others.len() > NAMED { ", …" } else { "" };
         notices.push((
-            "other_branches",
+            NoticeCode::OtherBranches,
             format!(
                 "{} of other branches left out; --branch with the id of a line chooses another branch, and the others \
                  end with: {}{more}",
@@ -219,11 +214,11 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
     let same = chosen.repeated - chosen.differing;
     if same > 0 {
         let text = format!("{} with an id that occurred before are left out", plural(same, "line"));
-        notices.push(("repeated_line", text));
+        notices.push((NoticeCode::RepeatedLine, text));
     }
     if chosen.rewound > 0 {
         let text = format!("{} left out: the user went back to an earlier message", plural(chosen.rewound, "line"));
-        notices.push(("rewound", text));
+        notices.push((NoticeCode::Rewound, text));
     }
     let missing = chosen.unknown_parents.first().map(|first| {
         let lines = plural(chosen.unknown_parents.len(), "line");
@@ -233,11 +228,11 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
     });
     if chosen.is_circular {
         let text = "the lines name each other in a circle; all are read, in the order of the file";
-        notices.push((TREE, text.to_owned()));
+        notices.push((NoticeCode::SessionTree, text.to_owned()));
     }
     if early > 0 {
         let text = format!("{} with a time before the line above; the later time was taken", plural(early, "line"));
-        notices.push(("time_order", text));
+        notices.push((NoticeCode::TimeOrder, text));
     }
     let is_complete = chosen.left_out == 0 && chosen.rewound == 0;
     let differing = chosen.differing;
@@ -331,11 +326,11 @@ pub fn translated<R: BufRead>(
     if differing > 0 {
         let lines = plural(differing, "line");
         let text = format!("{lines} with an id that occurred before, but with other content, are left out");
-        translation.recorder().lost("repeated_line", text);
+        translation.recorder().lost(NoticeCode::RepeatedLine, text);
     }
     let of_agents = sub_agents.iter().filter_map(|agent| agent.survey.missing.clone());
     for text in survey.missing.into_iter().chain(of_agents) {
-        translation.recorder().lost(TREE, text);
+        translation.recorder().lost(NoticeCode::SessionTree, text);
     }
     let of_agents = sub_agents.iter().flat_map(|agent| agent.survey.notices.clone());
     for (code, text) in survey.notices.into_iter().chain(of_agents) {
@@ -345,7 +340,7 @@ pub fn translated<R: BufRead>(
         if name.starts_with(COMPACTION) {
             // It makes no calls.
             let text = format!("the file {name}, in which the agent summarises its session, is left out");
-            translation.recorder().notice(LEFT_OUT, text);
+            translation.recorder().notice(NoticeCode::SubAgentLeftOut, text);
             told_too_little(&mut translation);
             continue;
         }
@@ -392,7 +387,7 @@ pub fn translated<R: BufRead>(
             // The call may belong to another branch, which is left out, too.
             match is_complete {
                 true => leave_out(&mut translation, text),
-                false => translation.recorder().notice(LEFT_OUT, text),
+                false => translation.recorder().notice(NoticeCode::SubAgentLeftOut, text),
             }
         }
     }
@@ -401,13 +396,13 @@ pub fn translated<R: BufRead>(
 
 /// Records that the lines of a sub-agent are left out: its calls and its usage are not in the trace.
 fn leave_out(translation: &mut Translation, text: String) {
-    translation.recorder().did_unseen(LEFT_OUT, text);
+    translation.recorder().did_unseen(NoticeCode::SubAgentLeftOut, text);
     told_too_little(translation);
 }
 
 fn told_too_little(translation: &mut Translation) {
     let text = "the usage of a sub-agent is left out, so the totals are lower bounds";
-    translation.recorder().notice(INCOMPLETE, text);
+    translation.recorder().notice(NoticeCode::UsageIncomplete, text);
 }
 
 fn adapter(format: &Format) -> Adapter {

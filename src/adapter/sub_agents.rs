@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::text::plural;
+use crate::trace::NoticeCode;
 use crate::trace::recorder::Recorder;
-use crate::trace::usage::INCOMPLETE;
 
 /// The tools that start a sub-agent or give one more work.
 const TOOLS: [&str; 4] = ["Agent", "Task", "Workflow", "SendMessage"];
@@ -154,17 +154,23 @@ impl SubAgents {
                 };
                 // The report is about the whole session.
                 recorder.without_line();
-                recorder.did_unseen("hidden_sub_agent", text);
+                recorder.did_unseen(NoticeCode::HiddenSubAgent, text);
             }
         }
         if std::mem::take(&mut self.is_full) {
             recorder.without_line();
-            recorder.did_unseen("hidden_sub_agent", "too many sub-agents were started to tell which of them are shown");
+            recorder.did_unseen(
+                NoticeCode::HiddenSubAgent,
+                "too many sub-agents were started to tell which of them are shown",
+            );
             uncounted = true;
         }
         if uncounted {
             recorder.without_line();
-            recorder.notice(INCOMPLETE, "the usage of a sub-agent is not reported, so the totals are lower bounds");
+            recorder.notice(
+                NoticeCode::UsageIncomplete,
+                "the usage of a sub-agent is not reported, so the totals are lower bounds",
+            );
         }
     }
 

@@ -10,13 +10,13 @@ use crate::adapter::acp::conventions::Conventions;
 use crate::adapter::acp::permissions::options;
 use crate::adapter::acp::rpc::{self, Message, RpcError};
 use crate::adapter::acp::{blocks, calls};
-use crate::adapter::claude_stream::background::CUT;
 use crate::driver::requested::request_about;
 use crate::driver::{Broken, DRAIN, Task, end_unattended};
 use crate::engine_clock;
 use crate::interaction::{Answer, Decision, Request};
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Meanwhile, Session, Turn};
+use crate::trace::NoticeCode;
 use crate::wire::EngineLine;
 
 mod modes;
@@ -329,7 +329,7 @@ impl Client<'_> {
             let left = self.session.left_of_time();
             if left.is_zero() {
                 let text = "a time limit was reached while work went on in the background, and the engine ended it";
-                self.session.engine(&EngineLine::Notice { code: CUT.to_owned(), text: text.to_owned() });
+                self.session.engine(&EngineLine::Notice { code: NoticeCode::BackgroundCut, text: text.to_owned() });
                 break;
             }
             match self.hear(Some(left)).await {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use crate::adapter::claude_stream::background::{Background, CUT};
+use crate::adapter::claude_stream::background::Background;
 use crate::adapter::claude_stream::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
 use crate::adapter::claude_stream::tools;
 use crate::adapter::surrogates;
@@ -17,6 +17,7 @@ use crate::harness::{Adapter, ModelVia};
 use crate::interaction::Decision;
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Meanwhile, Session, Turn};
+use crate::trace::NoticeCode;
 use crate::wire::{EngineLine, trimmed};
 
 /// The time that the program has to exit after its standard input is closed.
@@ -265,7 +266,7 @@ impl Client<'_> {
                 let left = self.session.left_of_time();
                 if left.is_zero() {
                     let text = "a time limit was reached while work went on in the background, and the engine ended it";
-                    self.session.engine(&EngineLine::Notice { code: CUT.to_owned(), text: text.to_owned() });
+                    self.session.engine(&EngineLine::Notice { code: NoticeCode::BackgroundCut, text: text.to_owned() });
                     // The input stays open: otherwise the program could not ask for permission, which is an error.
                     return Ok(Duration::ZERO);
                 }
@@ -390,12 +391,12 @@ fn refusal(reason: Option<String>) -> String {
     format!("The user does not allow this{reason}")
 }
 
-/// Returns the JSON value of a line of the program, or null if the line is not JSON.
 /// Returns the time since a reading of the engine's clock.
 fn elapsed(since: Instant) -> Duration {
     engine_clock::now().saturating_duration_since(since)
 }
 
+/// Returns the JSON value of a line of the program, or null if the line is not JSON.
 fn value_of(line: &str) -> Value {
     surrogates::parse(trimmed(line)).unwrap_or_default()
 }

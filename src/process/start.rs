@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::{ChildStdin, Command};
 use tokio::time::timeout;
 
 use super::escaped::{self, Leader, Origin};
@@ -17,7 +18,7 @@ use super::idle::{self, Idle};
 use super::link::Link;
 use super::program::{find, not_found};
 use super::running::alive;
-use super::{Group, Pipes, UNCERTAIN, descriptors, read_rest, supervisor};
+use super::{Group, Output, Pipes, Stream, Tail, UNCERTAIN, descriptors, supervisor};
 use crate::resources::hint;
 use crate::supervisor::{self, Request};
 use crate::trace::ErrorCategory;
@@ -95,11 +96,10 @@ impl Group {
                 .collect();
         let around = errors.try_clone().map_err(no_pipe)?.into();
         let streams = Streams { stdin: input, stdout: output.into(), stderr: errors.into(), around };
-        let (output, errors) = (OwnedFd::from(own_output), OwnedFd::from(own_errors));
+        let own = |end: io::PipeReader| Receiver::from_owned_fd(end.into()).map_err(no_pipe);
         let pipes = Pipes {
             stdin: own_input.map(ChildStdin::from_std).transpose().map_err(no_pipe)?,
-            stdout: Some(ChildStdout::from_std(output.into()).map_err(no_pipe)?),
-            stderr: Some(ChildStderr::from_std(errors.into()).map_err(no_pipe)?),
+            output: Output::new(own(own_output)?, Some(own(own_errors)?)),
         };
         Self::start(launch, folder, folder, env, streams, pipes, ends).await
     }
@@ -119,9 +119,8 @@ impl Group {
         let errors = output.try_clone().map_err(no_pipe)?.into();
         let ends = escaped::pipe(&own_output).into_iter().collect();
         let streams = Streams { stdin: null()?, stdout: output.into(), stderr: errors, around: null()? };
-        let output = std::process::ChildStdout::from(OwnedFd::from(own_output));
-        let stdout = Some(ChildStdout::from_std(output).map_err(no_pipe)?);
-        Self::start(launch, workspace, folder, env, streams, Pipes { stdout, ..Pipes::default() }, ends).await
+        let output = Output::new(Receiver::from_owned_fd(own_output.into()).map_err(no_pipe)?, None);
+        Self::start(launch, workspace, folder, env, streams, Pipes { stdin: None, output }, ends).await
     }
 
     /// Starts a program; its processes are recognised by the folder `workspace`.
@@ -208,15 +207,9 @@ impl Group {
 
     /// Returns the output of a sandbox that could not be made.
     async fn last_words(&mut self) -> String {
-        let mut said = Vec::new();
-        if let Some(errors) = &mut self.pipes.stderr {
-            let keep_end = |bytes: &[u8]| {
-                said.extend_from_slice(bytes);
-                said.drain(..said.len().saturating_sub(2000));
-            };
-            let _ = read_rest(errors, Duration::from_millis(200), keep_end).await;
-        }
-        let said = String::from_utf8_lossy(&said).trim().to_owned();
+        let mut said = Tail::of(2000);
+        self.pipes.output.rest(Stream::Stderr, |bytes| _ = said.push(bytes)).await;
+        let said = String::from_utf8_lossy(&said.to_vec()).trim().to_owned();
         if said.is_empty() { said } else { format!(": {said}") }
     }
 }

@@ -1,25 +1,38 @@
 //! Ends a session's process, and collects what remains of it.
 
+use std::pin::pin;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt};
-
 use super::log::Weight;
+use super::queue::Queue;
 use super::{End, Process, Session};
 use crate::engine_clock;
-use crate::trace::Exit;
+use crate::process::Stream;
 use crate::trace::recorder::{Finished, Recorder};
+use crate::trace::{Exit, NoticeCode};
 use crate::wire::{Dir, EngineLine, WireLine};
 
 /// The exit of an agent of which it is unknown how it ended.
 const UNKNOWN: Exit = Exit { code: None, signal: None };
 
-/// The maximum number of bytes that are read of each pipe while the agent is ended.
-const MOST_AT_END: usize = 16 << 20;
+/// The maximum number of bytes that are read while the agent is ended.
+const MOST_AT_END: usize = 32 << 20;
 
 /// A session whose process has ended.
 pub struct Ended {
     session: Session,
+}
+
+/// The cause of the end of an agent's process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ProcessEnd {
+    /// The agent exited by itself.
+    #[default]
+    ByItself,
+    /// The engine ended it, because the agent did not exit by itself.
+    ByEngine,
+    /// The cause is unknown, because the supervisor of the process was lost.
+    Unknown,
 }
 
 /// The results of a session, besides its trace.
@@ -31,10 +44,8 @@ pub struct SessionRemains {
     pub interrupted: bool,
     /// The kind of error that kept the wire log from being written completely, if one occurred.
     pub log_failed: Option<std::io::ErrorKind>,
-    /// True if the agent did not exit by itself and the engine ended it.
-    pub held_on: bool,
-    /// True if it is unknown how the agent's process ended, because its supervisor was lost.
-    pub lost_exit: bool,
+    /// The cause of the end of the agent's process.
+    pub process_end: ProcessEnd,
     /// The exit of a process after whose answer the session went on in another one, if it is not a normal exit.
     pub bad_exit: Option<Exit>,
     /// True if another program changed the wire log during the session.
@@ -67,7 +78,7 @@ impl Ended {
 
     /// Finishes the trace. Its last events go to the same sink as the others.
     pub fn finish(self) -> (Finished, SessionRemains) {
-        let Session { started, mut translation, mut sink, mut log, ended, held_on, lost_exit, bad_exit, turn, .. } =
+        let Session { started, mut translation, mut sink, mut log, ended, process_end, bad_exit, turn, .. } =
             self.session;
         // A replay begins no turns; its recording shows how many were answered.
         let answered = translation.recorder().turns() as usize;
@@ -87,8 +98,7 @@ impl Ended {
                 stderr_tail,
                 interrupted,
                 log_failed,
-                held_on,
-                lost_exit,
+                process_end,
                 bad_exit,
                 wire_changed,
                 stderr_changed,
@@ -109,7 +119,7 @@ impl Session {
         let (lines, bytes) = self.log.cut;
         if lines > 0 {
             let text = format!("{lines} lines of {bytes} bytes are neither in the wire log nor in the trace");
-            self.notice("wire_cut", text);
+            self.notice(NoticeCode::WireCut, text);
         }
         if let Some(exit) = self.exit {
             self.took_exit(exit);
@@ -123,18 +133,17 @@ impl Session {
         self.end_process(patience).await;
         if let Some(exit) = self.exit.take() {
             self.took_exit(exit);
-            let is_bad = exit.code != Some(0) && exit != UNKNOWN && !self.held_on;
+            let is_bad = exit.code != Some(0) && exit != UNKNOWN && self.process_end == ProcessEnd::ByItself;
             self.bad_exit = self.bad_exit.or(is_bad.then_some(exit));
         }
         self.engine(&EngineLine::Restart);
-        (self.closing, self.held_on, self.lost_exit) = (false, false, false);
+        (self.closing, self.process_end) = (false, ProcessEnd::ByItself);
     }
 
     pub(super) async fn end_process(&mut self, patience: Duration) {
         let until = engine_clock::now() + patience;
         self.closing = true;
-        self.queue.clear();
-        self.queued = 0;
+        self.queue = Queue::default();
         // Output after the end is still evidence, and a full pipe would keep the agent from exiting.
         while self.exit.is_none() && engine_clock::now() < until && !*self.interrupt.borrow() {
             let left = until.saturating_duration_since(engine_clock::now());
@@ -144,40 +153,48 @@ impl Session {
         }
         let Some(mut process) = self.process.take() else { return };
         let mut signals = Vec::new();
-        self.held_on = self.exit.is_none();
-        if !self.held_on {
+        let has_exited = self.exit.is_some();
+        self.process_end = if has_exited { ProcessEnd::ByItself } else { ProcessEnd::ByEngine };
+        if has_exited {
             process.group.settle().await;
         }
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let Process { group, stdout, stderr, .. } = &mut process;
+        let Process { group, output, .. } = &mut process;
         // The commands in the agent's terminals are ended at the same time, so that a slow agent does not delay them.
         let ending = async { tokio::join!(group.end(|signal| signals.push(signal)), self.end_terminals()) };
-        let reading = async {
-            tokio::join!(collect(stdout.as_mut(), &mut out), collect(stderr.as_mut(), &mut err));
-            std::future::pending::<(Option<Exit>, usize)>().await
-        };
-        let (ended, of_terminals) = tokio::select! {
-            ended = ending => ended,
-            never = reading => never,
+        let (ended, of_terminals) = {
+            let mut ending = pin!(ending);
+            loop {
+                let has_room = out.len() + err.len() < MOST_AT_END;
+                tokio::select! {
+                    ended = &mut ending => break ended,
+                    // A full pipe would keep the agent from ending by itself.
+                    (stream, bytes) = output.next(), if has_room => {
+                        let read = if stream == Stream::Stdout { &mut out } else { &mut err };
+                        read.extend_from_slice(bytes.unwrap_or_default());
+                    }
+                }
+            }
         };
         for signal in signals {
-            self.engine(&EngineLine::Signal { signal: signal.to_owned(), after_exit: !self.held_on });
+            self.engine(&EngineLine::Signal { signal: signal.to_owned(), after_exit: has_exited });
         }
         self.exit = self.exit.or(ended);
         let escaped = process.group.end_escaped().await + of_terminals;
         // The engine may notice only now that the supervisor is gone.
         if process.group.lost_its_supervisor() {
             let text = "the agent's supervisor was ended or stopped from outside, so how the agent ended is unknown";
-            self.notice("supervisor_lost", text.to_owned());
-            self.lost_exit = self.exit.is_none_or(|exit| exit == UNKNOWN);
-            self.exit = self.exit.or(Some(UNKNOWN));
+            self.notice(NoticeCode::SupervisorLost, text.to_owned());
+            if *self.exit.get_or_insert(UNKNOWN) == UNKNOWN {
+                self.process_end = ProcessEnd::Unknown;
+            }
         }
         if escaped > 0 {
             self.engine(&EngineLine::Escaped { processes: escaped as u64 });
         }
         self.process = Some(process);
-        self.took(Dir::Recv, &out);
-        self.took(Dir::Stderr, &err);
+        self.took(Stream::Stdout, Some(&out));
+        self.took(Stream::Stderr, Some(&err));
         self.read_rest().await;
         self.process = None;
     }
@@ -185,17 +202,5 @@ impl Session {
     pub(super) fn took_exit(&mut self, exit: Exit) {
         let line = serde_json::to_string(&exit).unwrap_or_default();
         self.take(WireLine::text(self.now(), Dir::Exit, line), Weight::Engine);
-    }
-}
-
-/// Reads a pipe to its end, at most [`MOST_AT_END`] bytes: a full pipe would keep the agent from ending by itself.
-async fn collect(pipe: Option<&mut (impl AsyncRead + Unpin)>, read: &mut Vec<u8>) {
-    let Some(pipe) = pipe else { return };
-    let mut buffer = vec![0; 16 << 10];
-    while read.len() < MOST_AT_END {
-        match pipe.read(&mut buffer).await {
-            Ok(n) if n > 0 => read.extend_from_slice(&buffer[..n]),
-            _ => return,
-        }
     }
 }

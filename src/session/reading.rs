@@ -2,31 +2,25 @@
 //! driver.
 
 use std::borrow::Cow;
-use std::io;
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::log::{Weight, Written};
-use super::read_buffer::ReadBuffer;
-use super::{LimitElsewhere, Process, ReceivedLine, Session};
-use crate::engine_clock::{self, timeout};
+use super::queue::ReceivedLine;
+use super::{LimitElsewhere, Process, Session};
+use crate::engine_clock;
 use crate::lines::Line;
-use crate::process::REST;
-use crate::trace::Exit;
+use crate::process::Stream;
+use crate::trace::{Exit, NoticeCode};
 use crate::wire::{Dir, EngineLine, WireLine};
-
-/// The time for which a pipe may be silent after the agent has exited. Processes that the agent started may keep it
-/// open.
-const SILENCE: Duration = Duration::from_millis(150);
 
 impl Session {
     /// Waits at most this long for something to read. Returns false if nothing more can come.
     pub(super) async fn read_some(&mut self, within: Duration) -> bool {
-        let Some(process) = &self.process else { return false };
-        if process.stdout.is_none() && process.stderr.is_none() && self.exit.is_some() {
+        let Some(Process { output, .. }) = &self.process else { return false };
+        if !output.is_open(Stream::Stdout) && !output.is_open(Stream::Stderr) && self.exit.is_some() {
             return false;
         }
         self.read_once(Some(engine_clock::now() + within)).await;
@@ -38,11 +32,9 @@ impl Session {
     pub(super) async fn read_once(&mut self, deadline: Option<Instant>) {
         let wake = self.wake(deadline).saturating_duration_since(engine_clock::now());
         let Some(process) = &mut self.process else { return };
-        let Process { group, stdout, stderr, .. } = process;
-        let (mut out, mut err) = (std::mem::take(&mut self.buffers.0), std::mem::take(&mut self.buffers.1));
+        let Process { group, output, splitters, .. } = process;
         enum Got {
-            Out(io::Result<usize>),
-            Err(io::Result<usize>),
+            Lines(Stream, Vec<Line>),
             Exit(Exit),
             Terminal(String),
             Woken,
@@ -50,11 +42,9 @@ impl Session {
         let exited = self.exit.is_some();
         let terminals = &mut self.terminals;
         let has_terminals = !terminals.is_empty();
-        // The branches are polled in random order: a pipe that is never empty must not hide the other pipe or the
-        // agent's exit.
+        // The branches are polled in random order: a pipe that is never empty must not hide the agent's exit.
         let got = tokio::select! {
-            read = read_from(stdout.as_mut(), out.space()), if stdout.is_some() => Got::Out(read),
-            read = read_from(stderr.as_mut(), err.space()), if stderr.is_some() => Got::Err(read),
+            (stream, bytes) = output.next() => Got::Lines(stream, splitters.lines(stream, bytes)),
             exit = group.wait(), if !exited => Got::Exit(exit),
             id = terminals.next_end(), if has_terminals => Got::Terminal(id),
             Ok(()) = self.interrupt.changed(), if self.ended.is_none() => Got::Woken,
@@ -62,76 +52,45 @@ impl Session {
             () = sleep(wake) => Got::Woken,
         };
         match got {
-            Got::Out(Ok(n)) if n > 0 => {
-                self.took(Dir::Recv, out.read(n));
-                out.grow_after(n);
-            }
-            Got::Err(Ok(n)) if n > 0 => {
-                self.took(Dir::Stderr, err.read(n));
-                err.grow_after(n);
-            }
-            Got::Out(_) => self.pipe_closed(Dir::Recv),
-            Got::Err(_) => self.pipe_closed(Dir::Stderr),
+            Got::Lines(stream, lines) => self.took_lines(stream, lines),
             Got::Exit(exit) => {
                 self.exit = Some(exit);
                 self.read_rest().await;
             }
             Got::Terminal(id) => {
                 self.tell_terminal(&id);
-                self.terminals_ended.push_back(id);
+                self.terminals.reported.push_back(id);
             }
             Got::Woken => {}
         }
-        self.buffers = (out, err);
     }
 
     /// Takes the remaining data from the pipes of an agent that has exited, and closes them.
     pub(super) async fn read_rest(&mut self) {
-        let until = engine_clock::now() + REST;
-        for dir in [Dir::Recv, Dir::Stderr] {
-            let mut buffer = ReadBuffer::default();
-            while engine_clock::now() < until {
-                let Some(process) = &mut self.process else { return };
-                let read = match dir {
-                    Dir::Recv => timeout(SILENCE, read_from(process.stdout.as_mut(), buffer.space())).await,
-                    _ => timeout(SILENCE, read_from(process.stderr.as_mut(), buffer.space())).await,
-                };
-                match read {
-                    Some(Ok(n)) if n > 0 => {
-                        self.took(dir, buffer.read(n));
-                        buffer.grow_after(n);
-                    }
-                    _ => break,
-                }
-            }
-            self.pipe_closed(dir);
+        let Some(process) = &mut self.process else { return };
+        let mut output = std::mem::take(&mut process.output);
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            output.rest(stream, |bytes| self.took(stream, Some(bytes))).await;
+            self.took(stream, None);
         }
     }
 
-    pub(super) fn took(&mut self, dir: Dir, bytes: &[u8]) {
+    /// Takes the bytes of a stream, or its end.
+    pub(super) fn took(&mut self, stream: Stream, bytes: Option<&[u8]>) {
         let Some(process) = &mut self.process else { return };
-        let mut lines = Vec::new();
-        let splitter = if dir == Dir::Recv { &mut process.out } else { &mut process.err };
-        splitter.push(bytes, |line| lines.push(line));
+        let lines = process.splitters.lines(stream, bytes);
+        self.took_lines(stream, lines);
+    }
+
+    fn took_lines(&mut self, stream: Stream, lines: Vec<Line>) {
+        let dir = match stream {
+            Stream::Stdout => Dir::Recv,
+            Stream::Stderr => Dir::Stderr,
+        };
         for line in lines {
             self.took_line(dir, line);
         }
         self.log.flush();
-    }
-
-    fn pipe_closed(&mut self, dir: Dir) {
-        let Some(process) = &mut self.process else { return };
-        let last = if dir == Dir::Recv {
-            process.stdout = None;
-            process.out.rest()
-        } else {
-            process.stderr = None;
-            process.err.rest()
-        };
-        if let Some(line) = last {
-            self.took_line(dir, line);
-            self.log.flush();
-        }
     }
 
     fn took_line(&mut self, dir: Dir, line: Line) {
@@ -148,8 +107,7 @@ impl Session {
         let ends = dir == Dir::Recv && self.log.is_full() && self.translation.ends(&wire);
         self.take(wire, if ends { Weight::Ending } else { Weight::Agent });
         if let Some(line) = raw {
-            self.queued += line.len();
-            self.queue.push_back(ReceivedLine { number: self.lines, text: line });
+            self.queue.push(ReceivedLine { number: self.lines, text: line });
         }
         // Checked after each line, so that the result does not depend on how the output was split into reads.
         if dir == Dir::Recv
@@ -175,7 +133,7 @@ impl Session {
                 let most = self.log.most();
                 let text =
                     format!("the wire log has reached {most} bytes; from here on it only records how the session ends");
-                self.notice("wire_full", text);
+                self.notice(NoticeCode::WireFull, text);
             }
             // The line becomes no event, but it shows that the agent is active.
             Written::Cut => self.turn_is_active(),
@@ -183,8 +141,8 @@ impl Session {
     }
 
     /// Logs a notice for the user that can occur only once, and is therefore always kept.
-    pub(super) fn notice(&mut self, code: &str, text: String) {
-        let line = EngineLine::Notice { code: code.to_owned(), text };
+    pub(super) fn notice(&mut self, code: NoticeCode, text: String) {
+        let line = EngineLine::Notice { code, text };
         let line = WireLine::engine(self.now(), &line);
         self.take(line, Weight::Engine);
     }
@@ -201,13 +159,6 @@ impl Session {
             self.activity = activity;
             self.turn_is_active();
         }
-    }
-}
-
-async fn read_from(pipe: Option<&mut (impl tokio::io::AsyncRead + Unpin)>, buffer: &mut [u8]) -> io::Result<usize> {
-    match pipe {
-        Some(pipe) => pipe.read(buffer).await,
-        None => Ok(0),
     }
 }
 

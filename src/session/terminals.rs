@@ -6,14 +6,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
-use tokio::process::ChildStdout;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::timeout_at;
 
 use super::Session;
-use crate::process::{self, Group, Launch, SpawnError, TERM_TO_KILL, read_rest};
+use crate::process::{self, Group, Launch, Output, SpawnError, Stream, TERM_TO_KILL, Tail};
 use crate::sandbox::Kind;
 use crate::shell::Shell;
 use crate::trace::{ErrorCategory, Exit};
@@ -24,9 +22,6 @@ pub const MOST_OUTPUT: usize = 512 << 10;
 /// The maximum number of terminals that an agent may have open at once.
 pub const MOST_TERMINALS: usize = 128;
 
-/// The time for which the output may be silent after the command has ended. Processes that it started may keep the
-/// pipe open.
-const SILENCE: Duration = Duration::from_millis(100);
 /// The maximum time for ending the terminals of a trial: SIGTERM, SIGKILL, and reading what is left in their pipes.
 const END: Duration = TERM_TO_KILL.saturating_add(Duration::from_secs(3));
 
@@ -57,17 +52,26 @@ pub struct Screen {
 /// The terminals of a session.
 pub(super) struct Terminals {
     open: BTreeMap<String, Terminal>,
+    /// The tasks of terminals that were released, because processes that their commands started may still run.
+    released: Vec<Task>,
     count: u64,
     ended: (UnboundedSender<String>, UnboundedReceiver<String>),
+    /// The ids of terminals whose commands have ended, and of which the driver has not heard yet.
+    pub(super) reported: VecDeque<String>,
 }
 
 struct Terminal {
     shared: Arc<Mutex<KeptOutput>>,
-    orders: UnboundedSender<Order>,
-    /// Returns the number of processes that had left the command's group.
-    task: JoinHandle<usize>,
+    task: Task,
     /// The version of the output that is in the wire log.
     told: Option<u64>,
+}
+
+/// The task that serves a terminal.
+struct Task {
+    orders: UnboundedSender<Order>,
+    /// Returns the number of processes that had left the command's group.
+    handle: JoinHandle<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -80,15 +84,15 @@ enum Order {
     Finish,
 }
 
-/// A released terminal whose task has not finished, because processes that its command started may still run.
-pub(super) struct Released {
-    orders: UnboundedSender<Order>,
-    task: JoinHandle<usize>,
-}
-
 impl Default for Terminals {
     fn default() -> Self {
-        Self { open: BTreeMap::new(), count: 0, ended: unbounded_channel() }
+        Self {
+            open: BTreeMap::new(),
+            released: Vec::new(),
+            count: 0,
+            ended: unbounded_channel(),
+            reported: VecDeque::new(),
+        }
     }
 }
 
@@ -105,13 +109,11 @@ impl Terminals {
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
+}
 
-    /// Ends all terminals and waits for them. Returns the number of processes that had left their groups.
-    async fn end(&mut self) -> usize {
-        for terminal in self.open.values() {
-            let _ = terminal.orders.send(Order::Finish);
-        }
-        finished(self.open.values_mut().map(|terminal| &mut terminal.task)).await
+impl Task {
+    fn order(&self, order: Order) {
+        let _ = self.orders.send(order);
     }
 }
 
@@ -128,17 +130,14 @@ impl Session {
         let keep = wanted.keep.and_then(|keep| usize::try_from(keep).ok()).unwrap_or(MOST_OUTPUT).min(MOST_OUTPUT);
         let Start { command, folder, env } = Start::of(shell, wanted)?;
         let mut group = Group::spawn_in_one_pipe(&command, &shell.folder, folder, &env).await?;
-        let Some(output) = group.pipes().stdout else {
-            let message = "the command has no output pipe".to_owned();
-            return Err(SpawnError { category: ErrorCategory::StartFailed, message });
-        };
+        let output = group.pipes().output;
         self.terminals.count += 1;
         let id = format!("evals-terminal-{}", self.terminals.count);
-        let shared = Arc::new(Mutex::new(KeptOutput { keep, ..KeptOutput::default() }));
+        let shared = Arc::new(Mutex::new(KeptOutput { tail: Tail::of(keep), ..KeptOutput::default() }));
         let (orders, taken) = unbounded_channel();
         let ended = Ended { id: id.clone(), to: self.terminals.ended.0.clone() };
-        let task = tokio::spawn(attend(group, output, shared.clone(), taken, ended));
-        self.terminals.open.insert(id.clone(), Terminal { shared, orders, task, told: None });
+        let handle = tokio::spawn(attend(group, output, shared.clone(), taken, ended));
+        self.terminals.open.insert(id.clone(), Terminal { shared, task: Task { orders, handle }, told: None });
         Ok(id)
     }
 
@@ -150,7 +149,7 @@ impl Session {
     /// Ends the command of a terminal. Its end is reported as [`super::Incoming::Terminal`].
     pub fn kill_terminal(&self, id: &str) {
         if let Some(terminal) = self.terminals.open.get(id) {
-            let _ = terminal.orders.send(Order::Kill);
+            terminal.task.order(Order::Kill);
         }
     }
 
@@ -159,9 +158,9 @@ impl Session {
     pub fn release_terminal(&mut self, id: &str) {
         self.tell_terminal(id);
         if let Some(terminal) = self.terminals.open.remove(id) {
-            let _ = terminal.orders.send(Order::Leave);
-            self.terminals_left.push(Released { orders: terminal.orders, task: terminal.task });
-            self.terminals_left.retain(|left| !left.task.is_finished());
+            terminal.task.order(Order::Leave);
+            self.terminals.released.push(terminal.task);
+            self.terminals.released.retain(|task| !task.handle.is_finished());
         }
     }
 
@@ -186,28 +185,28 @@ impl Session {
 
     /// Ends every terminal and logs its state. Returns the number of processes that had left their groups.
     pub(super) async fn end_terminals(&mut self) -> usize {
-        let mut left = std::mem::take(&mut self.terminals_left);
-        for terminal in &left {
-            let _ = terminal.orders.send(Order::Finish);
-        }
-        let open = self.terminals.end().await;
+        let Terminals { open, released, .. } = &mut self.terminals;
+        let mut released = std::mem::take(released);
+        open.values().map(|terminal| &terminal.task).chain(&released).for_each(|task| task.order(Order::Finish));
+        let escaped = finished(open.values_mut().map(|terminal| &mut terminal.task)).await;
         self.tell_terminals();
-        let released = finished(left.iter_mut().map(|terminal| &mut terminal.task)).await;
-        self.terminals = Terminals { count: self.terminals.count, ..Terminals::default() };
-        open + released
+        let escaped = escaped + finished(released.iter_mut()).await;
+        let (count, reported) = (self.terminals.count, std::mem::take(&mut self.terminals.reported));
+        self.terminals = Terminals { count, reported, ..Terminals::default() };
+        escaped
     }
 }
 
 /// Waits for the tasks of terminals, together no longer than [`END`]. Returns the number of processes that had left
 /// their groups.
-async fn finished<'a>(tasks: impl Iterator<Item = &'a mut JoinHandle<usize>>) -> usize {
+async fn finished<'a>(tasks: impl Iterator<Item = &'a mut Task>) -> usize {
     let until = tokio::time::Instant::now() + END;
     let mut escaped = 0;
     for task in tasks {
-        match timeout_at(until, &mut *task).await {
+        match timeout_at(until, &mut task.handle).await {
             Ok(ended) => escaped += ended.unwrap_or(0),
             // Dropping the group kills its processes.
-            Err(_) => task.abort(),
+            Err(_) => task.handle.abort(),
         }
     }
     escaped
@@ -264,7 +263,7 @@ struct Ended {
 /// Returns the number of processes that had left the command's group.
 async fn attend(
     mut group: Group,
-    mut output: ChildStdout,
+    mut output: Output,
     shared: Arc<Mutex<KeptOutput>>,
     mut orders: UnboundedReceiver<Order>,
     ended: Ended,
@@ -273,24 +272,20 @@ async fn attend(
         // Processes that left the group are found when the agent itself is ended, because both belong to one trial.
         group.leave_escaped();
     }
-    let mut buffer = vec![0; 16 << 10];
-    let (mut open, mut exited) = (true, false);
+    let mut exited = false;
     loop {
         tokio::select! {
-            read = output.read(&mut buffer), if open => match read {
-                Ok(n) if n > 0 => lock(&shared).push(&buffer[..n]),
-                _ => open = false,
+            (_, bytes) = output.next() => if let Some(bytes) = bytes {
+                lock(&shared).push(bytes);
             },
             exit = group.wait(), if !exited => {
                 exited = true;
-                if open {
-                    let _ = read_rest(&mut output, SILENCE, |bytes| lock(&shared).push(bytes)).await;
-                }
+                output.rest(Stream::Stdout, |bytes| lock(&shared).push(bytes)).await;
                 lock(&shared).end(exit);
                 let _ = ended.to.send(ended.id.clone());
             }
             order = orders.recv() => {
-                end(&mut group, &mut output, &mut open, &shared).await;
+                end(&mut group, &mut output, &shared).await;
                 if !exited {
                     exited = true;
                     lock(&shared).end(group.exited().unwrap_or(Exit { code: None, signal: None }));
@@ -316,31 +311,15 @@ async fn attend(
 }
 
 /// Ends a group and reads its output meanwhile: a full pipe would keep the command from ending by itself.
-async fn end(group: &mut Group, output: &mut ChildStdout, open: &mut bool, shared: &Mutex<KeptOutput>) {
-    let mut buffer = vec![0; 16 << 10];
-    {
-        let ending = group.end(|_| {});
-        tokio::pin!(ending);
-        loop {
-            tokio::select! {
-                _ = &mut ending => break,
-                read = output.read(&mut buffer), if *open => match read {
-                    Ok(n) if n > 0 => lock(shared).push(&buffer[..n]),
-                    _ => *open = false,
-                },
-            }
-        }
-    }
-    if *open {
-        let _ = read_rest(output, SILENCE, |bytes| lock(shared).push(bytes)).await;
-    }
+async fn end(group: &mut Group, output: &mut Output, shared: &Mutex<KeptOutput>) {
+    output.during(group.end(|_| {}), |_, bytes| lock(shared).push(bytes)).await;
+    output.rest(Stream::Stdout, |bytes| lock(shared).push(bytes)).await;
 }
 
 /// The output of a command, as much of it as is kept.
 #[derive(Debug, Default)]
 struct KeptOutput {
-    bytes: VecDeque<u8>,
-    keep: usize,
+    tail: Tail,
     truncated: bool,
     exit: Option<Exit>,
     /// The number of changes so far.
@@ -353,10 +332,7 @@ fn lock(shared: &Mutex<KeptOutput>) -> MutexGuard<'_, KeptOutput> {
 
 impl KeptOutput {
     fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend(bytes);
-        let over = self.bytes.len().saturating_sub(self.keep);
-        self.bytes.drain(..over);
-        self.truncated |= over > 0;
+        self.truncated |= self.tail.push(bytes);
         self.version += 1;
     }
 
@@ -365,15 +341,15 @@ impl KeptOutput {
         self.version += 1;
     }
 
-    /// Returns the state. The output begins at a character boundary and is never longer than `keep` bytes.
+    /// Returns the state. The output begins at a character boundary and is never longer than the tail.
     fn screen(&self) -> Screen {
-        let mut bytes: Vec<u8> = self.bytes.iter().copied().collect();
+        let mut bytes = self.tail.to_vec();
         if self.truncated {
             let begun = bytes.iter().take(3).take_while(|byte| (0x80..0xC0).contains(*byte)).count();
             bytes.drain(..begun);
         }
         let mut output = String::from_utf8_lossy(&bytes).into_owned();
-        let over = output.ceil_char_boundary(output.len().saturating_sub(self.keep));
+        let over = output.ceil_char_boundary(output.len().saturating_sub(self.tail.most));
         output.drain(..over);
         Screen { output, truncated: self.truncated || over > 0, exit: self.exit }
     }
@@ -384,7 +360,7 @@ mod tests {
     use super::*;
 
     fn screen(keep: usize, parts: &[&[u8]]) -> (String, bool) {
-        let mut shown = KeptOutput { keep, ..KeptOutput::default() };
+        let mut shown = KeptOutput { tail: Tail::of(keep), ..KeptOutput::default() };
         parts.iter().for_each(|part| shown.push(part));
         let Screen { output, truncated, .. } = shown.screen();
         (output, truncated)

@@ -5,18 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 use super::{
-    AskedCall, Body, CallStatus, Event, FileDiff, Location, PermissionOutcome, PermissionResponse, ToolCall, ToolKind,
-    ToolResult, view,
+    AskedCall, Body, CallStatus, Event, FileDiff, Location, NoticeCode, PermissionOutcome, PermissionResponse,
+    ToolCall, ToolKind, ToolResult, view,
 };
-
-/// The code of the notice after which the engine ends calls that the agent might still have ended.
-pub const TOO_MANY_OPEN_CALLS: &str = "too_many_open_calls";
-
-/// The code of the notice that another model answers the main agent than before.
-pub const MODEL_CHANGED: &str = "model_changed";
-
-/// The code of the notice that the agent reports a rejected call as completed.
-pub const DENIED_CALL_COMPLETED: &str = "denied_call_completed";
 
 /// A call with its result, and with the input that permission responses changed.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,8 +92,8 @@ impl Cuts {
     /// Takes the next event, and returns true if it is a result that the engine wrote because too many calls were open.
     pub fn event(&mut self, event: &Event) -> bool {
         match &event.body {
-            Body::Notice { code, .. } => {
-                self.begun |= code == TOO_MANY_OPEN_CALLS;
+            Body::Notice { code: NoticeCode::TooManyOpenCalls, .. } => {
+                self.begun = true;
                 false
             }
             Body::ToolResult(result) => self.begun && event.host && result.status == CallStatus::Unfinished,

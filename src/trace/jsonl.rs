@@ -12,7 +12,7 @@ use super::{
     PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, PlanEntry, Role, Stop, ToolCall,
     ToolKind, ToolResult, Usage, UsageScope, VERSION,
 };
-use super::{FollowedLink, Lost, UnseenAction};
+use super::{FollowedLink, Lost, NoticeCode, UnseenAction};
 use crate::repeated_key::repeated_key;
 use crate::text::{first_bytes, marked};
 
@@ -175,12 +175,9 @@ fn unknown(line: &[u8]) -> Option<Event> {
     let text = text.trim_end();
     let quoted = marked(first_bytes(text, QUOTED), text);
     let text = format!("an event of type `{type_}`, which this version of evals does not know: {quoted}");
-    let body = Body::Notice { code: UNKNOWN_EVENT.to_owned(), text, line: None, lost: None, action: None, link: None };
+    let body = Body::Notice { code: NoticeCode::UnknownEvent, text, line: None, lost: None, action: None, link: None };
     Some(Event { seq, at_ms, body, parent: None, host: true })
 }
-
-/// The code of the notice that replaces an event of an unknown type.
-pub const UNKNOWN_EVENT: &str = "unknown_event";
 
 /// The byte order mark, which some programs write at the start of a UTF-8 file.
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -308,7 +305,7 @@ struct RawEvent<'a> {
     #[serde(default)]
     lower_bounds: Vec<Measure>,
     #[serde(default)]
-    code: Option<String>,
+    code: Option<NoticeCode>,
     #[serde(default)]
     line: Option<u64>,
     #[serde(default)]

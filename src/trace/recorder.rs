@@ -27,7 +27,7 @@ use withdrawn::Withdrawn;
 use super::hashes::Hashes;
 use super::usage::{self, UsageTotal};
 use super::{Body, Event, FileDiff, Header, PlanEntry, Stop, ToolCall, Usage, UsageScope};
-use super::{Lost, PermissionOutcome};
+use super::{Lost, NoticeCode, PermissionOutcome};
 use crate::text::first_bytes;
 use crate::values::NameGlob;
 
@@ -36,11 +36,6 @@ pub const MAX_NOTICES: u64 = 100;
 
 /// The maximum number of notices about paths that lead to other files by links.
 const MAX_LINKS: u64 = 1000;
-
-/// The code of the notice about a path of a call that leads to another file by a link.
-pub const FOLLOWED_LINK: &str = "followed_link";
-/// The code of the notice about a turn in which the agent showed nothing: the next prompt is in the same message.
-pub const SILENT_TURN: &str = "silent_turn";
 
 /// The empty line between separate blocks and messages of one text.
 const APART: &str = "\n\n";
@@ -84,6 +79,8 @@ pub struct Recorder {
     /// The number of the first slot in `slots`, which is also the `seq` of its event.
     first: u64,
     held_bytes: usize,
+    /// The bytes of the lines that are held, by the first event that can leave only after them.
+    weights: VecDeque<(u64, usize)>,
     text: Option<OpenText>,
     open: HashMap<Box<str>, OpenCall>,
     /// The calls that ended before the answer to a request about them, by the agent's id.
@@ -107,7 +104,7 @@ pub struct Recorder {
     of_unknown_calls: HashMap<String, usize>,
     last_usage: Option<Usage>,
     total: UsageTotal,
-    notices: HashMap<String, u64>,
+    notices: HashMap<NoticeCode, u64>,
     /// The number of paths that lead to other files by links.
     links: u64,
     /// The answers to requests about calls that were not announced yet, by the agent's id of the call.
@@ -211,6 +208,7 @@ impl Recorder {
             slots: VecDeque::new(),
             first: 0,
             held_bytes: 0,
+            weights: VecDeque::new(),
             text: None,
             open: HashMap::new(),
             early: HashMap::new(),
@@ -283,16 +281,28 @@ impl Recorder {
     /// Counts the bytes of the current line. If too much is held, the held events leave.
     pub fn weigh(&mut self, bytes: usize) {
         if self.slots.len() <= 1 {
-            self.held_bytes = 0;
+            self.forget_weights();
+        }
+        while let Some((slot, left)) = self.weights.front().copied()
+            && slot < self.first
+        {
+            self.weights.pop_front();
+            self.held_bytes -= left;
         }
         self.held_bytes += bytes;
+        let next = self.first + self.slots.len() as u64;
+        match self.weights.back_mut() {
+            Some((slot, held)) if *slot == next => *held += bytes,
+            _ => self.weights.push_back((next, bytes)),
+        }
         let holds_too_much = self.slots.len() > MAX_HELD || self.held_bytes > MAX_HELD_BYTES;
         self.settle_failures(if holds_too_much { 0 } else { MAX_DOUBTED });
         if !holds_too_much {
             return;
         }
-        self.held_bytes = 0;
+        self.forget_weights();
         let last = self.slots.len().saturating_sub(1);
+        self.keep_written(self.first + last as u64);
         if let Some(open) = &self.text
             && open.slot < self.first + last as u64
             && open.speaker == Speaker::of(Voice::Agent, None)
@@ -306,8 +316,13 @@ impl Recorder {
         }
         if open > 0 {
             let text = format!("{open} calls or texts were open for {last} events and are recorded as known by then");
-            self.notice("let_go", text);
+            self.notice(NoticeCode::LetGo, text);
         }
+    }
+
+    fn forget_weights(&mut self) {
+        self.held_bytes = 0;
+        self.weights.clear();
     }
 
     /// Returns the header, so that the session's information about itself can be added.
@@ -324,7 +339,7 @@ impl Recorder {
         self.header.unattended_mode = Some(mode.to_owned());
         if changed {
             let text = format!("the agent changed to mode `{mode}`, in which it does not ask for every permission");
-            self.notice("unattended_mode", text);
+            self.notice(NoticeCode::UnattendedMode, text);
         }
     }
 
@@ -453,11 +468,7 @@ impl Recorder {
         if is_missing && self.total.is_exact() {
             let text =
                 format!("{unreported} of {} turns reported no usage, so the totals are lower bounds", self.turns);
-            self.push_aside(
-                Body::Notice { code: usage::INCOMPLETE.into(), text, line: None, lost: None, action: None, link: None },
-                None,
-                true,
-            );
+            self.note(NoticeCode::UsageIncomplete, text, None);
         }
     }
 
@@ -491,15 +502,17 @@ impl Recorder {
         }
         let text = format!("a result for the call {id}, which is not open");
         if !self.was_announced(id) {
-            self.lost("unknown_call", text);
+            self.lost(NoticeCode::UnknownCall, text);
         } else if self.contradicts(id, &said) {
-            self.contradicted("repeated_result", format!("{text} and was reported to have ended otherwise"));
+            self.contradicted(NoticeCode::RepeatedResult, format!("{text} and was reported to have ended otherwise"));
         } else if !said.diffs.is_empty() && !self.ended_with(id, &said.diffs) {
-            self.lost("repeated_result", format!("{text} and showed other changes to files"));
+            self.lost(NoticeCode::RepeatedResult, format!("{text} and showed other changes to files"));
+        } else if self.ended_as(id).is_none() {
+            self.contradicted(NoticeCode::RepeatedResult, format!("{text}, and how it ended before is not remembered"));
         } else if said.output.as_deref().is_some_and(|output| !output.is_empty() && !self.ended_printing(id, output)) {
-            self.contradicted("repeated_result", format!("{text} and had another output"));
+            self.contradicted(NoticeCode::RepeatedResult, format!("{text} and had another output"));
         } else {
-            self.notice("repeated_result", text);
+            self.notice(NoticeCode::RepeatedResult, text);
         }
     }
 
@@ -578,30 +591,18 @@ impl Recorder {
         self.line = None;
         self.quote.clear();
         let mut codes: Vec<_> = self.notices.iter().filter(|(_, n)| **n > MAX_NOTICES).collect();
-        codes.sort();
+        codes.sort_by_key(|(code, _)| code.as_str());
         let told: Vec<String> = codes
             .into_iter()
             .map(|(code, n)| format!("{} more notices of the kind {code} are in the wire log only", n - MAX_NOTICES))
             .collect();
         for text in told {
-            self.push_aside(
-                Body::Notice { code: "notices_cut".into(), text, line: None, lost: None, action: None, link: None },
-                None,
-                true,
-            );
+            self.note(NoticeCode::NoticesCut, text, None);
         }
         if self.cut_bytes > 0 {
             let text =
                 format!("{} bytes of text beyond {MAX_TEXT} in one event are in the wire log only", self.cut_bytes);
-            let body = Body::Notice {
-                code: "text_cut".into(),
-                text,
-                line: None,
-                lost: Some(Lost::Text),
-                action: None,
-                link: None,
-            };
-            self.push_aside(body, None, true);
+            self.note(NoticeCode::TextCut, text, Some(Lost::Text));
         }
         self.note_unreported_turns();
         if stop.output.is_none() {

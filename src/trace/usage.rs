@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use super::amount::Amount;
-use super::calls::MODEL_CHANGED;
-use super::{Body, Event, Role, Usage, UsageScope};
+use super::{Body, Event, NoticeCode, Role, Usage, UsageScope};
 use crate::rounding;
 use crate::word::word;
 pub use activity::SessionActivity;
@@ -14,9 +13,6 @@ pub use by_model::Spent;
 
 mod by_model;
 mod activity;
-
-/// The code of the engine's notice that a turn reported no usage.
-pub const INCOMPLETE: &str = "usage_incomplete";
 
 /// The source of a cost from a price table.
 pub const PRICED: &str = "priced";
@@ -168,7 +164,7 @@ impl UsageTotal {
     pub fn event(&mut self, event: &Event) {
         match &event.body {
             Body::Usage(usage) => return self.add(usage),
-            Body::Notice { code, .. } if code == MODEL_CHANGED && self.activity.work() > 0 => self.by_model.changed(),
+            Body::Notice { code: NoticeCode::ModelChanged, .. } if self.activity.work() > 0 => self.by_model.changed(),
             Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
                 for sums in [&mut self.turns, &mut self.calls] {
                     sums.next_turn(self.activity.prompts());
@@ -299,7 +295,10 @@ impl UsageTotal {
             return Some(Amount::AtLeast(part));
         }
         let priced = self.cost_source() == Some(PRICED);
-        Some(Amount::new(cost.value(), cost.is_exact() && !(priced && self.priced_parts_are_lower_bounds())))
+        // Beside the figures of the model's service, the agent's own cost may still leave out an answer.
+        let out_of_time = !priced && self.activity.is_out_of_time();
+        let is_partial = out_of_time || (priced && self.priced_parts_are_lower_bounds());
+        Some(Amount::new(cost.value(), cost.is_exact() && !is_partial))
     }
 
     /// Returns true if a count that the price is calculated from is a lower bound.
@@ -368,7 +367,9 @@ impl UsageTotal {
     /// Returns a session figure. It counts everything up to its report: later turns, and interrupted work, are missing.
     fn session_amount<T: Copy>(&self, latest: Latest<T>) -> Amount<T> {
         let later_turn = latest.turn < self.activity.prompts();
-        let cut = self.activity.was_cut() && latest.activity < self.activity.units();
+        // The model's service knows which answers were under way.
+        let out_of_time = self.activity.is_out_of_time() && !self.of_service;
+        let cut = out_of_time || (self.activity.was_cut() && latest.activity < self.activity.units());
         Amount::new(
             latest.value,
             latest.whole && !latest.fell && !later_turn && !cut && !self.activity.told_incomplete(),
@@ -567,7 +568,7 @@ impl Sums {
         let last_turn_is_missing = activity.is_over() && activity.prompts() > 0 && self.in_turn == 0;
         // A call that the engine cut off is never reported.
         let cut_call = activity.was_cut_by_engine() && scope == UsageScope::Call;
-        let cut = activity.was_cut() && (cut_call || self.activity < activity.units());
+        let cut = activity.is_out_of_time() || (activity.was_cut() && (cut_call || self.activity < activity.units()));
         let missing = self.missed_turn || last_turn_is_missing || cut || activity.told_incomplete();
         Some(Amount::new(sum.value, in_each && !sum.partial && !missing))
     }

@@ -7,6 +7,7 @@ use evals::trace::amount::Amount;
 use evals::trace::jsonl::Reader;
 use evals::trace::usage::UsageTotal;
 use evals::trace::{Body, CallStatus, ErrorCategory, Event, Stop, StopReason, ToolKind};
+use serde_json::json;
 
 use crate::claude::{RECORDINGS, imported, recording};
 use crate::laws;
@@ -658,6 +659,114 @@ fn a_request_without_a_call_id_is_about_the_call_it_describes() {
 }
 
 #[test]
+fn each_of_two_requests_with_one_id_has_its_own_answer() {
+    let recv = |line: serde_json::Value| WireLine::text(5, Dir::Recv, line.to_string());
+    let call = |id: &str, command: &str| {
+        let block = json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": command}});
+        recv(json!({"type": "assistant", "message": {"id": format!("m{id}"), "content": [block]}}))
+    };
+    let ask = |call: &str, command: &str| {
+        let asked =
+            json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": command}, "tool_use_id": call});
+        recv(json!({"type": "control_request", "request_id": "r", "request": asked}))
+    };
+    let answer = |answer: serde_json::Value| {
+        let response = json!({"subtype": "success", "request_id": "r", "response": answer});
+        WireLine::text(5, Dir::Send, json!({"type": "control_response", "response": response}).to_string())
+    };
+    let decided = |policy: &str| {
+        let (id, policy) = (json!("r"), policy.to_owned());
+        WireLine::engine(5, &EngineLine::Permission { id, policy, rule: None, reason: None })
+    };
+    let lines = [
+        call("a", "ls"),
+        call("b", "rm -rf /"),
+        ask("a", "ls"),
+        ask("b", "rm -rf /"),
+        decided("one"),
+        answer(json!({"behavior": "allow", "updatedInput": {"command": "ls"}})),
+        decided("two"),
+        answer(json!({"behavior": "deny"})),
+        recv(json!({"type": "result", "subtype": "success", "is_error": false, "result": "done"})),
+    ];
+    let log: Vec<String> = lines.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
+    let trace = crate::claude::imported_both_ways(&log.join("\n"));
+    laws::assert_lawful(&trace);
+    let answers: Vec<String> = events_of(&trace, "permission_response")
+        .iter()
+        .map(|it| format!("{} {} {} {}", it["call"], it["outcome"], it["policy"], it["updated_input"]))
+        .collect();
+    let expected = [r#""a" "allowed" "one" null"#, r#""b" "rejected" "two" null"#];
+    assert_eq!(answers, expected, "{trace}");
+    assert_eq!(lost(&trace), [("duplicate_request".to_owned(), "call".to_owned())]);
+}
+
+/// The notices of a session with these calls of Bash, each with its result, and these denials, and the statuses of the calls.
+fn denied(calls: &[(&str, &str, serde_json::Value)], denials: &serde_json::Value) -> (Vec<String>, Vec<String>) {
+    let mut lines = Vec::new();
+    for (id, command, is_error) in calls {
+        let input = json!({"command": command, "description": "d"});
+        let block = json!({"type": "tool_use", "id": id, "name": "Bash", "input": input});
+        lines.push(json!({"type": "assistant", "message": {"id": format!("m{id}"), "content": [block]}}));
+        if !is_error.is_null() {
+            let block = json!({"type": "tool_result", "tool_use_id": id, "content": id, "is_error": is_error});
+            lines.push(json!({"type": "user", "message": {"role": "user", "content": [block]}}));
+        }
+    }
+    lines.push(json!({"type": "result", "subtype": "success", "is_error": false, "result": "A", "permission_denials": denials}));
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let trace = imported(&lines.join("\n"));
+    laws::assert_lawful(&trace);
+    let mut statuses: Vec<String> = events_of(&trace, "tool_result")
+        .iter()
+        .map(|it| format!("{} {}", it["call"].as_str().unwrap(), it["status"].as_str().unwrap()))
+        .collect();
+    statuses.sort();
+    (statuses, lost(&trace).into_iter().map(|(code, lost)| format!("{code} {lost}")).collect())
+}
+
+#[test]
+fn a_denial_without_an_id_is_about_the_calls_that_it_describes_or_their_outcomes_are_unknown() {
+    let denial = |command: &str| json!({"tool_name": "Bash", "tool_input": {"description": "d", "command": command}});
+    let (ok, failed, open) = (json!(false), json!(true), serde_json::Value::Null);
+    let unknown = "late_denial outcome";
+    for (calls, denials, statuses, losses) in [
+        (vec![("a", "rm x", &failed)], json!([denial("rm x")]), vec!["a denied"], vec![]),
+        (vec![("a", "rm x", &open)], json!([denial("rm x")]), vec!["a denied"], vec![]),
+        (
+            vec![("a", "rm x", &failed), ("b", "ls", &failed)],
+            json!([denial("rm x")]),
+            vec!["a denied", "b error"],
+            vec![],
+        ),
+        (vec![("a", "rm x", &failed)], json!([{"toolUseId": "a", "tool_name": "Bash"}]), vec!["a denied"], vec![]),
+        (
+            vec![("a", "rm x", &failed), ("b", "rm x", &failed)],
+            json!([denial("rm x"), denial("rm x")]),
+            vec!["a denied", "b denied"],
+            vec![],
+        ),
+        (
+            vec![("a", "rm x", &failed), ("b", "rm x", &failed)],
+            json!([denial("rm x")]),
+            vec!["a error", "b error"],
+            vec![unknown],
+        ),
+        (vec![("a", "rm x", &ok)], json!([denial("rm x")]), vec!["a ok"], vec![unknown]),
+        (vec![("a", "rm x", &failed)], json!([denial("rm y")]), vec!["a error"], vec!["unknown_call line", unknown]),
+        (vec![("a", "rm x", &failed)], json!([{}]), vec!["a error"], vec!["unknown_call line", unknown]),
+    ] {
+        let calls: Vec<_> = calls.into_iter().map(|(id, command, status)| (id, command, status.clone())).collect();
+        let (found, lost) = denied(&calls, &denials);
+        assert_eq!((found, lost), (texts_of(&statuses), texts_of(&losses)), "{denials}");
+    }
+}
+
+fn texts_of(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+#[test]
 fn an_answer_that_begins_like_an_error_is_an_answer() {
     let session = |model: &str, more: &str, result: &str| {
         let said = format!(
@@ -696,6 +805,23 @@ fn lost(trace: &str) -> Vec<(String, String)> {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let notices = events_of(trace, "notice");
     notices.iter().filter(|it| it.get("lost").is_some()).map(|it| (text(&it["code"]), text(&it["lost"]))).collect()
+}
+
+#[test]
+fn a_task_that_fails_after_its_call_was_forgotten_is_not_passed_over() {
+    let mut lines = Vec::new();
+    for n in 0..300 {
+        let call = json!({"type": "tool_use", "id": format!("c{n}"), "name": "Read"});
+        let result = json!({"type": "tool_result", "tool_use_id": format!("c{n}"), "content": "x"});
+        lines.push(json!({"type": "assistant", "message": {"id": format!("c{n}"), "model": "x", "content": [call]}}));
+        lines.push(json!({"type": "user", "message": {"role": "user", "content": [result]}}));
+    }
+    let (code, status) = ("task_notification", "failed");
+    lines.push(json!({"type": "system", "subtype": code, "task_id": "b", "tool_use_id": "t1", "status": status}));
+    lines.push(json!({"type": "result", "subtype": "success", "is_error": false, "result": "A"}));
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let trace = imported(&session_with("Agent", r#"{"isAsync":true,"agentId":"b"}"#, &lines.join("\n")));
+    assert!(lost(&trace).contains(&("task_failed".to_owned(), "outcome".to_owned())), "{trace}");
 }
 
 #[test]

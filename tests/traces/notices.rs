@@ -9,8 +9,9 @@ use evals::internal::adapter::import;
 use evals::internal::harness::Adapter;
 use evals::internal::harness::Manifest;
 use evals::internal::wire::{Dir, WireLine};
-use evals::trace::{Body, Lost};
+use evals::trace::{Body, Lost, NoticeCode};
 use serde_json::{Value, json};
+use strum::VariantNames;
 
 /// Bytes of a line that a notice quotes.
 const QUOTED: usize = 120;
@@ -26,7 +27,7 @@ fn codes(adapter: Adapter, manifest: &Manifest, wire: &str) -> BTreeSet<String> 
             assert!(event.host, "{code} has no line: {text}");
             return Ok(());
         };
-        codes.insert(code.clone());
+        codes.insert(code.to_string());
         let line = lines.get(*number as usize - 1).unwrap_or_else(|| panic!("{code}: no line {number}"));
         if line.dir != Dir::Engine {
             let begins = line.line.trim_start();
@@ -252,7 +253,7 @@ fn each_code_quotes_its_line() {
         let mut lost = Vec::new();
         let done = import(Adapter::Acp, &Manifest::bare(Adapter::Acp), false, log.as_bytes(), |event| {
             if let Body::Notice { code, lost: Some(what), .. } = &event.body {
-                lost.push((code.clone(), *what));
+                lost.push((code.to_string(), *what));
             }
             Ok(())
         });
@@ -260,7 +261,7 @@ fn each_code_quotes_its_line() {
         assert_eq!(lost, [("malformed_wire_line".to_owned(), Lost::Line)]);
     }
     // The rest comes from what real agents said.
-    for file in recordings() {
+    for file in files("tests/recordings", ".jsonl") {
         let name = file.to_string_lossy().into_owned();
         let Ok(text) = fs::read_to_string(&file) else { continue };
         let is_wire = text.lines().next().is_some_and(|line| serde_json::from_str::<WireLine>(line).is_ok());
@@ -274,76 +275,115 @@ fn each_code_quotes_its_line() {
             }
         }
     }
-    // Codes of the source that no row above gives: about a state of the session, or of streams that need rules of their own.
-    let elsewhere = BTreeSet::from([
-        "answer_differs",
-        "api_error",
-        "escaped",
-        "input_cut",
-        "late_denial",
-        "let_go",
-        "mapping_failed",
-        "model_changed",
-        "model_mismatch",
-        "model_unconfirmed",
-        "model_unlisted",
-        "protocol_version",
-        "repeated_call",
-        "repeated_result",
-        "stream_differs",
-        "unattended_mode",
-        "unknown_request",
-        "unmapped_line",
-        "program_message",
-        "agent_notice",
-        "compaction",
-        "refused",
+    // Codes that no row above gives: about a state of the session, of streams that need rules of their own, or of the engine.
+    let elsewhere = [
+        NoticeCode::AnswerDiffers,
+        NoticeCode::ApiError,
+        NoticeCode::Escaped,
+        NoticeCode::InputCut,
+        NoticeCode::LateDenial,
+        NoticeCode::LetGo,
+        NoticeCode::MappingFailed,
+        NoticeCode::ModelChanged,
+        NoticeCode::ModelMismatch,
+        NoticeCode::ModelUnconfirmed,
+        NoticeCode::ModelUnlisted,
+        NoticeCode::ProtocolVersion,
+        NoticeCode::RepeatedCall,
+        NoticeCode::RepeatedResult,
+        NoticeCode::StreamDiffers,
+        NoticeCode::UnattendedMode,
+        NoticeCode::UnknownRequest,
+        NoticeCode::UnmappedLine,
+        NoticeCode::ProgramMessage,
+        NoticeCode::AgentNotice,
+        NoticeCode::Compaction,
+        NoticeCode::Refused,
+        NoticeCode::MalformedWireLine,
+        NoticeCode::UnknownEvent,
+        NoticeCode::UnknownParent,
+        NoticeCode::UnclearOutcome,
+        NoticeCode::RepeatedId,
+        NoticeCode::ChangedCommand,
+        NoticeCode::ChangedInput,
+        NoticeCode::ChangedKind,
+        NoticeCode::ChangedPath,
+        NoticeCode::DeniedCallCompleted,
+        NoticeCode::TaskFailed,
+        NoticeCode::TaskStopped,
+        NoticeCode::BackgroundCut,
+        NoticeCode::UnshownAction,
+        NoticeCode::UnseenSearch,
+        NoticeCode::HiddenSubAgent,
+        NoticeCode::TooManyOpenCalls,
+        NoticeCode::FollowedLink,
+        NoticeCode::FollowedLinks,
+        NoticeCode::OtherCommand,
+        NoticeCode::OtherRequest,
+        NoticeCode::Permission,
+        NoticeCode::PathEscape,
+        NoticeCode::UnknownSpeaker,
+        NoticeCode::UserCommand,
+        NoticeCode::SlashCommand,
+        NoticeCode::EmbeddedText,
+        NoticeCode::CutCharacter,
+        NoticeCode::AnswerNotShown,
+        NoticeCode::UnfinishedTurn,
+        NoticeCode::SilentTurn,
+        NoticeCode::History,
+        NoticeCode::HistoryCall,
+        NoticeCode::HistoryOutcome,
+        NoticeCode::ModeNotSet,
+        NoticeCode::UsageIncomplete,
+        NoticeCode::UnknownCost,
+        NoticeCode::NoticesCut,
+        NoticeCode::TextCut,
+        NoticeCode::WireFull,
+        NoticeCode::WireCut,
+        NoticeCode::SupervisorLost,
+        NoticeCode::NotDelivered,
+        NoticeCode::ReadOutside,
+        NoticeCode::UnexpectedSkill,
+        NoticeCode::SecretSplit,
         // Of session files: tests/traces/sessions.rs.
-        "compact_summary",
-        "repeated_line",
-        "result_contradicts",
-        "sub_agent_left_out",
-        "unknown_sub_agent",
-        "usage_differs",
-        "usage_invalid",
-    ]);
-    let missing: Vec<String> = codes_of_the_source()
-        .into_iter()
-        .filter(|code| !seen.contains(code) && !elsewhere.contains(code.as_str()))
+        NoticeCode::CompactSummary,
+        NoticeCode::RepeatedLine,
+        NoticeCode::ResultContradicts,
+        NoticeCode::SubAgentLeftOut,
+        NoticeCode::UnknownSubAgent,
+        NoticeCode::UsageDiffers,
+        NoticeCode::SessionTree,
+        NoticeCode::OtherBranches,
+        NoticeCode::Rewound,
+        NoticeCode::TimeOrder,
+        NoticeCode::SessionReplaced,
+    ];
+    let missing: Vec<&str> = all_codes()
+        .filter(|code| !seen.contains(*code) && !elsewhere.iter().any(|known| known.as_str() == *code))
         .collect();
     assert!(missing.is_empty(), "no row of the table gives {missing:?}");
 }
 
-/// Every code that an adapter gives a notice, as the source has it.
-fn codes_of_the_source() -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let mut left = vec![
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("src/adapter"),
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("src/adapter.rs"),
-    ];
-    while let Some(path) = left.pop() {
-        if path.is_dir() {
-            left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            continue;
-        }
-        let text = fs::read_to_string(&path).unwrap();
-        for call in [".notice(\"", ".lost(\""] {
-            for rest in text.split(call).skip(1) {
-                found.insert(rest.split('"').next().unwrap().to_owned());
-            }
-        }
-    }
-    assert!(found.len() > 30, "{found:?}");
-    found
+#[test]
+fn the_documentation_names_each_code() {
+    let pages: String = files("docs", ".md").iter().map(|page| fs::read_to_string(page).unwrap()).collect();
+    let missing: Vec<&str> = all_codes().filter(|code| !pages.contains(&format!("`{code}`"))).collect();
+    assert!(missing.is_empty(), "no page of docs/ names {missing:?}");
 }
 
-fn recordings() -> Vec<PathBuf> {
+/// Every code that the engine gives by itself.
+fn all_codes() -> impl Iterator<Item = &'static str> {
+    NoticeCode::VARIANTS.iter().copied().filter(|code| *code != "other")
+}
+
+/// The files below a folder whose names have this ending, in order.
+fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    let mut left = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings")];
+    let mut left = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
     while let Some(path) = left.pop() {
         if path.is_dir() {
             left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if path.to_string_lossy().ends_with(".jsonl") {
+        } else if path.to_string_lossy().ends_with(ending) {
             files.push(path);
         }
     }

@@ -157,7 +157,7 @@ fn record(pushes: &[Push]) -> (Header, Vec<Event>) {
                 usage.cost_usd = Some(0.1 * (*tokens as f64 - 1.0));
                 recorder.usage(usage, false);
             }
-            Push::Notice(code) => recorder.notice(&format!("code-{code}"), "text"),
+            Push::Notice(code) => recorder.notice(format!("code-{code}").as_str().into(), "text"),
             Push::CancelOpen => recorder.cancel_open(),
             Push::EndTurn(cancelled) => recorder.end_turn(*cancelled),
             Push::Deny(id) => recorder.deny(&format!("call-{id}")),

@@ -101,7 +101,10 @@ fn claude_code() {
         // The complete block shows what its pieces did not.
         (with(&unnamed, &[assistant("m", bash("a", "ls")), answered("a", json!("ok"))]), vec![]),
         (with(&begun(json!({"type": "text", "text": "done"})), &[orphan]), vec!["line"]),
-        (vec![result(json!({"permission_denials": [{"tool_name": "Write", "tool_input": {}}]}))], vec!["line"]),
+        (
+            vec![result(json!({"permission_denials": [{"tool_name": "Write", "tool_input": {}}]}))],
+            vec!["line", "outcome"],
+        ),
         (vec![result(json!({"permission_denials": ["Bash"]}))], vec!["line"]),
         (vec![result(json!({"permission_denials": {"tool_name": "Bash"}}))], vec!["line"]),
         (vec![result(json!({"permission_denials": []}))], vec![]),

@@ -7,14 +7,12 @@ use serde_json::Value;
 use super::text_at;
 use crate::text::first_bytes;
 use crate::trace::recorder::{CallInProgress, CallSaid, Recorder};
-use crate::trace::{ToolKind, UnseenAction, view};
+use crate::trace::{NoticeCode, ToolKind, UnseenAction, view};
 
-/// The code of the notice about an action that no call shows.
-const UNANNOUNCED: &str = "unannounced_action";
 /// The maximum bytes of a request in the text of a notice.
 const MAX_QUOTED: usize = 600;
-/// The maximum number of actions that wait for the end of their calls, and of terminals that wait for a call. A further
-/// action counts as shown if a call may be it when it is asked for, and a further terminal as one that no call shows.
+/// The maximum number of actions that wait for the end of their calls, and of terminals that wait for a call. Further ones
+/// count as actions that no call shows.
 const MAX_WAITING: usize = 10_000;
 
 /// The actions of the engine at the agent's request of which it is open which call they belong to.
@@ -123,9 +121,9 @@ impl Action {
         match used.filter(|(_, path)| !path.is_empty()) {
             Some((kind, path)) => {
                 let path = view::relative(&path, workspace.as_deref());
-                recorder.acted_unseen(UNANNOUNCED, self.text, UnseenAction { kind, path });
+                recorder.acted_unseen(NoticeCode::UnannouncedAction, self.text, UnseenAction { kind, path });
             }
-            None => recorder.did_unseen(UNANNOUNCED, self.text),
+            None => recorder.did_unseen(NoticeCode::UnannouncedAction, self.text),
         }
     }
 }
@@ -306,6 +304,8 @@ impl Actions {
         if self.count < MAX_WAITING {
             self.count += 1;
             self.claimed.entry(call).or_default().push(Claimed { action, terminal });
+        } else {
+            action.tell(recorder);
         }
     }
 

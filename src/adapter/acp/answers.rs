@@ -7,7 +7,7 @@ use super::usage::{Figures, mark_left_out, only_model, tell_invalid};
 use super::{Translator, sessions, text_at};
 use crate::adapter::{EndReport, errors};
 use crate::trace::recorder::Recorder;
-use crate::trace::{ErrorCategory, StopReason};
+use crate::trace::{ErrorCategory, NoticeCode, StopReason};
 
 /// The version of the protocol that this program speaks.
 const VERSION: i64 = 1;
@@ -101,12 +101,14 @@ impl Translator {
         let asked = match self.asked.remove(&key) {
             Some(asked) => asked,
             None if self.answered.contains(&key) => {
-                return recorder.notice("duplicate_answer", told("a second answer to the request", id, &outcome));
+                return recorder
+                    .notice(NoticeCode::DuplicateAnswer, told("a second answer to the request", id, &outcome));
             }
             None => match self.guess(&outcome) {
                 Some(asked) => asked,
                 None => {
-                    return recorder.notice("unknown_answer", told("an answer to the unknown request", id, &outcome));
+                    return recorder
+                        .notice(NoticeCode::UnknownAnswer, told("an answer to the unknown request", id, &outcome));
                 }
             },
         };
@@ -170,7 +172,7 @@ impl Translator {
     /// session, unless a later request succeeds.
     pub(super) fn refused(&mut self, what: &str, error: &RpcError, needed: bool, recorder: &mut Recorder) {
         let detail = format!("{what} was refused: {}", error.detail());
-        recorder.notice("refused", detail.clone());
+        recorder.notice(NoticeCode::Refused, detail.clone());
         if needed && self.turn.number == 0 {
             let login = what == "authenticate" || error.code == Some(AUTH_REQUIRED);
             let category = match errors::by_text(&error.text()) {
@@ -188,7 +190,7 @@ impl Translator {
         match result.get("protocolVersion") {
             Some(version) if version.as_f64() == Some(VERSION as f64) => {}
             None | Some(Value::Null) => {
-                recorder.notice("protocol_version", "the agent did not report its protocol version");
+                recorder.notice(NoticeCode::ProtocolVersion, "the agent did not report its protocol version");
             }
             Some(version) => {
                 let detail = format!("the agent speaks protocol version {version}, not {VERSION}");

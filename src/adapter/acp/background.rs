@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{MAX_TOLD, Translator, content, rpc};
-use crate::adapter::claude_stream::background::{FAILED, STOPPED};
-use crate::trace::CallStatus;
 use crate::trace::recorder::Recorder;
+use crate::trace::{CallStatus, NoticeCode};
 
 /// The methods by which Qwen Code reports the beginning and the end of a turn that it begins itself.
 pub(super) const START_TURN: &str = "_qwencode/start_turn";
@@ -77,8 +76,8 @@ impl Translator {
         let Some(task) = meta.get("backgroundTask") else { return };
         let text = |key: &str| task.get(key).and_then(Value::as_str);
         let (code, how) = match (text("status"), text("kind")) {
-            (Some("failed"), _) => (FAILED, "failed"),
-            (Some("cancelled"), Some("agent")) => (STOPPED, "was stopped"),
+            (Some("failed"), _) => (NoticeCode::TaskFailed, "failed"),
+            (Some("cancelled"), Some("agent")) => (NoticeCode::TaskStopped, "was stopped"),
             _ => return,
         };
         let Some(call) = task.get("toolUseId").filter(|id| !id.is_null()).map(rpc::id_text) else { return };

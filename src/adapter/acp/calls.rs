@@ -14,7 +14,7 @@ use crate::adapter::exit_text::exit_code_in;
 use crate::adapter::surrogates::Cut;
 use crate::text::first_bytes;
 use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ReportedStatus, ResultSaid};
-use crate::trace::{CallStatus, ToolKind};
+use crate::trace::{CallStatus, NoticeCode, ToolKind};
 
 /// The maximum number of terminals of a call.
 const MAX_TERMINALS: usize = 1000;
@@ -107,8 +107,10 @@ impl Calls {
         self.actions.turn_ended(recorder);
         self.tell_unclear(|_| true, recorder);
         for id in std::mem::take(&mut self.reopened) {
-            recorder
-                .contradicted("late_update", format!("the call {id} continued after its end, and did not end again"));
+            recorder.contradicted(
+                NoticeCode::LateUpdate,
+                format!("the call {id} continued after its end, and did not end again"),
+            );
         }
     }
 
@@ -133,9 +135,11 @@ impl Calls {
     }
 
     /// Notes that a call continues after its end.
-    pub(super) fn reopen(&mut self, id: &str) {
+    pub(super) fn reopen(&mut self, id: &str, recorder: &mut Recorder) {
         if self.reopened.len() < MAX_TERMINALS {
             self.reopened.insert(id.to_owned());
+        } else if !self.reopened.contains(id) {
+            recorder.contradicted(NoticeCode::LateUpdate, format!("the call {id} continued after its end"));
         }
     }
 
@@ -176,7 +180,8 @@ impl Translator {
         recorder: &mut Recorder,
     ) {
         let Some(id) = update.remove("toolCallId").filter(|id| !id.is_null()).map(|id| rpc::id_text(&id)) else {
-            return recorder.lost("malformed_update", format!("a tool call without an id: {}", Value::Object(update)));
+            return recorder
+                .lost(NoticeCode::MalformedUpdate, format!("a tool call without an id: {}", Value::Object(update)));
         };
         if self.took_compaction(announces, &id, &update, meta, recorder) {
             return;
@@ -185,7 +190,7 @@ impl Translator {
         self.look_for_sub_agent(&id, meta, recorder);
         let was_discarded = std::mem::replace(&mut self.calls.is_discarded, !announces && is_discarded(meta));
         if self.calls.is_discarded && !was_discarded {
-            recorder.notice("discarded_message", "the answer before is discarded and requested again");
+            recorder.notice(NoticeCode::DiscardedMessage, "the answer before is discarded and requested again");
         }
         if announces && is_another(&id, &update, recorder) {
             self.calls.actions.ended(&id, recorder);
@@ -199,7 +204,8 @@ impl Translator {
                 return self.late_update(&id, &status, update, meta, recorder);
             }
             if !announces {
-                recorder.notice("unannounced_call", format!("the call {id} was updated before it was announced"));
+                recorder
+                    .notice(NoticeCode::UnannouncedCall, format!("the call {id} was updated before it was announced"));
             }
         }
         // While a call is pending, an empty input is still being written.
@@ -278,7 +284,7 @@ impl Translator {
         let facts = update.get("rawOutput").filter(|facts| !facts.is_null()).map(Value::to_string);
         let told = [status, text, facts].into_iter().flatten().collect::<Vec<_>>();
         if !told.is_empty() {
-            recorder.notice("compaction", told.join(": "));
+            recorder.notice(NoticeCode::Compaction, told.join(": "));
         }
         true
     }
@@ -301,9 +307,9 @@ impl Translator {
             let text = format!("content for the call {id}, which is not open");
             let content = content::shown(update.remove("content").unwrap_or(Value::Null));
             return match recorder.was_announced(&id) {
-                true if shows_other_changes(&id, &content, recorder) => recorder.lost("late_update", text),
-                true => recorder.notice("late_update", text),
-                false => recorder.lost("unknown_call", text),
+                true if shows_other_changes(&id, &content, recorder) => recorder.lost(NoticeCode::LateUpdate, text),
+                true => recorder.notice(NoticeCode::LateUpdate, text),
+                false => recorder.lost(NoticeCode::UnknownCall, text),
             };
         }
         let CallContents { text, diffs, .. } = content::shown(update.remove("content").unwrap_or(Value::Null));
@@ -373,7 +379,12 @@ impl Translator {
             call.kind = told.as_str().and_then(ToolKind::from_word);
             if call.kind.is_none() {
                 let word = told.as_str().map_or_else(|| told.to_string(), str::to_owned);
-                self.once("unknown_kind", &word, || format!("the call {id} has the unknown kind `{word}`"), recorder);
+                self.once(
+                    NoticeCode::UnknownKind,
+                    &word,
+                    || format!("the call {id} has the unknown kind `{word}`"),
+                    recorder,
+                );
             }
         }
         let kind = self.conventions.kind_of(call.name.as_deref()).or(call.kind.filter(|_| told.is_some()));
@@ -396,12 +407,12 @@ impl Translator {
         for item in shown.other.drain(..) {
             let text = format!("the call {id} has content of an unknown type: {item}");
             match content::may_hold_text(&item) {
-                true => recorder.lost("tool_content", text),
-                false => recorder.notice("tool_content", text),
+                true => recorder.lost(NoticeCode::ToolContent, text),
+                false => recorder.notice(NoticeCode::ToolContent, text),
             }
         }
         if content::has_unreadable_location(update.get("locations")) {
-            recorder.lost("malformed_update", format!("the call {id} names a file that cannot be read"));
+            recorder.lost(NoticeCode::MalformedUpdate, format!("the call {id} names a file that cannot be read"));
         }
         for terminal in shown.terminals.drain(..) {
             if !call.terminals.contains(&terminal) && call.terminals.len() < MAX_TERMINALS {
@@ -464,7 +475,7 @@ impl Translator {
             Some("pending" | "in_progress") => (None, false),
             None if status.is_null() => return None,
             _ => {
-                recorder.notice("unknown_status", format!("the call {id} has the unknown status {status}"));
+                recorder.notice(NoticeCode::UnknownStatus, format!("the call {id} has the unknown status {status}"));
                 (None, true)
             }
         };
@@ -552,7 +563,7 @@ impl Translator {
             Some(CallStatus::Ok) if call.goes_on => {
                 let text =
                     format!("the call {id} started a sub-agent in the background, whose end the agent does not show");
-                recorder.contradicted("unclear_outcome", text);
+                recorder.contradicted(NoticeCode::UnclearOutcome, text);
             }
             _ => {}
         }
@@ -592,8 +603,9 @@ pub(crate) fn said_in(call: &Value, known_name: Option<&str>, conventions: &Conv
 
 impl OpenCall {
     fn stream(&mut self, piece: &str, marked: Option<&str>) {
-        let piece = first_bytes(piece, MAX_TEXT.saturating_sub(self.streamed.len()));
-        self.cut.push(&mut self.streamed, piece, marked);
+        let kept = first_bytes(piece, MAX_TEXT.saturating_sub(self.streamed.len()));
+        self.truncated |= kept.len() < piece.len();
+        self.cut.push(&mut self.streamed, kept, marked);
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::updates::parent_of;
 use super::{Translator, content, rpc};
+use crate::trace::NoticeCode;
 use crate::trace::recorder::Recorder;
 
 /// The name by which Copilot CLI introduces itself.
@@ -129,7 +130,7 @@ impl Translator {
             let text = format!(
                 "it is unknown which call started the sub-agent {agent}, whose calls are shown as the main agent's"
             );
-            recorder.lost_caller("unknown_parent", text);
+            recorder.lost_caller(NoticeCode::UnknownParent, text);
         }
         None
     }

@@ -7,6 +7,7 @@ use super::Translator;
 use super::rpc::Message;
 use super::updates::{gives_events, parent_of};
 use crate::adapter::errors;
+use crate::trace::NoticeCode;
 use crate::trace::recorder::{QuotedLine, Recorder, Voice};
 
 /// A chunk of a message that waits for the next line.
@@ -40,7 +41,7 @@ impl Translator {
         match self.held.take() {
             Some(held) if is_aside(next) => self.held = Some(held),
             Some(held) if is_error(&held.text) => {
-                recorder.about(held.line, |recorder| recorder.notice("program_message", held.text));
+                recorder.about(held.line, |recorder| recorder.notice(NoticeCode::ProgramMessage, held.text));
             }
             held => self.record_held(held, recorder),
         }

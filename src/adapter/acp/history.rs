@@ -6,8 +6,8 @@ use super::calls::{is_compaction, said_in};
 use super::sessions::Session;
 use super::updates::gives_events;
 use super::{MAX_TOLD, Translator, rpc, text_at};
-use crate::trace::ToolKind;
 use crate::trace::recorder::{CallSaid, Recorder, ReportedStatus};
+use crate::trace::{NoticeCode, ToolKind};
 
 impl Session {
     /// Returns true if an update of this kind repeats the earlier session. Some agents go on after they have answered that
@@ -22,7 +22,7 @@ impl Translator {
     /// the history must be in the trace, and have the same input, kind and outcome.
     pub(super) fn history(&mut self, word: &str, update: &Value, recorder: &mut Recorder) {
         let text = || "updates of a session that is loaded repeat the earlier session and are skipped".to_owned();
-        self.once("history", "", text, recorder);
+        self.once(NoticeCode::History, "", text, recorder);
         if self.turn.number == 0 || !matches!(word, "tool_call" | "tool_call_update") {
             return;
         }
@@ -32,8 +32,11 @@ impl Translator {
         }
         let Some(id) = update.get("toolCallId").filter(|id| !id.is_null()).map(rpc::id_text) else { return };
         if !recorder.was_announced(&id) {
-            if self.is_first("history_call", &id) {
-                recorder.did_unseen("history_call", format!("the history has the call {id}, which no line showed"));
+            if self.is_first(NoticeCode::HistoryCall, &id) {
+                recorder.did_unseen(
+                    NoticeCode::HistoryCall,
+                    format!("the history has the call {id}, which no line showed"),
+                );
             }
             return;
         }
@@ -41,15 +44,17 @@ impl Translator {
         if recorder.call_id(&id) != id {
             return;
         }
-        if self.is_another_call(&id, update, recorder) && self.is_first("history_call", &id) {
-            recorder.did_unseen("history_call", format!("the history has another input or kind of the call {id}"));
+        if self.is_another_call(&id, update, recorder) && self.is_first(NoticeCode::HistoryCall, &id) {
+            recorder
+                .did_unseen(NoticeCode::HistoryCall, format!("the history has another input or kind of the call {id}"));
         }
         let status = update.get("status").and_then(Value::as_str).and_then(reported);
         // OpenCode reports a call that its model made wrongly as completed.
         let is_invalid = matches!(update.get("title").and_then(Value::as_str), Some("invalid" | "Invalid Tool"));
         let is_other = |status| !is_invalid && recorder.ended_otherwise(&id, status);
-        if status.is_some_and(is_other) && self.is_first("history_outcome", &id) {
-            recorder.contradicted("history_outcome", format!("the history has another outcome of the call {id}"));
+        if status.is_some_and(is_other) && self.is_first(NoticeCode::HistoryOutcome, &id) {
+            recorder
+                .contradicted(NoticeCode::HistoryOutcome, format!("the history has another outcome of the call {id}"));
         }
     }
 
@@ -73,7 +78,7 @@ impl Translator {
     }
 
     /// Returns true if this is the first report of its kind about a call, or if too many were reported to know.
-    fn is_first(&mut self, code: &str, id: &str) -> bool {
+    fn is_first(&mut self, code: NoticeCode, id: &str) -> bool {
         self.told.len() >= MAX_TOLD || self.told.insert(format!("{code} {id}"))
     }
 }

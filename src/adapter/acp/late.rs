@@ -6,7 +6,7 @@ use super::calls::{goes_on, name_in, shows_other_changes};
 use super::terminals::CommandEnd;
 use super::{Translator, content};
 use crate::trace::recorder::{self, CallSaid, Recorder, ReportedStatus, ResultSaid};
-use crate::trace::{CallStatus, ToolKind};
+use crate::trace::{CallStatus, NoticeCode, ToolKind};
 
 impl Translator {
     /// Takes an update of a call that has ended. The recorded outcome is not the last one that the agent reports.
@@ -49,18 +49,18 @@ impl Translator {
             _ => true,
         };
         match status.as_str() {
-            Some("pending" | "in_progress") => self.calls.reopen(id),
+            Some("pending" | "in_progress") => self.calls.reopen(id, recorder),
             Some("completed" | "failed") => self.calls.close_again(id),
             _ => {}
         }
         // The call ended as ok before the agent reported that it only started a sub-agent.
         let is_start = was_ok && goes_on(meta);
         if contradicts || fails || is_start || prints_more(id, content.text.as_deref(), &raw, meta, recorder) {
-            recorder.contradicted("late_update", text);
+            recorder.contradicted(NoticeCode::LateUpdate, text);
         } else if says_more || shows_other_changes(id, &content, recorder) {
-            recorder.lost("late_update", text);
+            recorder.lost(NoticeCode::LateUpdate, text);
         } else {
-            recorder.notice("late_update", text);
+            recorder.notice(NoticeCode::LateUpdate, text);
         }
     }
 }

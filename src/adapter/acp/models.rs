@@ -9,7 +9,7 @@ use super::{Translator, text_at};
 use crate::adapter::EndReport;
 use crate::models;
 use crate::text::some_of;
-use crate::trace::calls::MODEL_CHANGED;
+use crate::trace::NoticeCode;
 use crate::trace::recorder::Recorder;
 
 /// The maximum number of kept names of models and of options.
@@ -102,7 +102,7 @@ impl Translator {
         let is_offered = offered.is_empty() || offered.iter().any(|offer| models::same(name, offer));
         if !is_offered {
             let text = format!("the agent accepted model `{name}`, which is not in its list of models");
-            recorder.notice("model_unlisted", text);
+            recorder.notice(NoticeCode::ModelUnlisted, text);
         }
         if self.model.told {
             return;
@@ -114,7 +114,7 @@ impl Translator {
         if !is_done {
             let text =
                 format!("the agent accepted model `{name}`, but did not report which model it uses now: {answer}");
-            recorder.notice("model_unconfirmed", text);
+            recorder.notice(NoticeCode::ModelUnconfirmed, text);
         }
         self.model.listed = model.filter(|_| is_done && is_offered);
         self.tell_model(recorder);
@@ -138,7 +138,7 @@ impl Translator {
         let before = self.model.ran.replace(model.to_owned());
         self.tell_model(recorder);
         if let Some(before) = before {
-            recorder.notice(MODEL_CHANGED, format!("the model changed from {before} to {model}"));
+            recorder.notice(NoticeCode::ModelChanged, format!("the model changed from {before} to {model}"));
         }
     }
 

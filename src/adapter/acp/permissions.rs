@@ -1,29 +1,19 @@
 //! Permission requests of the agent, and the answers. The ids of the agent's requests are separate from the engine's.
 
-use std::collections::{HashMap, VecDeque};
-
 use serde_json::{Map, Value};
 
 use super::actions::AskedTerminal;
-use super::questions::Question;
+use super::questions::{Question, question_answered};
 use super::rpc::{self, RpcError};
 use super::{Translator, text_at};
-use crate::adapter::decisions::Decisions;
 use crate::adapter::requested::Differs;
+use crate::adapter::requests;
 use crate::trace::recorder::{Answered, Asking, DecidedBy, Recorder};
-use crate::trace::{PermissionOption, PermissionOutcome};
-
-/// The maximum number of the agent's requests that wait for an answer.
-const MAX_PENDING: usize = 100_000;
+use crate::trace::{NoticeCode, PermissionOption, PermissionOutcome};
 
 /// The agent's requests without an answer.
 #[derive(Debug, Default)]
-pub(super) struct Requests {
-    /// The requests by id, in the order of arrival: an agent may use an id twice.
-    pending: HashMap<String, VecDeque<Pending>>,
-    count: usize,
-    pub(super) decisions: Decisions,
-}
+pub(super) struct Requests(requests::Requests<Pending>);
 
 #[derive(Debug)]
 pub(super) enum Pending {
@@ -41,27 +31,25 @@ pub(super) enum Pending {
 
 impl Requests {
     /// Notes the agent's request for a terminal's output or end.
-    pub(super) fn terminal(&mut self, id: &Value, params: &Value) {
+    pub(super) fn terminal(&mut self, id: &Value, params: &Value, recorder: &mut Recorder) {
         let pending = text_at(params, "terminalId").map_or(Pending::Other, Pending::Terminal);
-        self.push(id, pending);
+        self.push(id, pending, recorder);
     }
 
     /// Notes a request of the agent that leaves no event.
-    pub(super) fn other(&mut self, id: &Value) {
-        self.push(id, Pending::Other);
+    pub(super) fn other(&mut self, id: &Value, recorder: &mut Recorder) {
+        self.push(id, Pending::Other, recorder);
     }
 
     /// Returns true if another request can be stored.
     pub(super) fn has_room(&self) -> bool {
-        self.count < MAX_PENDING
+        self.0.has_room()
     }
 
     /// Takes the requests for new terminals that have no answer.
     pub(super) fn new_terminals(&mut self) -> Vec<AskedTerminal> {
-        let mut requests: Vec<(&String, &mut VecDeque<Pending>)> = self.pending.iter_mut().collect();
-        requests.sort_unstable_by_key(|(key, _)| *key);
         let mut found = Vec::new();
-        for pending in requests.into_iter().flat_map(|(_, pending)| pending) {
+        for pending in self.0.all() {
             match std::mem::replace(pending, Pending::Other) {
                 Pending::NewTerminal(asked) => found.push(asked),
                 other => *pending = other,
@@ -77,29 +65,16 @@ impl Requests {
 
     /// Stores a decision of the policy until its answer is sent.
     pub(super) fn decided(&mut self, id: &Value, by: DecidedBy) {
-        self.decisions.put(rpc::key(id), by);
+        self.0.decide(&rpc::key(id), by);
     }
 
-    pub(super) fn push(&mut self, id: &Value, pending: Pending) {
-        if self.has_room() {
-            self.count += 1;
-            self.pending.entry(rpc::key(id)).or_default().push_back(pending);
-        }
+    pub(super) fn push(&mut self, id: &Value, pending: Pending, recorder: &mut Recorder) {
+        self.0.push(&rpc::key(id), pending, recorder);
     }
 
-    pub(super) fn is_pending(&self, id: &Value) -> bool {
-        self.pending.contains_key(&rpc::key(id))
-    }
-
-    fn pop(&mut self, id: &Value) -> Option<Pending> {
-        let key = rpc::key(id);
-        let queue = self.pending.get_mut(&key)?;
-        let pending = queue.pop_front();
-        if queue.is_empty() {
-            self.pending.remove(&key);
-        }
-        self.count -= usize::from(pending.is_some());
-        pending
+    /// Notes a request for a decision: a permission request about a call, or a question.
+    pub(super) fn ask(&mut self, id: &Value, call: Option<&str>, pending: Pending, recorder: &mut Recorder) {
+        self.0.ask(&rpc::key(id), call, pending, recorder);
     }
 }
 
@@ -122,21 +97,19 @@ impl Translator {
         };
         let call_id = call.remove("toolCallId").filter(|id| !id.is_null()).map(|id| rpc::id_text(&id));
         let options = options(params.get("options"));
-        if self.requests.is_pending(id) {
-            recorder.notice(
-                "duplicate_request",
-                format!("a second request with the id {request} came before the first was answered"),
-            );
-        }
         if self.is_over() {
-            recorder.notice("late_request", format!("the request {request} came after the prompt was answered"));
+            recorder
+                .notice(NoticeCode::LateRequest, format!("the request {request} came after the prompt was answered"));
         }
         let mut asking = Asking { options: options.clone(), awaits_answer: true, ..Asking::default() };
         // An empty id is treated as absent: it does not refer to a call whose id is empty.
         let call_id = call_id.filter(|id| !id.is_empty());
         let about = if self.session.is_foreign(session.as_deref()) {
             let session = session.unwrap_or_default();
-            recorder.did_unseen("foreign_session", format!("the request {request} is for another session, {session}"));
+            recorder.did_unseen(
+                NoticeCode::ForeignSession,
+                format!("the request {request} is for another session, {session}"),
+            );
             // A call of the engine's session may have the same id; the request is not about that call.
             asking.unknown = Some(format!("{session}/{}", call_id.unwrap_or_default()));
             None
@@ -161,37 +134,37 @@ impl Translator {
             } else {
                 let text = format!("the request {request} is about the unknown call {call_id}");
                 match recorder.was_announced(&call_id) {
-                    true => recorder.notice("unknown_call", text),
-                    false => recorder.did_unseen("unknown_call", text),
+                    true => recorder.notice(NoticeCode::UnknownCall, text),
+                    false => recorder.did_unseen(NoticeCode::UnknownCall, text),
                 }
             }
             Some(call_id)
         } else {
-            recorder.did_unseen("unknown_call", format!("the request {request} names no call"));
+            recorder.did_unseen(NoticeCode::UnknownCall, format!("the request {request} names no call"));
             None
         };
         let kinds = options.iter().map(|option| (option.option.clone(), option.kind.clone())).collect();
         let unique = recorder.ask(&request, about.as_deref(), asking);
-        self.requests.push(id, Pending::Permission(unique, kinds));
+        self.requests.ask(id, about.as_deref(), Pending::Permission(unique, kinds), recorder);
     }
 
     /// Takes the engine's answer to the agent.
     pub(super) fn answer_agent(&mut self, id: &Value, outcome: Result<Value, RpcError>, recorder: &mut Recorder) {
-        match (self.requests.pop(id), outcome) {
-            (Some(Pending::Permission(request, options)), outcome) => {
-                let by = self.requests.decisions.take(&rpc::key(id));
+        let Some((pending, by)) = self.requests.0.pop(&rpc::key(id)) else { return };
+        match (pending, outcome) {
+            (Pending::Permission(request, options), outcome) => {
                 let (outcome, option) = decided(&request, outcome, &options, recorder);
                 recorder.respond(&request, Answered { outcome, option, by, updated_input: None });
             }
-            (Some(Pending::Question(question)), outcome) => self.question_answered(id, question, outcome, recorder),
-            (Some(Pending::Terminal(terminal)), Ok(mut result)) => {
+            (Pending::Question(question), outcome) => question_answered(question, outcome, by, recorder),
+            (Pending::Terminal(terminal), Ok(mut result)) => {
                 self.calls.terminals.answered(terminal, &mut result);
             }
-            (Some(Pending::NewTerminal(asked)), outcome) => {
+            (Pending::NewTerminal(asked), outcome) => {
                 let terminal = outcome.ok().and_then(|result| text_at(&result, "terminalId"));
                 self.calls.actions.started(asked, terminal, recorder);
             }
-            (Some(Pending::Terminal(_) | Pending::Other) | None, _) => {}
+            (Pending::Terminal(_), Err(_)) | (Pending::Other, _) => {}
         }
     }
 }
@@ -224,7 +197,7 @@ fn decided(
         Some("selected") => {}
         _ => {
             recorder.notice(
-                "unknown_outcome",
+                NoticeCode::UnknownOutcome,
                 format!("the answer to the request {request} has no known outcome: {result}"),
             );
             return (PermissionOutcome::Cancelled, None);
@@ -238,7 +211,7 @@ fn decided(
         _ => {
             let option = chosen.as_deref().unwrap_or("nothing");
             let text = format!("the request {request} was answered with the option {option}, whose kind is unknown");
-            recorder.notice("unknown_option", text);
+            recorder.notice(NoticeCode::UnknownOption, text);
             PermissionOutcome::Cancelled
         }
     };

@@ -6,7 +6,7 @@ use super::content::{self, Piece};
 use super::{Translator, sessions};
 use crate::adapter::EndReport;
 use crate::trace::recorder::{Continuation, Recorder, Voice};
-use crate::trace::{Attachment, Role};
+use crate::trace::{Attachment, NoticeCode, Role};
 
 /// The maximum bytes of a prompt that an echo is compared with.
 const MAX_ECHO: usize = 1 << 20;
@@ -129,7 +129,7 @@ impl Translator {
                 Piece::Attachment(attachment) | Piece::Embedded(attachment, _) | Piece::Unknown(attachment, _) => {
                     recorder.attach(Role::User, None, attachment);
                 }
-                Piece::Malformed(text) => recorder.notice("unknown_content", text),
+                Piece::Malformed(text) => recorder.notice(NoticeCode::UnknownContent, text),
             }
         }
     }
@@ -156,9 +156,9 @@ impl Translator {
             }
             Piece::Unknown(attachment, text) => {
                 recorder.attach(Role::User, parent, attachment);
-                recorder.notice("unknown_content", text);
+                recorder.notice(NoticeCode::UnknownContent, text);
             }
-            Piece::Malformed(text) => recorder.notice("unknown_content", text),
+            Piece::Malformed(text) => recorder.notice(NoticeCode::UnknownContent, text),
         }
     }
 

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::permissions::Pending;
 use super::rpc::{self, RpcError};
 use super::{Translator, text_at};
-use crate::trace::recorder::{Answered, CallSaid, Recorder, ReportedStatus, ResultSaid};
-use crate::trace::{PermissionOption, PermissionOutcome, ToolKind};
+use crate::trace::recorder::{Answered, CallSaid, DecidedBy, Recorder, ReportedStatus, ResultSaid};
+use crate::trace::{NoticeCode, PermissionOption, PermissionOutcome, ToolKind};
 
 /// The method of a question, which is also the name of the call.
 pub(crate) const METHOD: &str = "elicitation/create";
@@ -30,17 +30,15 @@ impl Translator {
         let session = params.get("sessionId").filter(|id| !id.is_null()).map(rpc::id_text);
         if self.session.is_foreign(session.as_deref()) {
             let session = session.unwrap_or_default();
-            recorder.notice("foreign_session", format!("the question {request} is for another session, {session}"));
-            return self.requests.other(id);
-        }
-        if self.requests.is_pending(id) {
             recorder.notice(
-                "duplicate_request",
-                format!("a second request with the id {request} came before the first was answered"),
+                NoticeCode::ForeignSession,
+                format!("the question {request} is for another session, {session}"),
             );
+            return self.requests.other(id, recorder);
         }
         if self.is_over() {
-            recorder.notice("late_request", format!("the question {request} came after the prompt was answered"));
+            recorder
+                .notice(NoticeCode::LateRequest, format!("the question {request} came after the prompt was answered"));
         }
         let title = text_at(&params, "message");
         let mut input = match params {
@@ -59,35 +57,33 @@ impl Translator {
         };
         self.announce(&call, said, recorder);
         let request = recorder.request(&request, &call, options());
-        self.requests.push(id, Pending::Question(Question { request, call, input }));
+        self.requests.ask(id, None, Pending::Question(Question { request, call, input }), recorder);
     }
+}
 
-    /// Takes the engine's answer to the agent's question.
-    pub(super) fn question_answered(
-        &mut self,
-        id: &Value,
-        question: Question,
-        outcome: Result<Value, RpcError>,
-        recorder: &mut Recorder,
-    ) {
-        let Question { request, call, mut input } = question;
-        let by = self.requests.decisions.take(&rpc::key(id));
-        let mut answer = outcome.unwrap_or_default();
-        let content = answer.get_mut("content").map(Value::take).filter(|content| !content.is_null());
-        let (outcome, option) = match answer.get("action").and_then(Value::as_str) {
-            Some("accept") => (PermissionOutcome::Allowed, Some("accept")),
-            Some("decline") => (PermissionOutcome::Rejected, Some("decline")),
-            _ => (PermissionOutcome::Cancelled, None),
-        };
-        let output = content.as_ref().map(Value::to_string);
-        let updated_input = content.filter(|_| outcome == PermissionOutcome::Allowed).map(|content| {
-            input.insert("content".to_owned(), content);
-            Value::Object(input)
-        });
-        let option = option.map(str::to_owned);
-        recorder.respond(&request, Answered { outcome, option, by, updated_input });
-        recorder.result(&call, ResultSaid { outcome: ReportedStatus::Ok, output, ..ResultSaid::default() });
-    }
+/// Takes the engine's answer to the agent's question, and the decision about it.
+pub(super) fn question_answered(
+    question: Question,
+    outcome: Result<Value, RpcError>,
+    by: DecidedBy,
+    recorder: &mut Recorder,
+) {
+    let Question { request, call, mut input } = question;
+    let mut answer = outcome.unwrap_or_default();
+    let content = answer.get_mut("content").map(Value::take).filter(|content| !content.is_null());
+    let (outcome, option) = match answer.get("action").and_then(Value::as_str) {
+        Some("accept") => (PermissionOutcome::Allowed, Some("accept")),
+        Some("decline") => (PermissionOutcome::Rejected, Some("decline")),
+        _ => (PermissionOutcome::Cancelled, None),
+    };
+    let output = content.as_ref().map(Value::to_string);
+    let updated_input = content.filter(|_| outcome == PermissionOutcome::Allowed).map(|content| {
+        input.insert("content".to_owned(), content);
+        Value::Object(input)
+    });
+    let option = option.map(str::to_owned);
+    recorder.respond(&request, Answered { outcome, option, by, updated_input });
+    recorder.result(&call, ResultSaid { outcome: ReportedStatus::Ok, output, ..ResultSaid::default() });
 }
 
 fn options() -> Vec<PermissionOption> {

@@ -5,10 +5,13 @@ use serde_json::{Map, Value};
 use super::copilot_agents::CopilotAgents;
 use super::rpc;
 use super::{Translator, text_at};
+use crate::trace::NoticeCode;
 use crate::trace::recorder::Recorder;
 
 /// The maximum number of updates that are kept until the session's id is known.
 const MAX_EARLY: usize = 10_000;
+/// The maximum length of these updates as JSON. In memory they take many times as much.
+const MAX_EARLY_BYTES: usize = 4 << 20;
 
 /// The session whose updates are translated.
 #[derive(Debug, Default)]
@@ -22,6 +25,7 @@ pub(super) struct Session {
     pub(super) loaded: bool,
     /// Updates that arrived before the session's id was known.
     early: Vec<(Option<String>, Value)>,
+    early_bytes: usize,
 }
 
 impl Session {
@@ -73,15 +77,16 @@ impl Translator {
     pub(super) fn session_update(&mut self, params: Value, recorder: &mut Recorder) {
         let mut params = match params {
             Value::Object(params) => params,
-            other => return recorder.lost("malformed_update", other.to_string()),
+            other => return recorder.lost(NoticeCode::MalformedUpdate, other.to_string()),
         };
         let id = params.get("sessionId").filter(|id| !id.is_null()).map(rpc::id_text);
         let Some(update) = params.remove("update") else {
-            return recorder.lost("malformed_update", Value::Object(params).to_string());
+            return recorder.lost(NoticeCode::MalformedUpdate, Value::Object(params).to_string());
         };
         if self.session.id.is_none() && self.session.pending > 0 {
+            self.session.early_bytes += update.to_string().len();
             self.session.early.push((id, update));
-            if self.session.early.len() >= MAX_EARLY {
+            if self.session.early.len() >= MAX_EARLY || self.session.early_bytes >= MAX_EARLY_BYTES {
                 self.take_early(recorder);
             }
             return;
@@ -99,8 +104,8 @@ impl Translator {
             let text = format!("an update {word} for another session, {id}: {update}");
             // An action in another session is an action in this trial, too.
             return match word.as_str() {
-                "tool_call" | "tool_call_update" => recorder.did_unseen("foreign_session", text),
-                _ => recorder.notice("foreign_session", text),
+                "tool_call" | "tool_call_update" => recorder.did_unseen(NoticeCode::ForeignSession, text),
+                _ => recorder.notice(NoticeCode::ForeignSession, text),
             };
         }
         let word = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default();
@@ -126,6 +131,7 @@ impl Translator {
     /// Takes the updates that came before the session's id: at this point, they cannot belong to another session.
     pub(super) fn take_early(&mut self, recorder: &mut Recorder) {
         let early = std::mem::take(&mut self.session.early);
+        self.session.early_bytes = 0;
         if self.session.id.is_none() {
             self.session.id = early.iter().find_map(|(id, _)| id.clone());
         }

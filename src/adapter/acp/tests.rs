@@ -9,8 +9,8 @@ use crate::trace::amount::Amount;
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::usage::UsageTotal;
 use crate::trace::{
-    Body, CallStatus, ErrorCategory, Event, Header, Lost, Message as Said, PermissionOutcome, Role, Stop, StopReason,
-    ToolKind, Usage, UsageScope,
+    Body, CallStatus, ErrorCategory, Event, Header, Lost, Message as Said, NoticeCode, PermissionOutcome, Role, Stop,
+    StopReason, ToolKind, Usage, UsageScope,
 };
 use crate::wire::Dir;
 
@@ -200,6 +200,16 @@ fn updates_before_the_session_is_known_wait_for_it() {
     assert_eq!(told.messages(), [(Role::Agent, "early"), (Role::User, "do it")]);
     assert_eq!(told.notices(), ["foreign_session"]);
     assert_eq!(told.header.cwd.as_deref(), Some("/w"));
+}
+
+#[test]
+fn large_updates_do_not_wait_for_the_session() {
+    let mut script = Script::new();
+    script.send(json!({"id": 2, "method": "session/new", "params": {}}));
+    script.say("early");
+    assert!(script.translation.recorder().held().next().is_none());
+    script.say(&"x".repeat(5 << 20));
+    assert!(script.translation.recorder().held().next().is_some());
 }
 
 #[test]

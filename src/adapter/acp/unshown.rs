@@ -2,6 +2,7 @@
 //! of its conversation.
 
 use super::Translator;
+use crate::trace::NoticeCode;
 use crate::trace::recorder::Recorder;
 
 /// The name by which an agent introduces itself that shows each call, and the summary of its conversation like a message.
@@ -26,6 +27,10 @@ pub(super) struct Messages {
     is_text_counted: bool,
     /// True if a notice reports a call of this turn that is not shown.
     is_told: bool,
+    /// The ID of the last text or thought since the last report.
+    spoken: Option<String>,
+    /// The ID of the last text or thought before the last report, if this report equals the one before it.
+    spoken_before_equal: Option<String>,
 }
 
 impl Messages {
@@ -63,15 +68,28 @@ impl Messages {
         false
     }
 
+    /// Takes a part of a text or of a thought, by its ID.
+    fn spoke(&mut self, id: &str) {
+        // A report within a message does not count the message.
+        if self.spoken_before_equal.take().is_some_and(|before| before == id) {
+            self.is_last = false;
+        }
+        self.spoken = Some(id.to_owned());
+    }
+
     /// Takes a report of the tokens in the context. Returns true if the message before lacks a call.
     fn reported(&mut self, used: Option<u64>, is_calling: bool) -> bool {
         self.is_counted = true;
         let Some(used) = used else { return false };
         let before = self.used.replace(used);
-        // The agent repeats a report if only the limits of the service changed.
-        if before == Some(used) {
+        let is_equal = before == Some(used);
+        let spoken = self.spoken.take();
+        // The agent repeats a report if only the limits of the service changed. After a further message, an equal report counts
+        // that message: its answer may have used as many tokens.
+        if is_equal && spoken.is_none() && !self.has_acted {
             return false;
         }
+        self.spoken_before_equal = spoken.filter(|_| is_equal);
         self.is_text_counted = true;
         // The conversation was compressed. That takes a message of the model, too.
         let is_compressed = before.is_some_and(|before| used < before);
@@ -89,6 +107,9 @@ impl Translator {
     pub(super) fn message_updated(&mut self, word: &str, id: Option<&str>, recorder: &mut Recorder) {
         // One message may have several texts: then no report is between them.
         let is_counted = self.messages.is_text_counted;
+        if let Some(id) = id.filter(|_| matches!(word, "agent_message_chunk" | "agent_thought_chunk")) {
+            self.messages.spoke(id);
+        }
         let message = id.and_then(|id| self.conventions.message_of(word, id));
         if !self.messages.updated(word, message) || self.is_over() {
             return;
@@ -103,7 +124,7 @@ impl Translator {
         } else if self.conventions.is_agent(SHOWS_SUMMARIES) {
             recorder.complete_answer();
             let text = "two messages follow each other without a call: either may be the summary of the conversation";
-            recorder.lost_speaker("unknown_speaker", text);
+            recorder.lost_speaker(NoticeCode::UnknownSpeaker, text);
         }
     }
 
@@ -124,7 +145,7 @@ impl Translator {
         // The agent repeats a request that failed.
         if may_be_asked_again && !self.turn.system_error && self.counts_messages() {
             let text = "two texts follow each other and no token count is between them: the agent may not show a call";
-            recorder.did_unseen("unshown_action", text);
+            recorder.did_unseen(NoticeCode::UnshownAction, text);
         }
     }
 
@@ -137,5 +158,5 @@ impl Translator {
 fn unshown_call(recorder: &mut Recorder) {
     let text =
         "the agent asked its model again after a message without a call: it does not show a call of that message";
-    recorder.did_unseen("unshown_action", text);
+    recorder.did_unseen(NoticeCode::UnshownAction, text);
 }

@@ -9,8 +9,7 @@ use super::{Translator, take_text, text_at};
 use crate::adapter::surrogates::Cut;
 use crate::text::first_bytes;
 use crate::trace::recorder::{Continuation, Recorder, Voice};
-use crate::trace::usage::INCOMPLETE;
-use crate::trace::{PlanEntry, Role, Usage, UsageScope};
+use crate::trace::{NoticeCode, PlanEntry, Role, Usage, UsageScope};
 
 /// A chunk of a text that ended with half of a character.
 pub(super) struct CutChunk {
@@ -25,17 +24,17 @@ impl Translator {
     pub(super) fn update(&mut self, update: Value, recorder: &mut Recorder) {
         let mut update = match update {
             Value::Object(update) => update,
-            other => return recorder.lost("malformed_update", other.to_string()),
+            other => return recorder.lost(NoticeCode::MalformedUpdate, other.to_string()),
         };
         let Some(word) = take_text(&mut update, "sessionUpdate") else {
-            return recorder.lost("malformed_update", Value::Object(update).to_string());
+            return recorder.lost(NoticeCode::MalformedUpdate, Value::Object(update).to_string());
         };
         let mut meta = update.remove("_meta").unwrap_or(Value::Null);
         self.thread_status(&meta);
         self.task_ended(&meta, recorder);
         let is_in_doubt = self.name_copilot_agent(&word, &update, &mut meta, recorder);
         if let Some(report) = startup_report(&word, &update) {
-            return recorder.notice("program_message", report);
+            return recorder.notice(NoticeCode::ProgramMessage, report);
         }
         let message = update.get("messageId").and_then(Value::as_str).filter(|_| parent_of(&meta).is_none());
         self.message_updated(&word, message, recorder);
@@ -44,7 +43,7 @@ impl Translator {
             self.model_named(meta.get("usage").unwrap_or(&Value::Null), recorder);
         }
         if self.is_over() && gives_events(&word) {
-            self.once("late_update", &word, || format!("{word} after the prompt was answered"), recorder);
+            self.once(NoticeCode::LateUpdate, &word, || format!("{word} after the prompt was answered"), recorder);
         }
         if word.starts_with("tool_call") {
             // The model answered: the request that failed before was repeated.
@@ -77,14 +76,14 @@ impl Translator {
             "available_commands_update" | "session_info_update" => {}
             "notice" => {
                 let parts = ["severity", "title", "description"].map(|key| take_text(&mut update, key));
-                recorder.notice("agent_notice", parts.into_iter().flatten().collect::<Vec<_>>().join(": "));
+                recorder.notice(NoticeCode::AgentNotice, parts.into_iter().flatten().collect::<Vec<_>>().join(": "));
             }
             "compaction_update" | "compaction_summary_chunk" => {
                 let update = Value::Object(update);
                 let text = ["content", "summary"].iter().find_map(|key| content_text(update.get(*key)?));
                 let status = text_at(&update, "status");
                 let told = [status, text, text_at(&update, "error")].into_iter().flatten().collect::<Vec<_>>();
-                recorder.notice("compaction", told.join(": "));
+                recorder.notice(NoticeCode::Compaction, told.join(": "));
             }
             _ => {
                 if matches!(word.as_str(), "subagent_update" | "session_message" | "session_message_chunk") {
@@ -92,12 +91,12 @@ impl Translator {
                 }
                 // The notice shows the update as the agent sent it, with its kind.
                 update.insert("sessionUpdate".to_owned(), Value::String(word.clone()));
-                recorder.notice("unknown_update", format!("{word}: {}", Value::Object(update)));
+                recorder.notice(NoticeCode::UnknownUpdate, format!("{word}: {}", Value::Object(update)));
             }
         }
         if is_in_doubt {
             let text = "several agents may be at work, and the agent does not show whose text this is";
-            recorder.doubt_speaker("unknown_speaker", text);
+            recorder.doubt_speaker(NoticeCode::UnknownSpeaker, text);
         }
     }
 
@@ -107,8 +106,14 @@ impl Translator {
         if std::mem::replace(&mut self.has_sub_agent_session, true) {
             return;
         }
-        recorder.did_unseen("hidden_sub_agent", "a sub-agent has a session of its own, which the agent does not show");
-        recorder.notice(INCOMPLETE, "the usage of the sub-agent may be missing, so the totals are lower bounds");
+        recorder.did_unseen(
+            NoticeCode::HiddenSubAgent,
+            "a sub-agent has a session of its own, which the agent does not show",
+        );
+        recorder.notice(
+            NoticeCode::UsageIncomplete,
+            "the usage of the sub-agent may be missing, so the totals are lower bounds",
+        );
     }
 
     /// Notes an error status of an agent's own, such as codex' `threadStatus`.
@@ -150,7 +155,8 @@ impl Translator {
             None => Continuation::Chunk,
         };
         let Some(content) = update.remove("content") else {
-            return recorder.notice("malformed_update", format!("a chunk without content: {}", Value::Object(update)));
+            return recorder
+                .notice(NoticeCode::MalformedUpdate, format!("a chunk without content: {}", Value::Object(update)));
         };
         let marked = self.marked_content().map(content::pieces).unwrap_or_default();
         match (voice, content::pieces(content)) {
@@ -165,7 +171,7 @@ impl Translator {
                         Piece::Text(text)
                             if voice == Voice::Agent && (is_by_program(meta) || self.is_program_text(&text, &part)) =>
                         {
-                            recorder.notice("program_message", text.trim());
+                            recorder.notice(NoticeCode::ProgramMessage, text.trim());
                             self.turn.program_said = Some(text.trim().to_owned());
                         }
                         Piece::Text(text) => {
@@ -184,7 +190,7 @@ impl Translator {
                             if voice == Voice::Agent {
                                 let text = first_bytes(&text, 200);
                                 let text = format!("the text of an embedded resource: {text}");
-                                recorder.lost_text("embedded_text", text);
+                                recorder.lost_text(NoticeCode::EmbeddedText, text);
                             }
                         }
                         Piece::Unknown(attachment, text) => {
@@ -232,7 +238,7 @@ impl Translator {
 
     fn plan(&mut self, word: &str, plan: Value, meta: &Value, recorder: &mut Recorder) {
         let Some(entries) = plan.get("entries").and_then(Value::as_array) else {
-            return recorder.notice("unknown_update", format!("{word}: {plan}"));
+            return recorder.notice(NoticeCode::UnknownUpdate, format!("{word}: {plan}"));
         };
         let mut kept = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -246,7 +252,7 @@ impl Translator {
                     status: text_at(entry, "status"),
                     priority: text_at(entry, "priority"),
                 }),
-                None => recorder.notice("malformed_update", format!("a plan entry without a text: {entry}")),
+                None => recorder.notice(NoticeCode::MalformedUpdate, format!("a plan entry without a text: {entry}")),
             }
         }
         recorder.plan(parent_of(meta).map(|parent| recorder.call_id(parent)), kept);
@@ -263,7 +269,7 @@ impl Translator {
         let mut context = |key: &str| {
             let figure = update.get(key).filter(|figure| !figure.is_null())?;
             if figure.as_u64().is_none() {
-                recorder.notice("usage_invalid", format!("`{key}` is no count: {figure}"));
+                recorder.notice(NoticeCode::UsageInvalid, format!("`{key}` is no count: {figure}"));
             }
             figure.as_u64()
         };
@@ -279,7 +285,7 @@ impl Translator {
                     // A session costs at least what it cost before.
                     usage.lacks_cost();
                     self.once(
-                        "unknown_cost",
+                        NoticeCode::UnknownCost,
                         currency,
                         || format!("a cost that is no amount in US dollars: {cost}"),
                         recorder,
@@ -304,8 +310,8 @@ impl CutChunk {
 /// Records a content block of an unknown form. The block is lost if it may hold text of the message.
 fn unknown_content(block: String, recorder: &mut Recorder) {
     match content::may_hold_text(&block) {
-        true => recorder.lost("unknown_content", block),
-        false => recorder.notice("unknown_content", block),
+        true => recorder.lost(NoticeCode::UnknownContent, block),
+        false => recorder.notice(NoticeCode::UnknownContent, block),
     }
 }
 

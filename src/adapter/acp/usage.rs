@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::harness::{LeftOut, UsageConvention};
 use crate::trace::recorder::Recorder;
-use crate::trace::usage::{INCOMPLETE, Measure, SessionActivity};
-use crate::trace::{Usage, UsageScope};
+use crate::trace::usage::{Measure, SessionActivity};
+use crate::trace::{NoticeCode, Usage, UsageScope};
 
 /// Counts as an agent reports them. It is not yet determined whether the input includes cached tokens, and the output
 /// thoughts.
@@ -177,8 +177,11 @@ pub fn tell_invalid(report: &Value, recorder: &mut Recorder) {
         .map(|(key, figure)| format!("`{key}` is no count: {figure}"))
         .collect();
     if !invalid.is_empty() {
-        recorder.notice("usage_invalid", invalid.join(", "));
-        recorder.notice(INCOMPLETE, "a figure of a usage report is no count, so the totals are lower bounds");
+        recorder.notice(NoticeCode::UsageInvalid, invalid.join(", "));
+        recorder.notice(
+            NoticeCode::UsageIncomplete,
+            "a figure of a usage report is no count, so the totals are lower bounds",
+        );
     }
 }
 

@@ -9,13 +9,7 @@ use serde_json::Value;
 
 use super::lines::{Line, ToolUseResult};
 use crate::trace::recorder::{Recorder, ReportedStatus, ResultSaid};
-use crate::trace::{CallStatus, ToolKind};
-
-/// The code of the notice about a call that went on in the background and failed after its result.
-pub(crate) const FAILED: &str = "task_failed";
-
-/// The code of the notice about a sub-agent that was stopped after the result of its call.
-pub(crate) const STOPPED: &str = "task_stopped";
+use crate::trace::{CallStatus, NoticeCode, ToolKind};
 
 /// The beginning of each text by which Claude Code reports that a command goes on in the background.
 static COMMAND: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("Command "));
@@ -43,9 +37,6 @@ pub(super) const NOTIFICATION: &str = "task-notification";
 
 /// The beginning of a text about a task.
 pub(super) const TAG: &str = "<task-notification>";
-
-/// The code of the notice that the engine ended work in the background at a time limit. Calls of that work may be missing.
-pub(crate) const CUT: &str = "background_cut";
 
 /// The maximum number of tasks whose calls are remembered.
 const MAX_KNOWN: usize = 10_000;
@@ -120,7 +111,8 @@ impl Tasks {
             None => (told.shell_id.get(), told.status.get()),
         };
         if self.call(task).is_none() && status == Some("failed") {
-            recorder.contradicted(FAILED, format!("by the call {id}, a command in the background failed"));
+            recorder
+                .contradicted(NoticeCode::TaskFailed, format!("by the call {id}, a command in the background failed"));
         }
         self.ended(task, None, status, recorder);
     }
@@ -185,17 +177,23 @@ impl Tasks {
             return;
         }
         let is_launched = self.launched.contains(&call);
-        match (end, recorder.ended_as(&call)) {
+        let (ended, is_open) = (recorder.ended_as(&call), recorder.is_open(&call));
+        let is_forgotten = ended.is_none() && !is_open && recorder.was_announced(&call);
+        let may_be_ok = is_forgotten || ended == Some(CallStatus::Ok);
+        match (end, ended) {
             // The result of the call will follow.
-            (End::Failed, None) if recorder.is_open(&call) && self.failed_early.len() < MAX_KNOWN => {
+            (End::Failed, None) if is_open && self.failed_early.len() < MAX_KNOWN => {
                 self.failed_early.insert(call);
             }
-            (End::Failed, Some(CallStatus::Ok)) if self.told.insert(call.clone()) => {
-                recorder.contradicted(FAILED, format!("the call {call} went on in the background and failed there"));
+            (End::Failed, _) if (may_be_ok || is_open) && self.told.insert(call.clone()) => {
+                recorder.contradicted(
+                    NoticeCode::TaskFailed,
+                    format!("the call {call} went on in the background and failed there"),
+                );
             }
-            (End::Stopped, Some(CallStatus::Ok)) if is_launched && self.told.insert(call.clone()) => {
+            (End::Stopped, _) if may_be_ok && is_launched && self.told.insert(call.clone()) => {
                 let text = format!("the call {call} went on in the background and was stopped there");
-                recorder.contradicted(STOPPED, text);
+                recorder.contradicted(NoticeCode::TaskStopped, text);
             }
             _ => {}
         }

@@ -1,18 +1,18 @@
 //! The control protocol: requests of Claude Code to its user, and the answers.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde_json::Value;
 
 use super::{Translator, tools};
-use crate::adapter::decisions::Decisions;
 use crate::adapter::requested::Differs;
+use crate::adapter::requests;
 use crate::adapter::surrogates;
 use crate::trace::recorder::{Answered, Asking, CallSaid, DecidedBy, Recorder, is_empty};
-use crate::trace::{PermissionOption, PermissionOutcome, ToolKind};
+use crate::trace::{NoticeCode, PermissionOption, PermissionOutcome, ToolKind};
 
-/// The maximum number of requests that wait for an answer.
-const MAX_PENDING: usize = 100_000;
+/// The maximum number of calls that are remembered as those of requests without a call id.
+const MAX_FOUND: usize = 100_000;
 
 /// An answer that allows the call. The protocol has words for the answers and no list of options.
 pub(crate) const ALLOW: &str = "allow";
@@ -102,10 +102,9 @@ fn rules(suggestions: &[Value]) -> Vec<Value> {
 /// Requests without an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    pending: HashMap<String, Pending>,
+    pending: requests::Requests<Pending>,
     /// The calls that requests without a call id were found to be about.
     found: HashSet<String>,
-    decisions: Decisions,
 }
 
 #[derive(Debug)]
@@ -119,7 +118,7 @@ struct Pending {
 impl Requests {
     /// Stores a decision of the policy until its answer is sent.
     pub(crate) fn decided(&mut self, id: &str, by: DecidedBy) {
-        self.decisions.put(id.to_owned(), by);
+        self.pending.decide(id, by);
     }
 }
 
@@ -139,14 +138,15 @@ impl Translator {
                 if let Some(asked) = CanUseTool::of(&line) {
                     self.can_use_tool(asked, recorder);
                 } else {
-                    recorder.notice("unknown_request", text);
+                    recorder.notice(NoticeCode::UnknownRequest, text);
                 }
             }
         }
     }
 
     fn can_use_tool(&mut self, mut asked: CanUseTool, recorder: &mut Recorder) {
-        if asked.is_described() && asked.call.is_empty() {
+        let names_call = !asked.call.is_empty();
+        if asked.is_described() && !names_call {
             asked.call = self.call_without_id(&asked, recorder);
         }
         // Readers of the trace see the input with which the call was announced.
@@ -168,22 +168,17 @@ impl Translator {
         } else if call.is_none() || asked.tool.is_empty() {
             let text =
                 format!("the request {} does not describe its call: it lacks a tool, an id or an input", asked.id);
-            recorder.lost("unknown_call", text);
+            recorder.lost(NoticeCode::UnknownCall, text);
         } else {
             recorder.call(&asked.call, said);
         }
         if self.is_over() && !self.background.goes_on() {
-            recorder.notice("late_request", format!("the request {} came after the turn had ended", asked.id));
+            recorder.notice(NoticeCode::LateRequest, format!("the request {} came after the turn had ended", asked.id));
         }
         let Some(control) = &mut self.control else { return };
-        if control.pending.contains_key(&asked.id) {
-            let text = format!("a second request with the id {} came before the first was answered", asked.id);
-            recorder.notice("duplicate_request", text);
-        }
         let request = recorder.ask(&asked.id, call, asking);
-        if control.pending.len() < MAX_PENDING {
-            control.pending.insert(asked.id, Pending { request, input: announced });
-        }
+        let named = call.filter(|_| names_call);
+        control.pending.ask(&asked.id, named, Pending { request, input: announced }, recorder);
     }
 
     /// Returns the id of the call that a request without a call id is about: an announced call of the same tool with the
@@ -194,8 +189,11 @@ impl Translator {
         // Each of several equal calls has its own request.
         let announced = recorder.open_call_with(&asked.tool, &asked.input, |id| !control.found.contains(id));
         let call = announced.unwrap_or_else(own);
-        recorder.notice("missing_call_id", format!("the request {} names no call; it is taken as {call}", asked.id));
-        if control.found.len() < MAX_PENDING {
+        recorder.notice(
+            NoticeCode::MissingCallId,
+            format!("the request {} names no call; it is taken as {call}", asked.id),
+        );
+        if control.found.len() < MAX_FOUND {
             control.found.insert(call.clone());
         }
         call
@@ -228,8 +226,7 @@ impl Translator {
         recorder: &mut Recorder,
     ) {
         let Some(control) = &mut self.control else { return };
-        let Some(Pending { request, input }) = control.pending.remove(id) else { return };
-        let by = control.decisions.take(id);
+        let Some((Pending { request, input }, by)) = control.pending.pop(id) else { return };
         let updated_input = updated.filter(|updated| *updated != input);
         let option = option.map(str::to_owned);
         recorder.respond(&request, Answered { outcome, option, by, updated_input });

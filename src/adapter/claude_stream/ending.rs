@@ -1,30 +1,42 @@
 //! The end of a turn: what a `result` line adds to the trace.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
-use super::lines::Line;
+use super::lines::{Denial, Line};
 use super::outcome::{self, Turn};
 use super::{Translator, hash};
 use crate::adapter::EndReport;
 use crate::text::{first_bytes, plural};
 use crate::trace::recorder::{Continuation, Recorder, Voice};
 use crate::trace::usage::Measure;
-use crate::trace::{StopReason, UsageScope};
+use crate::trace::{NoticeCode, StopReason, UsageScope};
+
+/// The maximum number of different denials without the ID of a call that are looked for in the trace.
+const MAX_UNNAMED: usize = 100;
 
 impl Translator {
     /// Takes a `result` line, which ends the turn unless a sub-agent wrote it.
     pub(super) fn result(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
         if line.parent().is_some() {
-            return recorder.notice("sub_agent_result", "a result line of a sub-agent, which does not end the turn");
+            return recorder
+                .notice(NoticeCode::SubAgentResult, "a result line of a sub-agent, which does not end the turn");
         }
         self.settle_all(recorder);
         self.settle_repeated(recorder);
         if line.permission_denials.is_odd {
-            recorder.lost("unknown_call", "the list of denied calls cannot be read");
+            recorder.lost(NoticeCode::UnknownCall, "the list of denied calls cannot be read");
         }
+        let mut unnamed: BTreeMap<u64, (&Denial<'_>, usize)> = BTreeMap::new();
         for denial in &line.permission_denials.list {
-            let Some((denial, id)) = denial.0.as_ref().and_then(|it| Some((it, it.tool_use_id.get()?))) else {
-                recorder.lost("unknown_call", "a denied call without an id");
+            let Some(denial) = denial.0.as_ref() else {
+                recorder.lost(NoticeCode::UnknownCall, "an item of the list of denied calls cannot be read");
+                continue;
+            };
+            let Some(id) = denial.tool_use_id.get() else {
+                let key = hash(&(denial.tool_name.get(), &denial.tool_input));
+                unnamed.entry(key).or_insert((denial, 0)).1 += 1;
                 continue;
             };
             self.denied.insert(hash(id));
@@ -41,6 +53,7 @@ impl Translator {
                 _ => self.refuse(id, recorder),
             }
         }
+        self.denied_without_ids(unnamed, recorder);
         recorder.settle_failures(0);
         let turn = std::mem::take(&mut self.turn);
         let said = recorder.answer().into_owned();
@@ -71,7 +84,7 @@ impl Translator {
             if !by_program && is_another(line.result.or_empty(), &said) {
                 let text = first_bytes(line.result.or_empty(), 200);
                 recorder.notice(
-                    "answer_differs",
+                    NoticeCode::AnswerDiffers,
                     format!("the end of the turn gives another answer than its messages: {text}"),
                 );
             }
@@ -79,12 +92,12 @@ impl Translator {
         let served = outcome::served(line);
         if served > 0 && !std::mem::replace(&mut self.has_searched, true) {
             let text = format!("the service carried out {}, and no call shows one", plural(served, "web request"));
-            recorder.did_unseen("unseen_search", text);
+            recorder.did_unseen(NoticeCode::UnseenSearch, text);
         }
         let unreadable = outcome::unreadable_models(line);
         if unreadable > 0 {
             let text = format!("the usage of {} is not an object and is left out", plural(unreadable as u64, "model"));
-            recorder.notice("usage_invalid", text);
+            recorder.notice(NoticeCode::UsageInvalid, text);
         }
         for mut usage in outcome::usages(line) {
             // The figures of a turn leave out sub-agents; the figures by model include them.
@@ -97,6 +110,26 @@ impl Translator {
         recorder.end_turn(matches!(answer, EndReport::Ended { reason: StopReason::Cancelled, .. }));
         recorder.complete_answer();
         self.answer = answer;
+    }
+
+    /// Takes the denials that do not state the IDs of their calls, each with the number of times that the line lists it.
+    fn denied_without_ids(&mut self, unnamed: BTreeMap<u64, (&Denial<'_>, usize)>, recorder: &mut Recorder) {
+        for (n, (denial, count)) in unnamed.into_values().enumerate() {
+            match denial.tool_name.get().filter(|_| n < MAX_UNNAMED) {
+                Some(name) => {
+                    for id in recorder.deny_without_id(name, denial.tool_input.as_ref(), count) {
+                        self.sub_agents.refused(&id);
+                    }
+                }
+                None => {
+                    recorder.lost(NoticeCode::UnknownCall, "a denied call without an id");
+                    recorder.contradicted(
+                        NoticeCode::LateDenial,
+                        "the agent does not show which call it reports as denied",
+                    );
+                }
+            }
+        }
     }
 }
 

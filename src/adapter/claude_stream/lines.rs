@@ -401,7 +401,21 @@ pub(crate) struct ModelUsage {
     pub(crate) thinking_tokens: Count,
     #[serde(rename = "costUSD")]
     pub(crate) cost_usd: Number,
+    /// The price table of the cost: `list`, `managed` or `unknown`.
+    pub(crate) cost_basis: Value,
     pub(crate) web_search_requests: Count,
+}
+
+impl ModelUsage {
+    /// Returns the cost, if the program knows the price of the model.
+    pub(crate) fn cost(&self) -> Option<f64> {
+        self.cost_usd.0.filter(|_| !self.has_guessed_cost())
+    }
+
+    /// Returns true if the program does not know the price of the model: it then reports a cost at the price of another one.
+    pub(crate) fn has_guessed_cost(&self) -> bool {
+        self.cost_basis == "unknown"
+    }
 }
 
 /// A request of the control protocol.

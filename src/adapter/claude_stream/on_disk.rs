@@ -12,8 +12,8 @@ use crate::adapter::session_file::facts::Tokens;
 use crate::adapter::{EndReport, Translate, errors, surrogates};
 use crate::harness::Manifest;
 use crate::trace::recorder::{CallSaid, Continuation, Recorder, Voice};
-use crate::trace::usage::{INCOMPLETE, Measure};
-use crate::trace::{Agent, Exit, Role, StopReason, Usage, UsageScope};
+use crate::trace::usage::Measure;
+use crate::trace::{Agent, Exit, NoticeCode, Role, StopReason, Usage, UsageScope};
 use crate::wire::WireLine;
 
 /// Types of lines that hold no event: settings, requests to the model's service, and the state of the program.
@@ -111,7 +111,9 @@ impl Translator {
                 self.origin(line, recorder);
                 match self.speaker(line) {
                     Ok(parent) => line.parent_tool_use_id.0 = parent.map(Into::into),
-                    Err(()) => return recorder.lost("unknown_sub_agent", "a sub-agent whose call is not in the file"),
+                    Err(()) => {
+                        return recorder.lost(NoticeCode::UnknownSubAgent, "a sub-agent whose call is not in the file");
+                    }
                 }
                 if line.kind.or_empty() == "assistant" {
                     self.assistant(line, text, recorder);
@@ -126,10 +128,10 @@ impl Translator {
             "system" => match line.subtype.or_empty() {
                 code if TOLD_SUBTYPES.contains(&code) => {
                     self.was_compacted |= code == "compact_boundary";
-                    recorder.notice(code, text);
+                    recorder.notice(code.into(), text);
                     self.inner.withdraw(line, recorder);
                 }
-                "" => recorder.notice("unknown_line", text),
+                "" => recorder.notice(NoticeCode::UnknownLine, text),
                 _ => {}
             },
             "attachment" => self.attachment(line, recorder),
@@ -141,9 +143,9 @@ impl Translator {
             "queue-operation" => {}
             kind if BOOKKEEPING.contains(&kind) => {}
             _ if super::has_calls(line) || super::shows_other_call(text, recorder) => {
-                recorder.did_unseen("unknown_line", text);
+                recorder.did_unseen(NoticeCode::UnknownLine, text);
             }
-            _ => recorder.notice("unknown_line", text),
+            _ => recorder.notice(NoticeCode::UnknownLine, text),
         }
     }
 
@@ -232,18 +234,21 @@ impl Translator {
         usage.thought_tokens = tokens.thought;
         usage.model = message.model.owned();
         if tokens.is_invalid {
-            recorder.notice("usage_invalid", "a count of the message's usage is not a number from 0 and is left out");
+            recorder.notice(
+                NoticeCode::UsageInvalid,
+                "a count of the message's usage is not a number from 0 and is left out",
+            );
         }
         self.output = self.output.saturating_add(tokens.output.unwrap_or(0));
         recorder.usage(usage, false);
     }
 
     fn user(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
-        let Some(message) = &line.message.0 else { return recorder.notice("unknown_line", text) };
+        let Some(message) = &line.message.0 else { return recorder.notice(NoticeCode::UnknownLine, text) };
         let parent = line.parent();
         if line.is_compact_summary.is_true() {
             self.was_compacted = true;
-            return recorder.notice("compact_summary", texts(message));
+            return recorder.notice(NoticeCode::CompactSummary, texts(message));
         }
         let is_result = |kind: &str| kind.ends_with("tool_result");
         let alone = message.content.0.iter().filter(|block| is_result(block.kind.or_empty())).count() == 1;
@@ -278,10 +283,12 @@ impl Translator {
         if marked || PROGRAM_WRITES.iter().any(|start| text.starts_with(start)) {
             // These are the user's own, in the program's words.
             let code = match text {
-                _ if marked => "synthetic_message",
-                _ if text.starts_with("<bash-input>") => "user_command",
-                _ if text.starts_with("<command-name>") || text.starts_with("<command-message>") => "slash_command",
-                _ => "synthetic_message",
+                _ if marked => NoticeCode::SyntheticMessage,
+                _ if text.starts_with("<bash-input>") => NoticeCode::UserCommand,
+                _ if text.starts_with("<command-name>") || text.starts_with("<command-message>") => {
+                    NoticeCode::SlashCommand
+                }
+                _ => NoticeCode::SyntheticMessage,
             };
             return recorder.notice(code, text);
         }
@@ -307,7 +314,7 @@ impl Translator {
         if is_news || attachment.mode.get() == Some(NOTIFICATION) {
             for text in blocks.iter().filter_map(|block| block.text.get()) {
                 self.inner.tasks.text(text, recorder);
-                recorder.notice("synthetic_message", text);
+                recorder.notice(NoticeCode::SyntheticMessage, text);
             }
             return;
         }
@@ -325,12 +332,15 @@ impl Translator {
             return;
         }
         if !are_figures(text) {
-            return recorder
-                .notice("usage_invalid", "a figure of the session's totals is not a number from 0: they are left out");
+            return recorder.notice(
+                NoticeCode::UsageInvalid,
+                "a figure of the session's totals is not a number from 0: they are left out",
+            );
         }
         for mut usage in outcome::usages(line).into_iter().filter(|usage| usage.scope == UsageScope::Session) {
             if usage.output_tokens.is_some_and(|told| told < self.output) {
-                recorder.notice("usage_differs", "the session's totals are smaller than the sum of its messages");
+                recorder
+                    .notice(NoticeCode::UsageDiffers, "the session's totals are smaller than the sum of its messages");
                 continue;
             }
             if line.has_unknown_cost.is_true() {
@@ -401,7 +411,7 @@ impl Translate for Translator {
                 let text = value.to_string();
                 match serde_json::from_str::<Line<'_>>(&text) {
                     Ok(mut line) => self.line(&mut line, &text, recorder),
-                    Err(_) => recorder.lost("unknown_line", text.as_str()),
+                    Err(_) => recorder.lost(NoticeCode::UnknownLine, text.as_str()),
                 }
             }
             read => malformed(read.ok().as_ref(), text, recorder),
@@ -416,7 +426,7 @@ impl Translate for Translator {
         if self.was_compacted && !self.has_totals {
             let text = "the usage of the summary of a compaction is not reported, so the totals are lower bounds";
             recorder.without_line();
-            recorder.notice(INCOMPLETE, text);
+            recorder.notice(NoticeCode::UsageIncomplete, text);
         }
         self.end_turn(recorder)
     }

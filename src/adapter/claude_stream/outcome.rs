@@ -163,8 +163,12 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
         if let Some(turn) = &line.usage.0 {
             at_least_of_turn(&mut session, turn);
         }
+        if models.iter().any(|(_, usage)| usage.has_guessed_cost()) {
+            // The total contains the guess.
+            session.cost_usd = None;
+        }
         if session.cost_usd.is_none() {
-            let sum: Option<f64> = models.iter().map(|(_, usage)| usage.cost_usd.0).sum();
+            let sum: Option<f64> = models.iter().map(|(_, usage)| usage.cost()).sum();
             session.cost_usd = sum.filter(|cost| cost.is_finite() && unreadable_models(line) == 0);
         }
         at_least_of_models(&mut session, &models);
@@ -208,7 +212,7 @@ const ROUNDED: f64 = 1.01;
 /// Raises a cost that is less than the costs of the models together, and marks it as a lower bound. Without any cost, the
 /// price of tokens of several models is unknown.
 fn at_least_of_models(session: &mut Usage, models: &[(&String, &ModelUsage)]) {
-    let parts: f64 = models.iter().filter_map(|(_, usage)| usage.cost_usd.0).filter(|cost| *cost > 0.0).sum();
+    let parts: f64 = models.iter().filter_map(|(_, usage)| usage.cost()).filter(|cost| *cost > 0.0).sum();
     match session.cost_usd {
         Some(cost) if parts.is_finite() && cost * ROUNDED < parts => {
             session.cost_usd = Some(parts);
@@ -426,6 +430,22 @@ mod tests {
         assert!(usages[0].lower_bounds.contains(&Measure::InputTokens));
         assert!(usages[0].lower_bounds.contains(&Measure::OutputTokens));
         assert_eq!(usages[0].cost_usd, None);
+    }
+
+    #[test]
+    fn a_cost_at_a_guessed_price_is_unknown() {
+        let costs = |bases: &[&str]| {
+            let models = bases.iter().enumerate().map(|(n, basis)| {
+                format!(r#""m{n}":{{"inputTokens":1,"outputTokens":3,"costUSD":0.25,"costBasis":{basis}}}"#)
+            });
+            let models = models.collect::<Vec<_>>().join(",");
+            let usages = usages(&line(&format!(r#"{{"total_cost_usd":0.5,"modelUsage":{{{models}}}}}"#)));
+            (usages[0].cost_usd, usages[0].lower_bounds.contains(&Measure::CostUsd))
+        };
+        assert_eq!(costs(&[r#""list""#, r#""managed""#]), (Some(0.5), false));
+        assert_eq!(costs(&["null", "7"]), (Some(0.5), false));
+        assert_eq!(costs(&[r#""unknown""#]), (None, false));
+        assert_eq!(costs(&[r#""list""#, r#""unknown""#]), (None, true));
     }
 
     #[test]

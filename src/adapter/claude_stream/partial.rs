@@ -5,9 +5,12 @@ use serde_json::Value;
 use crate::adapter::surrogates::Cut;
 use crate::big_numbers;
 use crate::repeated_key::repeated_key;
-use crate::trace::recorder::Voice;
+use crate::trace::recorder::{MAX_TEXT, Voice};
 
 use super::tools::fullness;
+
+/// The maximum number of blocks of one message whose pieces are joined. Messages have a few dozen.
+const MAX_BLOCKS: usize = 1_000;
 
 /// The message that one speaker is streaming.
 #[derive(Debug, Default)]
@@ -42,6 +45,8 @@ pub(crate) struct StreamedCall {
     pub(crate) json: String,
     /// The half of a character with which that JSON ends.
     cut: Cut,
+    /// True if that JSON is too long, and its end is left out.
+    is_cut: bool,
     /// The fullness of the recorded input.
     pub(crate) recorded: usize,
 }
@@ -110,15 +115,22 @@ impl Streamed {
             return match &mut block.what {
                 PartKind::Text { said, part, cut, .. } if !block.whole => {
                     let (whole, text) = cut.take(text, marked);
-                    if let Some(whole) = whole {
-                        said.pop();
-                        said.push(whole);
+                    // The recorder keeps no more either.
+                    if said.len() <= MAX_TEXT {
+                        if let Some(whole) = whole {
+                            said.pop();
+                            said.push(whole);
+                        }
+                        said.push_str(text);
                     }
-                    said.push_str(text);
                     Some(Piece { part: part.clone(), whole, text })
                 }
                 _ => None,
             };
+        }
+        if self.blocks.len() >= MAX_BLOCKS {
+            self.cannot_read(if voice == Voice::Thought { "thinking" } else { "text" });
+            return None;
         }
         let (part, mut cut) = (fresh(), Cut::default());
         let (whole, text) = cut.take(text, marked);
@@ -127,10 +139,13 @@ impl Streamed {
         Some(Piece { part, whole, text })
     }
 
-    /// Begins a call.
+    /// Begins a call. If the message has too many blocks, the pieces of the call's input cannot be read.
     pub(crate) fn call(&mut self, index: u64, id: &str, name: &str) {
         let call = StreamedCall { id: id.to_owned(), name: name.to_owned(), ..StreamedCall::default() };
         self.blocks.retain(|block| block.index != index);
+        if self.blocks.len() >= MAX_BLOCKS {
+            return;
+        }
         self.blocks.push(StreamedBlock { index, whole: false, what: PartKind::Call(call) });
     }
 
@@ -140,7 +155,11 @@ impl Streamed {
         let block = self.blocks.iter_mut().find(|block| block.index == index);
         let begun = block.is_some();
         if let Some(PartKind::Call(call)) = block.map(|block| &mut block.what) {
-            call.cut.push(&mut call.json, json, marked);
+            if call.json.len() <= MAX_TEXT {
+                call.cut.push(&mut call.json, json, marked);
+            } else {
+                call.is_cut = true;
+            }
         }
         begun
     }
@@ -190,6 +209,9 @@ impl PartKind {
 impl StreamedCall {
     /// Returns the streamed input, if it is complete and contains more than the recorded input.
     pub(crate) fn fuller(&self) -> Option<Value> {
+        if self.is_cut {
+            return None;
+        }
         let input: Value = serde_json::from_str(&big_numbers::as_texts(&self.json)).ok()?;
         if repeated_key(&self.json).is_some() {
             return None;
@@ -230,5 +252,43 @@ mod tests {
         assert!(call.fuller().is_none());
         call = StreamedCall { json: r#"{"a":1,"b"#.into(), ..StreamedCall::default() };
         assert!(call.fuller().is_none(), "it is not complete");
+    }
+
+    #[test]
+    fn an_input_that_is_too_long_is_kept_in_part_and_never_read() {
+        let mut streamed = Streamed::new("m");
+        streamed.call(0, "c", "Bash");
+        assert!(streamed.input(0, r#"{"command":"ls"}"#, None));
+        assert!(streamed.call_at(0).unwrap().fuller().is_some());
+        let blank = " ".repeat(MAX_TEXT);
+        for _ in 0..3 {
+            assert!(streamed.input(0, &blank, None));
+        }
+        let call = streamed.call_at(0).unwrap();
+        assert!(call.json.len() <= 2 * MAX_TEXT && call.fuller().is_none());
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_kept_in_part() {
+        let mut streamed = Streamed::new("m");
+        let text = "x".repeat(MAX_TEXT);
+        for _ in 0..4 {
+            assert!(streamed.text(0, Voice::Agent, &text, None, || "p".into()).is_some());
+        }
+        let whole = Whole::Rest { from: 2 * MAX_TEXT, part: "p".into() };
+        assert_eq!(streamed.whole(Voice::Agent, &"x".repeat(5 * MAX_TEXT)), whole);
+    }
+
+    #[test]
+    fn the_pieces_of_further_blocks_are_not_read() {
+        let mut streamed = Streamed::new("m");
+        for index in 0..MAX_BLOCKS as u64 {
+            assert!(streamed.text(index, Voice::Agent, "x", None, || "p".into()).is_some());
+        }
+        let next = MAX_BLOCKS as u64;
+        assert_eq!(streamed.text(next, Voice::Agent, "x", None, || "p".into()), None);
+        assert_eq!(streamed.unread(), ["text"]);
+        streamed.call(next, "c", "Bash");
+        assert!(!streamed.input(next, "{}", None));
     }
 }

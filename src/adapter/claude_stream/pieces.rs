@@ -4,11 +4,12 @@ use super::Translator;
 use super::lines::{Line, Message, StreamEvent};
 use super::partial::{Piece, Streamed};
 use super::tools;
+use crate::trace::NoticeCode;
 use crate::trace::recorder::{CallSaid, Continuation, Recorder, Voice, is_empty};
 
 impl Translator {
     pub(super) fn stream_event(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
-        let Some(event) = &line.event.0 else { return recorder.notice("unknown_line", text) };
+        let Some(event) = &line.event.0 else { return recorder.notice(NoticeCode::UnknownLine, text) };
         let parent = line.parent();
         match event.kind.or_empty() {
             "message_start" => {
@@ -43,8 +44,8 @@ impl Translator {
             }
             "message_stop" | "ping" => {}
             // The program repeats the request, or reports the outcome in its result.
-            "error" => recorder.notice("api_error", text),
-            _ => recorder.notice("unknown_line", text),
+            "error" => recorder.notice(NoticeCode::ApiError, text),
+            _ => recorder.notice(NoticeCode::UnknownLine, text),
         }
     }
 
@@ -167,11 +168,10 @@ impl Translator {
 
     /// Records the streamed input of a call that is about to end: no more pieces will follow.
     pub(super) fn settle_call(&mut self, id: &str, recorder: &mut Recorder) {
-        let parents: Vec<Option<String>> = self.streamed.keys().cloned().collect();
+        let of_call = self.streamed.iter_mut().filter_map(|(parent, it)| it.call_of(id).map(|_| parent.clone()));
+        let parents: Vec<Option<String>> = of_call.collect();
         for parent in parents {
-            if self.streamed.get_mut(&parent).is_some_and(|it| it.call_of(id).is_some()) {
-                self.fill_call(&parent, id, recorder);
-            }
+            self.fill_call(&parent, id, recorder);
         }
     }
 
@@ -183,13 +183,16 @@ impl Translator {
                 "" => "pieces of a content block cannot be read, and its complete form did not follow".to_owned(),
                 kind => format!("a content block of the type `{kind}` began, and its complete form did not follow"),
             };
-            recorder.lost("unknown_block", text);
+            recorder.lost(NoticeCode::UnknownBlock, text);
         }
         let calls: Vec<_> = streamed.calls().map(|call| call.clone()).collect();
         self.streamed.insert(parent.clone(), streamed);
         for call in calls {
             if call.recorded == 0 && call.fuller().is_none() && !call.json.is_empty() && recorder.is_open(&call.id) {
-                recorder.notice("input_cut", format!("the input of the call {} is incomplete: {}", call.id, call.json));
+                recorder.notice(
+                    NoticeCode::InputCut,
+                    format!("the input of the call {} is incomplete: {}", call.id, call.json),
+                );
             }
             self.fill_call(parent, &call.id, recorder);
         }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::Translator;
+use crate::trace::NoticeCode;
 use crate::trace::recorder::{CallSaid, Recorder, is_empty};
 
 /// The maximum number of open calls whose origin is remembered.
@@ -92,7 +93,7 @@ impl Translator {
     pub(super) fn settle_repeated(&mut self, recorder: &mut Recorder) {
         for (id, _) in std::mem::take(&mut self.repeated.again) {
             let text = format!("another message repeats the call {id}, which may be another call");
-            recorder.did_unseen("repeated_call", text);
+            recorder.did_unseen(NoticeCode::RepeatedCall, text);
         }
         for (id, ended) in std::mem::take(&mut self.repeated.undecided) {
             if ended && recorder.is_open(&id) {

@@ -6,6 +6,7 @@ use super::lines::{Block, Line, Message};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
 use crate::adapter::unknown_block::{may_be_of_call, may_hold, names_a_call};
+use crate::trace::NoticeCode;
 use crate::trace::recorder::Recorder;
 
 /// The keys of the lines.
@@ -47,13 +48,13 @@ pub(super) fn foreign(line: &Line<'_>, text: &str, recorder: &mut Recorder) {
     let told = format!("a line of another session, {}: {text}", line.session_id.or_empty());
     let event = line.event.0.as_ref();
     match event {
-        _ if has_calls(line) => recorder.did_unseen("foreign_session", told),
+        _ if has_calls(line) => recorder.did_unseen(NoticeCode::ForeignSession, told),
         Some(event) if event.content_block.0.as_ref().is_some_and(Block::may_be_of_a_call) => {
-            recorder.did_unseen("foreign_session", told);
+            recorder.did_unseen(NoticeCode::ForeignSession, told);
         }
         // The line with the whole message follows.
         Some(_) => {}
-        None => recorder.notice("foreign_session", told),
+        None => recorder.notice(NoticeCode::ForeignSession, told),
     }
 }
 
@@ -64,14 +65,14 @@ pub(super) fn malformed(value: Option<&Value>, text: &str, recorder: &mut Record
         None => may_hold_message(text, &KEYS),
     };
     match is_lost {
-        true => recorder.lost("malformed_line", text),
-        false => recorder.notice("malformed_line", text),
+        true => recorder.lost(NoticeCode::MalformedLine, text),
+        false => recorder.notice(NoticeCode::MalformedLine, text),
     }
 }
 
 /// Records a block of text whose text cannot be read.
 pub(super) fn lost_text(line: &str, recorder: &mut Recorder) {
-    recorder.lost("unknown_block", format!("a text that is no string: {line}"));
+    recorder.lost(NoticeCode::UnknownBlock, format!("a text that is no string: {line}"));
 }
 
 /// Returns true if a block of this type in a line may hold text or a call.
@@ -89,7 +90,7 @@ pub(super) fn unknown_block(block: &Block<'_>, text: &str, recorder: &mut Record
         kind => format!("a content block of the type `{kind}`: {text}"),
     };
     match block.may_be_of_a_call() || may_hold_anything(block.kind.or_empty(), text) {
-        true => recorder.lost("unknown_block", told),
-        false => recorder.notice("unknown_block", told),
+        true => recorder.lost(NoticeCode::UnknownBlock, told),
+        false => recorder.notice(NoticeCode::UnknownBlock, told),
     }
 }

@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use super::lines::Line;
 use super::{Translator, hash};
 use crate::text::{first_bytes, plural};
+use crate::trace::NoticeCode;
 use crate::trace::recorder::{Recorder, SentText};
 
 /// The maximum number of lines whose content is remembered.
@@ -83,8 +84,10 @@ impl Translator {
         let count = plural(texts.len() as u64, "text");
         let told = format!("the agent withdrew {count} and {} of earlier messages", plural(calls, "call"));
         match is_forgotten {
-            true => recorder.lost_speaker("withdrawn_message", format!("{told}; it withdrew other messages, too")),
-            false if !texts.is_empty() || calls > 0 => recorder.notice("withdrawn_message", told),
+            true => {
+                recorder.lost_speaker(NoticeCode::WithdrawnMessage, format!("{told}; it withdrew other messages, too"))
+            }
+            false if !texts.is_empty() || calls > 0 => recorder.notice(NoticeCode::WithdrawnMessage, told),
             false => {}
         }
         for text in texts {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::texts::{TextKey, Texts, hash};
 use super::values::Values;
 use crate::adapter::acp::usage::{Figures, mark_left_out};
+use crate::adapter::requests::Requests;
 use crate::adapter::session_file::facts::EndShown;
 use crate::adapter::{EndReport, errors};
 use crate::big_numbers;
@@ -14,13 +15,11 @@ use crate::harness::stream::Kind;
 use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
 use crate::repeated_key::repeated_key;
 use crate::text::first_bytes;
-use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::recorder::{
     Answered, CallSaid, Continuation, DecidedBy, MAX_TEXT, QuotedLine, Recorder, ReportedStatus, ResultSaid, Voice,
 };
-use crate::trace::usage::INCOMPLETE;
 use crate::trace::view;
-use crate::trace::{Agent, ErrorCategory, PermissionOutcome, Role, StopReason, ToolKind, UsageScope};
+use crate::trace::{Agent, ErrorCategory, NoticeCode, PermissionOutcome, Role, StopReason, ToolKind, UsageScope};
 use crate::values::Pattern;
 
 use crate::harness::stream::compile::{UNKNOWN_KIND, category_of};
@@ -44,8 +43,8 @@ pub(super) struct Session {
     pieces: HashMap<String, String>,
     /// Hashes of the user's known prompts, so that an echo does not count as another prompt.
     prompts: HashSet<u64>,
-    /// Permission requests: the agent's id, and the id in the trace.
-    requests: HashMap<String, String>,
+    /// The permission requests without an answer, by their ids in the trace.
+    requests: Requests<String>,
     /// The answers to earlier requests, by the agent's id.
     answered: HashMap<String, PermissionOutcome>,
     /// The calls that requests were about before they were announced, with the lines of the requests.
@@ -73,7 +72,7 @@ impl Session {
             texts: Texts::default(),
             pieces: HashMap::new(),
             prompts: HashSet::new(),
-            requests: HashMap::new(),
+            requests: Requests::default(),
             answered: HashMap::new(),
             asked_of: BTreeMap::new(),
             answer: EndReport::None,
@@ -145,26 +144,33 @@ impl Session {
             Kind::PermissionRequest => {
                 let (Some(request), Some(id)) = (values.needed("request"), values.needed("id")) else { return };
                 let unique = recorder.request(&request, &id, values.options("options"));
-                self.requests.insert(request, unique);
-                if !recorder.was_announced(&id) && self.asked_of.len() < MAX_ANSWERED {
-                    self.asked_of.entry(id).or_insert_with(|| recorder.this_line());
+                self.requests.ask(&request, Some(id.as_str()), unique, recorder);
+                if recorder.was_announced(&id) || self.asked_of.contains_key(&id) {
+                    return;
+                }
+                if self.asked_of.len() < MAX_ANSWERED {
+                    self.asked_of.insert(id, recorder.this_line());
+                } else {
+                    let text = format!("the agent asked for permission for the call {id} before it described the call");
+                    recorder.did_unseen(NoticeCode::TooManyRequests, text);
                 }
             }
             Kind::PermissionResponse => self.respond(values, recorder),
             Kind::Usage => self.usage(values, recorder),
             Kind::Notice => {
                 let (Some(code), Some(text)) = (values.needed("code"), values.needed("text")) else { return };
+                let code = NoticeCode::from(code.as_str());
                 match values.word("lost").as_deref() {
-                    None => recorder.notice(&code, text),
-                    Some("line") => recorder.lost(&code, text),
-                    Some("call") => recorder.did_unseen(&code, text),
-                    Some("text") => recorder.lost_text(&code, text),
-                    Some("speaker") => recorder.end_other_text(&code, &text),
-                    Some("outcome") => recorder.contradicted(&code, text),
+                    None => recorder.notice(code, text),
+                    Some("line") => recorder.lost(code, text),
+                    Some("call") => recorder.did_unseen(code, text),
+                    Some("text") => recorder.lost_text(code, text),
+                    Some("speaker") => recorder.end_other_text(code, &text),
+                    Some("outcome") => recorder.contradicted(code, text),
                     Some(other) => {
                         let why = format!("`{other}` is not a loss; expected line, call, text, speaker or outcome");
                         values.refuse("lost", why);
-                        recorder.lost(&code, text);
+                        recorder.lost(code, text);
                     }
                 }
             }
@@ -177,7 +183,7 @@ impl Session {
         if let Some(parent) = parent.as_ref().filter(|parent| !recorder.was_recorded(parent)) {
             // Whether the text is the main agent's is unknown.
             let text = format!("a text names {parent} as its parent, but no such call was made");
-            recorder.lost_text("unknown_parent", text);
+            recorder.lost_text(NoticeCode::UnknownParent, text);
         }
         let thought = values.kind == Kind::Thought;
         let role = values.word("role").unwrap_or_default();
@@ -249,9 +255,14 @@ impl Session {
         }
         recorder.call(&id, said);
         if let Some(piece) = piece {
-            let pieces = self.pieces.entry(id).or_default();
-            if pieces.len() + piece.len() <= MAX_TEXT {
+            let pieces = self.pieces.entry(id.clone()).or_default();
+            // A piece after one that was left out would make another input.
+            if pieces.len() <= MAX_TEXT {
                 pieces.push_str(&piece);
+            } else {
+                let text =
+                    format!("the input of the call {id} is longer than {MAX_TEXT} bytes, and its end is left out");
+                recorder.did_unseen(NoticeCode::InputCut, text);
             }
         }
     }
@@ -277,7 +288,7 @@ impl Session {
         for (id, line) in std::mem::take(&mut self.asked_of) {
             if !recorder.was_announced(&id) {
                 let text = format!("the agent asked for permission for the call {id}, which it never described");
-                recorder.about(line, |recorder| recorder.did_unseen("unknown_call", text));
+                recorder.about(line, |recorder| recorder.did_unseen(NoticeCode::UnknownCall, text));
             }
         }
     }
@@ -328,11 +339,11 @@ impl Session {
                 );
             }
         };
-        let Some(unique) = self.requests.remove(&request) else {
+        let Some((unique, _)) = self.requests.pop(&request) else {
             let text = format!("an answer to the request {request}, which is not open");
             return match self.answered.get(&request) == Some(&outcome) {
-                true => recorder.notice("unknown_request", text),
-                false => recorder.lost("unknown_request", text),
+                true => recorder.notice(NoticeCode::UnknownRequest, text),
+                false => recorder.lost(NoticeCode::UnknownRequest, text),
             };
         };
         if self.answered.len() < MAX_ANSWERED {
@@ -346,7 +357,7 @@ impl Session {
 
     fn usage(&mut self, values: &mut Values, recorder: &mut Recorder) {
         let Some(scope) = self.usage_scope(values) else {
-            return recorder.notice(INCOMPLETE, "a usage report with an unreadable scope is left out");
+            return recorder.notice(NoticeCode::UsageIncomplete, "a usage report with an unreadable scope is left out");
         };
         let figures = Figures {
             input: values.count("input"),
@@ -366,7 +377,10 @@ impl Session {
         usage.model = values.word("model");
         mark_left_out(&mut usage, &self.usage, recorder.usage_total().activity());
         if TOKEN_COUNTS.iter().any(|field| values.is_unreadable(field)) {
-            recorder.notice(INCOMPLETE, "a count of a usage report cannot be read, so the totals are lower bounds");
+            recorder.notice(
+                NoticeCode::UsageIncomplete,
+                "a count of a usage report cannot be read, so the totals are lower bounds",
+            );
         }
         recorder.usage(usage, false);
     }
@@ -396,7 +410,10 @@ impl Session {
         let reason = values.text("reason");
         let (detail, output) = (values.word("detail"), values.word("output"));
         if let Some(why) = values.absence_of("output").filter(|_| recorder.answer().is_empty()) {
-            recorder.lost_text("answer_not_shown", format!("the end of the session does not show the answer: {why}"));
+            recorder.lost_text(
+                NoticeCode::AnswerNotShown,
+                format!("the end of the session does not show the answer: {why}"),
+            );
         }
         let category = values.word("category").and_then(|word| {
             let category = category_of(&word);
@@ -460,7 +477,7 @@ impl Session {
         if let Some(output) = output.filter(is_other) {
             let text = first_bytes(output, 200);
             let text = format!("the end of the session gives another answer than its messages: {text}");
-            recorder.lost_text("answer_differs", text);
+            recorder.lost_text(NoticeCode::AnswerDiffers, text);
         }
         self.say_lost(output, recorder);
         EndReport::Ended { reason: StopReason::EndTurn, detail }
@@ -538,7 +555,7 @@ fn agree(id: &str, said: &mut ResultSaid, shown: &EndShown, recorder: &mut Recor
             word(failed),
             word(if codes_differ || shown.differs { shown.failed } else { !failed })
         );
-        recorder.notice("result_contradicts", text);
+        recorder.notice(NoticeCode::ResultContradicts, text);
         (said.outcome, said.exit_code) = (ReportedStatus::Failed, None);
         return;
     }
@@ -586,6 +603,6 @@ fn header(values: &mut Values, kept_on_disk: bool, has_prompt: bool, recorder: &
     let Some(model) = model else { return };
     let before = header.model.effective.replace(model.clone());
     if let Some(before) = before.filter(|before| *before != model) {
-        recorder.notice(MODEL_CHANGED, format!("the model changed from {before} to {model}"));
+        recorder.notice(NoticeCode::ModelChanged, format!("the model changed from {before} to {model}"));
     }
 }

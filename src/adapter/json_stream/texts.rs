@@ -5,6 +5,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
+use crate::trace::NoticeCode;
 use crate::trace::recorder::{Continuation, MAX_TEXT, Recorder, Voice};
 
 /// The maximum number of texts that may still grow; older ones are final.
@@ -60,7 +61,7 @@ impl Texts {
     /// Adds a piece that continues the last one.
     pub(super) fn delta(&mut self, key: TextKey, text: &str, recorder: &mut Recorder) {
         let stream = self.stream(key);
-        if stream.said.len() + text.len() <= MAX_TEXT {
+        if stream.said.len() <= MAX_TEXT {
             stream.said.push_str(text);
         }
         recorder.say(stream.key.voice(), stream.key.parent.clone(), text, Continuation::Of(stream.part.clone()));
@@ -74,7 +75,10 @@ impl Texts {
         if is_shorter || text.is_empty() || stream.replace(text, recorder) {
             return;
         }
-        recorder.lost_text("stream_differs", "a snapshot of a text differs from the text that was streamed before it");
+        recorder.lost_text(
+            NoticeCode::StreamDiffers,
+            "a snapshot of a text differs from the text that was streamed before it",
+        );
         self.forget(&key);
         self.delta(key, text, recorder);
     }
@@ -91,8 +95,10 @@ impl Texts {
             if stream.said.trim() == text.trim() || stream.replace(text, recorder) {
                 return;
             }
-            recorder
-                .lost_text("stream_differs", "a complete block differs from the pieces that were streamed before it");
+            recorder.lost_text(
+                NoticeCode::StreamDiffers,
+                "a complete block differs from the pieces that were streamed before it",
+            );
         }
         let part = self.fresh();
         recorder.say(key.voice(), key.parent, text, Continuation::Of(part));

@@ -6,6 +6,7 @@ use super::Client;
 use crate::adapter::acp::modes::{current, option_of};
 use crate::adapter::acp::rpc::RpcError;
 use crate::driver::Broken;
+use crate::trace::NoticeCode;
 use crate::wire::EngineLine;
 
 impl Client<'_> {
@@ -29,7 +30,7 @@ impl Client<'_> {
                 if self.task.mode_of_manifest && !self.task.must_ask {
                     // Every request would be approved, so the mode makes no difference to what is asked for.
                     let text = format!("the manifest names the mode `{mode}`, which {why}");
-                    self.session.engine(&EngineLine::Notice { code: "mode_not_set".to_owned(), text });
+                    self.session.engine(&EngineLine::Notice { code: NoticeCode::ModeNotSet, text });
                     return Ok(());
                 }
                 return Err(wrong(why.to_owned()));

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Client, EXIT};
 use crate::adapter::acp::answers::AUTH_REQUIRED;
+use crate::adapter::acp::background::Background;
 use crate::adapter::acp::models;
 use crate::adapter::acp::rpc::RpcError;
 use crate::adapter::errors;
@@ -15,6 +16,8 @@ use crate::driver::Broken;
 use crate::harness::ModelVia;
 use crate::process::Stdin;
 use crate::session::Incoming;
+use crate::trace::NoticeCode;
+use crate::wire::EngineLine;
 
 impl Client<'_> {
     fn start(&self) -> Duration {
@@ -129,9 +132,14 @@ impl Client<'_> {
         if !self.task.folder.is_dir() {
             return Ok(false);
         }
+        if self.background.goes_on() {
+            let text = "the agent's process was ended between two turns while work went on in the background";
+            self.session.engine(&EngineLine::Notice { code: NoticeCode::BackgroundCut, text: text.to_owned() });
+        }
         self.session.close_stdin();
         self.session.end_for_another(EXIT).await;
         self.waiting.clear();
+        self.background = Background::default();
         self.mode = None;
         if matches!(self.session.next(Some(Duration::ZERO)).await, Incoming::End(_)) {
             return Err(Broken::Ended);
@@ -149,6 +157,8 @@ impl Client<'_> {
         // Modes and options that the agent does not report again are the ones it reported when it made the session.
         let says = ["modes", "configOptions"].iter().any(|key| answer.get(key).is_some_and(|value| !value.is_null()));
         let opened = if says { answer } else { self.opened.clone() };
+        // The history may repeat the start of work that ended with the process.
+        self.background = Background::default();
         self.set_up(&opened).await?;
         Ok(true)
     }

@@ -13,7 +13,7 @@ use crate::adapter::acp::rpc;
 use crate::interaction::{Answer, Decision, Form};
 use crate::process::find;
 use crate::session::terminals::{Screen, TerminalCommand};
-use crate::trace::Exit;
+use crate::trace::{Exit, NoticeCode};
 use crate::wire::EngineLine;
 use crate::workspace::agent_fs::{self, ReachError};
 
@@ -74,7 +74,7 @@ impl Client<'_> {
         }
         if self.session.is_over() && !self.works_on() && matches!(action, "write_text_file" | "create") {
             let text = format!("{method} was requested after the turn was over");
-            self.session.engine(&EngineLine::Notice { code: "late_request".to_owned(), text });
+            self.session.engine(&EngineLine::Notice { code: NoticeCode::LateRequest, text });
             return Some(Err(refusal(REQUEST_CANCELLED, "the turn is over")));
         }
         match action {
@@ -165,7 +165,7 @@ impl Client<'_> {
         let code = match error {
             ReachError::Escapes => {
                 let text = format!("{method} was refused: `{}` is outside the workspace", path.display());
-                self.session.engine(&EngineLine::Notice { code: "path_escape".to_owned(), text });
+                self.session.engine(&EngineLine::Notice { code: NoticeCode::PathEscape, text });
                 INVALID_PARAMS
             }
             ReachError::Absent => NOT_FOUND,

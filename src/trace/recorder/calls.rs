@@ -1,13 +1,12 @@
 //! Tool calls: announced and updated. Their permission requests and their ends are in the modules below.
 
-use super::bounds::hash_in;
+use super::bounds::{hash_in, hash_of};
 use serde_json::Value;
 
 use super::{CallSaid, MAX_BEHIND, MAX_OPEN, QuotedLine, Recorder, ReportedStatus, is_empty};
 use crate::text::first_bytes;
-use crate::trace::calls::TOO_MANY_OPEN_CALLS;
 use crate::trace::view;
-use crate::trace::{Body, CallStatus, FileDiff, PermissionOutcome, ToolCall, ToolKind};
+use crate::trace::{Body, CallStatus, FileDiff, NoticeCode, PermissionOutcome, ToolCall, ToolKind};
 
 mod endings;
 mod requests;
@@ -58,6 +57,8 @@ struct More {
     last_request: String,
     /// The number of requests whose answers are awaited.
     awaited: usize,
+    /// The content of the call's event, if the event has left the recorder.
+    written: Option<Shown>,
 }
 
 /// A call that ended before the answer to a request about it. Its events may change until the answer comes.
@@ -106,16 +107,48 @@ pub(super) struct EndedCall {
     reported: Option<ReportedStatus>,
     /// The hash of the changes to files that the call showed.
     diffs: u64,
+    /// The hash of the output.
+    output: Option<u64>,
+    shown: Shown,
+}
+
+/// The content of a call's event, as hashes.
+#[derive(Default)]
+pub(super) struct Shown {
     /// The kind; `None` if it is unknown.
     kind: Option<ToolKind>,
     /// The hash of the input. Absent if none was shown.
     input: Option<u64>,
-    /// The hashes of the name, the title and the output.
+    /// The hashes of the name, the title and the folder.
     name: Option<u64>,
     title: Option<u64>,
-    output: Option<u64>,
+    cwd: Option<u64>,
     /// The hashes of the paths that the call named.
     paths: Vec<u64>,
+}
+
+impl Shown {
+    /// Returns the content of a call's event, with the paths that the call named.
+    fn of(call: &ToolCall, paths: &[String]) -> Self {
+        Self {
+            kind: (!call.unknown_kind).then_some(call.kind),
+            input: call.input.as_ref().map(hash_of),
+            name: call.name.as_ref().map(hash_of),
+            title: call.title.as_ref().map(hash_of),
+            cwd: call.cwd.as_ref().map(hash_of),
+            paths: paths.iter().map(hash_of).collect(),
+        }
+    }
+
+    /// Returns true if the event shows what is now said of the call. The title counts only if titles are commands.
+    fn knows(&self, said: &CallSaid, titles_are_commands: bool) -> bool {
+        let title = said.title.as_ref().filter(|_| titles_are_commands);
+        said.name.as_ref().is_none_or(|name| self.name == Some(hash_of(name)))
+            && title.is_none_or(|title| self.title == Some(hash_of(title)))
+            && said.kind.is_none_or(|kind| self.kind == Some(kind))
+            && said.input.as_ref().is_none_or(|input| self.input == Some(hash_of(input)))
+            && said.locations.iter().all(|location| self.paths.contains(&hash_of(&location.path)))
+    }
 }
 
 impl OpenCall {
@@ -218,7 +251,7 @@ impl Recorder {
         // A call that was never announced cannot have started anything.
         if let Some(parent) = said.parent.take_if(|parent| !self.was_recorded(parent)) {
             self.notice(
-                "unknown_parent",
+                NoticeCode::UnknownParent,
                 format!("the call {id} names {parent} as its parent, but no such call was made"),
             );
         }
@@ -294,13 +327,21 @@ impl Recorder {
     /// Makes room for another call with the same id: the open call gets a name that no agent can use, stays open, and
     /// ends as unfinished, unless the caller ends it by that name.
     pub fn put_aside(&mut self, id: &str) -> Option<String> {
-        self.notice("repeated_id", format!("a second call has the id {id} of an open call"));
+        self.notice(NoticeCode::RepeatedId, format!("a second call has the id {id} of an open call"));
         let mut open = self.open.remove(id)?;
-        open.call.get_or_insert_with(|| id.into());
+        let call = open.call.get_or_insert_with(|| id.into()).to_string();
         let next = self.repeats.entry(hash_in("aside", id)).or_insert(1);
         let mut names = (*next..).map(|n| (n, format!("{id}\u{0}{n}")));
         let (n, aside) = names.find(|(_, name)| !self.open.contains_key(name.as_str()))?;
         *next = n + 1;
+        // The answers to the requests about the open call are about it under its new name.
+        if open.more.as_ref().is_some_and(|more| !more.requests.is_empty()) {
+            for request in self.requests.values_mut() {
+                if request.call == call && request.agent_call.as_deref() == Some(id) {
+                    request.agent_call = Some(aside.clone());
+                }
+            }
+        }
         self.open.insert(aside.as_str().into(), open);
         Some(aside)
     }
@@ -319,7 +360,7 @@ impl Recorder {
                  calls end as unfinished, and how the agent ended them is in the wire log only",
                 MAX_OPEN.0, MAX_BEHIND.0
             );
-            self.notice(TOO_MANY_OPEN_CALLS, text);
+            self.notice(NoticeCode::TooManyOpenCalls, text);
         }
         self.end_open(which);
     }
@@ -327,6 +368,7 @@ impl Recorder {
     /// Adds to an open call. If `only_missing` is set, as for a permission request, only absent parts are filled.
     pub fn update(&mut self, id: &str, said: CallSaid, only_missing: bool) {
         self.activity += 1;
+        self.comes_too_late(id, &said);
         self.changes_meaning(id, &said, only_missing);
         if !only_missing && (said.input.is_some() || !said.locations.is_empty() || !said.diffs.is_empty()) {
             self.keep_paths(id);
@@ -385,6 +427,33 @@ impl Recorder {
         if let Some(asked) = asked {
             let now = call.clone();
             self.keep_asked(id, &asked, &now);
+        }
+    }
+
+    /// Adds a notice if an open call whose event has left the recorder is described otherwise than the event shows.
+    fn comes_too_late(&mut self, id: &str, said: &CallSaid) {
+        let written = self.open.get(id).and_then(|open| open.more.as_ref()?.written.as_ref());
+        let Some(written) = written else { return };
+        let input = said.input.clone().filter(|input| !is_empty(input));
+        let is_other_kind = said.unknown_kind && written.kind.is_some();
+        let is_other_folder = said.cwd.as_ref().is_some_and(|cwd| written.cwd != Some(hash_of(cwd)));
+        let said = CallSaid { input, ..said.clone() };
+        if is_other_kind || is_other_folder || !written.knows(&said, self.header.command_title.is_some()) {
+            self.did_unseen(
+                NoticeCode::LetGo,
+                format!("the call {id} was described otherwise after its event was written"),
+            );
+        }
+    }
+
+    /// Keeps the content of the events of open calls that leave the recorder: those before this slot.
+    pub(super) fn keep_written(&mut self, end: u64) {
+        for open in self.open.values_mut().filter(|open| open.slot < end) {
+            let slot = open.slot.checked_sub(self.first).and_then(|n| self.slots.get(n as usize));
+            let Some(Body::ToolCall(call)) = slot.map(|slot| &slot.event.body) else { continue };
+            let paths = view::written_paths(call.shown_input(), &call.locations, open.diffs());
+            let shown = Shown::of(call, &paths);
+            open.more().written = Some(shown);
         }
     }
 
@@ -451,7 +520,7 @@ impl Recorder {
 
     fn changed_command(&mut self, id: &str, old: &str) {
         let text = format!("the call {id} first showed another command: {}", first_bytes(old, 200));
-        self.did_unseen("changed_command", text);
+        self.did_unseen(NoticeCode::ChangedCommand, text);
     }
 
     /// Adds a notice if an open call now shows another command, or a kind that changes nothing after one that changes
@@ -467,7 +536,7 @@ impl Recorder {
             if let Some(open) = self.open.get_mut(id) {
                 open.more().had_other_kind = true;
             }
-            return self.did_unseen("changed_kind", format!("the call {id} first had another kind: {old}"));
+            return self.did_unseen(NoticeCode::ChangedKind, format!("the call {id} first had another kind: {old}"));
         }
         let no_command = said.input.is_none() && view::command(call.shown_input()).is_none();
         if let Some(old) = first_title.filter(|_| no_command)
@@ -480,7 +549,7 @@ impl Recorder {
             && let Some(old) = call.shown_input().and_then(|old| replaced_text(old, input))
         {
             let text = format!("the call {id} first showed another input: {}", first_bytes(&old, 200));
-            return self.did_unseen("changed_input", text);
+            return self.did_unseen(NoticeCode::ChangedInput, text);
         }
         let Some(old) = view::command(call.shown_input()) else { return };
         let goes_on = |new: String| new.trim_start().starts_with(old.trim());

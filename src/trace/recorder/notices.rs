@@ -1,46 +1,46 @@
 //! Notices: what could not become an event, and what is therefore missing in the trace.
 
 use super::bounds::shorten;
-use super::{FOLLOWED_LINK, MAX_LINKS, MAX_NOTICES, Recorder};
-use crate::trace::{Body, FollowedLink, Lost, UnseenAction};
+use super::{MAX_LINKS, MAX_NOTICES, Recorder};
+use crate::trace::{Body, FollowedLink, Lost, NoticeCode, UnseenAction};
 
 impl Recorder {
     /// Records a notice about something that could not become an event, and quotes its line. After [`MAX_NOTICES`]
     /// notices of one code, further ones are only counted.
-    pub fn notice(&mut self, code: &str, text: impl Into<String>) {
+    pub fn notice(&mut self, code: NoticeCode, text: impl Into<String>) {
         self.tell(code, text.into(), None);
     }
 
     /// Records that a line, or a part of one, was lost, so that its content is in no event. Graders must then assume
     /// that events may have happened that the trace does not show.
-    pub fn lost(&mut self, code: &str, text: impl Into<String>) {
+    pub fn lost(&mut self, code: NoticeCode, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Line));
     }
 
     /// Records that a text of the agent is missing, or is not known to be the agent's.
-    pub fn lost_text(&mut self, code: &str, text: impl Into<String>) {
+    pub fn lost_text(&mut self, code: NoticeCode, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Text));
     }
 
     /// Records that a message of the agent may hold a text that is not the agent's, or that the agent withdrew.
-    pub fn lost_speaker(&mut self, code: &str, text: impl Into<String>) {
+    pub fn lost_speaker(&mut self, code: NoticeCode, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Speaker));
     }
 
     /// Records that a call which is shown as the main agent's is one of a sub-agent.
-    pub fn lost_caller(&mut self, code: &str, text: impl Into<String>) {
+    pub fn lost_caller(&mut self, code: NoticeCode, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Caller));
     }
 
     /// Records that the agent did something which no call of the trace shows.
-    pub fn did_unseen(&mut self, code: &str, text: impl Into<String>) {
+    pub fn did_unseen(&mut self, code: NoticeCode, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Call));
     }
 
     /// Records a file that the engine read or wrote for the agent, and that no call shows. If there are too many of them
     /// for notices of their own, they count as anything that the agent may have done.
-    pub fn acted_unseen(&mut self, code: &str, text: impl Into<String>, action: UnseenAction) {
-        if self.notices.get(code).is_some_and(|count| *count >= MAX_NOTICES) {
+    pub fn acted_unseen(&mut self, code: NoticeCode, text: impl Into<String>, action: UnseenAction) {
+        if self.notices.get(&code).is_some_and(|count| *count >= MAX_NOTICES) {
             return self.did_unseen(code, text);
         }
         self.tell_of(code, text.into(), None, Some(action));
@@ -59,30 +59,35 @@ impl Recorder {
         };
         self.links += 1;
         if self.links <= MAX_LINKS {
-            let (code, text, line) = (FOLLOWED_LINK.to_owned(), shorten(&text), self.line);
+            let (code, text, line) = (NoticeCode::FollowedLink, shorten(&text), self.line);
             let body = Body::Notice { code, text, line, lost: None, action: None, link: Some(link) };
             self.push_aside(body, None, false);
         } else if self.links == MAX_LINKS + 1 {
-            self.did_unseen("followed_links", "too many calls name files by links for a notice of each");
+            self.did_unseen(NoticeCode::FollowedLinks, "too many calls name files by links for a notice of each");
         }
     }
 
     /// Records that the agent reported another outcome of a call than the call's event shows, which is written already.
-    pub fn contradicted(&mut self, code: &str, text: impl Into<String>) {
+    pub fn contradicted(&mut self, code: NoticeCode, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Outcome));
     }
 
     /// Records that the agent reported the outcome of a call in a form that cannot be read. The call stays open.
     pub fn unclear_outcome(&mut self, id: &str) {
-        self.contradicted("unclear_outcome", format!("how the call {id} ended cannot be read"));
+        self.contradicted(NoticeCode::UnclearOutcome, format!("how the call {id} ended cannot be read"));
     }
 
-    pub(super) fn tell(&mut self, code: &str, text: String, lost: Option<Lost>) {
+    /// Records what the engine found about the session as a whole.
+    pub(super) fn note(&mut self, code: NoticeCode, text: String, lost: Option<Lost>) {
+        self.push_aside(Body::Notice { code, text, line: None, lost, action: None, link: None }, None, true);
+    }
+
+    pub(super) fn tell(&mut self, code: NoticeCode, text: String, lost: Option<Lost>) {
         self.tell_of(code, text, lost, None);
     }
 
-    pub(super) fn tell_of(&mut self, code: &str, text: String, lost: Option<Lost>, action: Option<UnseenAction>) {
-        let count = self.notices.entry(code.to_owned()).or_insert(0);
+    pub(super) fn tell_of(&mut self, code: NoticeCode, text: String, lost: Option<Lost>, action: Option<UnseenAction>) {
+        let count = self.notices.entry(code.clone()).or_insert(0);
         *count += 1;
         // The first loss of its kind is recorded even after too many notices of its code.
         let first_loss = lost.is_some_and(|lost| self.lost.insert(lost));
@@ -94,7 +99,7 @@ impl Recorder {
             if !quote.trim().is_empty() && !text.contains(quote) {
                 text = format!("{text}; the line begins: {}", self.quote);
             }
-            let body = Body::Notice { code: code.to_owned(), text, line, lost, action, link: None };
+            let body = Body::Notice { code, text, line, lost, action, link: None };
             self.push_aside(body, None, false);
         }
     }

@@ -1,9 +1,11 @@
 //! Tests of the recorder with unusual sequences; its laws over any sequence are in `tests/traces/trace_laws.rs`.
 
+use serde_json::json;
+
 use super::*;
-use crate::trace::FollowedLink;
-use crate::trace::calls::TOO_MANY_OPEN_CALLS;
-use crate::trace::{CallStatus, PermissionOutcome, Seen, StopReason, ToolKind};
+use crate::trace::{
+    Attachment, CallStatus, FollowedLink, NoticeCode, PermissionOutcome, Role, Seen, StopReason, ToolKind,
+};
 
 fn recorder() -> Recorder {
     Recorder::new(Header::new("acp", Seen { tracing: true, interaction: true }))
@@ -110,19 +112,19 @@ fn what_is_held_for_an_open_call_is_bounded() {
     events.extend(finish(recorder));
     assert!(events.iter().enumerate().all(|(n, event)| event.seq == n as u64));
     assert!(matches!(&events[0].body, Body::ToolCall(call) if call.title.is_none()));
-    let let_go = |event: &&Event| matches!(&event.body, Body::Notice { code, .. } if code == "let_go");
+    let let_go = |event: &&Event| matches!(&event.body, Body::Notice { code: NoticeCode::LetGo, .. });
     assert_eq!(events.iter().filter(let_go).count(), 1);
 }
 
 #[test]
 fn the_first_loss_of_each_kind_is_recorded_after_many_notices() {
     let mut recorder = recorder();
-    recorder.contradicted("other", "");
+    recorder.contradicted(NoticeCode::LateUpdate, "");
     for _ in 0..2 * MAX_NOTICES {
-        recorder.notice("odd", "");
+        recorder.notice(NoticeCode::UnknownLine, "");
     }
-    recorder.lost("odd", "");
-    recorder.lost("odd", "");
+    recorder.lost(NoticeCode::UnknownLine, "");
+    recorder.lost(NoticeCode::UnknownLine, "");
     let losses = finish(recorder).into_iter().filter_map(|event| match event.body {
         Body::Notice { lost, .. } => lost,
         _ => None,
@@ -210,14 +212,14 @@ fn more_links_than_are_noted_count_as_a_lost_call() {
 fn a_text_that_was_let_go_of_stays_the_answer() {
     let mut recorder = recorder();
     recorder.say(Voice::Agent, None, "the answer", Continuation::Chunk);
-    recorder.notice("aside", "a notice ends no message");
+    recorder.notice(NoticeCode::UnknownLine, "a notice ends no message");
     recorder.weigh(MAX_HELD_BYTES + 1);
     drop(recorder.drain());
     recorder.say(Voice::Agent, None, " goes on", Continuation::Chunk);
     let events = finish(recorder);
     let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
     assert_eq!(stop.output.as_deref(), Some("the answer"));
-    let cut = |event: &Event| matches!(&event.body, Body::Notice { code, .. } if code == "text_cut");
+    let cut = |event: &Event| matches!(&event.body, Body::Notice { code: NoticeCode::TextCut, .. });
     assert!(events.iter().any(cut));
 }
 
@@ -363,6 +365,141 @@ fn calls_that_never_close_are_bounded_and_all_in_the_trace() {
     assert_eq!(results[3], ("call_3", CallStatus::Unfinished, Some("so far")));
     let ok = results.iter().filter(|(_, status, _)| *status == CallStatus::Ok).count();
     let cut =
-        events.iter().filter(|it| matches!(&it.body, Body::Notice { code, .. } if code == TOO_MANY_OPEN_CALLS)).count();
+        events.iter().filter(|it| matches!(&it.body, Body::Notice { code: NoticeCode::TooManyOpenCalls, .. })).count();
     assert_eq!((ok, cut), (1, 1));
+}
+
+/// Returns the codes of the notices of a trace, with what they lose.
+fn losses(events: &[Event]) -> Vec<(&str, Option<Lost>)> {
+    let notices = events.iter().filter_map(|event| match &event.body {
+        Body::Notice { code, lost, .. } => Some((code.as_str(), *lost)),
+        _ => None,
+    });
+    notices.collect()
+}
+
+#[test]
+fn what_is_said_of_a_call_after_its_event_was_written_is_lost_unless_the_event_shows_it() {
+    let input = |command: &str| Some(json!({"command": command}));
+    let kind = Some(ToolKind::Execute);
+    let announced = || CallSaid { kind, input: input("ls"), title: Some("List".to_owned()), ..CallSaid::default() };
+    for (said, is_lost) in [
+        (announced(), false),
+        (CallSaid { output: Some("a".to_owned()), title: Some("Done".to_owned()), ..CallSaid::default() }, false),
+        (CallSaid { input: input("rm -rf /"), ..CallSaid::default() }, true),
+        (CallSaid { kind: Some(ToolKind::Delete), ..CallSaid::default() }, true),
+        (CallSaid { name: Some("Bash".to_owned()), ..CallSaid::default() }, true),
+        (CallSaid { cwd: Some("/elsewhere".to_owned()), ..CallSaid::default() }, true),
+    ] {
+        for only_missing in [false, true] {
+            let mut recorder = recorder();
+            recorder.call("c", announced());
+            recorder.plan(None, Vec::new());
+            recorder.weigh(MAX_HELD_BYTES + 1);
+            let mut events: Vec<Event> = recorder.drain().collect();
+            assert!(recorder.is_open("c") && recorder.open_call("c").is_none());
+            recorder.update("c", said.clone(), only_missing);
+            events.extend(finish(recorder));
+            let mut expected = vec![("let_go", None)];
+            expected.extend(is_lost.then_some(("let_go", Some(Lost::Call))));
+            assert_eq!(losses(&events), expected, "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn calls_that_overlap_are_not_let_go_of() {
+    let mut recorder = recorder();
+    let mut events = Vec::new();
+    for n in 0..200_u64 {
+        recorder.weigh(MAX_HELD_BYTES / 64);
+        recorder.call(&n.to_string(), CallSaid::default());
+        if n > 0 {
+            assert!(recorder.result(&(n - 1).to_string(), ResultSaid::default()));
+        }
+        events.extend(recorder.drain());
+    }
+    events.extend(finish(recorder));
+    assert_eq!(losses(&events), []);
+}
+
+#[test]
+fn the_refusal_of_a_call_whose_result_was_written_is_another_outcome() {
+    for (outcome, expected) in [
+        (PermissionOutcome::Rejected, vec![("let_go", None), ("let_go", Some(Lost::Outcome))]),
+        (PermissionOutcome::Allowed, vec![("let_go", None)]),
+    ] {
+        let mut recorder = recorder();
+        recorder.call("c", CallSaid::default());
+        let request = recorder.ask("r", Some("c"), Asking { awaits_answer: true, ..Asking::default() });
+        recorder.result("c", ResultSaid::default());
+        recorder.plan(None, Vec::new());
+        recorder.weigh(MAX_HELD_BYTES + 1);
+        let mut events: Vec<Event> = recorder.drain().collect();
+        let by = DecidedBy::default();
+        recorder.respond(&request, Answered { outcome, option: None, by, updated_input: None });
+        events.extend(finish(recorder));
+        assert_eq!(losses(&events), expected, "{outcome:?}");
+    }
+}
+
+#[test]
+fn another_result_of_a_call_whose_end_is_forgotten_may_contradict_it() {
+    for (between, lost) in [(3, None), (MAX_ENDED, Some(Lost::Outcome))] {
+        let mut recorder = recorder();
+        recorder.call("a", CallSaid::default());
+        recorder.result("a", ResultSaid { outcome: ReportedStatus::Failed, ..ResultSaid::default() });
+        for n in 0..between {
+            recorder.call(&n.to_string(), CallSaid::default());
+            recorder.result(&n.to_string(), ResultSaid::default());
+        }
+        recorder.end_or_repeat("a", "a", ResultSaid { outcome: ReportedStatus::Failed, ..ResultSaid::default() });
+        assert_eq!(losses(&finish(recorder)), [("repeated_result", lost)], "{between}");
+    }
+}
+
+#[test]
+fn the_answer_to_a_request_is_about_the_call_that_had_the_id_then() {
+    let mut recorder = recorder();
+    recorder.call("a", CallSaid { name: Some("first".to_owned()), ..CallSaid::default() });
+    let request = recorder.ask("r", Some("a"), Asking { awaits_answer: true, ..Asking::default() });
+    recorder.call("a", CallSaid { name: Some("second".to_owned()), ..CallSaid::default() });
+    let by = DecidedBy::default();
+    recorder
+        .respond(&request, Answered { outcome: PermissionOutcome::Rejected, option: None, by, updated_input: None });
+    recorder.result("a", ResultSaid::default());
+    let results = finish(recorder).into_iter().filter_map(|event| match event.body {
+        Body::ToolResult(result) => Some((result.call, result.status)),
+        _ => None,
+    });
+    let mut results: Vec<(String, CallStatus)> = results.collect();
+    results.sort_by(|(one, _), (other, _)| one.cmp(other));
+    assert_eq!(results, [("a".to_owned(), CallStatus::Denied), ("a#2".to_owned(), CallStatus::Ok)]);
+}
+
+#[test]
+fn a_prompt_that_begins_with_an_attachment_begins_one_turn() {
+    let attachment = || Attachment { kind: "image".to_owned(), media_type: None, uri: None, bytes: None };
+    let silent = |recorder: Recorder| {
+        let events = finish(recorder);
+        losses(&events).iter().filter(|(code, _)| *code == NoticeCode::SilentTurn.as_str()).count()
+    };
+    let prompted = || {
+        let mut recorder = recorder();
+        recorder.say(Voice::User, None, "one", Continuation::Block);
+        recorder.say(Voice::Agent, None, "yes", Continuation::Block);
+        recorder.end_turn(false);
+        recorder.attach(Role::User, None, attachment());
+        recorder
+    };
+    let mut recorder = prompted();
+    recorder.say(Voice::User, None, "two", Continuation::Block);
+    recorder.say(Voice::Agent, None, "no", Continuation::Block);
+    recorder.end_turn(false);
+    assert_eq!(silent(recorder), 0);
+    // A prompt without an answer, and a further one that only attaches a file.
+    let mut recorder = prompted();
+    recorder.end_turn(false);
+    recorder.attach(Role::User, None, attachment());
+    assert_eq!(silent(recorder), 1);
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::bounds::push_bounded;
-use super::{APART, Continuation, MAX_PARTS, OpenText, Recorder, SILENT_TURN, Speaker, Voice};
-use crate::trace::{Attachment, Body, Message, Role};
+use super::{APART, Continuation, MAX_PARTS, OpenText, Recorder, Speaker, Voice};
+use crate::trace::{Attachment, Body, Message, NoticeCode, Role};
 
 impl Recorder {
     /// Adds text. Chunks are joined without a separator; separate blocks and messages are joined by an empty line.
@@ -17,10 +17,7 @@ impl Recorder {
         let speaker = Speaker { voice, parent };
         let is_answer = speaker == Speaker::of(Voice::Agent, None);
         let begins_answer = is_answer && std::mem::take(&mut self.is_answer_over);
-        if begins_turn && self.text.as_ref().is_some_and(|open| open.speaker == speaker) {
-            let text = "the agent answered a prompt and showed nothing, so the next prompt is in the same message";
-            self.notice(SILENT_TURN, text);
-        }
+        self.note_silent_turn(begins_turn, &speaker);
         if let Some(open) = &mut self.text
             && open.speaker == speaker
         {
@@ -84,6 +81,14 @@ impl Recorder {
             Some(OpenText { slot, speaker, part, parts, before, answer_at: 0, withdrawn: None, is_doubted: false });
     }
 
+    /// Adds a notice if a prompt begins a turn and follows the prompt before it in the same message.
+    fn note_silent_turn(&mut self, begins_turn: bool, speaker: &Speaker) {
+        if begins_turn && self.text.as_ref().is_some_and(|open| open.speaker == *speaker) {
+            let text = "the agent answered a prompt and showed nothing, so the next prompt is in the same message";
+            self.notice(NoticeCode::SilentTurn, text);
+        }
+    }
+
     /// Removes the end of a text that the agent takes back. Returns false if the text is not open any more or does not end
     /// so: then it stays. `part` is the part to which the end belongs.
     pub fn take_back(&mut self, voice: Voice, parent: Option<&String>, part: &str, end: &str) -> bool {
@@ -116,7 +121,10 @@ impl Recorder {
             Continuation::Block | Continuation::Chunk => None,
         };
         if !self.take_end(voice, parent.as_ref(), id, "\u{fffd}") {
-            self.lost_text("cut_character", "another event came between the pieces of a text that hold a character");
+            self.lost_text(
+                NoticeCode::CutCharacter,
+                "another event came between the pieces of a text that hold a character",
+            );
         }
         self.say(voice, parent, whole.encode_utf8(&mut [0; 4]), part);
     }
@@ -125,10 +133,14 @@ impl Recorder {
     pub fn attach(&mut self, role: Role, parent: Option<String>, attachment: Attachment) {
         let voice = if role == Role::User { Voice::User } else { Voice::Agent };
         let speaker = Speaker { voice, parent };
+        let is_prompt = speaker == Speaker::of(Voice::User, None);
+        let begins_turn = is_prompt && self.begin_turn();
+        self.prompted |= is_prompt;
+        self.note_silent_turn(begins_turn, &speaker);
         let slot = match &self.text {
             Some(open) if open.speaker == speaker => open.slot,
             _ => {
-                if speaker == Speaker::of(Voice::User, None) {
+                if is_prompt {
                     self.forget_answer();
                 }
                 let message = Message { role, text: String::new(), attachments: Vec::new() };
@@ -156,7 +168,7 @@ impl Recorder {
     }
 
     /// Records, once for each message, that the main agent's message that can still grow may hold a text of another speaker.
-    pub fn doubt_speaker(&mut self, code: &str, text: impl Into<String>) {
+    pub fn doubt_speaker(&mut self, code: NoticeCode, text: impl Into<String>) {
         let main = Speaker::of(Voice::Agent, None);
         let Some(open) = self.text.as_mut().filter(|open| open.speaker == main) else { return };
         if !std::mem::replace(&mut open.is_doubted, true) {

@@ -3,10 +3,7 @@
 
 use super::{APART, MAX_PARTS, QuotedLine, Recorder, Speaker, Voice};
 use crate::text::first_bytes;
-use crate::trace::Body;
-
-/// The code of the notices about texts and calls that the agent withdrew.
-const WITHDRAWN: &str = "withdrawn_message";
+use crate::trace::{Body, NoticeCode};
 
 /// The maximum bytes of a text in the notice that the text is not the agent's.
 const MAX_BEGINS: usize = 400;
@@ -57,7 +54,7 @@ impl Recorder {
 
     /// Records that the last text of the main agent is not the agent's. The text is removed as a withdrawn one is, and the notice
     /// quotes it. If the message holds other texts, too, all of them stay and are in doubt. The next text begins another answer.
-    pub fn end_other_text(&mut self, code: &str, text: &str) {
+    pub fn end_other_text(&mut self, code: NoticeCode, text: &str) {
         self.complete_answer();
         let Some(other) = self.only_text() else { return self.lost_speaker(code, text) };
         self.notice(code, format!("{text}: {}", other.begins));
@@ -100,14 +97,14 @@ impl Recorder {
         let Withdrawn { text, line, is_other } = withdrawn;
         if is_other {
             let told = format!("a message still shows a text that is not the agent's: {}", text.begins);
-            return self.about(line, |recorder| recorder.lost_speaker(WITHDRAWN, told));
+            return self.about(line, |recorder| recorder.lost_speaker(NoticeCode::WithdrawnMessage, told));
         }
         let is_later = |event: u64| event <= text.last_event;
         if text.parent.is_none() && self.withdrawn.as_ref().is_none_or(|(event, _)| is_later(*event)) {
             self.withdrawn = Some((text.last_event, line.clone()));
         }
         let told = format!("a message still shows a text that the agent withdrew: {}", text.begins);
-        self.about(line, |recorder| recorder.notice(WITHDRAWN, told));
+        self.about(line, |recorder| recorder.notice(NoticeCode::WithdrawnMessage, told));
     }
 
     /// Reports at the end of the session that the final answer may hold a withdrawn text.
@@ -121,7 +118,7 @@ impl Recorder {
         }
         if let Some((_, line)) = self.withdrawn.take().filter(|(event, _)| *event >= from) {
             let told = "the final answer holds a text that the agent withdrew";
-            self.about(line, |recorder| recorder.lost_speaker(WITHDRAWN, told));
+            self.about(line, |recorder| recorder.lost_speaker(NoticeCode::WithdrawnMessage, told));
         }
     }
 

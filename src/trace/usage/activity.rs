@@ -3,8 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::INCOMPLETE;
-use crate::trace::{Body, Event, Role, StopReason};
+use crate::trace::{Body, Event, NoticeCode, Role, StopReason};
 
 /// The maximum number of kept names of tools.
 const MOST_TOOLS: usize = 1000;
@@ -30,6 +29,7 @@ enum End {
     Answered,
     Cut,
     CutByEngine,
+    OutOfTime,
 }
 
 impl SessionActivity {
@@ -37,11 +37,12 @@ impl SessionActivity {
         match &event.body {
             Body::Usage(_) => return,
             Body::Notice { code, .. } => {
-                self.told_incomplete |= code == INCOMPLETE;
+                self.told_incomplete |= *code == NoticeCode::UsageIncomplete;
                 return;
             }
             Body::Stop(stop) => {
                 self.end = Some(match stop.reason {
+                    StopReason::TimedOut | StopReason::Idle if event.host => End::OutOfTime,
                     _ if event.host => End::CutByEngine,
                     StopReason::Crashed | StopReason::Error | StopReason::Cancelled => End::Cut,
                     _ => End::Answered,
@@ -125,11 +126,17 @@ impl SessionActivity {
 
     /// Returns true if the session ended without a regular answer, so that its last usage may be unreported.
     pub(super) fn was_cut(&self) -> bool {
-        matches!(self.end, Some(End::Cut | End::CutByEngine))
+        matches!(self.end, Some(End::Cut | End::CutByEngine | End::OutOfTime))
     }
 
     pub(super) fn was_cut_by_engine(&self) -> bool {
-        self.end == Some(End::CutByEngine)
+        matches!(self.end, Some(End::CutByEngine | End::OutOfTime))
+    }
+
+    /// Returns true if a limit of time ended the session. An answer of the model that was under way may be in no report, even
+    /// in one that the agent made when it was cancelled.
+    pub(super) fn is_out_of_time(&self) -> bool {
+        self.end == Some(End::OutOfTime)
     }
 
     /// Returns true if the engine noted that a turn reported no usage.

@@ -117,6 +117,22 @@ fn a_session_that_was_cut_leaves_its_last_usage_out() {
 }
 
 #[test]
+fn a_report_of_a_session_that_ran_out_of_time_may_leave_an_answer_out() {
+    for scope in ["turn", "session"] {
+        // An agent that is cancelled reports the answers that ended.
+        let report = usage(scope, &format!(r#"{PARTS},"cost_usd":0.5"#));
+        for reason in ["timed_out", "idle"] {
+            let stop = format!(r#"{{"host":true,"type":"stop","reason":"{reason}"}}"#);
+            let cut = total(&[PROMPT, CALL, RESULT, SPEECH, &report, &stop]);
+            assert_eq!((cut.tokens(), cut.cost_usd()), (Some(AtLeast(150)), Some(AtLeast(0.5))), "{scope} {reason}");
+            let of_service = usage("session", &format!(r#"{PARTS},"source":"gateway""#));
+            let cut = total(&[PROMPT, CALL, RESULT, SPEECH, &report, &of_service, &stop]);
+            assert_eq!((cut.tokens(), cut.cost_usd()), (Some(Exact(150)), Some(AtLeast(0.5))), "{scope} {reason}");
+        }
+    }
+}
+
+#[test]
 fn a_report_that_is_marked_makes_a_lower_bound() {
     let marked = turn(&format!(r#"{PARTS},"lower_bounds":["output_tokens"]"#));
     let marked = total(&[&marked]);

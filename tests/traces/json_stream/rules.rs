@@ -496,6 +496,24 @@ stream:
 }
 
 #[test]
+fn each_of_two_requests_with_one_id_has_its_own_answer() {
+    let rules = "  - {when: line.type == 'call', emit: {tool-call: {id: line.id}}}\n  \
+                 - {when: line.type == 'ask', emit: {permission-request: {request: \"'r'\", id: line.id}}}\n  \
+                 - {when: line.type == 'answer', emit: {permission-response: {request: \"'r'\", outcome: line.outcome}}}\n";
+    let call = |id: &str| json!({"type": "call", "id": id});
+    let ask = |id: &str| json!({"type": "ask", "id": id});
+    let answer = |outcome: &str| json!({"type": "answer", "outcome": outcome});
+    let lines = [call("a"), call("b"), ask("a"), ask("b"), answer("allowed"), answer("rejected")];
+    let events = run(&format!("stream:\n{rules}"), &lines);
+    let answers = events.iter().filter(|event| event["type"] == "permission_response");
+    let answers: Vec<(&Value, &Value)> = answers.map(|event| (&event["call"], &event["outcome"])).collect();
+    assert_eq!(answers, [(&json!("a"), &json!("allowed")), (&json!("b"), &json!("rejected"))]);
+    assert_eq!(lost(rules, &lines), ["duplicate_request call"]);
+    // Both are about the same call.
+    assert_eq!(lost(rules, &[call("a"), ask("a"), ask("a"), answer("rejected")]), [""; 0]);
+}
+
+#[test]
 fn usage_follows_the_convention_of_the_manifest() {
     let rules = "
 usage: {scope: session, input-includes-cache: true, output-excludes-thoughts: true}

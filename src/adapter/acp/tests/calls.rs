@@ -559,8 +559,12 @@ fn a_message_without_a_call_before_another_message_has_a_call_that_is_not_shown(
         (vec![counts(10), done(), counts(20), counts(30)], 1),
         (vec![says("a"), done(), counts(10), says("b"), counts(20)], 0),
         (vec![says("a"), says("b"), counts(10)], 0),
-        // A report may come twice.
+        // Two answers may have used equally many tokens.
+        (vec![says("a"), counts(10), says("b"), counts(10)], 1),
+        (vec![done(), counts(10), says("a"), counts(10), says("b"), counts(20)], 1),
+        // A report may come twice, also within a message.
         (vec![done(), counts(10), counts(10), says("b"), counts(20)], 0),
+        (vec![done(), counts(10), says("b"), counts(10), says("b"), counts(20)], 0),
         // The summary of a conversation that was compressed is a message, too.
         (vec![done(), counts(90), counts(95), counts(10), says("b"), counts(20)], 0),
         // A command that is still running is asked for its output.
@@ -575,7 +579,7 @@ fn a_message_without_a_call_before_another_message_has_a_call_that_is_not_shown(
         updates.iter().for_each(|update| script.update(update.clone()));
         let told = script.done();
         let is_unshown = |event: &&Event| match &event.body {
-            Body::Notice { code, lost, .. } => code == "unshown_action" && *lost == Some(Lost::Call),
+            Body::Notice { code, lost, .. } => *code == NoticeCode::UnshownAction && *lost == Some(Lost::Call),
             _ => false,
         };
         assert_eq!(told.events.iter().filter(is_unshown).count(), unshown, "{updates:?}");

@@ -297,7 +297,7 @@ fn the_text_of_an_embedded_resource_is_lost_text() {
         script.update(resource(inner.clone()));
         let told = script.done();
         let lost = collect(&told.events, |event| match &event.body {
-            Body::Notice { code, lost, .. } if code == "embedded_text" => *lost,
+            Body::Notice { code: NoticeCode::EmbeddedText, lost, .. } => *lost,
             _ => None,
         });
         assert_eq!(lost, if is_lost { vec![Lost::Text] } else { vec![] }, "{inner}");

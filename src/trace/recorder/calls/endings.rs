@@ -2,16 +2,12 @@
 
 use serde_json::Value;
 
-use super::{EndedCall, EndedEarly, FailedResult, More, OpenCall, UnshownSubAgent, is_still_shown};
+use super::{EndedCall, EndedEarly, FailedResult, More, OpenCall, Shown, UnshownSubAgent, is_still_shown};
 use crate::text::first_bytes;
-use crate::trace::calls::DENIED_CALL_COMPLETED;
 use crate::trace::recorder::bounds::{cut_to_bound, hash_in, hash_of};
-use crate::trace::recorder::{CallSaid, MAX_ENDED, Recorder, ReportedStatus, ResultSaid};
+use crate::trace::recorder::{CallSaid, MAX_ENDED, Recorder, ReportedStatus, ResultSaid, is_empty};
 use crate::trace::view;
-use crate::trace::{Body, CallStatus, FileDiff, ToolResult};
-
-/// The code of the notice about a sub-agent whose calls the agent does not show.
-const HIDDEN_SUB_AGENT: &str = "hidden_sub_agent";
+use crate::trace::{Body, CallStatus, FileDiff, NoticeCode, ToolResult};
 
 /// The maximum number of sub-agents without a shown call that are remembered.
 const MAX_UNSHOWN: usize = 1000;
@@ -49,7 +45,7 @@ impl Recorder {
         if contested {
             let how = if open.rejected { "rejected" } else { "cancelled" };
             let text = format!("the call {id} was {how}, but the agent reports that it completed");
-            self.notice(DENIED_CALL_COMPLETED, text);
+            self.notice(NoticeCode::DeniedCallCompleted, text);
         }
         // The line of the result may show the changes, too.
         let shows = shows() || (more.diffs_at.is_some() && more.diffs_at == self.line);
@@ -122,7 +118,7 @@ impl Recorder {
             |it: &ToolResult| it.status == CallStatus::Error && it.exit_code.is_none() && it.diffs.is_empty();
         let may_be_denied = matches!(self.body(slot), Some(Body::ToolResult(result)) if may_be_denied(result));
         let Some(ended) = self.ended.back().filter(|_| is_of_call && may_be_denied && !is_held) else { return };
-        let failed = FailedResult { id: id.into(), slot, name: ended.name, input: ended.input };
+        let failed = FailedResult { id: id.into(), slot, name: ended.shown.name, input: ended.shown.input };
         self.hold(slot, true);
         self.doubted.push_back(failed);
     }
@@ -149,8 +145,8 @@ impl Recorder {
         result.status = CallStatus::Denied;
         self.hold(slot, false);
         let id = hash_in("ended", id);
-        if let Some(ended) = self.ended.iter_mut().rev().find(|it| it.id == id && it.name == name && it.input == input)
-        {
+        let is_it = |it: &&mut EndedCall| it.id == id && it.shown.name == name && it.shown.input == input;
+        if let Some(ended) = self.ended.iter_mut().rev().find(is_it) {
             ended.status = CallStatus::Denied;
         }
         true
@@ -162,10 +158,54 @@ impl Recorder {
         if let Some(open) = self.open.get_mut(id).filter(|open| !open.in_background) {
             (open.rejected, open.denied) = (true, true);
         } else if self.was_announced(id) && self.ended_as(id) != Some(CallStatus::Denied) {
-            self.contradicted("late_denial", format!("the agent reports the call {id} as denied after its result"));
+            self.contradicted(
+                NoticeCode::LateDenial,
+                format!("the agent reports the call {id} as denied after its result"),
+            );
         } else if !self.was_announced(id) {
-            self.lost("unknown_call", format!("the agent reports the call {id} as denied, which it never showed"));
+            self.lost(
+                NoticeCode::UnknownCall,
+                format!("the agent reports the call {id} as denied, which it never showed"),
+            );
         }
+    }
+
+    /// Notes that the agent reports so many calls of a tool with this input, if it states the input, as denied, without the IDs
+    /// of the calls. If the trace has exactly as many such calls, and each of them may have been denied, they are the denied
+    /// ones; otherwise their outcomes are unknown. Returns the IDs of the calls that are denied by this report.
+    pub fn deny_without_id(&mut self, name: &str, input: Option<&Value>, count: usize) -> Vec<String> {
+        let input = input.filter(|input| !is_empty(input));
+        let (tool, with) = (Some(hash_of(name)), input.map(hash_of));
+        let is_one = |name: Option<u64>, input: Option<u64>| name == tool && (with.is_none() || input == with);
+        let is_open = |id: &str| {
+            let call = self.open_call(id).map(|(call, _)| call);
+            call.is_some_and(|it| is_one(it.name.as_ref().map(hash_of), it.input.as_ref().map(hash_of)))
+        };
+        let mut open: Vec<String> = self.open.keys().filter(|id| is_open(id)).map(ToString::to_string).collect();
+        open.sort_unstable();
+        let failed = self.doubted.iter().filter(|it| is_one(it.name, it.input));
+        let failed: Vec<String> = failed.map(|it| it.id.to_string()).collect();
+        let ended: Vec<&EndedCall> = self.ended.iter().filter(|it| is_one(it.shown.name, it.shown.input)).collect();
+        let denied = ended.iter().filter(|it| it.status == CallStatus::Denied).count();
+        let is_shown = !open.is_empty() || !ended.is_empty();
+        let are_all_denied = open.len() + ended.len() == count && failed.len() + denied == ended.len();
+        // Of the calls that ended before, any may be such a call.
+        if !are_all_denied || self.ended.len() == MAX_ENDED {
+            if !is_shown {
+                let text = format!("the agent reports a call of {name} as denied, which it never showed");
+                self.lost(NoticeCode::UnknownCall, text);
+            }
+            let text = format!("the agent reports calls of {name} as denied and does not show which ones");
+            self.contradicted(NoticeCode::LateDenial, text);
+            return Vec::new();
+        }
+        for id in &failed {
+            self.deny_failure(id, name, input);
+        }
+        for id in &open {
+            self.deny(id);
+        }
+        failed.into_iter().chain(open).collect()
     }
 
     /// Returns true if a call ended with another outcome than the agent reports now. An exit code that makes a reported
@@ -212,20 +252,13 @@ impl Recorder {
     /// Returns true if a call is known to have ended with what is now said of it again. A title says nothing unless titles
     /// are commands.
     pub fn ended_knowing(&self, id: &str, said: &CallSaid) -> bool {
-        let title = said.title.as_ref().filter(|_| self.header.command_title.is_some());
-        self.ended(id).is_some_and(|ended| {
-            !said.unknown_kind
-                && said.name.as_ref().is_none_or(|name| ended.name == Some(hash_of(name)))
-                && title.is_none_or(|title| ended.title == Some(hash_of(title)))
-                && said.kind.is_none_or(|kind| ended.kind == Some(kind))
-                && said.input.as_ref().is_none_or(|input| ended.input == Some(hash_of(input)))
-                && said.locations.iter().all(|location| ended.paths.contains(&hash_of(&location.path)))
-        })
+        let titles_are_commands = self.header.command_title.is_some();
+        self.ended(id).is_some_and(|ended| !said.unknown_kind && ended.shown.knows(said, titles_are_commands))
     }
 
     /// Returns true if a call has ended and showed its input.
     pub fn ended_with_input(&self, id: &str) -> bool {
-        self.ended(id).is_some_and(|ended| ended.input.is_some())
+        self.ended(id).is_some_and(|ended| ended.shown.input.is_some())
     }
 
     fn ended(&self, id: &str) -> Option<&EndedCall> {
@@ -317,30 +350,22 @@ impl Recorder {
             status: result.status,
             reported: result.reported,
             diffs: hash_of(&result.diffs),
-            kind: None,
-            input: None,
-            name: None,
-            title: None,
             output: result.output.as_ref().map(hash_of),
-            paths: Vec::new(),
+            shown: Shown::default(),
         };
         let starts_hidden = self.starts_hidden(open.slot);
         let mut tool = None;
         let mut replaced = None;
         if let Some(Body::ToolCall(call)) = self.body(open.slot) {
             tool = call.name.as_ref().or(call.title.as_ref()).filter(|_| starts_hidden).cloned();
-            ended.kind = (!call.unknown_kind).then_some(call.kind);
-            ended.input = call.input.as_ref().map(hash_of);
-            ended.name = call.name.as_ref().map(hash_of);
-            ended.title = call.title.as_ref().map(hash_of);
             let paths = view::written_paths(call.shown_input(), &call.locations, &result.diffs);
-            ended.paths = paths.iter().map(hash_of).collect();
+            ended.shown = Shown::of(call, &paths);
             replaced = earlier_paths.iter().find(|earlier| !paths.iter().any(|path| is_still_shown(earlier, path)));
         }
         self.ended.push_back(ended);
         if let Some(path) = replaced {
             self.did_unseen(
-                "changed_path",
+                NoticeCode::ChangedPath,
                 format!("the call {id} first showed another file: {}", first_bytes(path, 200)),
             );
         }
@@ -381,7 +406,7 @@ impl Recorder {
         if self.unshown.len() < MAX_UNSHOWN {
             self.unshown.push(unshown);
         } else {
-            self.did_unseen(HIDDEN_SUB_AGENT, unshown.text);
+            self.did_unseen(NoticeCode::HiddenSubAgent, unshown.text);
         }
     }
 
@@ -389,7 +414,7 @@ impl Recorder {
     pub(in crate::trace::recorder) fn tell_unshown(&mut self) {
         for UnshownSubAgent { call, text, line } in std::mem::take(&mut self.unshown) {
             if !self.shows_calls_of(&call) {
-                self.about(line, |recorder| recorder.did_unseen(HIDDEN_SUB_AGENT, text));
+                self.about(line, |recorder| recorder.did_unseen(NoticeCode::HiddenSubAgent, text));
             }
         }
     }

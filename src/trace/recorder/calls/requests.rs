@@ -5,12 +5,12 @@ use std::collections::hash_map::Entry;
 use serde_json::Value;
 
 use super::{AskedInput, EndedEarly, OpenRequest};
-use crate::trace::calls::DENIED_CALL_COMPLETED;
 use crate::trace::recorder::bounds::hash_in;
 use crate::trace::recorder::{Answered, Asking, Recorder};
 use crate::trace::view;
 use crate::trace::{
-    Body, CallStatus, FileDiff, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, ToolCall,
+    Body, CallStatus, FileDiff, NoticeCode, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse,
+    ToolCall,
 };
 
 /// The maximum number of requests for one call that keep what they asked for.
@@ -69,11 +69,11 @@ impl Recorder {
     }
 
     /// Returns the agent's id of the open call that a request without an answer is about, by the agent's id of the
-    /// request. If several requests have this id, the last one counts.
+    /// request. If several requests have this id, the first one counts, because the engine answers them in order.
     pub fn call_of_request(&self, request: &str) -> Option<&str> {
         let asked = self.requests.iter().filter(|(_, open)| open.asked_as == request);
         asked
-            .max_by_key(|(unique, _)| (unique.len(), *unique))
+            .min_by_key(|(unique, _)| (unique.len(), *unique))
             .and_then(|(_, open)| open.agent_call.as_deref().filter(|_| open.unknown.is_none()))
     }
 
@@ -107,11 +107,14 @@ impl Recorder {
         let mut updated_input = answered.updated_input;
         let next = self.first + self.slots.len() as u64;
         let (outcome, mut early) = (answered.outcome, None);
-        // The agent may announce a call after it has asked for it.
-        if let Some(id) = open.agent_call.as_deref().filter(|id| !self.was_announced(id))
-            && self.answered_early.len() < MAX_EARLY
-        {
-            self.answered_early.insert(id.to_owned(), answered.outcome);
+        // The agent may announce a call after it has asked for it. The recorder's own names have a zero byte.
+        if let Some(id) = open.agent_call.as_deref().filter(|id| !id.contains('\0') && !self.was_announced(id)) {
+            if self.answered_early.len() < MAX_EARLY || self.answered_early.contains_key(id) {
+                self.answered_early.insert(id.to_owned(), answered.outcome);
+            } else if answered.outcome != PermissionOutcome::Allowed {
+                let text = format!("the answer to a request about the call {id}, which is not announced, is left out");
+                self.contradicted(NoticeCode::TooManyRequests, text);
+            }
         }
         if let Some(id) = open.agent_call.as_deref()
             && let Some(call) = self.open.get_mut(id)
@@ -174,6 +177,9 @@ impl Recorder {
             PermissionOutcome::Cancelled => (Some(CallStatus::Cancelled), "cancelled"),
         };
         if let Some(status) = status {
+            if self.body(result).is_none() {
+                self.contradicted(NoticeCode::LetGo, format!("the call {id} was {how} after its result was written"));
+            }
             let hash = hash_in("ended", id);
             if let Some(ended) = self.ended.iter_mut().rev().find(|ended| ended.id == hash) {
                 ended.status = status;
@@ -184,7 +190,7 @@ impl Recorder {
             }
             if is_contested && !open.denied {
                 let text = format!("the call {id} was {how}, but the agent reports that it completed");
-                self.notice(DENIED_CALL_COMPLETED, text);
+                self.notice(NoticeCode::DeniedCallCompleted, text);
             }
         }
         for slot in [open.slot, result] {

@@ -6,29 +6,29 @@ const SMALL: usize = 2 << 10;
 /// The maximum size in bytes: as much as a pipe holds.
 const LARGE: usize = 64 << 10;
 
-/// A buffer that grows with what is read at once.
+/// A buffer that grows after a read that filled it.
 #[derive(Debug, Default)]
-pub(super) struct ReadBuffer(Vec<u8>);
+pub(super) struct ReadBuffer {
+    space: Vec<u8>,
+    /// The number of bytes of the last read.
+    read: usize,
+}
 
 impl ReadBuffer {
     /// Returns the space for the next read.
     pub(super) fn space(&mut self) -> &mut [u8] {
-        if self.0.is_empty() {
-            self.0 = vec![0; SMALL];
+        if self.space.is_empty() {
+            self.space = vec![0; SMALL];
+        } else if self.read >= self.space.len() && self.space.len() < LARGE {
+            self.space = vec![0; LARGE];
         }
-        &mut self.0
+        &mut self.space
     }
 
-    /// Returns the bytes of a read.
-    pub(super) fn read(&self, length: usize) -> &[u8] {
-        self.0.get(..length).unwrap_or(&self.0)
-    }
-
-    /// Makes the space for the next read larger if this read filled it.
-    pub(super) fn grow_after(&mut self, length: usize) {
-        if length >= self.0.len() && self.0.len() < LARGE {
-            self.0 = vec![0; LARGE];
-        }
+    /// Records a read of this many bytes, and returns them.
+    pub(super) fn read(&mut self, length: usize) -> &[u8] {
+        self.read = length;
+        self.space.get(..length).unwrap_or(&self.space)
     }
 }
 
@@ -40,11 +40,11 @@ mod tests {
     fn a_buffer_grows_only_if_a_read_fills_it() {
         let mut buffer = ReadBuffer::default();
         assert_eq!(buffer.space().len(), SMALL);
-        buffer.grow_after(SMALL - 1);
+        buffer.read(SMALL - 1);
         assert_eq!(buffer.space().len(), SMALL);
-        buffer.grow_after(SMALL);
+        buffer.read(SMALL);
         assert_eq!(buffer.space().len(), LARGE);
-        buffer.grow_after(LARGE);
+        buffer.read(LARGE);
         assert_eq!(buffer.space().len(), LARGE);
         buffer.space()[..3].copy_from_slice(b"abc");
         assert_eq!(buffer.read(3), b"abc");
