@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::secrets::Masker;
-use crate::trace::Usage;
+use crate::trace::{Usage, UsageScope};
 
 mod anthropic;
 mod cache;
@@ -145,8 +145,16 @@ impl AskError {
 pub struct Failed {
     /// The reason.
     pub error: AskError,
-    /// The usage of each answer that does not count: cut off, declined, or of the wrong form.
+    /// The usage of each answer that does not count: cut off, declined, or of the wrong form. Figures that no service
+    /// reported are absent.
     pub used: Vec<Usage>,
+}
+
+impl Failed {
+    /// Returns a failure after which the model may have answered, at an unknown cost.
+    fn with_unknown_usage(error: AskError) -> Self {
+        Self { error, used: vec![Usage::of(UsageScope::Call)] }
+    }
 }
 
 impl From<AskError> for Failed {
@@ -179,6 +187,9 @@ pub struct Settings {
     /// The timeout of one request.
     pub time: Duration,
 }
+
+/// The time between two checks for an interrupt.
+const BETWEEN_CHECKS: Duration = Duration::from_millis(100);
 
 /// The maximum pause before a retry, even if a service asks for a longer one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
@@ -237,8 +248,8 @@ impl Client {
         if let Some(reply) = kept.filter(|reply| fits(&reply.text).is_ok()) {
             return Ok(reply);
         }
-        let _slot = self.slot();
-        let mut tries = 0;
+        let _slot = self.slot()?;
+        let (mut tries, mut wrong_forms) = (0, 0);
         let mut used: Vec<Usage> = Vec::new();
         loop {
             if let Err(error) = self.wait_for_turn() {
@@ -256,7 +267,8 @@ impl Client {
                     }
                     Err(why) => {
                         used.push(reply.usage);
-                        if used.len() > 1 {
+                        wrong_forms += 1;
+                        if wrong_forms > 1 {
                             return Err(Failed { error: AskError::WrongForm { why }, used });
                         }
                         continue;
@@ -308,14 +320,17 @@ impl Client {
     ) -> Result<Reply, (Failed, Option<Duration>)> {
         let failed = |error: AskError, wait| (Failed::from(error), wait);
         let Some(service) = service else {
-            return self.of_harness(model, question).map_err(|error| failed(error, None));
+            return self.of_harness(model, question).map_err(|failed| (failed, None));
         };
         let key = service.key.as_deref();
         let (path, headers, body) = match model.via {
             Via::Anthropic => anthropic::request(&model.model, key, question),
             Via::Openai | Via::Harness => openai::request(&model.model, key, question),
         };
-        let answer = self.http.post(service, path, &headers, &body).map_err(|error| failed(error, None))?;
+        let answer = self.http.post(service, path, &headers, &body).map_err(|error| match error {
+            AskError::Cut(_) | AskError::Slow(_) => (Failed::with_unknown_usage(error), None),
+            _ => failed(error, None),
+        })?;
         if !(200..300).contains(&answer.status) {
             let status = answer.status;
             let message = error_message(&answer.body, service.key.as_deref());
@@ -325,8 +340,9 @@ impl Client {
                 false => failed(AskError::Refused { status, message }, None),
             });
         }
-        let value: Value = serde_json::from_slice(&answer.body)
-            .map_err(|error| failed(AskError::Malformed(format!("it is not JSON: {error}")), None))?;
+        let value: Value = serde_json::from_slice(&answer.body).map_err(|error| {
+            (Failed::with_unknown_usage(AskError::Malformed(format!("it is not JSON: {error}"))), None)
+        })?;
         // Some services and proxies report their errors with a status of success.
         let is_error = match value.get("error") {
             Some(Value::Object(error)) => !error.is_empty(),
@@ -335,7 +351,13 @@ impl Client {
         };
         if is_error {
             let message = error_message(&answer.body, key);
-            return Err(failed(AskError::Malformed(format!("it is an error: {message}")), None));
+            let usage = match model.via {
+                Via::Anthropic => anthropic::usage(&value),
+                Via::Openai | Via::Harness => openai::usage(&value),
+            };
+            // An error costs nothing unless the service counts tokens for it.
+            let used = if value["usage"].is_object() { vec![usage] } else { Vec::new() };
+            return Err((Failed { error: AskError::Malformed(format!("it is an error: {message}")), used }, None));
         }
         let read = match model.via {
             Via::Anthropic => anthropic::read(&value),
@@ -344,27 +366,32 @@ impl Client {
         read.map_err(|error| (error, None))
     }
 
-    fn of_harness(&self, model: &ModelName, question: &Question) -> Result<Reply, AskError> {
+    fn of_harness(&self, model: &ModelName, question: &Question) -> Result<Reply, Failed> {
         let name = model.model.clone();
         let Some(harnesses) = &self.harnesses else {
-            return Err(AskError::Harness { name, why: "no agent can be started here".to_owned() });
+            return Err(AskError::Harness { name, why: "no agent can be started here".to_owned() }.into());
         };
         let Question { system, user, schema, .. } = question;
         let prompt = format!(
             "{system}\n\n{user}\n\nUse no tool. Answer with one JSON object that follows this JSON Schema, and with nothing else:\n{schema}\n"
         );
         let asked = harnesses.ask(&name, model.of_harness.as_deref(), &prompt);
-        asked.map_err(|why| AskError::Harness { name, why })
+        asked.map_err(|why| Failed::with_unknown_usage(AskError::Harness { name, why }))
     }
 
-    /// Waits for a free request slot.
-    fn slot(&self) -> Slot<'_> {
+    /// Waits for a free request slot, or for an interrupt.
+    fn slot(&self) -> Result<Slot<'_>, AskError> {
         let mut free = lock(&self.free);
         while *free == 0 {
-            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
+            self.check_interrupt()?;
+            (free, _) = self.freed.wait_timeout(free, BETWEEN_CHECKS).unwrap_or_else(PoisonError::into_inner);
         }
         *free -= 1;
-        Slot(self)
+        Ok(Slot(self))
+    }
+
+    fn check_interrupt(&self) -> Result<(), AskError> {
+        if *self.interrupt.borrow() { Err(AskError::Interrupted) } else { Ok(()) }
     }
 
     fn wait_for_turn(&self) -> Result<(), AskError> {
@@ -374,14 +401,12 @@ impl Client {
 
     fn sleep_until(&self, until: Instant) -> Result<(), AskError> {
         loop {
-            if *self.interrupt.borrow() {
-                return Err(AskError::Interrupted);
-            }
+            self.check_interrupt()?;
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(());
             }
-            std::thread::sleep(left.min(Duration::from_millis(100)));
+            std::thread::sleep(left.min(BETWEEN_CHECKS));
         }
     }
 }
@@ -422,4 +447,24 @@ fn reported_model(answer: &Value) -> Option<String> {
 /// Returns a text without the random marks, so that equal questions are equal.
 fn without_marks(text: &str, marks: &[String]) -> String {
     marks.iter().enumerate().fold(text.to_owned(), |text, (n, mark)| text.replace(mark.as_str(), &format!("MARK-{n}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn an_interrupt_ends_the_wait_for_other_requests() {
+        let settings = Settings { at_once: 1, ..Settings::usual(Services::of_env(&BTreeMap::new())) };
+        let (interrupt, interrupted) = watch::channel(false);
+        let client = Client::new(settings, interrupted, None);
+        let slot = client.slot();
+        assert!(slot.is_ok());
+        interrupt.send_replace(true);
+        assert_eq!(client.slot().err(), Some(AskError::Interrupted));
+        drop(slot);
+        assert!(client.slot().is_ok());
+    }
 }

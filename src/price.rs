@@ -110,8 +110,11 @@ impl PriceTable {
 static TABLE: OnceLock<PriceTable> = OnceLock::new();
 
 /// Replaces the built-in table, for the whole run.
+///
+/// # Panics
+/// Panics if a price was read before: the run would have two tables, or the wrong one.
 pub fn replace(table: PriceTable) {
-    let _ = TABLE.set(table);
+    assert!(TABLE.set(table).is_ok(), "a price was read before the table of the run was set");
 }
 
 fn read(path: &Path, text: &str) -> Result<PriceTable, YamlError> {
@@ -153,6 +156,12 @@ mod tests {
         // From the recording claude-code/write: total_cost_usd 0.0246.
         assert!((table.cost("claude-opus-4-8", &total).unwrap().value() - 0.0246).abs() < 1e-9);
         assert_eq!(table.cost("nobody-knows", &total), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "a price was read before")]
+    fn a_table_that_comes_after_the_first_price_is_not_ignored() {
+        replace(table().clone());
     }
 
     #[test]

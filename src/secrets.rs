@@ -205,11 +205,13 @@ impl Masker {
         let mut copied = 0;
         let mut numbers = NumbersIn::new(bytes);
         for (place, mark) in places {
-            // A number may contain several secrets, and is replaced once.
-            if place.start < copied {
+            // A number may contain several secrets, and is replaced once. The last of them may go on after the number.
+            if place.end <= copied {
                 continue;
             }
-            let number = numbers.around(&place);
+            let place = place.start.max(copied)..place.end;
+            // The digits before a secret may belong to another secret, which is masked already.
+            let number = numbers.around(&place).filter(|(whole, _)| whole.start >= copied);
             let quote = number.as_ref().map_or("", |(_, quote)| quote.text());
             let place = number.map_or(place, |(whole, _)| whole);
             masked.extend_from_slice(&bytes[copied..place.start]);
@@ -326,8 +328,24 @@ pub fn looks_secret(name: &str) -> bool {
     const WHOLE: [&str; 5] = ["AUTH", "AUTHORIZATION", "COOKIE", "PASS", "PAT"];
     // `JWT` is a token, but the `JWT_ISSUER` is none.
     const LAST: [&str; 4] = ["BEARER", "CRED", "CREDS", "JWT"];
-    const PARTS: [&str; 10] =
-        ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "APIKEY", "KEYS"];
+    const PARTS: [&str; 2] = ["KEY", "KEYS"];
+    // Words that may be joined to others, as in `DBPASSWD`. `TOKENS` is not among them, because it is mostly a count.
+    const ENDS: [&str; 14] = [
+        "ACCESSKEY",
+        "APIKEY",
+        "APIKEYS",
+        "CREDENTIAL",
+        "CREDENTIALS",
+        "PASSPHRASE",
+        "PASSWD",
+        "PASSWORD",
+        "PASSWORDS",
+        "PRIVATEKEY",
+        "SECRET",
+        "SECRETKEY",
+        "SECRETS",
+        "TOKEN",
+    ];
     const DIGITS: std::ops::RangeInclusive<char> = '0'..='9';
     let name = name.to_ascii_uppercase();
     if is_folder_name(&name) || name.ends_with("_PW") || ["SSHPASS", "PGPASS"].contains(&name.as_str()) {
@@ -343,7 +361,7 @@ pub fn looks_secret(name: &str) -> bool {
             return true;
         }
         let part = part.trim_end_matches(|c| DIGITS.contains(&c));
-        PARTS.contains(&part) || ["TOKEN", "SECRET", "PASSWORD", "APIKEY"].iter().any(|end| part.ends_with(end))
+        PARTS.contains(&part) || ENDS.iter().any(|end| part.ends_with(end))
     })
 }
 
@@ -440,6 +458,14 @@ mod tests {
             "SESSION_JWT",
             "BEARER",
             "DB_CREDS2",
+            "APP_SECRETS",
+            "APP_SECRETS_JSON",
+            "DBPASSWD",
+            "MYSECRETKEY",
+            "SSHPRIVATEKEY",
+            "secretKey",
+            "SERVICE_APIKEYS",
+            "USER_PASSWORDS",
         ] {
             assert!(looks_secret(name), "{name}");
         }
@@ -448,6 +474,10 @@ mod tests {
             "KEYBOARD",
             "MONKEY",
             "MONKEY2",
+            "AUTHOR",
+            "SECRETARY",
+            "MAX_TOKENS",
+            "max_output_tokens",
             "LANG",
             "HOME",
             "TOKENIZERS_PARALLELISM",

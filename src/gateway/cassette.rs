@@ -91,8 +91,10 @@ pub struct Entry {
     pub ms: Option<(u64, u64)>,
 }
 
-/// Returns the folder of the large texts of a cassette.
+/// Returns the folder of the large texts of a cassette. A name without `.jsonl` is kept whole, so that `a.v1` and `a.v2`
+/// have different folders.
 pub fn bodies(cassette: &Path) -> PathBuf {
-    let stem = cassette.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = cassette.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.strip_suffix(".jsonl").unwrap_or(&name);
     cassette.with_file_name(format!("{stem}.bodies"))
 }

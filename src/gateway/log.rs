@@ -157,7 +157,12 @@ impl Log {
 
     /// Returns the sums over the requests so far.
     pub fn totals(&self) -> Totals {
-        self.lock().totals.clone()
+        self.with_totals(Totals::clone)
+    }
+
+    /// Reads the sums over the requests so far, without a copy.
+    pub fn with_totals<T>(&self, read: impl FnOnce(&Totals) -> T) -> T {
+        read(&self.lock().totals)
     }
 
     /// Ends the log.
@@ -215,14 +220,14 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use serde_json::Value;
 
     use super::super::exchange::{Models, Source};
     use super::*;
 
     #[derive(Clone, Default)]
-    struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
+    pub struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
     impl Write for SharedBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -236,14 +241,20 @@ mod tests {
     }
 
     impl SharedBuffer {
-        fn numbers(&self) -> Vec<u64> {
+        /// Returns the lines so far.
+        pub fn lines(&self) -> Vec<Value> {
             let bytes = self.0.lock().unwrap().clone();
             let lines = String::from_utf8(bytes).unwrap();
-            lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["n"].as_u64().unwrap()).collect()
+            lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        }
+
+        fn numbers(&self) -> Vec<u64> {
+            self.lines().iter().map(|line| line["n"].as_u64().unwrap()).collect()
         }
     }
 
-    fn exchange(n: u64) -> Exchange {
+    /// Makes a request without a known API.
+    pub fn exchange(n: u64) -> Exchange {
         Exchange {
             n,
             at_ms: 0,

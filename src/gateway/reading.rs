@@ -16,16 +16,44 @@ pub struct ConversationPart {
     pub text: String,
 }
 
+/// The keys of instructions of the system in a request.
+const OF_SYSTEM: [&str; 3] = ["system", "instructions", "systemInstruction"];
+/// The keys of the messages in a request.
+const OF_MESSAGES: [&str; 3] = ["messages", "input", "contents"];
+
+/// Returns the earlier request that this one continues: the one with which it shares the most messages at the start, then the
+/// instructions of the system; of several, the newest.
+pub fn continued<'a>(request: &Value, before: &[&'a Value]) -> Option<&'a Value> {
+    let mut best: Option<((usize, bool), &Value)> = None;
+    for old in before.iter().rev().copied() {
+        // A request that cannot share more is not compared: a long session has many, and each repeats the ones before.
+        let most = (messages(old).len(), true);
+        if best.is_some_and(|(shares, _)| shares >= most) {
+            continue;
+        }
+        let same = messages(old).iter().zip(messages(request)).take_while(|(one, other)| one == other).count();
+        let shares = (same, OF_SYSTEM.iter().all(|key| old.get(*key) == request.get(*key)));
+        if best.is_none_or(|(most, _)| shares > most) {
+            best = Some((shares, old));
+        }
+    }
+    best.map(|(_, old)| old)
+}
+
+fn messages(request: &Value) -> &[Value] {
+    OF_MESSAGES.iter().find_map(|key| request.get(*key)?.as_array()).map(Vec::as_slice).unwrap_or_default()
+}
+
 /// Returns the parts of a request that the earlier request `before` does not contain.
 pub fn new_in(request: &Value, before: Option<&Value>) -> Vec<ConversationPart> {
     let mut said = Vec::new();
-    for key in ["system", "instructions", "systemInstruction"] {
+    for key in OF_SYSTEM {
         let Some(now) = request.get(key) else { continue };
         if before.and_then(|before| before.get(key)) != Some(now) {
             said.push(ConversationPart { who: "system".to_owned(), text: shortened(&texts(now)) });
         }
     }
-    for key in ["messages", "input", "contents"] {
+    for key in OF_MESSAGES {
         let Some(now) = request.get(key) else { continue };
         let Value::Array(items) = now else {
             said.push(ConversationPart { who: "user".to_owned(), text: shortened(&texts(now)) });
@@ -141,4 +169,27 @@ fn texts(value: &Value) -> String {
 
 fn shortened(text: &str) -> String {
     marked(first_chars(text.trim_end(), LONGEST), text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_request_continues_the_one_with_which_it_shares_the_most() {
+        let of = |system: &str, messages: &[&str]| json!({"system": system, "messages": messages});
+        let [short, long, other] = [of("a", &["1", "2"]), of("a", &["1", "2", "3"]), of("b", &["x", "y", "z"])];
+        let before = [&short, &long, &other];
+        let chosen = |request: Value| continued(&request, &before);
+        assert_eq!(chosen(of("a", &["1", "2", "3", "4"])), Some(&long));
+        // Both share two messages, so the newer one is continued.
+        assert_eq!(chosen(of("a", &["1", "2", "4"])), Some(&long));
+        assert_eq!(chosen(of("b", &["x", "q"])), Some(&other));
+        // None shares a message, but two share the instructions.
+        assert_eq!(chosen(of("a", &["q"])), Some(&long));
+        assert_eq!(chosen(of("c", &["q"])), Some(&other));
+        assert_eq!(continued(&short, &[]), None);
+    }
 }

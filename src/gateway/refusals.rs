@@ -55,6 +55,8 @@ struct MainConversation {
     text: Option<String>,
     /// True if the last answer calls no tools, and the output limit of the model ended it.
     at_limit: bool,
+    /// True if the last answer calls no tools, and a content filter of the service ended it.
+    filtered: bool,
     /// The longest line of the last answer without calls. A request that contains it belongs to the conversation:
     /// a conversation that was summarised begins with the summary, which is such an answer.
     quote: Option<String>,
@@ -132,6 +134,11 @@ impl Refusals {
         Some((&open.refused, text))
     }
 
+    /// Returns true if requests failed, and none was answered.
+    pub fn are_all(&self) -> bool {
+        self.refused > 0 && self.answered == 0
+    }
+
     /// Returns the text with which the model ended the case's conversation. Returns `None` if the agent did not receive it
     /// whole, or made a request afterwards that was not answered.
     pub fn last_answer(&self) -> Option<&str> {
@@ -143,6 +150,12 @@ impl Refusals {
     /// for titles look like the conversation.
     pub fn ended_at_limit(&self) -> bool {
         self.offers && self.main.at_limit && self.last_answer().is_some()
+    }
+
+    /// Returns true if a content filter of the service ended the last answer of the case's conversation. Without tools, requests
+    /// for titles look like the conversation.
+    pub fn ended_by_filter(&self) -> bool {
+        self.offers && self.main.filtered && self.last_answer().is_some()
     }
 
     fn is_decisive(&self, open: &Open) -> bool {
@@ -177,7 +190,7 @@ impl MainConversation {
 
     /// Adds an answer to a request that offered tools or not. `goes_on` is true if the agent works with it.
     fn add(&mut self, answered: Answered, goes_on: bool, offers: bool) {
-        let Answered { answer: ModelAnswer { id, text, calls, finished, at_limit }, is_whole } = answered;
+        let Answered { answer: ModelAnswer { id, text, calls, finished, at_limit, filtered }, is_whole } = answered;
         self.answered = true;
         if !id.is_empty() {
             self.ids.insert(id);
@@ -186,6 +199,7 @@ impl MainConversation {
             (self.rests, self.offered) = (!calls && (finished || is_whole), offers);
             self.text = (!calls && finished && is_whole).then(|| text.clone());
             self.at_limit = !calls && at_limit;
+            self.filtered = !calls && filtered;
         }
         let longest = text.lines().map(str::trim).max_by_key(|line| line.len());
         if let Some(line) = longest.filter(|line| !calls && line.chars().count() >= SHORTEST_QUOTE) {
@@ -224,6 +238,7 @@ mod tests {
                     let (message, reason) = match end {
                         "calls" => (json!({"content": null, "tool_calls": [{"id": "c1"}]}), "tool_calls"),
                         "cut" => (json!({"content": "It goes on and"}), "length"),
+                        "filtered" => (json!({"content": "It goes on"}), "content_filter"),
                         text => (json!({"content": text}), "stop"),
                     };
                     line["status"] = json!(200);
@@ -281,6 +296,20 @@ mod tests {
             (vec![(&bare, "cut")], false),
         ] {
             assert_eq!(refusals_of(&lines).ended_at_limit(), is_at_limit, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_content_filter_ended_the_conversation_if_it_ended_the_last_answer() {
+        let first = with_tools(&[message("user", "Do it.")]);
+        let bare = json!({"messages": [message("user", "Do it.")]});
+        for (lines, is_filtered) in [
+            (vec![(&first, "filtered"), (&bare, "A name")], true),
+            (vec![(&first, "filtered"), (&first, "Done.")], false),
+            (vec![(&first, "Done."), (&bare, "filtered")], false),
+            (vec![(&bare, "filtered")], false),
+        ] {
+            assert_eq!(refusals_of(&lines).ended_by_filter(), is_filtered, "{lines:?}");
         }
     }
 

@@ -3,10 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, UnixStream};
 use tokio::process::Command;
+
+/// The pause after a connection that could not be accepted.
+const RETRY: Duration = Duration::from_millis(20);
 
 /// Runs a command, and forwards connections from a loopback port to a socket while it runs.
 ///
@@ -35,7 +39,11 @@ pub async fn run(port: u16, socket: &Path, command: &[String]) -> io::Result<Exi
 
 async fn lead(listener: TcpListener, socket: PathBuf) {
     loop {
-        let Ok((mut from, _)) = listener.accept().await else { continue };
+        let Ok((mut from, _)) = listener.accept().await else {
+            // Without a free file descriptor, every attempt fails at once.
+            tokio::time::sleep(RETRY).await;
+            continue;
+        };
         let socket = socket.clone();
         tokio::spawn(async move {
             // A broken connection is detected at its other end.

@@ -91,8 +91,12 @@ pub struct Tally {
     pub problems: Vec<String>,
     /// The number of requests without the case's prompt.
     pub strangers: u64,
+    /// The number of requests without tools that were answered aside.
+    pub without_tools: u64,
     /// The number of turns of the main conversation that were played.
     pub turns: usize,
+    /// True if a turn of a sub-agent was played.
+    pub played_sub_agent: bool,
     /// True if the last of these turns has alternatives, and the one that was played ends the agent's work: the rest of
     /// the script belongs to the others.
     pub ended_by_choice: bool,
@@ -111,6 +115,9 @@ impl Tally {
             }
         }
         self.strangers += u64::from(line.without_prompt);
+        let is_aside = line.played == AnswerKind::Aside && !line.without_prompt;
+        self.without_tools += u64::from(is_aside && line.tools.is_empty());
+        self.played_sub_agent |= line.sub_agent.is_some();
         self.after_the_last += u64::from(line.played == AnswerKind::AfterTheLast);
         if let (Some(turn), None) = (line.turn, line.sub_agent)
             && turn + 1 >= self.turns

@@ -270,6 +270,13 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         Ok(bytes) => (bytes, None),
         Err(error) => (Bytes::new(), Some(error.to_string())),
     };
+    if let (Some(why), Some(_)) = (&unread, &shared.upstream) {
+        let message = format!("the gateway cannot read the request: {why}; it reads at most {MAX_REQUEST} bytes");
+        if let Some(exchange) = pending.exchange() {
+            exchange.source = Source::Upstream;
+        }
+        return refuse(pending, api.unwrap_or(Api::OpenaiChat), 413, FailureKind::Malformed, message);
+    }
     let parsed = if body.is_empty() { Ok(Value::Null) } else { serde_json::from_slice::<Value>(&body) };
     let (json, malformed) = match parsed {
         Ok(json) => (json, unread),
@@ -303,15 +310,12 @@ impl Shared {
             (Purpose::Models(..) | Purpose::Probe | Purpose::Unknown, _) => None,
         };
         if let Some(api) = guarded {
-            let totals = self.log.totals();
-            let decided = match asking.wants {
-                Purpose::Answer(_) => {
-                    self.guard.decide(api.model_asked(&asking.path, &asking.json).as_deref(), &totals)
-                }
+            let decided = self.log.with_totals(|totals| match asking.wants {
+                Purpose::Answer(_) => self.guard.decide(api.model_asked(&asking.path, &asking.json).as_deref(), totals),
                 Purpose::Count(_) | Purpose::Models(..) | Purpose::Probe | Purpose::Unknown => {
-                    self.guard.decide_other(model_named(&asking).as_deref(), &totals)
+                    self.guard.decide_other(model_named(&asking).as_deref(), totals)
                 }
-            };
+            });
             match decided {
                 Allowed::Yes => {}
                 Allowed::With(model) => {

@@ -8,6 +8,7 @@ use axum::body::{Body, Bytes};
 use futures_core::Stream;
 use serde_json::Value;
 
+use super::exchange::{Failure, FailureKind};
 use super::pending::{Content, End, Pending};
 
 /// The maximum number of bytes of an answer that are kept for the log. All of them go on to the agent.
@@ -27,14 +28,39 @@ pub(super) struct Tee {
     known: Option<Value>,
     kind: String,
     bytes: Vec<u8>,
+    /// The maximum number of bytes that are kept.
+    most: usize,
+    /// True if a part did not fit: `bytes` are the beginning of the answer.
+    is_full: bool,
     ended: bool,
 }
 
 impl Tee {
     /// Makes the body of an answer. `kind` is its content type.
     pub(super) fn body(source: Source, pending: Pending, known: Option<Value>, kind: &str) -> Body {
-        let tee = Self { source, pending, known, kind: kind.to_owned(), bytes: Vec::new(), ended: false };
-        Body::from_stream(tee)
+        Self::body_with(MOST, source, pending, known, kind)
+    }
+
+    fn body_with(most: usize, source: Source, pending: Pending, known: Option<Value>, kind: &str) -> Body {
+        let kind = kind.to_owned();
+        Body::from_stream(Self { source, pending, known, kind, bytes: Vec::new(), most, is_full: false, ended: false })
+    }
+
+    /// Keeps a part of the answer for the log. Nothing is kept after a part that does not fit, because a text with a gap
+    /// may look whole.
+    fn keep(&mut self, part: &[u8]) {
+        if self.known.is_some() || self.is_full {
+            return;
+        }
+        if self.bytes.len() + part.len() > self.most {
+            self.is_full = true;
+            let message = format!("the answer is larger than {} bytes", self.most);
+            if let Some(exchange) = self.pending.exchange() {
+                exchange.error = Some(Failure::of(FailureKind::Malformed, message));
+            }
+            return;
+        }
+        self.bytes.extend_from_slice(part);
     }
 
     fn end(&mut self, end: End) {
@@ -57,9 +83,7 @@ impl Stream for Tee {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Some(Ok(bytes))) => {
                 self.pending.part(bytes.len());
-                if self.known.is_none() && self.bytes.len() + bytes.len() <= MOST {
-                    self.bytes.extend_from_slice(&bytes);
-                }
+                self.keep(&bytes);
                 Poll::Ready(Some(Ok(bytes)))
             }
             Poll::Ready(Some(Err(error))) => {
@@ -89,5 +113,31 @@ impl<S: Stream<Item = reqwest::Result<Bytes>> + Unpin> Stream for Received<S> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         Pin::new(&mut self.0).poll_next(context).map(|next| next.map(|bytes| bytes.map_err(Into::into)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::gateway::log::Log;
+    use crate::gateway::log::tests::{SharedBuffer, exchange};
+    use crate::gateway::pieces::Pieces;
+    use crate::secrets::Masker;
+
+    #[tokio::test]
+    async fn an_answer_that_does_not_fit_is_kept_up_to_the_first_gap() {
+        let kept = SharedBuffer::default();
+        let log = Arc::new(Log::new(Some(Box::new(kept.clone())), Masker::default()));
+        let pending = Pending::new(log.clone(), exchange(log.begin()));
+        let pieces = Pieces { all: ["[1", ",2222222222", "]"].map(str::to_owned).to_vec(), ..Pieces::default() };
+        let body = Tee::body_with(4, pieces.source(), pending, None, "application/json");
+        let sent = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+        assert_eq!(sent, "[1,2222222222]");
+        let line = &kept.lines()[0];
+        assert_eq!((&line["response"], &line["error"]["kind"]), (&json!("[1"), &json!("malformed")), "{line}");
     }
 }

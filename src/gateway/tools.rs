@@ -205,15 +205,18 @@ fn plain_name(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }
 
-/// Returns the first of the names that the tool's input has as a key.
-fn field<'a>(tool: &Tool, names: &'a [&'a str]) -> Option<&'a str> {
-    let properties = tool.schema.get("properties")?;
-    names.iter().copied().find(|name| properties.get(name).is_some())
+/// Returns the key of the tool's input that is the first of the names. If none is, case and punctuation make no difference:
+/// `filepath` is `file_path`.
+fn field<'t>(tool: &'t Tool, names: &[&str]) -> Option<&'t str> {
+    let keys = tool.schema.get("properties")?.as_object()?;
+    let exact = names.iter().find_map(|name| keys.keys().find(|key| key.as_str() == *name));
+    let alike = || names.iter().find_map(|name| keys.keys().find(|key| plain_name(key) == plain_name(name)));
+    exact.or_else(alike).map(String::as_str)
 }
 
 fn required(tool: &Tool, names: &[&str]) -> bool {
     let required = tool.schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    required.filter_map(Value::as_str).any(|key| names.contains(&key))
+    field(tool, names).is_some_and(|name| required.filter_map(Value::as_str).any(|key| key == name))
 }
 
 fn find<'t>(offered: &'t [Tool], names: &[&str], fields: &[&[&str]]) -> Option<&'t Tool> {

@@ -19,6 +19,8 @@ pub struct Totals {
     pub answers: u64,
     /// The number of answers whose token counts are missing or incomplete.
     pub without_usage: u64,
+    /// The number of answers that broke off before their end: no program knows all of their tokens.
+    pub cut: u64,
     /// Tokens by the model that answered. An unknown model has an empty name.
     by_model: BTreeMap<String, Used>,
     /// The first failure of each kind, with the number of failures of this kind.
@@ -137,7 +139,11 @@ impl Totals {
         if let Some(failure) = &exchange.error {
             let entry = self.failures.entry(failure.kind.word()).or_insert((failure.kind, failure.clone(), 0));
             entry.2 += 1;
-            if matches!(failure.kind, FailureKind::Unreachable | FailureKind::Key) {
+            // The gateway itself refused a request that it could not read.
+            let is_unread = failure.kind == FailureKind::Malformed
+                && exchange.source == Source::Upstream
+                && !exchange.is_answered();
+            if is_unread || matches!(failure.kind, FailureKind::Unreachable | FailureKind::Key) {
                 self.unsent_at_the_end = Some(failure.kind);
             }
         }
@@ -153,7 +159,9 @@ impl Totals {
         let from_service = exchange.source == Source::Upstream;
         let left_alone = exchange.error.as_ref().is_some_and(|error| error.kind == FailureKind::Closed);
         // A service goes on with a request that its agent gave up, and no program receives the tokens that it reports.
-        self.without_usage += u64::from(is_answer && from_service && left_alone && !exchange.is_answered());
+        let given_up = is_answer && from_service && left_alone && !exchange.is_answered();
+        self.without_usage += u64::from(given_up);
+        self.cut += u64::from(given_up);
         let malformed = exchange.error.as_ref().is_some_and(|error| error.kind == FailureKind::Malformed);
         let is_post = exchange.method == "POST";
         if from_service && ((wants == Purpose::Unknown && is_post) || malformed) {
@@ -177,6 +185,8 @@ impl Totals {
         // An answer that broke off may have had further tokens.
         let broke_off = exchange.error.as_ref().is_some_and(|error| error.kind != FailureKind::Service);
         self.without_usage += u64::from(exchange.usage.is_none() || broke_off);
+        let is_cut = |error: &Failure| matches!(error.kind, FailureKind::Cut | FailureKind::Closed);
+        self.cut += u64::from(exchange.error.as_ref().is_some_and(is_cut));
     }
 
     /// Returns the first failure of a kind, and how many there were.

@@ -92,6 +92,9 @@ fn push(all: &mut String, text: &str) {
 
 const MARK: &str = "scripted_";
 
+/// The number of turns above every script. A larger number is in no id that this server made.
+const MOST_TURNS: usize = 1 << 24;
+
 /// Returns the id of a call. The id contains the turn, so that the next request shows it.
 pub(super) fn call_id(prefix: &str, sub_agent: Option<usize>, turn: usize, call: usize, again: usize) -> String {
     let whose = sub_agent.map(|number| format!("sub{number}_")).unwrap_or_default();
@@ -101,7 +104,8 @@ pub(super) fn call_id(prefix: &str, sub_agent: Option<usize>, turn: usize, call:
 
 /// Returns the turn of a call with this id, if this server made the id.
 pub(super) fn turn_of(id: &str) -> Option<usize> {
-    numbers(id)?.next()?.parse().ok()
+    // Turns are counted from this number on, so it must not be the largest.
+    numbers(id)?.next()?.parse::<usize>().ok().filter(|turn| *turn < MOST_TURNS)
 }
 
 /// Returns the number of a call in its turn, if this server made the id.
@@ -126,6 +130,7 @@ mod tests {
         assert_eq!(number_of(&call_id("call_", Some(2), 4, 3, 1)), Some(3));
         assert_eq!(turn_of("call_abc"), None);
         assert_eq!(turn_of("call_scripted_x"), None);
+        assert_eq!(turn_of(&format!("resp_scripted_{}_0", usize::MAX)), None);
     }
 
     #[test]

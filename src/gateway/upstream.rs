@@ -10,6 +10,7 @@ use reqwest::redirect;
 use super::Api;
 use super::purpose::Purpose;
 use crate::proxy::proxy_for;
+use crate::secrets::urls::without_credentials;
 
 /// The variable with the headers that the user adds.
 const HEADERS: &str = "EVALS_UPSTREAM_HEADERS";
@@ -185,7 +186,7 @@ impl Upstream {
         }
         let request = self.client.request(outgoing.method, &url).headers(headers).body(outgoing.body);
         request.send().await.map_err(|error| SendError::Unreachable {
-            address: shown(&service.base_url).to_owned(),
+            address: without_credentials(&service.base_url),
             why: causes(&error.without_url()),
         })
     }
@@ -290,16 +291,6 @@ pub fn causes(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-/// Returns an address without user name and password.
-fn shown(address: &str) -> &str {
-    match address.split_once("://") {
-        Some((_, rest)) if rest.split('/').next().is_some_and(|host| host.contains('@')) => {
-            rest.split_once('@').map_or(address, |(_, rest)| rest)
-        }
-        _ => address,
-    }
 }
 
 #[cfg(test)]

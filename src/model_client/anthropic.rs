@@ -25,21 +25,24 @@ pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&
 
 /// Parses an answer.
 pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
-    let usage = Usage { model: reported_model(answer), ..usage(&answer["usage"]) };
+    let usage = usage(answer);
     let without_use = |error| Err(Failed { error, used: vec![usage.clone()] });
     match answer["stop_reason"].as_str() {
         Some("refusal") => return without_use(AskError::Declined),
         Some("max_tokens" | "model_context_window_exceeded") => return without_use(AskError::TooLong),
         _ => {}
     }
-    let blocks = answer["content"].as_array().ok_or_else(|| AskError::Malformed("`content` is missing".to_owned()))?;
+    let Some(blocks) = answer["content"].as_array() else {
+        return without_use(AskError::Malformed("`content` is missing".to_owned()));
+    };
     let texts = blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
     Ok(Reply { text: texts.collect(), model: usage.model.clone(), usage, cached: false, earlier: Vec::new() })
 }
 
-fn usage(told: &Value) -> Usage {
-    let count = |key: &str| told[key].as_u64();
-    let mut usage = Usage::of(UsageScope::Call);
+/// Returns the usage that an answer or an error reports.
+pub(super) fn usage(answer: &Value) -> Usage {
+    let count = |key: &str| answer["usage"][key].as_u64();
+    let mut usage = Usage { model: reported_model(answer), ..Usage::of(UsageScope::Call) };
     (usage.input_tokens, usage.output_tokens) = (count("input_tokens"), count("output_tokens"));
     usage.cache_read_tokens = count("cache_read_input_tokens");
     usage.cache_write_tokens = count("cache_creation_input_tokens");

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::{AskError, Service};
 use crate::gateway::upstream::causes;
+use crate::secrets::urls::without_credentials;
 
 /// The maximum size of a response.
 const MAX_ANSWER: usize = 16 << 20;
@@ -71,7 +72,9 @@ impl Http {
             request = request.header(*name, value);
         }
         let mut response = request.send().await.map_err(|error| match self.error(error) {
-            AskError::Unreachable(why) => AskError::Unreachable(format!("{} at {}", why, shown(&service.base_url))),
+            AskError::Unreachable(why) => {
+                AskError::Unreachable(format!("{why} at {}", without_credentials(&service.base_url)))
+            }
             other => other,
         })?;
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::trim);
@@ -165,19 +168,6 @@ fn is_incomplete(error: &dyn Error) -> bool {
     false
 }
 
-/// Returns an address without user name, password and query, which may contain keys.
-fn shown(address: &str) -> String {
-    let address = address.split_once(['?', '#']).map_or(address, |(address, _)| address);
-    match address.split_once("://") {
-        Some((scheme, rest)) => {
-            let end = rest.find('/').unwrap_or(rest.len());
-            let at = rest.get(..end).and_then(|host| host.rfind('@')).map_or(0, |at| at + 1);
-            format!("{scheme}://{}", rest.get(at..).unwrap_or_default())
-        }
-        None => address.to_owned(),
-    }
-}
-
 /// Parses a number of seconds, or a date.
 fn seconds(text: &str) -> Option<Duration> {
     if let Ok(seconds) = text.parse::<f64>() {
@@ -191,12 +181,6 @@ fn seconds(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_address_is_shown_without_its_password() {
-        assert_eq!(shown("http://me:hunter2@host:8/v1/@x"), "http://host:8/v1/@x");
-        assert_eq!(shown("https://host"), "https://host");
-    }
 
     #[test]
     fn a_wait_is_seconds_or_a_date() {

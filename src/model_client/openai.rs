@@ -27,9 +27,11 @@ pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&
 
 /// Parses an answer.
 pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
-    let usage = Usage { model: reported_model(answer), ..usage(&answer["usage"]) };
+    let usage = usage(answer);
     let without_use = |error| Err(Failed { error, used: vec![usage.clone()] });
-    let choice = answer["choices"].get(0).ok_or_else(|| AskError::Malformed("`choices` is missing".to_owned()))?;
+    let Some(choice) = answer["choices"].get(0) else {
+        return without_use(AskError::Malformed("`choices` is missing".to_owned()));
+    };
     let message = &choice["message"];
     match choice["finish_reason"].as_str() {
         Some("length") => return without_use(AskError::TooLong),
@@ -47,9 +49,11 @@ pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
     Ok(Reply { text, model: usage.model.clone(), usage, cached: false, earlier: Vec::new() })
 }
 
-fn usage(told: &Value) -> Usage {
+/// Returns the usage that an answer or an error reports.
+pub(super) fn usage(answer: &Value) -> Usage {
+    let told = &answer["usage"];
     let cached = told["prompt_tokens_details"]["cached_tokens"].as_u64();
-    let mut usage = Usage::of(UsageScope::Call);
+    let mut usage = Usage { model: reported_model(answer), ..Usage::of(UsageScope::Call) };
     usage.input_tokens = uncached(told["prompt_tokens"].as_u64(), [cached, None]);
     usage.output_tokens = told["completion_tokens"].as_u64();
     usage.cache_read_tokens = cached;
@@ -64,7 +68,7 @@ mod tests {
     fn cached_tokens_above_the_input_are_not_a_part_of_it() {
         let of = |sent: u64, cached: u64| {
             let told = json!({"prompt_tokens": sent, "prompt_tokens_details": {"cached_tokens": cached}});
-            usage(&told).input_tokens
+            usage(&json!({"usage": told})).input_tokens
         };
         assert_eq!((of(10, 4), of(10, 90)), (Some(6), Some(10)));
     }

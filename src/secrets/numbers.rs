@@ -102,4 +102,17 @@ mod tests {
             assert!(!text.starts_with('{') || serde_json::from_str::<serde_json::Value>(masked).is_ok(), "{masked}");
         }
     }
+
+    #[test]
+    fn secrets_side_by_side_are_masked_each_once() {
+        let masker = Masker::of([("NAMED", "abc:12345678"), ("PIN", "87654321"), ("LONG", "24682468xyz")]);
+        for (text, masked) in [
+            ("{abc:1234567887654321 x", "{[redacted:NAMED][redacted:PIN] x"),
+            ("{abc:123456781 x", "{[redacted:NAMED]1 x"),
+            (r#"{"a":8765432187654321}"#, r#"{"a":"[redacted:PIN]"}"#),
+            (r#"{"a":8765432124682468xyz}"#, r#"{"a":"[redacted:PIN]"[redacted:LONG]}"#),
+        ] {
+            assert_eq!(masker.mask(text), masked);
+        }
+    }
 }

@@ -79,6 +79,15 @@ fn decoded(value: &str) -> String {
     String::from_utf8_lossy(&percent::undone(value.as_bytes()).text).into_owned()
 }
 
+/// Returns an address without user name, password and query, which may contain keys.
+pub fn without_credentials(address: &str) -> String {
+    let address = address.split_once(['?', '#']).map_or(address, |(address, _)| address);
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
+}
+
 /// A URL, separated from its credentials.
 #[derive(Debug, Clone)]
 pub struct UrlSecret {
@@ -173,6 +182,19 @@ mod tests {
             ("https://host/mcp?apiKey=key-12345&user=somebody&token=abc#t", &["key-12345"]),
         ] {
             assert_eq!(credentials_in(text), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_shown_without_its_credentials() {
+        for (address, shown) in [
+            ("http://me:hunter2@host:8/v1/@x", "http://host:8/v1/@x"),
+            ("http://me:hunt@er2secret@127.0.0.1:9", "http://127.0.0.1:9"),
+            ("http://host/v1?key=key-12345#@x", "http://host/v1"),
+            ("https://host", "https://host"),
+            ("host", "host"),
+        ] {
+            assert_eq!(without_credentials(address), shown);
         }
     }
 

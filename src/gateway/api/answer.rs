@@ -18,7 +18,12 @@ pub struct ModelAnswer {
     pub finished: bool,
     /// True if the output limit of the model ended the answer.
     pub at_limit: bool,
+    /// True if a content filter of the service ended the answer.
+    pub filtered: bool,
 }
+
+/// The reasons by which Gemini states that a content filter ended an answer.
+const GEMINI_FILTERS: [&str; 5] = ["SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"];
 
 impl Api {
     /// Returns the answer of a model in a response. Returns `None` if the response contains nothing of an answer.
@@ -43,6 +48,7 @@ fn anthropic(response: &Value) -> Option<ModelAnswer> {
         calls: blocks.iter().any(|block| text(block, "type") == "tool_use"),
         finished: response["stop_reason"].is_string(),
         at_limit: text(response, "stop_reason") == "max_tokens",
+        filtered: text(response, "stop_reason") == "refusal",
     })
 }
 
@@ -53,13 +59,15 @@ fn openai_responses(response: &Value) -> Option<ModelAnswer> {
         return None;
     }
     let texts = items.iter().filter(|item| text(item, "type") == "message").map(|item| text_of(&item["content"]));
+    let is_incomplete = |why: &str| status == "incomplete" && text(&response["incomplete_details"], "reason") == why;
     Some(ModelAnswer {
         id: text(response, "id").to_owned(),
         text: texts.collect::<Vec<_>>().join("\n"),
         // The service itself carries out calls that have no such id.
         calls: items.iter().any(|item| text(item, "type").ends_with("_call") && item.get("call_id").is_some()),
         finished: matches!(status, "completed" | "incomplete"),
-        at_limit: status == "incomplete" && text(&response["incomplete_details"], "reason") == "max_output_tokens",
+        at_limit: is_incomplete("max_output_tokens"),
+        filtered: is_incomplete("content_filter"),
     })
 }
 
@@ -77,6 +85,7 @@ fn openai_chat(response: &Value) -> Option<ModelAnswer> {
         calls: choices.iter().any(calls),
         finished: choices.iter().all(|choice| !text(choice, "finish_reason").is_empty()),
         at_limit: choices.iter().any(|choice| text(choice, "finish_reason") == "length"),
+        filtered: choices.iter().any(|choice| text(choice, "finish_reason") == "content_filter"),
     })
 }
 
@@ -94,6 +103,8 @@ fn gemini(response: &Value) -> Option<ModelAnswer> {
         calls: parts().any(|part| part.get("functionCall").is_some()),
         finished: candidates.iter().all(|candidate| candidate["finishReason"].is_string()),
         at_limit: candidates.iter().any(|candidate| text(candidate, "finishReason") == "MAX_TOKENS"),
+        filtered: is_blocked
+            || candidates.iter().any(|candidate| GEMINI_FILTERS.contains(&text(candidate, "finishReason"))),
     })
 }
 
@@ -110,9 +121,11 @@ mod tests {
             let read = api.model_answer(&api.whole(&reply)).unwrap();
             assert_eq!((&*read.text, read.calls, read.finished), ("Done.", false, true), "{api:?}");
             assert!(read.id.ends_with('1'), "{api:?}: {}", read.id);
-            assert!(!read.at_limit, "{api:?}");
+            assert!(!read.at_limit && !read.filtered, "{api:?}");
             let cut = Reply { stop: Stop::MaxTokens, ..reply.clone() };
             assert!(api.model_answer(&api.whole(&cut)).unwrap().at_limit, "{api:?}");
+            let filtered = Reply { stop: Stop::ContentFilter, ..reply.clone() };
+            assert!(api.model_answer(&api.whole(&filtered)).unwrap().filtered, "{api:?}");
             let input = serde_json::json!({});
             reply.calls = vec![Call {
                 call: "c1".to_owned(),

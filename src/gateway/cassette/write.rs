@@ -100,5 +100,13 @@ mod tests {
             assert_eq!(fs::read_dir(bodies(&path)).unwrap().count(), 1, "{letter}");
             assert!(fs::read_to_string(&path).unwrap().len() < 1000);
         }
+        // Cassettes whose names differ only in their ends.
+        let beside = ["tape.v1", "tape.v2", "tape.json", "tape.jsonl"].map(|name| folder.path().join(name));
+        for (path, letter) in beside.iter().zip(["a", "b", "c", "d"]) {
+            save(path, &large(letter)).unwrap();
+        }
+        for (path, letter) in beside.iter().zip(["a", "b", "c", "d"]) {
+            assert_eq!(load(path).unwrap().entries, large(letter).entries);
+        }
     }
 }

@@ -14,6 +14,7 @@ use crate::matcher::Matcher;
 use crate::matcher::subject::Subject;
 use crate::trace::CallStatus;
 use crate::trace::facts::Command;
+use crate::values::escaped_glob;
 use crate::yaml::shapes::{Shapes, deserialize_shapes};
 
 /// The placeholder for a skill's name.
@@ -264,10 +265,7 @@ fn is_glob(key: &str) -> bool {
 /// Returns a skill's name in the form that is required in the value of a key.
 fn escaped(key: &str, skill: &str) -> String {
     match key {
-        "name" | "path" => {
-            let sign = |c: char| if "*?[]{}!,\\".contains(c) { format!("[{c}]") } else { c.to_string() };
-            skill.chars().map(sign).collect()
-        }
+        "name" | "path" => escaped_glob(skill),
         "command" | "input" => regex::escape(skill),
         _ => skill.to_owned(),
     }

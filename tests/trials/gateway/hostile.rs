@@ -126,6 +126,14 @@ fn an_agent_that_makes_no_request_is_not_judged_by_a_recording_or_a_script() {
     assert_eq!(error["category"], "crashed");
     let why = "the agent exited 1 before it answered: error: unknown option (Did you mean --prompt?)";
     assert_eq!(error["message"], why);
+    // The last line names a page.
+    let page = "\\nConfiguration Error:\\nUnknown model: m\\n\\nCommon models: a, b\\n\\nVisit https://agent.example/ for more\\n";
+    let refuses = format!("[sh, -c, \"printf '{page}' >&2; exit 1\", ");
+    stand.project.write("harnesses/small.yaml", &manifest.replace("[python3, ", &refuses));
+    stand.project.evals(&["run", "--label", "paged"]).exits(3);
+    let error = result(&stand.project, "paged")["error"].clone();
+    let why = "the agent exited 1 before it answered: Configuration Error: Unknown model: m";
+    assert_eq!((&error["category"], &error["message"]), (&json!("crashed"), &json!(why)), "{error}");
 }
 
 #[test]

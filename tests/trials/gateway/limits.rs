@@ -133,8 +133,12 @@ fn an_output_limit_ends_a_stream_as_the_service_ends_it() {
 }
 
 #[test]
-fn an_answer_that_the_output_limit_cut_is_not_complete_whatever_the_agent_reports() {
-    for (ends, reason) in [("stop: max-tokens", "max_tokens"), ("usage: {input: 3, output: 5}", "end_turn")] {
+fn an_answer_that_a_limit_or_a_filter_cut_is_not_complete_whatever_the_agent_reports() {
+    for (ends, reason) in [
+        ("stop: max-tokens", "max_tokens"),
+        ("stop: content-filter", "refusal"),
+        ("usage: {input: 3, output: 5}", "end_turn"),
+    ] {
         let stand = Stand::with(&format!("turns: [{{text: It goes on and, {ends}}}]"), "");
         let agent = stand.project.read("agent.py");
         let silent = agent.replace("content=[block])", "content=[block], stop_reason=None)");

@@ -71,6 +71,30 @@ fn tools_that_want_whole_paths_get_them() {
 }
 
 #[test]
+fn a_key_is_known_in_any_spelling() {
+    let string = json!({"type": "string"});
+    let tools = [
+        function("Write", json!({"filepath": string, "content": string}), &["filepath", "content"]),
+        function("Read", json!({"FilePath": string}), &["FilePath"]),
+        function("Edit", json!({"filepath": string, "oldstring": string, "new-string": string}), &["filepath"]),
+        function("Bash", json!({"Command": string}), &["Command"]),
+        function("Search", json!({"Pattern": string, "PATH": string}), &["Pattern", "PATH"]),
+    ];
+    let (calls, line) = made(&KINDS.replace(", path: sub}", "}"), "You are x.", &tools);
+    assert_eq!(
+        names_and_inputs(&calls),
+        [
+            ("Write".to_owned(), json!({"filepath": "sub/a.txt", "content": TEXT})),
+            ("Read".to_owned(), json!({"FilePath": "sub/a.txt"})),
+            ("Edit".to_owned(), json!({"filepath": "sub/a.txt", "oldstring": "one", "new-string": "1"})),
+            ("Bash".to_owned(), json!({"Command": "make all"})),
+            ("Search".to_owned(), json!({"Pattern": "tw[o]", "PATH": "."})),
+        ]
+    );
+    assert!(line["problem"].is_null() && calls.iter().all(|call| call["through"].is_null()), "{line}");
+}
+
+#[test]
 fn what_a_tool_requires_beside_is_filled_in() {
     let string = json!({"type": "string"});
     let paths = json!({"type": "array", "items": {"type": "string"}});

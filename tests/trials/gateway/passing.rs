@@ -272,6 +272,66 @@ fn figures_of_an_agent_do_not_stand_beside_incomplete_ones_of_the_service() {
     assert!(["input_tokens", "output_tokens", "total_tokens"].iter().all(|it| bounds.contains(it)), "{bounds}");
 }
 
+/// Breaks the first answer off before anything of it came, and counts its tokens nowhere.
+fn cut_once(_: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
+    static ASKED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    match ASKED.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+        0 => (200, EVENTS, vec![(0, "event: ping\ndata: {\"type\": \"ping\"}\n\n"), (0, CUT)]),
+        _ => (200, EVENTS, STREAM.to_vec()),
+    }
+}
+
+#[test]
+fn an_answer_that_broke_off_makes_the_agent_s_figures_lower_bounds() {
+    let service = Service::start(cut_once);
+    let project = reaching(&service, "graders: [{budget: {tokens: 1000}}]");
+    let agent = project.read("agent.py");
+    let twice = "        try:\n            ask(messages)\n        except Exception:\n            pass\n        message = ask(messages)\n";
+    let again = agent.replace("        message = ask(messages)\n", twice);
+    // The agent counts more tokens than the service reported.
+    let again = again.replace("total[key] += message[\"usage\"][key]", "total[key] += 50");
+    assert_ne!(agent, again);
+    project.write("agent.py", &again);
+    project.evals(&["run", "--gateway", "observe"]).exits(3);
+    let result = project.result(TRIAL);
+    assert_eq!((&result["verdict"], &result["metrics"]["total_tokens"]), (&json!("ungraded"), &json!(100)), "{result}");
+    assert!(result["metrics"]["lower_bounds"].to_string().contains("total_tokens"), "{result}");
+    let trace = project.trace(TRIAL);
+    let notices = of_type(&trace, "notice");
+    assert!(notices.iter().any(|notice| notice["code"] == "usage_incomplete"), "{notices:?}");
+}
+
+#[test]
+fn a_request_that_cannot_be_read_does_not_go_on_without_its_body() {
+    let service = Service::start(streams);
+    let project = reaching(&service, "");
+    // The length of a part is no number.
+    let broken = "\
+def main():
+    import socket, urllib.parse
+    to = urllib.parse.urlsplit(os.environ[\"AGENT_URL\"])
+    with socket.create_connection((to.hostname, to.port)) as gateway:
+        gateway.sendall(b\"POST /v1/messages HTTP/1.1\\r\\nHost: localhost\\r\\n\"
+                        b\"Transfer-Encoding: chunked\\r\\n\\r\\nzz\\r\\n\")
+        try:
+            gateway.recv(1)
+        except OSError:
+            pass
+";
+    project.write("agent.py", &project.read("agent.py").replace("def main():\n", broken));
+    project.evals(&["run", "--gateway", "observe"]).exits(0);
+    assert_eq!(service.requests().len(), 1, "{:?}", service.requests());
+    let log: Vec<Value> = crate::project::lines(&project.of_trial(TRIAL, "llm.jsonl"));
+    assert_eq!((&log[0]["error"]["kind"], &log[0]["source"]), (&json!("malformed"), &json!("upstream")), "{log:?}");
+    // If it is the last request, the agent is not blamed for the missing answer.
+    let ends = format!("{broken}    sys.exit(1)\n");
+    project.write("agent.py", &project.read("agent.py").replace(broken, &ends));
+    project.evals(&["run", "--gateway", "observe", "--label", "alone"]).exits(3);
+    let folder = project.run_named("alone");
+    let result: Value = serde_json::from_str(&project.read(&format!("{folder}/trials/{TRIAL}/result.json"))).unwrap();
+    assert_eq!(result["error"]["category"], "provider", "{result}");
+}
+
 #[test]
 fn a_service_that_is_not_there_is_told_and_the_agent_is_not_blamed() {
     let mut project = project("");
@@ -280,6 +340,8 @@ fn a_service_that_is_not_there_is_told_and_the_agent_is_not_blamed() {
         // Nothing listens there.
         ("http://127.0.0.1:9", "127.0.0.1:9 cannot be reached"),
         ("https://127.0.0.1:9", "127.0.0.1:9 cannot be reached"),
+        // A password with an `@`.
+        ("http://me:hunt@er2secret@127.0.0.1:9", "http://127.0.0.1:9 cannot be reached"),
     ] {
         project.env("EVALS_UPSTREAM_ANTHROPIC", address);
         project.env("AGENT_MODE", "goes-on");
@@ -288,6 +350,8 @@ fn a_service_that_is_not_there_is_told_and_the_agent_is_not_blamed() {
         let result: Value =
             serde_json::from_str(&project.read(&format!("{folder}/trials/{TRIAL}/result.json"))).unwrap();
         assert_eq!(result["error"]["category"], "provider", "{address}");
+        let log = project.read(&format!("{folder}/trials/{TRIAL}/llm.jsonl"));
+        assert!(!log.contains("er2secret") && !result.to_string().contains("er2secret"), "{log}");
         std::fs::remove_dir_all(project.path(".evals")).unwrap();
     }
     project.env("EVALS_UPSTREAM_ANTHROPIC", "127.0.0.1:9");

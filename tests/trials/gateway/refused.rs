@@ -99,6 +99,18 @@ fn an_agent_that_reports_its_error_itself_is_believed() {
 }
 
 #[test]
+fn an_error_that_the_agent_reports_without_its_status_has_the_category_of_the_status() {
+    let project = reaching(refuses);
+    let told = "This account may not use the service";
+    changed(&project, "\"is_error\": False, \"result\": text", &format!("\"is_error\": True, \"result\": \"{told}\""));
+    project.evals(&["run", "--gateway", "observe", "--model", "401", "--model", "403", "--model", "429"]).exits(3);
+    for (status, category) in [("401", "auth"), ("403", "auth"), ("429", "rate_limit")] {
+        let error = project.result(&format!("a/small/{status}/1"))["error"].clone();
+        assert_eq!((&error["category"], &error["message"]), (&json!(category), &json!(told)), "{error}");
+    }
+}
+
+#[test]
 fn an_answer_that_never_was_whole_is_none() {
     fn cut(_: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
         (200, EVENTS, vec![STREAM[0], (0, CUT)])
@@ -158,6 +170,30 @@ fn a_service_that_does_not_answer_in_time_is_not_the_agent_s_failure() {
     project.evals(&["run", "--gateway", "observe"]).exits(3);
     let message = errored(&project, TRIAL, "provider");
     assert!(message.contains("no answer came before the agent closed the connection"), "{message}");
+}
+
+#[test]
+fn an_agent_that_repeats_a_refused_request_until_its_time_is_over_has_not_failed() {
+    let statuses = [("429", "rate_limit"), ("401", "auth"), ("503", "provider")];
+    let columns: Vec<&str> = statuses.iter().flat_map(|(status, _)| ["--model", *status]).collect();
+    for limit in ["time", "idle"] {
+        let project = reaching(refuses);
+        changed(
+            &project,
+            "        if os.environ.get(\"AGENT_MODE\") != \"goes-on\":\n            raise\n",
+            "        time.sleep(0.2)\n        return ask(messages)\n",
+        );
+        let limit_of_run = format!("{limit}=3s");
+        let run = ["run", "--gateway", "observe", "--jobs", "3", "--limit", limit_of_run.as_str()];
+        project.evals(&[&run[..], &columns[..]].concat()).exits(3);
+        for (status, category) in statuses {
+            let trial = format!("a/small/{status}/1");
+            let message = errored(&project, &trial, category);
+            let ends = format!("status {status}: not today; limit `{limit}` then ended the session");
+            assert!(message.ends_with(&ends), "{message}");
+            assert_eq!(project.trace(&trial).pop().unwrap()["host"], true);
+        }
+    }
 }
 
 #[test]

@@ -222,6 +222,23 @@ fn a_script_that_never_began_is_not_judged() {
 }
 
 #[test]
+fn a_script_of_which_no_turn_was_played_is_not_judged() {
+    let project = project("turns: [{text: That is all.}]", "graders: [{diff: {none: true}}]");
+    let agent = project.read("agent.py");
+    let without_tools = agent.replace("\"tools\": TOOLS,", "");
+    assert_ne!(agent, without_tools);
+    project.write("agent.py", &without_tools);
+    project.evals(&["run"]).exits(3);
+    let error = project.result(TRIAL)["error"].clone();
+    let message = error["message"].as_str().unwrap();
+    let begins = "the scripted model: no turn of the script was played, because 1 request without tools";
+    assert!(error["category"] == "setup" && message.starts_with(begins), "{error}");
+    assert!(message.contains("`without-tools: play`"), "{error}");
+    project.write("scripts/a.model.yaml", "without-tools: play\nturns: [{text: That is all.}]");
+    project.evals(&["run"]).exits(0);
+}
+
+#[test]
 fn a_turn_that_the_agent_cannot_be_given_is_not_judged() {
     let project = project("turns: [{calls: [{edit: {path: a, old: b, new: c}}]}, {text: later}]", "");
     project.evals(&["run"]).exits(3).says("the agent offers no tool that can edit; it offers Write, Bash");

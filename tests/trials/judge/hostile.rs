@@ -219,6 +219,41 @@ fn answers_that_were_cut_or_declined_are_counted_and_paid() {
     assert_eq!((&record["requests"], &record["tokens"]), (&json!(5), &json!(5250)), "{record}");
 }
 
+#[test]
+fn answers_that_cannot_be_read_are_paid_and_those_that_did_not_arrive_are_unknown() {
+    let unknown = json!(["tokens", "cost_usd"]);
+    for (api, does, tokens, lower_bounds) in [
+        ("anthropic:claude-opus-4-8", r#"{"usage": {"input_tokens": 1000, "output_tokens": 50}}"#, 4200, Value::Null),
+        ("openai:gpt-x", r#"{"usage": {"prompt_tokens": 1000, "completion_tokens": 50}}"#, 4200, Value::Null),
+        (
+            "anthropic:claude-opus-4-8",
+            r#"{"error": {"message": "no"}, "usage": {"input_tokens": 1000, "output_tokens": 50}}"#,
+            4200,
+            Value::Null,
+        ),
+        ("anthropic:claude-opus-4-8", "{", 3150, unknown),
+    ] {
+        let service = Service::start(move |got, _| honest(got).unwrap_or(Does::Sends(does)));
+        let grader = TESTED.replace("anthropic:claude-opus-4-8", api);
+        let record = grade(&at(&service), &grader, STEPS)["judge"].clone();
+        assert_eq!((&record["requests"], &record["tokens"]), (&json!(4), &json!(tokens)), "{does}: {record}");
+        assert_eq!(record["lower_bounds"], lower_bounds, "{does}: {record}");
+    }
+    // An answer that broke off, and then one of the wrong form: the question is asked once more.
+    let service = Service::start(|got, number| {
+        honest(got).unwrap_or(match number {
+            3 => Does::Cuts,
+            4 => Does::Says("Pass!".to_owned()),
+            _ => passes(&[8], "the tests passed"),
+        })
+    });
+    let mut project = at(&service);
+    project.env("EVALS_MODEL_RETRIES", "1");
+    let grade = grade(&project, TESTED, STEPS);
+    assert_eq!((&grade["judge"]["requests"], &grade["outcome"]), (&json!(6), &json!("scored")), "{grade}");
+    assert_eq!(grade["judge"]["lower_bounds"], json!(["tokens", "cost_usd"]), "{grade}");
+}
+
 const PAIR: &str =
     "pairwise: {judge: 'anthropic:m', ask: Which explains it better?, reference: {text: It is broken somehow.}}";
 

@@ -591,6 +591,11 @@ fn answers_are_kept_by_what_was_asked_and_keys_are_nowhere() {
     assert_eq!(service.got().len(), 4);
     let record = &again["results"][0]["grades"][0]["judge"];
     assert_eq!((&record["cached"], &record["requests"], &record["cost_usd"]), (&json!(4), &json!(4), &json!(0.0)));
+    // The cache is that of the project, also for a command in a folder below it.
+    std::fs::create_dir(project.path("deep")).unwrap();
+    let deep = project.command(&["grade", id]).current_dir(project.path("deep")).output().unwrap();
+    assert_eq!(deep.status.code(), Some(0), "{}", String::from_utf8_lossy(&deep.stderr));
+    assert_eq!((service.got().len(), project.path("deep/.evals").exists()), (4, false));
     project.evals(&["grade", id, "--no-judge-cache"]).exits(0);
     assert_eq!(service.got().len(), 8);
     project.evals(&["grade", id, "--judge", "openai:other"]).exits(0);
