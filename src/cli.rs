@@ -137,16 +137,36 @@ impl Command {
     /// Returns true if the command starts external programs, or judges that need environment variables beside
     /// the agent's.
     fn starts_programs(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Command::Run(_)
-                | Command::Mine(_)
-                | Command::Case(_)
-                | Command::Grade(_)
-                | Command::Check(_)
-                | Command::Harness(_)
-                | Command::Calibrate(_)
-        )
+            | Command::Mine(_)
+            | Command::Case(_)
+            | Command::Grade(_)
+            | Command::Check(_)
+            | Command::Harness(_)
+            | Command::Calibrate(_) => true,
+            // The command of `gateway record` and `replay` is the user's own, and gets the user's environment.
+            Command::Gateway(_)
+            | Command::Compare(_)
+            | Command::Baseline(_)
+            | Command::Import(_)
+            | Command::Convert(_)
+            | Command::Export(_)
+            | Command::Report(_)
+            | Command::Show(_)
+            | Command::View(_)
+            | Command::Snapshot(_)
+            | Command::List(_)
+            | Command::LintSkill(_)
+            | Command::History(_)
+            | Command::Merge(_)
+            | Command::Prune(_)
+            | Command::Schema(_)
+            | Command::Init(_)
+            | Command::Completions { .. }
+            | Command::Man { .. }
+            | Command::DemoAgent(_) => false,
+        }
     }
 }
 

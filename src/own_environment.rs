@@ -68,6 +68,16 @@ pub fn var(name: &str) -> Option<OsString> {
     all().into_iter().find_map(|(key, value)| (key == name).then_some(value))
 }
 
+/// Returns true if `CI` is set, so that no person watches or decides.
+pub fn in_ci() -> bool {
+    var("CI").is_some_and(|value| says_yes(&value))
+}
+
+/// Returns true unless a variable is empty, `0` or `false`.
+fn says_yes(value: &OsStr) -> bool {
+    !value.is_empty() && value != "0" && value != "false"
+}
+
 /// Returns true if agents get this variable, if it is set.
 pub fn is_allowed(name: &str) -> bool {
     ALLOWED.contains(&name) || name.starts_with("LC_") || ALLOWED_EITHER.contains(&name.to_ascii_uppercase().as_str())
@@ -177,6 +187,15 @@ mod tests {
         }
         for name in ["OPENAI_API_KEY", "EVALS_JUDGE", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "ANYTHING"] {
             assert!(!is_kept(OsStr::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_is_empty_or_false_says_no() {
+        for (value, says) in
+            [("", false), ("0", false), ("false", false), ("1", true), ("true", true), ("woodpecker", true)]
+        {
+            assert_eq!(says_yes(OsStr::new(value)), says, "{value}");
         }
     }
 }

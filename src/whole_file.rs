@@ -1,8 +1,12 @@
 //! Writes files completely or not at all, and makes names safe for files and folders.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 /// The reason why a file could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -77,8 +81,7 @@ impl PartWriter {
     /// # Errors
     /// Returns an error if it cannot be created.
     pub fn create(path: &Path) -> Result<Self, FileError> {
-        let part = part_of(path);
-        let out = File::create(&part).map_err(FileError::io("write", path))?;
+        let (part, out) = create_part(path).map_err(FileError::io("write", path))?;
         let hashing = Hashing { out, hasher: blake3::Hasher::new() };
         Ok(Self { path: path.to_owned(), part, out: io::BufWriter::with_capacity(64 << 10, hashing) })
     }
@@ -111,11 +114,43 @@ impl Write for PartWriter {
     }
 }
 
-/// Returns the temporary name of a file.
-fn part_of(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    path.with_file_name(name)
+/// The ending of temporary names.
+const PART: &str = ".part";
+
+/// Creates the temporary file of a file. Its name has the ID of this process and a number, so that several processes can write
+/// one file at the same time: the file that is put in place last stays.
+fn create_part(path: &Path) -> io::Result<(PathBuf, File)> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let name = path.file_name().unwrap_or_default();
+    loop {
+        let mut part = name.to_owned();
+        part.push(format!(".{}-{}{PART}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
+        let part = path.with_file_name(part);
+        match File::create_new(&part) {
+            // A process with the same ID left it, or writes it in another container.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            created => return created.map(|file| (part, file)),
+        }
+    }
+}
+
+/// Returns the process that made a temporary file, from the file's name.
+fn writer_of(name: &str) -> Option<Pid> {
+    let (_, numbers) = name.strip_suffix(PART)?.rsplit_once('.')?;
+    let (process, number) = numbers.split_once('-')?;
+    number.parse::<u64>().ok()?;
+    Pid::from_raw(process.parse().ok()?)
+}
+
+/// Removes the temporary files that processes left in a folder when they were killed. A file that cannot be removed stays.
+pub fn remove_left_parts(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let writer = entry.file_name().to_str().and_then(writer_of);
+        let has_ended = writer.is_some_and(|writer| test_kill_process(writer) == Err(Errno::SRCH));
+        if has_ended && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Syncs all files, and then renames each to its final name. This costs the file system little more than for one file.
@@ -198,6 +233,20 @@ impl Drop for PartFile {
     }
 }
 
+fn copy_synced(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to)?;
+    File::open(to)?.sync_all()
+}
+
+/// Links a file to another name, so that both share the content. If the file system differs or has no hard links, the file is
+/// copied, and the copy is synced.
+///
+/// # Errors
+/// Returns an error if the file can be neither linked nor copied.
+pub fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(from, to).or_else(|_| copy_synced(from, to))
+}
+
 /// Syncs a folder, so that the names in it are durable.
 pub fn sync_folder(folder: &Path) -> Result<(), FileError> {
     File::open(folder).and_then(|file| file.sync_all()).map_err(FileError::io("sync", folder))
@@ -252,5 +301,37 @@ mod tests {
         let long = folder_name(&"é".repeat(300)).unwrap();
         assert!(long.len() <= LONGEST && long != folder_name(&"é".repeat(301)).unwrap());
         assert_eq!(folder_name("a#2").unwrap(), "a%232");
+    }
+
+    #[test]
+    fn a_file_that_two_write_at_once_is_that_of_the_last() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a.json");
+        let [first, second] = ["first", "second"].map(|text| {
+            let mut out = PartWriter::create(&path).unwrap();
+            out.write_all(text.as_bytes()).unwrap();
+            out
+        });
+        put_in_place([second.finish().unwrap()]).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "second");
+        put_in_place([first.finish().unwrap()]).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_temporary_files_of_processes_that_ended_are_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let (ended, own) = (child.id(), std::process::id());
+        let kept =
+            [format!("a.json.{own}-0.part"), "a.part".to_owned(), format!("{ended}-0.part"), "a.json".to_owned()];
+        for name in kept.iter().chain([&format!("a.json.{ended}-7.part")]) {
+            fs::write(root.path().join(name), "").unwrap();
+        }
+        remove_left_parts(root.path());
+        assert!(kept.iter().all(|name| root.path().join(name).exists()));
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), kept.len());
     }
 }

@@ -13,11 +13,11 @@ use crate::compare::axes;
 use crate::compare::gate::{Demand, GateRequest, NO_REGRESSIONS};
 use crate::compare::side::{Arm, Interner, Side};
 use crate::compare::{ArmPair, MARGIN, Options, Unmatched, compare};
-use crate::report::Report;
 use crate::report::commands::run_word;
 use crate::report::compare::{Format, write};
 use crate::report::html::Compared;
 use crate::report::text::{Look, plural};
+use crate::report::whole::WholeReport;
 use crate::run::find;
 use crate::run::folder::RunFolder;
 use crate::run::merge::MergedFrom;
@@ -148,7 +148,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
 
 /// Compares a run with its baseline, or its arms with each other, for a report of the run. The settings are the
 /// defaults of `evals compare`.
-pub fn of_report(report: &Report) -> Compared {
+pub fn of_report(report: WholeReport<'_>) -> Compared {
     let record = &report.run;
     let not_run = report.summary.not_run;
     if record.derived_from.is_some() && !record.graded {
@@ -163,7 +163,7 @@ pub fn of_report(report: &Report) -> Compared {
         Err(error) => return Compared::Refused(error.to_string()),
     };
     let mut new = Side { origins, ..Side::of_run(record) };
-    report.results.whole().iter().for_each(|result| new.add(result, &mut words));
+    report.all_results().iter().for_each(|result| new.add(result, &mut words));
     let baseline = record.experiment.is_none().then(|| baseline::found(record)).flatten();
     let mut old = match baseline.map(|path| Baseline::read(&path)) {
         Some(Ok(baseline)) => Some(baseline.side()),

@@ -63,6 +63,6 @@ pub fn run(args: &ConvertArgs) -> Result<u8, CliError> {
 fn refused(error: WriteError) -> CliError {
     match error {
         WriteError::File(error) => error.into(),
-        exists @ WriteError::Exists(_) => CliError::unreadable(exists),
+        wrong @ (WriteError::Exists(_) | WriteError::Source(_)) => CliError::unreadable(wrong),
     }
 }

@@ -34,7 +34,7 @@ pub fn run(args: &ExportArgs) -> Result<u8, CliError> {
     results.iter().for_each(terminal::tell_if_not_as_judged);
     let not_run = record.trials.len().saturating_sub(results.len());
     let report = Report::new(&record, results, not_run, &run.path);
-    let exported = args.target.export(&report).map_err(CliError::unreadable)?;
+    let exported = args.target.export(report.whole()?).map_err(CliError::unreadable)?;
     let existing = exported.files.iter().map(|(path, _)| args.output.join(path)).find(|path| path.exists());
     if let Some(path) = existing.filter(|_| !args.force) {
         let path = path.display();

@@ -117,8 +117,9 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
 /// Returns the runs whose results are in no merged run, the oldest first. The newest run is first in `all`.
 fn without_replaced(all: &[(PathBuf, RunRecord)]) -> Vec<&(PathBuf, RunRecord)> {
     let merges = Merges::of(all);
+    let replaced = find::evidence::replaced(all, &merges);
     let mut left = Vec::new();
-    for run in all.iter().rev().filter(|(path, _)| !merges.replaces(path)) {
+    for run in all.iter().rev().filter(|(path, _)| !replaced.contains(path.as_path())) {
         let (path, record) = run;
         if merges.is_outdated(path) {
             terminal::note(format_args!(

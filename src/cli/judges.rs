@@ -1,7 +1,6 @@
 //! Judges: `--judge`, the services and keys of the environment, and the cache of answers.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use crate::harness::catalog::Catalog;
 use crate::interaction::Llm;
 use crate::judge::{Chosen, Judges};
 use crate::model_client::{Client, ModelName, Services, Settings};
+use crate::project;
 use crate::run::Keep;
 use crate::run::folder::write_gitignore;
 use crate::secrets::Masker;
@@ -19,7 +19,7 @@ use crate::trial::agent_as_model::InPlaceOfModel;
 use crate::trial::version::Versions;
 use crate::values::Time;
 
-/// The folder of the cache.
+/// The folder of the cache, in the project.
 const CACHE: &str = ".evals/cache/judge";
 
 /// The judges on the command line.
@@ -69,9 +69,8 @@ pub fn asking(engine: Engine, chosen: Chosen, args: &JudgeArgs, catalog: Catalog
     // An agent takes longer than a service, unless a timeout is set.
     let time = engine.env.get("EVALS_MODEL_TIMEOUT").filter(|it| !it.trim().is_empty()).map(|_| Time(settings.time));
     if !args.no_judge_cache {
-        let place = PathBuf::from(CACHE);
         // The folder is created with the first answer; until then nothing is written.
-        settings.cache = Some(std::path::absolute(place)?);
+        settings.cache = Some(std::path::absolute(project::root().join(CACHE))?);
     }
     let env = engine.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let masker = Masker::of_env(env, &[]);
@@ -114,7 +113,7 @@ fn settings(env: &BTreeMap<String, String>) -> Result<Settings, CliError> {
 /// # Errors
 /// Returns an error if a file cannot be written.
 pub fn mark_cache() -> Result<(), CliError> {
-    let place = PathBuf::from(CACHE);
+    let place = project::root().join(CACHE);
     if place.is_dir() {
         write_gitignore(&place)?;
     }

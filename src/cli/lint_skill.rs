@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::list::OutputFormat;
 use super::output::{self, Content};
-use super::{CliError, UNREADABLE, errors};
+use super::{CliError, UNREADABLE, errors, terminal};
 use crate::skill::folders::{self, Linted};
 use crate::text::plural;
 
@@ -28,11 +28,14 @@ pub struct LintSkillArgs {
 pub fn run(args: &LintSkillArgs) -> Result<u8, CliError> {
     let mut skills: Vec<Linted> = Vec::new();
     let mut unreadable: Vec<(PathBuf, String)> = Vec::new();
+    let mut left_out: Vec<PathBuf> = Vec::new();
     for path in &args.folders {
         match folders::find(path) {
             Err(error) => unreadable.push((path.clone(), error)),
             Ok(found) => {
-                for folder in found {
+                unreadable.extend(found.unreadable);
+                left_out.extend(found.left_out);
+                for folder in found.skills {
                     if skills.iter().any(|skill| skill.folder == folder) {
                         continue;
                     }
@@ -49,8 +52,14 @@ pub fn run(args: &LintSkillArgs) -> Result<u8, CliError> {
         // The errors below say all if no folder could be read.
         OutputFormat::Table if skills.is_empty() && !unreadable.is_empty() => Ok(()),
         OutputFormat::Table => table(&skills),
-        OutputFormat::Json => as_json(&skills, &unreadable),
+        OutputFormat::Json => as_json(&skills, &unreadable, &left_out),
     })?;
+    for folder in &left_out {
+        let folder = folder.display();
+        terminal::note(format_args!(
+            "note: {folder} was not searched, and perhaps others were not; name it to search it for skills"
+        ));
+    }
     for (_, error) in &unreadable {
         CliError::unreadable(error).print();
     }
@@ -79,7 +88,7 @@ fn table(skills: &[Linted]) -> io::Result<()> {
     out.flush()
 }
 
-fn as_json(skills: &[Linted], unreadable: &[(PathBuf, String)]) -> io::Result<()> {
+fn as_json(skills: &[Linted], unreadable: &[(PathBuf, String)], left_out: &[PathBuf]) -> io::Result<()> {
     let (errors, warnings) = counts(skills);
     let of = |skill: &Linted| -> Value {
         let problems = skill.problems.iter().map(|problem| {
@@ -107,6 +116,7 @@ fn as_json(skills: &[Linted], unreadable: &[(PathBuf, String)]) -> io::Result<()
     let document = json!({
         "skills": skills.iter().map(of).collect::<Vec<_>>(),
         "unreadable": unreadable.iter().map(missing).collect::<Vec<_>>(),
+        "not_searched": left_out.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>(),
         "summary": {"skills": skills.len(), "errors": errors, "warnings": warnings},
     });
     let mut out = output::stdout(Content::Json);

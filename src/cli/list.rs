@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 use super::output::{self, Content};
 use super::{CliError, inputs, terminal};
-use crate::case::{CaseKind, LoadContext, load_all};
+use crate::case::{LoadContext, load_all};
 use crate::embedded;
 use crate::ids::column_name;
 use crate::paths;
@@ -86,13 +86,7 @@ fn cases(paths: &[PathBuf], format: OutputFormat) -> Result<u8, CliError> {
             id: case.id.clone(),
             path: case.file.display().to_string(),
             description: case.description.clone(),
-            kind: Some(
-                match case.kind {
-                    CaseKind::Capability => "capability",
-                    CaseKind::Regression => "regression",
-                }
-                .to_owned(),
-            ),
+            kind: Some(case.kind.word().to_owned()),
             tags: case.tags.clone(),
             harnesses: case.harnesses.clone(),
             trials: case.trials,

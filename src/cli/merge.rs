@@ -13,7 +13,7 @@ use crate::ids::{TrialRecord, trials_by_case};
 use crate::project;
 use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report, RunContext};
-use crate::run::find::REMOVED;
+use crate::run::find::{REMOVED, UNFINISHED};
 use crate::run::folder::RunFolder;
 use crate::run::merge::{self, MergedFrom, merged};
 use crate::run::{CaseRecord, RunError, RunRecord, names};
@@ -74,7 +74,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     let mode = args.snapshot.or(record.options.snapshot);
     let cases = cases_for_snapshots(&record, mode)?;
     let runs = args.output.as_ref().unwrap_or(&args.runs);
-    let folder = merge::folder::write(runs, &record, &shards)?;
+    let folder = merge::folder::write(runs, &mut record, &shards)?;
     let results = folder.results(&record)?;
     results.iter().for_each(terminal::tell_if_not_as_judged);
     let not_run = record.trials.len().saturating_sub(results.len());
@@ -126,7 +126,7 @@ fn runs_below(folder: &Path, depth: usize) -> Vec<PathBuf> {
         }
         if path.join("run.json").is_file() {
             found.push(path);
-        } else if depth > 1 && !name.starts_with(".merge-") {
+        } else if depth > 1 && !name.starts_with(UNFINISHED) {
             found.extend(runs_below(&path, depth - 1));
         }
     }

@@ -17,6 +17,7 @@ use crate::mine::repository::{self, Repository, RepositoryError};
 use crate::mine::runner::Given;
 use crate::mine::{MineError, MineEvent, Mined, Outcome, Settings, mine};
 use crate::model_client::{ModelName, Via};
+use crate::project;
 use crate::report::mine as report;
 use crate::report::page::terminal::write;
 use crate::run::folder::write_gitignore;
@@ -24,7 +25,7 @@ use crate::sandbox::bwrap;
 use crate::text::{first_chars, plural};
 use crate::values::{PathGlob, Time};
 
-/// The folder of the state.
+/// The folder of the state, in the project.
 const STATE: &str = ".evals/mine";
 /// The exit code if no case was made.
 const NOTHING: u8 = 3;
@@ -144,12 +145,12 @@ pub fn run(args: &MineArgs) -> Result<u8, CliError> {
             timeout: args.timeout,
             is_confined,
             rewrite: args.rewrite.clone(),
-            state: PathBuf::from(STATE),
+            state: project::root().join(STATE),
             resume: args.resume,
             force: args.force,
         };
-        std::fs::create_dir_all(STATE)?;
-        write_gitignore(Path::new(STATE))?;
+        std::fs::create_dir_all(&settings.state)?;
+        write_gitignore(&settings.state)?;
         let mined = mine(&engine, &engine.judges, &repository, &settings, &mut tell).await;
         let limit = settings.range.most;
         if let Ok(Outcome::Done(mined)) = &mined
@@ -197,7 +198,7 @@ fn is_confined(asked: Option<Sandbox>) -> Result<bool, CliError> {
 async fn open(repo: &str, env: BTreeMap<String, String>) -> Result<(Repository, Option<String>), CliError> {
     let is_folder = Path::new(repo).exists();
     if !is_folder && (repo.contains("://") || repo.starts_with("git@")) {
-        let clones = std::path::absolute(Path::new(STATE).join("clones"))?;
+        let clones = std::path::absolute(project::root().join(STATE).join("clones"))?;
         std::fs::create_dir_all(&clones)?;
         terminal::note(format_args!("cloning {repo}"));
         let folder = repository::clone(repo, &clones, env.clone()).await.map_err(CliError::unreadable)?;
@@ -270,7 +271,8 @@ fn tell(event: MineEvent<'_>) {
                     verb(both, "passes", "pass"),
                 ));
                 if let Some(what) = report::reserve(looked) {
-                    let is_reserve = looked.hunks.as_ref().is_some_and(|hunks| !hunks.unnoticed.is_empty());
+                    let is_partly_tested = looked.hunks.as_ref().is_some_and(|hunks| !hunks.unnoticed.is_empty());
+                    let is_reserve = is_partly_tested || !looked.open_settings.is_empty();
                     terminal::note(format_args!("  {}{what}", if is_reserve { "in reserve: " } else { "" }));
                 }
             }

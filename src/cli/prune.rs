@@ -1,6 +1,6 @@
 //! `evals prune`: removes old runs and keeps the newest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
@@ -48,7 +48,8 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
     let mut removed = 0;
     let mut merges = Merges::of(&all);
     merges.group_shards(&all);
-    for (path, record) in old(&runs, &merges, args.keep) {
+    let replaced = find::evidence::replaced(&all, &merges);
+    for (path, record) in old(&runs, &merges, &replaced, args.keep) {
         let folder = path.file_name().unwrap_or_default().to_string_lossy();
         // A copy of a run has its ID.
         let run = if folder == record.run { record.run.clone() } else { format!("{} in {folder}", record.run) };
@@ -80,14 +81,19 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
 }
 
 /// Returns the runs that are older than the newest `keep` runs. `runs` begins with the newest.
-fn old<'a>(runs: &[&'a (PathBuf, RunRecord)], merges: &Merges<'_>, keep: usize) -> Vec<&'a (PathBuf, RunRecord)> {
+fn old<'a>(
+    runs: &[&'a (PathBuf, RunRecord)],
+    merges: &Merges<'_>,
+    replaced: &HashSet<&Path>,
+    keep: usize,
+) -> Vec<&'a (PathBuf, RunRecord)> {
     let mut counted = BTreeSet::new();
     let mut old = Vec::new();
     for &run in runs {
         let (path, record) = run;
         let has_room = counted.len() < keep;
         // A run that was made from another one is worth little without it, and a replaced run without the one that replaces it.
-        let is_kept = if record.derived_from.is_some() || record.graded || merges.replaces(path) {
+        let is_kept = if record.derived_from.is_some() || record.graded || replaced.contains(path.as_path()) {
             has_room
         } else {
             // Shards and merged runs that hold different results are parts of one run. A copy of a run has its ID.
@@ -103,9 +109,17 @@ fn old<'a>(runs: &[&'a (PathBuf, RunRecord)], merges: &Merges<'_>, keep: usize) 
 
 /// Removes the folder of a run. The folder first gets a name by which the next `prune` finds it if this one is interrupted.
 fn remove_run(path: &Path) -> io::Result<()> {
-    let mut name = OsString::from(find::REMOVED);
-    name.push(path.file_name().unwrap_or_default());
-    let doomed = path.with_file_name(name);
+    let doomed = |number: u32| {
+        let mut name = OsString::from(find::REMOVED);
+        name.push(path.file_name().unwrap_or_default());
+        if number > 0 {
+            name.push(format!(".{number}"));
+        }
+        path.with_file_name(name)
+    };
+    // The rest of an earlier run of this name may be there, if it could not be removed.
+    let doomed = (0..).map(doomed).find(|doomed| doomed.symlink_metadata().is_err());
+    let doomed = doomed.ok_or(io::ErrorKind::AlreadyExists)?;
     fs::rename(path, &doomed)?;
     remove(&doomed)
 }

@@ -42,7 +42,10 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     check_places(std::slice::from_ref(&reporter), record.label.as_deref())?;
     let report = match reporter.format {
         // The page for a browser shows everything.
-        Format::Html => of_stored(&folder, Arc::clone(&record), folder.results(&record)?)?,
+        Format::Html => {
+            let going_on = folder.is_in_use();
+            of_stored(&folder, Arc::clone(&record), folder.results(&record)?, going_on)?
+        }
         _ => Report::of_folder(&folder, record, beside(&folder)?)?,
     };
     for place in &report.note_facts.doubted {
@@ -56,13 +59,17 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Makes the report of a stored run from its results.
+/// Makes the report of a stored run, which may be going on, from its results.
 ///
 /// # Errors
 /// Returns an error if the stored comparison with its snapshots cannot be read.
-pub fn of_stored(folder: &RunFolder, record: Arc<RunRecord>, results: Vec<TrialResult>) -> Result<Report, CliError> {
-    let not_run = record.trials.len().saturating_sub(results.len());
-    Ok(Report::with(record, results, not_run, &folder.path, beside(folder)?))
+pub fn of_stored(
+    folder: &RunFolder,
+    record: Arc<RunRecord>,
+    results: Vec<TrialResult>,
+    going_on: bool,
+) -> Result<Report, CliError> {
+    Ok(Report::of_stored(folder, record, results, beside(folder)?, going_on))
 }
 
 /// Returns the data of a stored run besides its results.
@@ -154,6 +161,7 @@ fn write_to(report: &Report, format: Format, path: &Path) -> Result<(), CliError
     match format {
         Format::Benchmark => into_block(report, path),
         Format::Html => {
+            let report = report.whole()?;
             let compared = super::compare::of_report(report);
             Ok(write_named(path, |out| html::write(report, &compared, out))?)
         }
@@ -190,6 +198,7 @@ fn print(report: &Report, format: Format) -> Result<(), CliError> {
     }
     if format == Format::Html {
         // The page is a file for a browser, and its text is escaped.
+        let report = report.whole()?;
         let mut out = io::BufWriter::new(io::stdout().lock());
         let written = html::write(report, &super::compare::of_report(report), &mut out).and_then(|()| out.flush());
         return super::import::ignore_closed_pipe(written);

@@ -17,6 +17,7 @@ use crate::harness::catalog::Catalog;
 use crate::harness::login::is_variable;
 use crate::ids::{TrialId, TrialRecord, cases_of};
 use crate::interaction::{Interaction, Llm};
+use crate::own_environment::in_ci;
 use crate::plan::{AskedModel, PlanError, PlanRequest, plan, same_in_part};
 use crate::price::PriceTable;
 use crate::process::{self, descriptors};
@@ -497,8 +498,7 @@ fn tell_of_what_is_left() {
 async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<Result<RunOutcome, RunError>, CliError> {
     // Questions and a live display would overwrite each other.
     let manual = is_manual(prepared);
-    let ci = crate::own_environment::var("CI").and_then(|value| value.into_string().ok());
-    let moves = may_move(terminal::stderr_is_terminal(), ci.as_deref(), args.no_progress || manual);
+    let moves = may_move(terminal::stderr_is_terminal(), in_ci(), args.no_progress || manual);
     let interrupt = if moves { stop::on_interrupt_of_display() } else { stop::on_interrupt() };
     let options = options(args, &prepared.record.options);
     let temporary = engine::temporary()?;

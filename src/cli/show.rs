@@ -118,12 +118,7 @@ fn choose<'a>(folder: &RunFolder, record: &'a RunRecord, name: Option<&str>) -> 
         results.iter().for_each(terminal::tell_if_not_as_judged);
         let failed = results.iter().find(|result| !matches!(result.verdict, Verdict::Pass | Verdict::Skipped));
         let wanted = failed.or_else(|| results.iter().find(|result| result.verdict != Verdict::Skipped));
-        let planned = wanted.and_then(|result| {
-            record.trials.iter().find(|trial| {
-                (&trial.case, &trial.harness, &trial.arm, trial.trial)
-                    == (&result.case, &result.harness, &result.arm, result.trial)
-            })
-        });
+        let planned = wanted.and_then(|result| record.trials.iter().find(|trial| trial.id() == result.id()));
         return planned.ok_or_else(|| CliError::unreadable(format!("run {} has no trial that was run", record.run)));
     };
     let found = report::trials_named(record, name);

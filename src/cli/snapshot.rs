@@ -11,6 +11,7 @@ use super::beside_cases::refuse_elsewhere;
 use super::grade::{stored_run, stored_traces};
 use super::output::{self, Content};
 use super::{CliError, RunsFolder, complete, engine, named_run, terminal};
+use crate::own_environment::in_ci;
 use crate::report::notes::in_quarantine;
 use crate::report::text::harmless;
 use crate::report::{page, snapshots};
@@ -116,11 +117,6 @@ pub fn run(args: &SnapshotArgs) -> Result<u8, CliError> {
         SnapshotCommand::Accept { chosen, add } => accept(&meant(chosen)?, *add),
         SnapshotCommand::Reject { chosen } => reject(&meant(chosen)?),
     }
-}
-
-/// Returns true if `CI` is set, so that no person can decide.
-pub fn in_ci() -> bool {
-    crate::own_environment::var("CI").is_some_and(|value| !value.is_empty() && value != "0" && value != "false")
 }
 
 /// Stores the comparison in the run's folder.

@@ -9,7 +9,8 @@ use tokio::sync::watch;
 
 use super::import::ignore_closed_pipe;
 use super::output::{self, Content};
-use super::{CliError, RunsFolder, complete, engine, named_run, snapshot, terminal};
+use super::{CliError, RunsFolder, complete, engine, named_run, terminal};
+use crate::own_environment::in_ci;
 use crate::paths;
 use crate::run::find;
 use crate::view::{self, View};
@@ -72,9 +73,10 @@ async fn serve(args: &ViewArgs, runs: PathBuf, run: Option<&Path>) -> Result<u8,
         [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
     let port = args.port;
     let view: View = view::open(port, runs, |folder, record, results| {
-        let report =
-            super::report::of_stored(folder, Arc::new(record.clone()), results).map_err(|error| error.text())?;
-        let compared = super::compare::of_report(&report);
+        let going_on = folder.is_in_use();
+        let report = super::report::of_stored(folder, Arc::new(record.clone()), results, going_on);
+        let report = report.map_err(|error| error.text())?;
+        let compared = super::compare::of_report(report.whole().map_err(|error| error.to_string())?);
         Ok((report, compared))
     })
     .await
@@ -86,7 +88,7 @@ async fn serve(args: &ViewArgs, runs: PathBuf, run: Option<&Path>) -> Result<u8,
     let told = writeln!(out, "{}", view.url(run)).and_then(|()| out.flush());
     drop(out);
     ignore_closed_pipe(told)?;
-    if !args.no_open && !snapshot::in_ci() {
+    if !args.no_open && !in_ci() {
         browser::open(&view.url_to_open(run));
     }
     terminal::note("serving on this machine alone; Ctrl-C ends it");

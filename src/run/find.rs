@@ -13,9 +13,13 @@ use crate::paths;
 use crate::text::some_of;
 
 pub mod copies;
+pub mod evidence;
 
 /// The prefix of the folder of a run that is being removed. The run does not exist any more.
 pub const REMOVED: &str = ".removed-";
+
+/// The prefix of the folder in which a run is written before it is complete. The run does not exist yet.
+pub const UNFINISHED: &str = ".unfinished-";
 
 /// Returns the run with this name: a path, an ID or a unique ID prefix, a label, or `latest`. The latest run is the
 /// newest one with a trial that was played to its end, or the newest of all if none has one.

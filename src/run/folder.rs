@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -19,9 +19,10 @@ use crate::ids::TrialRecord;
 use crate::regular;
 use crate::result::Warning;
 use crate::values::now_text;
-use crate::whole_file::{case_folder, folder_name, sync_folder, write_whole};
+use crate::whole_file::{case_folder, folder_name, remove_left_parts, sync_folder, write_whole};
 
 mod results;
+pub mod unfinished;
 
 /// The timeout for the lock of a run.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
@@ -54,22 +55,15 @@ impl RunFolder {
     /// # Errors
     /// Returns the errors of [`RunFolder::create`].
     pub(super) fn create_in(part: &Path, runs: &Path, record: &mut RunRecord) -> Result<Self, RunError> {
+        // A record that cannot be written makes no folder.
+        pretty(record, &part.join(&record.run).join("run.json"))?;
         fs::create_dir_all(part).map_err(RunError::io("make the folder", part))?;
         write_gitignore(part)?;
-        let mut path = part.join(&record.run);
-        let mut tries = 0;
-        while let Err(error) = fs::create_dir(&path) {
-            if error.kind() != ErrorKind::AlreadyExists || tries == MOST_AT_ONCE {
-                return Err(RunError::io("make the folder", &path)(error));
-            }
-            tries += 1;
-            record.run = names::next_run_id(&record.run);
-            path = part.join(&record.run);
-        }
+        let path = make_folder(part, record)?;
         project_of_run::keep_if_around(runs, record);
         let mut folder = Self { path, lock: None, record: Mutex::default() };
         folder.lock()?;
-        folder.put_record(&pretty(record))?;
+        folder.put_record(&pretty(record, &folder.record_file())?)?;
         sync_folder(part)?;
         Ok(folder)
     }
@@ -79,7 +73,7 @@ impl RunFolder {
         Self { path: path.to_owned(), lock: None, record: Mutex::default() }
     }
 
-    /// Locks the run for this engine.
+    /// Locks the run for this engine, and removes the temporary files that killed engines left in its folder.
     ///
     /// # Errors
     /// Returns an error if another engine is using the run, or the file system refuses.
@@ -98,16 +92,27 @@ impl RunFolder {
             std::thread::sleep(Duration::from_millis(20));
         }
         self.lock = Some(file);
+        remove_left_parts(&self.path);
         Ok(())
     }
 
     /// Returns true if an engine is using the run: it is going on, or is being graded.
     pub fn is_in_use(&self) -> bool {
-        let Ok(file) = regular::open(self.path.join(".lock")) else { return false };
-        // Shared, so that two readers do not take each other for an engine. It ends with this function, and an engine
-        // that begins in this moment waits longer.
-        let locked = flock(&file, FlockOperation::NonBlockingLockShared);
-        matches!(locked, Err(Errno::WOULDBLOCK))
+        self.keep_engines_away().is_err()
+    }
+
+    /// Keeps engines from using the run while the returned file is open. An engine that begins in this time waits longer. Returns
+    /// `None` if the run has no lock, as in a copy without hidden files.
+    ///
+    /// # Errors
+    /// Returns an error if an engine is using the run.
+    fn keep_engines_away(&self) -> Result<Option<File>, RunError> {
+        let Ok(file) = regular::open(self.path.join(".lock")) else { return Ok(None) };
+        // Shared, so that two readers do not take each other for an engine.
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Err(Errno::WOULDBLOCK) => Err(RunError::Busy(self.path.clone())),
+            _ => Ok(Some(file)),
+        }
     }
 
     /// Replaces `run.json`. The new record names the old one, so that a journal whose lines refer to the old
@@ -116,8 +121,12 @@ impl RunFolder {
     /// # Errors
     /// Returns an error if the file system refuses.
     pub fn write_record(&self, record: &mut RunRecord) -> Result<(), RunError> {
+        // A process that was killed after it had replaced the record left the journal without a line about it.
+        if self.journal().exists() {
+            self.open_journal()?;
+        }
         record.replaces = self.known().map(|text| integrity::digest(&text));
-        self.put_record(&pretty(record))?;
+        self.put_record(&pretty(record, &self.record_file())?)?;
         if self.journal().exists() {
             self.open_journal()?;
         }
@@ -296,11 +305,33 @@ impl RunFolder {
     }
 }
 
+/// Makes the folder of a run. If a run has the ID already, the record gets the next one.
+fn make_folder(runs: &Path, record: &mut RunRecord) -> Result<PathBuf, RunError> {
+    let mut path = runs.join(&record.run);
+    let mut tries = 0;
+    while let Err(error) = fs::create_dir(&path) {
+        if error.kind() != ErrorKind::AlreadyExists || tries == MOST_AT_ONCE {
+            return Err(RunError::io("make the folder", &path)(error));
+        }
+        tries += 1;
+        record.run = names::next_run_id(&record.run);
+        path = runs.join(&record.run);
+    }
+    Ok(path)
+}
+
 /// Returns a record as written to `run.json`.
-fn pretty(record: &RunRecord) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(&record.clone().whole()).unwrap_or_default();
+///
+/// # Errors
+/// Returns an error about the file with this path if a path in the record is not UTF-8, which JSON cannot hold.
+fn pretty(record: &RunRecord, path: &Path) -> Result<Vec<u8>, RunError> {
+    let text = serde_json::to_vec_pretty(&record.clone().whole());
+    let mut text = text.map_err(|error| {
+        let message = format!("{error}; move the project and the cases to folders whose names are UTF-8");
+        RunError::io("write", path)(io::Error::new(ErrorKind::InvalidInput, message))
+    })?;
     text.push(b'\n');
-    text
+    Ok(text)
 }
 
 /// Excludes the runs from the user's version control.

@@ -206,6 +206,7 @@ impl Journal {
     /// Returns an error if the file system refuses.
     pub fn write_all(&self, lines: &[JournalLine]) -> Result<(), RunError> {
         let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let before = inner.chain.clone();
         let mut text = Vec::new();
         for line in lines {
             let line = JournalLine { plan: line.plan.clone().or_else(|| self.plan.clone()), ..line.clone() };
@@ -214,7 +215,12 @@ impl Journal {
         }
         // The last line end is added with the text.
         text.pop();
-        inner.append(&self.path, text)
+        let written = inner.append(&self.path, text);
+        if written.is_err() {
+            // The next line follows the last one in the file.
+            inner.chain = before;
+        }
+        written
     }
 
     /// Compares the file with the lines that this process wrote. If they differ, the file is moved away and written
@@ -228,7 +234,10 @@ impl Journal {
             return Ok(None);
         }
         let aside = |number: u32| self.path.with_file_name(format!("journal.changed-{number}.jsonl"));
-        let aside = (1..).map(aside).find(|path| path.symlink_metadata().is_err()).unwrap_or_default();
+        let aside = (1..).map(aside).find(|path| path.symlink_metadata().is_err());
+        let aside = aside.ok_or_else(|| {
+            RunError::io("move the changed journal aside", &self.path)(ErrorKind::AlreadyExists.into())
+        })?;
         match fs::rename(&self.path, &aside) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(RunError::io("move the changed journal aside", &self.path)(error));
@@ -247,14 +256,14 @@ impl Inner {
             return Ok(());
         }
         lines.push(b'\n');
+        self.file.write_all(&lines).map_err(RunError::io("write the journal", path))?;
         self.text.extend_from_slice(&lines);
-        let written = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
-        written.map_err(RunError::io("write the journal", path))
+        self.file.sync_data().map_err(RunError::io("write the journal", path))
     }
 }
 
 /// Digests of the lines of a journal, each including the digest of the line before.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Chain {
     last: String,
     begun: bool,
@@ -582,5 +591,27 @@ impl Reader {
             state.judged.push(Arc::clone(digest));
         }
         (state.digest, state.distrust) = (digest, distrust);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_could_not_be_written_is_not_expected_in_the_file() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("journal.jsonl");
+        fs::write(&path, "").unwrap();
+        // A file that is open for reading cannot be written.
+        let inner = Inner { file: File::open(&path).unwrap(), text: Vec::new(), chain: Chain::default() };
+        let journal = Journal { path, plan: None, inner: Mutex::new(inner) };
+        let line = serde_json::json!({
+            "at": "2026-01-01T00:00:00Z", "event": "started", "case": "a", "harness": "demo", "model": "default",
+            "trial": 1, "attempt": 1
+        });
+        assert!(journal.write(&serde_json::from_value(line).unwrap()).is_err());
+        assert!(journal.settle().unwrap().is_none(), "the file is as it was");
+        assert!(!journal.inner.lock().unwrap().chain.begun, "the next line is the first");
     }
 }

@@ -153,19 +153,19 @@ pub fn merged(shards: &[RunRecord]) -> Result<RunRecord, MergeError> {
     let mut by_number: BTreeMap<Shard, &RunRecord> = BTreeMap::new();
     let Some(first) = shards.first() else { return Err(MergeError::Missing { shards: Vec::new(), cells: Vec::new() }) };
     let of_first = shard_of(first)?;
+    let whole = first.clone().whole();
     for record in shards {
         let shard = shard_of(record)?;
         if shard.n != of_first.n {
             let (run, other) = (record.run.clone(), first.run.clone());
             return Err(MergeError::OtherNumber { run, shard, other, of_other: of_first });
         }
-        check_inputs(record, first)?;
+        check_inputs(&record.clone().whole(), &whole)?;
         if let Some(other) = by_number.insert(shard, record) {
             let (run, other) = (record.run.clone(), other.run.clone());
             return Err(MergeError::Twice { shard, run, other, cells: cells(&record.trials) });
         }
     }
-    let whole = first.clone().whole();
     check_complete(&whole, of_first, &by_number)?;
     // The merged run is newer than its shards, wherever runs are sorted.
     let started = shards.iter().map(|record| &record.started).max().cloned().unwrap_or_default();
@@ -210,14 +210,14 @@ fn check_complete(whole: &RunRecord, any: Shard, given: &BTreeMap<Shard, &RunRec
     Err(MergeError::Missing { shards: shards.into_iter().collect(), cells })
 }
 
-/// Returns true if two runs are shards of the same plan, which can be merged unless they are the same shard.
+/// Returns true if two runs, given with their whole plans, are shards of the same plan, which can be merged unless they are the
+/// same shard.
 fn is_same_plan(one: &RunRecord, other: &RunRecord) -> bool {
     one.shard.map(|shard| shard.n) == other.shard.map(|shard| shard.n) && check_inputs(one, other).is_ok()
 }
 
-/// Checks that two shards have the same inputs.
-fn check_inputs(record: &RunRecord, first: &RunRecord) -> Result<(), MergeError> {
-    let (this, other) = (record.clone().whole(), first.clone().whole());
+/// Checks that two shards, given with their whole plans, have the same inputs.
+fn check_inputs(this: &RunRecord, other: &RunRecord) -> Result<(), MergeError> {
     let mut what = Vec::new();
     let mut concerned = BTreeSet::new();
     if this.evals != other.evals {
@@ -237,9 +237,7 @@ fn check_inputs(record: &RunRecord, first: &RunRecord) -> Result<(), MergeError>
     let arm = |record: &RunRecord| -> BTreeMap<String, String> {
         record.arms.iter().map(|it| (it.name.clone(), it.digest.clone())).collect()
     };
-    for (kind, of_this, of_other) in
-        [("harness", harness(&this), harness(&other)), ("variant", arm(&this), arm(&other))]
-    {
+    for (kind, of_this, of_other) in [("harness", harness(this), harness(other)), ("variant", arm(this), arm(other))] {
         let both = pairs(
             of_this.iter().map(|(name, digest)| (&**name, digest)),
             of_other.iter().map(|(name, digest)| (&**name, digest)),
@@ -250,7 +248,7 @@ fn check_inputs(record: &RunRecord, first: &RunRecord) -> Result<(), MergeError>
             concerned.extend(this.trials.iter().filter(is_meant).map(|trial| trial.case.clone()));
         }
     }
-    let options = (options_of(&this), options_of(&other));
+    let options = (options_of(this), options_of(other));
     for (key, of_this, of_other) in pairs(
         options.0.iter().map(|(key, value)| (&**key, value)),
         options.1.iter().map(|(key, value)| (&**key, value)),
@@ -283,7 +281,7 @@ fn check_inputs(record: &RunRecord, first: &RunRecord) -> Result<(), MergeError>
     all.extend(cells(&other.trials).into_iter().filter(|cell| !this.trials.iter().any(|it| it.cell() == *cell)));
     all.retain(|cell| everything || concerned.contains(&cell.case));
     let what = format!("{}; concerned: {}", what.join(", "), named(&all));
-    Err(MergeError::OtherInputs { run: record.run.clone(), other: first.run.clone(), what })
+    Err(MergeError::OtherInputs { run: this.run.clone(), other: other.run.clone(), what })
 }
 
 /// Returns the inputs on which the verdicts of a case depend: everything except the location of its files.

@@ -29,21 +29,21 @@ use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::Accepted;
 use crate::snapshot::{form, store};
 use crate::text::one_line;
-use crate::trace::{Body, Event, Header, KeptSession, StopReason, jsonl};
+use crate::trace::{Body, Event, Header, KeptSession, NoticeCode, StopReason, jsonl};
 use crate::whole_file::write_whole;
 
 /// The maximum number of tests that a case protects by name.
 const MOST_PROTECTED: usize = 200;
 
 /// The codes of the notices that a reader of the draft must know.
-const TOLD: [&str; 7] = [
-    "other_branches",
-    "session_tree",
-    "sub_agent_left_out",
-    "hidden_sub_agent",
-    "rewound",
-    "session_replaced",
-    "result_contradicts",
+const TOLD: [NoticeCode; 7] = [
+    NoticeCode::OtherBranches,
+    NoticeCode::SessionTree,
+    NoticeCode::SubAgentLeftOut,
+    NoticeCode::HiddenSubAgent,
+    NoticeCode::Rewound,
+    NoticeCode::SessionReplaced,
+    NoticeCode::ResultContradicts,
 ];
 
 #[derive(Debug, clap::Args)]
@@ -154,21 +154,28 @@ fn draft_of(args: &FromSessionArgs, redactor: &mut Redactor) -> Result<u8, CliEr
     if args.force && snapshots.is_dir() {
         crate::workspace::remove::remove(&snapshots)?;
     }
+    let is_new = file.symlink_metadata().is_err();
     write_whole(&file, |out| out.write_all(text.as_bytes()))?;
+    // A draft whose workspace is to be written is refused by `check`, with its place.
+    let case = match &before {
+        Before::Commit { .. } => Some(loaded(&file).inspect_err(|_| {
+            // A draft that cannot be used would prevent the next call.
+            if is_new {
+                let _ = fs::remove_file(&file);
+            }
+        })?),
+        Before::Unknown(_) => None,
+    };
     let shown = |path: &Path| redactor.text(&path.display().to_string());
     let mut out = output::stdout(Content::Text);
     writeln!(out, "{}", shown(&file))?;
     for remark in &remarks {
         terminal::note(format_args!("note: {remark}"));
     }
-    // A draft whose workspace is to be written is refused by `check`, with its place.
-    if let Before::Commit { .. } = &before {
-        let case = loaded(&file)?;
-        if !args.no_snapshot {
-            match snapshot(&case, harness.as_deref(), &header, &events, redactor)? {
-                Ok(path) => writeln!(out, "{}", shown(&path))?,
-                Err(why) => terminal::note(format_args!("note: no snapshot was written: {}", redactor.text(&why))),
-            }
+    if let Some(case) = case.filter(|_| !args.no_snapshot) {
+        match snapshot(&case, harness.as_deref(), &header, &events, redactor)? {
+            Ok(path) => writeln!(out, "{}", shown(&path))?,
+            Err(why) => terminal::note(format_args!("note: no snapshot was written: {}", redactor.text(&why))),
         }
     }
     terminal::note(format_args!(
@@ -192,7 +199,7 @@ fn imported(args: &FromSessionArgs, redactor: &mut Redactor) -> Result<(Header, 
     let mut events = Vec::new();
     while let Some(event) = reader.next_event().map_err(failed)? {
         if let Body::Notice { code, text, .. } = &event.body
-            && TOLD.contains(&code.as_str())
+            && TOLD.contains(code)
         {
             terminal::note(format_args!("note: {}", redactor.text(&one_line(text))));
         }

@@ -1,9 +1,9 @@
 //! Limits of cases whose values a harness never shows.
 
 use crate::case::Case;
-use crate::harness::Adapter;
 use crate::harness::catalog::Catalog;
-use crate::harness::{Manifest, UsageConvention};
+use crate::harness::stream::Kind;
+use crate::harness::{Adapter, Manifest, UsageConvention};
 
 /// The default harness of cases.
 const DEFAULT: &str = "demo";
@@ -42,9 +42,7 @@ fn reports_usage(manifest: &Manifest) -> bool {
     let says_how = manifest.usage != UsageConvention::default();
     match manifest.adapter {
         Adapter::OutputOnly => says_how,
-        Adapter::JsonStream => {
-            says_how || serde_json::to_string(&manifest.stream).is_ok_and(|rules| rules.contains("\"usage\""))
-        }
-        _ => true,
+        Adapter::JsonStream => says_how || manifest.stream.iter().any(|rule| rule.emits(Kind::Usage)),
+        Adapter::Acp | Adapter::ClaudeCodeStream | Adapter::ClaudeCodeControl | Adapter::Replay => true,
     }
 }

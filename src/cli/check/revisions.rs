@@ -1,6 +1,6 @@
 //! Repositories, revisions and folders that cases name as their workspace, looked up on this machine.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::case::{Case, WorkspaceSource};
 use crate::cli::{CliError, engine};
@@ -9,10 +9,10 @@ use crate::process;
 use crate::shell::Shell;
 use crate::workspace::git::{self, Lacking};
 use crate::workspace::git_source::GitRepository;
-use crate::yaml::{Step, YamlError};
+use crate::yaml::Step;
 
 /// Looks up the repositories of this machine that cases name. Returns a warning for each revision that a run may have to
-/// fetch. Each source is looked up once.
+/// fetch. Each source is looked up once with each environment of the cases.
 ///
 /// # Errors
 /// Returns an error for each repository, revision and folder that does not exist.
@@ -31,19 +31,22 @@ pub fn check(cases: &[Case]) -> Result<Vec<String>, CliError> {
     let folder = temporary.path().to_owned();
     let shown = folder.to_string_lossy().into_owned();
     let (mut warnings, mut errors) = (Vec::new(), Vec::new());
-    let mut known: BTreeMap<String, Option<Lacking>> = BTreeMap::new();
+    let mut known: HashMap<_, Option<Lacking>> = HashMap::new();
+    // Several cases may have their workspace from one place in `suite.yaml`.
+    let mut reported = HashSet::new();
     for (case, source) in sources {
-        let env = environment::of_commands(&engine::environment(), &case.env, &shown, &shown);
-        let shell = Shell { folder: folder.clone(), env, inside: None };
-        let found =
-            known.entry(format!("{source:?}")).or_insert_with(|| runtime.block_on(git::lacking(source, &shell)));
+        let found = known.entry((source, &case.env)).or_insert_with(|| {
+            let env = environment::of_commands(&engine::environment(), &case.env, &shown, &shown);
+            let shell = Shell { folder: folder.clone(), env, inside: None };
+            runtime.block_on(git::lacking(source, &shell))
+        });
         let Some(lacking) = found else { continue };
         let steps = ["workspace", "git", lacking.key].map(Step::Key);
         let error = case.error_at(&steps, &lacking.what);
         if lacking.may_be_fetched {
             let (id, what) = (&case.id, &lacking.what);
             warnings.push(format!("case `{id}`: {what} yet; a run fetches it from the remote `origin`"));
-        } else if !errors.iter().any(|known: &YamlError| known.to_string() == error.to_string()) {
+        } else if reported.insert((error.path().to_owned(), error.place(), lacking.what.clone())) {
             errors.push(error);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use super::{CliError, SignalKind, signal, whole_path};
@@ -16,6 +16,7 @@ use crate::gateway::server::{self, Bound, Ended, Options, Plays, Timing};
 use crate::gateway::tape::Tape;
 use crate::gateway::upstream::{Upstream, secret_headers};
 use crate::process;
+use crate::regular;
 use crate::secrets::Masker;
 use crate::text::plural;
 use crate::whole_file::{PartFile, PartWriter, put_in_place};
@@ -49,10 +50,10 @@ pub(super) async fn record(file: &Path, command: &[String]) -> Result<u8, CliErr
     }
     let canon = Canon::new(&here(&env)?, Rules::default(), masker());
     let done = around(Plays::Upstream(upstream), &canon, Timing::None, file, command, &BTreeMap::new()).await?;
-    let exchanges = read(done.log.written())?;
+    put_in_place([done.log])?;
+    let exchanges = read(&log_beside(file))?;
     let api = exchanges.iter().find_map(|exchange| exchange.api);
     let entries = cassette::entries(exchanges, &canon);
-    put_in_place([done.log])?;
     tell_failures(&done.ended);
     if entries.is_empty() {
         terminal::note(format_args!(
@@ -123,7 +124,7 @@ async fn around(
     }
     let bound =
         server::bind(0, None).await.map_err(|error| CliError::unreadable(format!("could not listen: {error}")))?;
-    let path = cassette.with_file_name("llm.jsonl");
+    let path = log_beside(cassette);
     if path == cassette {
         return Err(CliError::unreadable("the cassette cannot be called llm.jsonl, which is the log beside it"));
     }
@@ -189,10 +190,24 @@ pub(super) fn masker() -> Masker {
     Masker::of_env(all.map(|(name, value)| (name.as_str(), value.as_str())), &named)
 }
 
-fn read(log: &Path) -> Result<Vec<Exchange>, CliError> {
-    let file = std::fs::File::open(log)?;
-    let lines = BufReader::new(file).lines().collect::<Result<Vec<String>, _>>()?;
-    Ok(lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect())
+/// Returns the path of the log beside a cassette.
+fn log_beside(cassette: &Path) -> PathBuf {
+    cassette.with_file_name("llm.jsonl")
+}
+
+/// Reads the exchanges of a log.
+///
+/// # Errors
+/// Returns an error if a line cannot be read: a cassette without its exchange would play another session.
+pub(super) fn read(log: &Path) -> Result<Vec<Exchange>, CliError> {
+    let unreadable = |error: std::io::Error| CliError::unreadable(format!("{} cannot be read: {error}", log.display()));
+    let lines = BufReader::new(regular::open(log).map_err(unreadable)?).lines();
+    let exchange = |(at, line): (usize, std::io::Result<String>)| -> Result<Exchange, CliError> {
+        serde_json::from_str(&line.map_err(unreadable)?).map_err(|error| {
+            CliError::unreadable(format!("{}:{}: the line is not an exchange: {error}", log.display(), at + 1))
+        })
+    };
+    lines.enumerate().map(exchange).collect()
 }
 
 fn tell_failures(ended: &Ended) {
@@ -209,4 +224,19 @@ fn code(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
     let signal = status.signal().map(|signal| 128 + signal);
     u8::try_from(status.code().or(signal).unwrap_or(1)).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_with_a_line_that_is_no_exchange_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let log = log_beside(&root.path().join("x.cassette.jsonl"));
+        std::fs::write(&log, "").unwrap();
+        assert_eq!(read(&log).unwrap_or_else(|_| panic!("the log can be read")).len(), 0);
+        std::fs::write(&log, "{\n").unwrap();
+        assert!(read(&log).is_err());
+    }
 }

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{CliError, Content, output};
+use super::{CliError, Content, around_command, output};
 use crate::cli::import::ignore_closed_pipe;
 use crate::gateway::Api;
 use crate::gateway::cassette;
 use crate::gateway::exchange::Exchange;
-use crate::gateway::reading::{ConversationPart, answer, new_in};
+use crate::gateway::reading::{ConversationPart, answer, continued, new_in};
 use crate::regular;
 use crate::report::text::harmless;
 
@@ -35,8 +35,7 @@ pub(super) fn show(file: &Path) -> Result<u8, CliError> {
     let mut before: Vec<&Value> = Vec::new();
     for exchange in &exchanges {
         text.push_str(&format!("── {} ── {}\n", exchange.n, exchange.title.replace(['\r', '\n'], " ")));
-        // The longest earlier conversation that this one continues.
-        let earlier = before.iter().rev().copied().min_by_key(|old| new_in(&exchange.request, Some(old)).len());
+        let earlier = continued(&exchange.request, &before);
         let said = new_in(&exchange.request, earlier);
         let answered = exchange.api.map(|api| answer(api, &exchange.response)).unwrap_or_default();
         said.iter().chain(&answered).for_each(|said| text.push_str(&lines(said)));
@@ -61,21 +60,13 @@ fn read(file: &Path) -> Result<Vec<ShownExchange>, CliError> {
     let unreadable =
         |error: std::io::Error| CliError::unreadable(format!("{} cannot be read: {error}", file.display()));
     let opened = regular::open(file).map_err(unreadable)?;
-    let mut lines = BufReader::new(opened).lines();
-    let first = lines.next().transpose().map_err(unreadable)?.unwrap_or_default();
+    let first = BufReader::new(opened).lines().next().transpose().map_err(unreadable)?.unwrap_or_default();
     let head: Option<Value> = serde_json::from_str(&first).ok();
     if head.as_ref().is_none_or(|head| head.get("source").is_none()) {
         let cassette = cassette::load(file).map_err(CliError::unreadable)?;
         return Ok(cassette.entries.into_iter().map(of_entry).collect());
     }
-    let mut shown = Vec::new();
-    for (at, line) in std::iter::once(Ok(first)).chain(lines).enumerate() {
-        let exchange: Exchange = serde_json::from_str(&line.map_err(unreadable)?).map_err(|error| {
-            CliError::unreadable(format!("{}:{}: the line is not an exchange: {error}", file.display(), at + 1))
-        })?;
-        shown.push(of_exchange(exchange));
-    }
-    Ok(shown)
+    Ok(around_command::read(file)?.into_iter().map(of_exchange).collect())
 }
 
 fn of_entry(entry: cassette::Entry) -> ShownExchange {

@@ -10,8 +10,9 @@ use crate::cli::CliError;
 use crate::result::TrialResult;
 use crate::run::RunError;
 use crate::run::folder::RunFolder;
+use crate::run::folder::unfinished::UnfinishedRun;
 use crate::run::journal::{JournalEvent, JournalLine};
-use crate::whole_file::{put_in_place, sync_folder, write_part};
+use crate::whole_file::{link_or_copy, put_in_place, sync_folder, write_part};
 
 /// The files of a trial that the derived run shares.
 const SAME: [&str; 6] = ["trace.jsonl", "wire.jsonl", "llm.jsonl", "model.jsonl", "stderr.log", "workspace.patch"];
@@ -23,15 +24,9 @@ pub fn write(
     plan: &mut Plan,
     judged: Vec<TrialResult>,
 ) -> Result<(RunFolder, Vec<TrialResult>), CliError> {
-    let folder = RunFolder::create(runs, &mut plan.record)?;
-    match write_in(&folder, plan, judged) {
-        Ok(results) => Ok((folder, results)),
-        Err(error) => {
-            // An incomplete run would look like one in progress.
-            let _ = crate::workspace::remove::remove(&folder.path);
-            Err(error)
-        }
-    }
+    let unfinished = UnfinishedRun::begin(runs, &mut plan.record)?;
+    let results = write_in(unfinished.folder(), plan, judged)?;
+    Ok((unfinished.publish()?, results))
 }
 
 fn write_in(folder: &RunFolder, plan: &Plan, judged: Vec<TrialResult>) -> Result<Vec<TrialResult>, CliError> {
@@ -71,19 +66,14 @@ fn write_in(folder: &RunFolder, plan: &Plan, judged: Vec<TrialResult>) -> Result
 /// original run.
 fn same_evidence(work: &Work, at: &Path) -> Result<(), CliError> {
     if let Some(trace) = work.left.trace.as_ref().filter(|_| work.folder.is_none()) {
-        same(trace, &at.join("trace.jsonl"))?;
+        link_or_copy(trace, &at.join("trace.jsonl")).map_err(RunError::io("copy", trace))?;
     }
     for name in SAME {
         if let Some(from) = work.folder.as_ref().map(|folder| folder.join(name)).filter(|path| path.is_file()) {
-            same(&from, &at.join(name))?;
+            link_or_copy(&from, &at.join(name)).map_err(RunError::io("copy", &from))?;
         }
     }
     Ok(())
-}
-
-fn same(from: &Path, to: &Path) -> Result<(), RunError> {
-    // If the file system differs or has no hard links, the file is copied.
-    fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(|_| ())).map_err(RunError::io("copy", from))
 }
 
 fn line(plan: &Plan, work: &Work, result: &TrialResult, event: JournalEvent) -> JournalLine {

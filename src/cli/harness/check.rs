@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::is_installed;
 use crate::case::{Case, LoadContext, load_all};
@@ -113,11 +113,11 @@ pub fn built_in(temporary: &Temporary) -> Result<HashMap<String, Case>, CliError
     Ok(loaded.cases.into_iter().map(|case| (case.id.clone(), case)).collect())
 }
 
-/// Makes a new folder for the files of one harness.
+/// Returns the path of a new folder for the files of one harness, in a folder of the project, which is made.
 pub fn evidence_folder(of: &str, harness: &str) -> Result<PathBuf, CliError> {
-    let root = Path::new(of);
-    std::fs::create_dir_all(root)?;
-    write_gitignore(root)?;
+    let root = project::path(of);
+    std::fs::create_dir_all(&root)?;
+    write_gitignore(&root)?;
     Ok(root.join(folder_name(harness)?).join(new_run_id(jiff::Timestamp::now())))
 }
 

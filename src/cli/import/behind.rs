@@ -82,7 +82,7 @@ mod tests {
 
     fn event(seq: u64) -> Event {
         let text = seq.to_string();
-        let body = Body::Notice { code: "n".to_owned(), text, line: None, lost: None, action: None, link: None };
+        let body = Body::Notice { code: "n".into(), text, line: None, lost: None, action: None, link: None };
         Event { seq, at_ms: 0, body, parent: None, host: false }
     }
 

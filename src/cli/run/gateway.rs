@@ -157,11 +157,7 @@ pub(super) fn settings(prepared: &Prepared) -> Result<Settings, CliError> {
     }
     // Cassettes of trials that ended before the run was resumed.
     for result in prepared.folder.results_of_trials(&prepared.record)?.iter().filter(|it| it.error.is_none()) {
-        let same = |trial: &&TrialRecord| {
-            (&trial.case, &trial.harness, &trial.arm, trial.trial)
-                == (&result.case, &result.harness, &result.arm, result.trial)
-        };
-        let Some(trial) = prepared.record.trials.iter().find(same) else { continue };
+        let Some(trial) = prepared.record.trials.iter().find(|trial| trial.id() == result.id()) else { continue };
         let Some(case) = prepared.cases.get(&trial.case) else { continue };
         if let Some(file) = route(case, options.gateway, trial)?.as_ref().and_then(Route::records) {
             settings.was_kept(trial.trial, file.to_owned());

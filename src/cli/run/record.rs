@@ -83,20 +83,25 @@ pub fn of(
         of_arm.map_or_else(|| of_case(&trial.case), |policy| *policy == Interaction::Manual)
     };
     record.manual = planned.clone().any(manual);
-    record_judged_by(&mut record, &inputs.cases, args.snapshot)?;
+    record_judged_by(&mut record, &inputs.cases, args.snapshot, &|_| true)?;
     let secrets = experiment.iter().flat_map(|it| &it.arms).flat_map(|arm| arm.secrets.clone()).collect::<Vec<_>>();
     begin(&mut record);
     mask_with(&mut record, &secrets);
     Ok(record)
 }
 
-/// Records digests of further files that the verdicts depend on.
+/// Records digests of further files that the verdicts depend on, of the cases of which `which` returns true.
 ///
 /// # Errors
 /// Returns an error if one of the files cannot be read.
-pub fn record_judged_by(record: &mut RunRecord, cases: &[Case], mode: Option<Mode>) -> Result<(), CliError> {
+pub fn record_judged_by(
+    record: &mut RunRecord,
+    cases: &[Case],
+    mode: Option<Mode>,
+    which: &dyn Fn(&str) -> bool,
+) -> Result<(), CliError> {
     let planned = trials_by_case(record.trials.iter().filter(|trial| trial.skip.is_none()));
-    for known in &mut record.cases {
+    for known in record.cases.iter_mut().filter(|known| which(&known.id)) {
         let Some(case) = by_case_id(cases, &known.id) else { continue };
         let of_case = planned.get(&*known.id).map(Vec::as_slice).unwrap_or_default();
         // Files that the run itself accepts are not its inputs.

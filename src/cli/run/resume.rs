@@ -8,7 +8,7 @@ use clap::ValueEnum;
 
 use super::record::{case_record, is_judged_by_others, mask_with, record_judged_by};
 use super::{Prepared, RunArgs, arms, commits, override_limits, ready};
-use crate::case::digest::is_same;
+use crate::case::digest::{is_same, may_differ_behind_links};
 use crate::case::{Case, WorkspaceSource};
 use crate::cli::{CliError, inputs, judges, named_run, terminal};
 use crate::experiment::{Arm, without_copy};
@@ -72,7 +72,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     override_limits(&mut inputs.cases, &record.options.limits)?;
     let arms = arms::again(&record, &inputs.catalog)?;
     let now = judges::chosen(&args.judges, &inputs.catalog)?;
-    let changed = changed(&inputs, &arms, &record)?;
+    let (changed, unknown) = changed(&inputs, &arms, &record)?;
     if !args.dry_run {
         resolve_again(&mut inputs.cases, &mut record, &changed, args)?;
     }
@@ -99,16 +99,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
             let affected = |trial: &&TrialRecord| is_of(&changed, &trial.case, &trial.harness, &trial.arm);
             stale.extend(before.trials.iter().filter(affected).map(TrialRecord::id));
         }
-        (false, None) => {
-            let mut names: Vec<String> = changed.iter().map(|name| format!("`{name}`")).collect();
-            names.extend(other_prices.then(|| "the price table".to_owned()));
-            return Err(CliError::unreadable(format!(
-                "since run {} began, {} changed; continue with the current files with --changed keep, or run the \
-                 affected trials again with --changed rerun",
-                record.run,
-                names.join(", ")
-            )));
-        }
+        (false, None) => return Err(undecided(&record.run, &changed, &unknown, other_prices)),
     }
     let interaction = match &record.options.interaction {
         Some(text) => Some(text.parse::<Interaction>().map_err(CliError::unreadable)?),
@@ -164,7 +155,10 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     if !changed.is_empty() {
         note_changes(&mut record, &changed, (&inputs, &arms), (&states, &redo, &stale), interaction.as_ref())?;
     }
-    record_judged_by(&mut record, &inputs.cases, args.snapshot)?;
+    // The verdicts of a case whose trials are all kept rest on the recorded files.
+    let waiting = record.trials.iter().filter(|trial| trial.skip.is_none() && is_waiting(&trial.id()));
+    let go_on: HashSet<String> = waiting.map(|trial| trial.case.clone()).collect();
+    record_judged_by(&mut record, &inputs.cases, args.snapshot, &|case| go_on.contains(case))?;
     if let Some(shard) = shard {
         record = record.played_by(shard);
         inputs.cases.retain(|case| record.case(&case.id).is_some());
@@ -319,7 +313,7 @@ fn failed_again(
     renew(&mut derived, (inputs, arms), interaction, &|_| true)?;
     derived.trials.clone_from(&trials);
     derived.prices = derived.prices.map(|_| PriceRecord::now());
-    record_judged_by(&mut derived, &inputs.cases, args.snapshot)?;
+    record_judged_by(&mut derived, &inputs.cases, args.snapshot, &|_| true)?;
     super::record::begin(&mut derived);
     // A minimum score for the whole run does not apply to its failed trials.
     derived.options = RunOptions { fail_under: args.fail_under, ..super::options(args, &derived.options) };
@@ -416,15 +410,45 @@ fn digest(case: &Case) -> Result<String, CliError> {
     case.digest().map_err(unreadable)
 }
 
-/// Returns the cases, harnesses and arms that have changed.
-fn changed(inputs: &inputs::Inputs, arms: &[Arm], record: &RunRecord) -> Result<Vec<String>, CliError> {
-    let mut changed = Vec::new();
+/// Returns the error that asks the user how to continue with what has changed, or may have changed, since a run began.
+fn undecided(run: &str, changed: &[String], unknown: &HashSet<String>, other_prices: bool) -> CliError {
+    let (unknown, known): (Vec<&String>, Vec<&String>) = changed.iter().partition(|name| unknown.contains(*name));
+    let quoted = |names: Vec<&String>| names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+    let (unknown, mut known) = (quoted(unknown), quoted(known));
+    known.extend(other_prices.then(|| "the price table".to_owned()));
+    let mut said = Vec::new();
+    if !known.is_empty() {
+        said.push(format!("since run {run} began, {} changed", known.join(", ")));
+    }
+    if !unknown.is_empty() {
+        let names = unknown.join(", ");
+        said.push(format!(
+            "it is unknown whether {names} changed since run {run} began: the digests in its run.json do not cover the \
+             files that links lead to, because an older version of evals wrote them"
+        ));
+    }
+    CliError::unreadable(format!(
+        "{}; continue with the current files with --changed keep, or run the affected trials again with --changed rerun",
+        said.join("; ")
+    ))
+}
+
+/// Returns the cases, harnesses and arms that have changed or may have changed, and those of which it is unknown.
+fn changed(
+    inputs: &inputs::Inputs,
+    arms: &[Arm],
+    record: &RunRecord,
+) -> Result<(Vec<String>, HashSet<String>), CliError> {
+    let (mut changed, mut unknown) = (Vec::new(), HashSet::new());
     for known in &record.cases {
         let now = by_case_id(&inputs.cases, &known.id);
         let digest = now.map(digest).transpose()?;
         let others = now.map(|case| is_judged_by_others(known, case)).transpose()?.unwrap_or_default();
-        if known.mixed || others || digest.is_none_or(|now| !is_same(&now, &known.digest)) {
+        if known.mixed || others || digest.as_ref().is_none_or(|now| !is_same(now, &known.digest)) {
             changed.push(known.id.clone());
+        } else if digest.is_some_and(|now| may_differ_behind_links(&now, &known.digest)) {
+            changed.push(known.id.clone());
+            unknown.insert(known.id.clone());
         }
     }
     for known in &record.harnesses {
@@ -438,5 +462,5 @@ fn changed(inputs: &inputs::Inputs, arms: &[Arm], record: &RunRecord) -> Result<
             changed.push(shown_arm(&known.name));
         }
     }
-    Ok(changed)
+    Ok((changed, unknown))
 }

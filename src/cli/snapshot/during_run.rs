@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::unreferenced::{self, Unreferenced};
-use super::{in_ci, keep, trials};
+use super::{keep, trials};
 use crate::case::Case;
 use crate::cli::CliError;
+use crate::own_environment::in_ci;
 use crate::run::RunRecord;
 use crate::run::folder::RunFolder;
 use crate::snapshot::compare::Compared;

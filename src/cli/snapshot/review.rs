@@ -5,9 +5,10 @@ use std::io::{self, IsTerminal, Read, Write};
 use anstyle::Style;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use super::{Decision, Meant, compared, decide, in_ci};
+use super::{Decision, Meant, compared, decide};
 use crate::cli::stop::INTERRUPTED;
 use crate::cli::{CliError, terminal};
+use crate::own_environment::in_ci;
 use crate::report::text::{BOLD, DIM, GREEN, Look, harmless, one_line, plural, wrap};
 use crate::report::{page, snapshots};
 use crate::snapshot::compare::{Cell, Compared, State};

@@ -58,6 +58,8 @@ impl RunFolder {
         begin: impl Fn() -> T,
         mut see: impl FnMut(&mut T, TrialResult),
     ) -> Result<T, RunError> {
+        let journal_stamp = || fs::metadata(self.journal()).map(|it| (it.len(), it.mtime(), it.mtime_nsec())).ok();
+        let as_read = journal_stamp();
         let stored = self.fold_stored(record, &begin, &mut see);
         let (damaged, changed) = match stored {
             Ok(Stored::Whole(folded, _)) => return Ok(folded),
@@ -76,6 +78,10 @@ impl RunFolder {
             other => other,
         })?;
         let is_as_judged = !results.iter().any(TrialResult::is_not_as_judged);
+        // The engine that plays the run writes the file itself, and what a reader has seen of the run may be old.
+        let engines_away = if self.lock.is_some() { Ok(None) } else { self.keep_engines_away() };
+        let may_write = engines_away.is_ok() && journal_stamp() == as_read;
+        let changed = changed.filter(|_| may_write);
         if results.is_empty() {
             // Without a result there is no place for a warning.
             let removed =
@@ -90,10 +96,11 @@ impl RunFolder {
         if changed.is_some() {
             self.put_aside(&path);
         }
-        if is_as_judged && broken.is_none() {
+        if is_as_judged && broken.is_none() && may_write {
             // Rebuilt for the next reader; without write access, it is skipped.
             let _ = self.write_results(&results);
         }
+        drop(engines_away);
         let of_results = changed.map(|(line, why)| {
             let line = u64::try_from(line).unwrap_or(u64::MAX);
             Warning::ResultsChanged { file: path.display().to_string(), line, why }
@@ -227,7 +234,7 @@ impl RunFolder {
             return Ok(Stored::Whole(folded, StoredResults::new(path, file, stored)));
         }
         // A killed engine would have written the journal after this file.
-        if self.is_newer_than_the_journal(&path) {
+        if self.is_newer_than_the_journal(&written) {
             let missing = || (lines + 1, format!("the file ends too early: {count} trials finished or were skipped"));
             let (line, why) = old.filter(|(_, why)| !why.is_empty()).unwrap_or_else(missing);
             return Ok(Stored::Changed { line, why });
@@ -250,9 +257,10 @@ impl RunFolder {
         }
     }
 
-    fn is_newer_than_the_journal(&self, path: &Path) -> bool {
-        let modified = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified());
-        modified(path).ok().zip(modified(&self.journal()).ok()).is_some_and(|(this, journal)| this > journal)
+    /// Returns true if `results.jsonl`, which has this metadata, was written after the journal.
+    fn is_newer_than_the_journal(&self, written: &Metadata) -> bool {
+        let journal = fs::metadata(self.journal()).and_then(|meta| meta.modified());
+        written.modified().ok().zip(journal.ok()).is_some_and(|(this, journal)| this > journal)
     }
 
     /// Returns the results from the trials' own folders.

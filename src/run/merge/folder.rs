@@ -4,34 +4,25 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
 use super::{FILE, MergedFrom, MergedShard};
 use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
+use crate::run::folder::unfinished::UnfinishedRun;
 use crate::run::journal::{JournalLine, TrialState};
 use crate::run::{RunError, RunRecord};
-use crate::whole_file::{sync_folder, write_whole};
+use crate::whole_file::{link_or_copy, sync_folder, write_whole};
 use crate::workspace::{WorkspaceError, copy_as_it_is};
 
-/// The beginning of the name of a folder in which a run is merged.
-const UNFINISHED: &str = ".merge-";
-
-/// The time after which the folder of a merge that has no lock was left by a killed engine.
-const WITHOUT_LOCK: Duration = Duration::from_secs(60);
-
-/// Writes the merged run into a folder of runs. `shards` are the runs in the order of their numbers.
+/// Writes the merged run into a folder of runs. `shards` are the runs in the order of their numbers. If a run has the ID
+/// already, the record gets the next one.
 ///
 /// # Errors
 /// Returns an error if a shard was changed after it ran, if evidence of a finished trial is missing, or if the file
 /// system refuses. Nothing is left then.
-pub fn write(runs: &Path, record: &RunRecord, shards: &[(RunFolder, RunRecord)]) -> Result<RunFolder, RunError> {
-    fs::create_dir_all(runs).map_err(RunError::io("make the folder", runs))?;
-    remove_left(runs);
-    // A folder without run.json is not listed as a run.
-    let part = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(runs);
-    let part = part.map_err(RunError::io("make a folder in", runs))?;
-    let folder = RunFolder::create_in(part.path(), runs, &mut record.clone())?;
+pub fn write(runs: &Path, record: &mut RunRecord, shards: &[(RunFolder, RunRecord)]) -> Result<RunFolder, RunError> {
+    let unfinished = UnfinishedRun::begin(runs, record)?;
+    let folder = unfinished.folder();
     let mut journals = Vec::new();
     for (shard, planned) in shards {
         // The lines are checked before their digests are replaced by those of the new journal.
@@ -69,33 +60,7 @@ pub fn write(runs: &Path, record: &RunRecord, shards: &[(RunFolder, RunRecord)])
         out.write_all(b"\n")
     })?;
     crate::run::folder::write_gitignore(runs)?;
-    let path = runs.join(&record.run);
-    fs::rename(&folder.path, &path).map_err(RunError::io("move the merged run to", &path))?;
-    sync_folder(runs)?;
-    // Its lock moved with the folder.
-    drop(folder);
-    let mut folder = RunFolder::open(&path);
-    folder.lock()?;
-    // The record is read, so that later lines of the journal name it.
-    folder.record()?;
-    Ok(folder)
-}
-
-/// Removes the remains of interrupted merges. A merge in progress holds the lock of its run, which it makes at once.
-fn remove_left(runs: &Path) {
-    for part in fs::read_dir(runs).into_iter().flatten().flatten() {
-        if !part.file_name().to_string_lossy().starts_with(UNFINISHED) {
-            continue;
-        }
-        let changed = part.metadata().and_then(|meta| meta.modified()).ok();
-        let is_old = changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > WITHOUT_LOCK);
-        let runs = fs::read_dir(part.path()).into_iter().flatten().flatten();
-        let locked = runs.map(|run| RunFolder::open(&run.path())).filter(|run| run.path.join(".lock").exists());
-        let mut locked = locked.peekable();
-        if (is_old && locked.peek().is_none()) || locked.any(|mut run| run.lock().is_ok()) {
-            let _ = crate::workspace::remove::remove(&part.path());
-        }
-    }
+    unfinished.publish()
 }
 
 /// Returns the number of results in a shard's `results.jsonl`, which is written when the run ends, without those of trials
@@ -138,7 +103,7 @@ fn copy_trial(from: &Path, to: &Path) -> Result<(), RunError> {
         let kind = entry.file_type().map_err(RunError::io("read", &path))?;
         let new = to.join(&name);
         if kind.is_file() {
-            fs::hard_link(&path, &new).or_else(|_| copy_file(&path, &new)).map_err(RunError::io("copy", &path))?;
+            link_or_copy(&path, &new).map_err(RunError::io("copy", &path))?;
         } else if kind.is_dir() && name == "workspace" {
             copy_as_it_is(&path, &new).map_err(|error| not_copied(&path, error))?;
         } else if kind.is_dir() {
@@ -149,11 +114,6 @@ fn copy_trial(from: &Path, to: &Path) -> Result<(), RunError> {
     }
     // The journal names the trial only after its files are durable.
     Ok(sync_folder(to)?)
-}
-
-fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    fs::copy(from, to)?;
-    fs::File::open(to)?.sync_all()
 }
 
 fn not_copied(path: &Path, error: WorkspaceError) -> RunError {

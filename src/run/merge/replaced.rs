@@ -98,12 +98,13 @@ impl<'a> Merges<'a> {
     /// Puts shards that belong to no merged run into groups of one plan each, so that they can still be merged. If there are
     /// several runs of a shard, the newest shards of the plan are a group.
     pub fn group_shards(&mut self, runs: &[(PathBuf, RunRecord)]) {
-        let mut plans: Vec<(&RunRecord, HashSet<u32>)> = Vec::new();
+        let mut plans: Vec<(RunRecord, HashSet<u32>)> = Vec::new();
         for (_, record) in runs {
             let is_own = record.derived_from.is_none() && !record.graded && !self.groups.contains_key(&record.run);
             let Some(shard) = record.shard.filter(|_| is_own) else { continue };
-            let lacks_it = |(newest, numbers): &&mut (&RunRecord, HashSet<u32>)| {
-                !numbers.contains(&shard.k) && super::is_same_plan(newest, record)
+            let whole = record.clone().whole();
+            let lacks_it = |(newest, numbers): &&mut (RunRecord, HashSet<u32>)| {
+                !numbers.contains(&shard.k) && super::is_same_plan(newest, &whole)
             };
             let plan = plans.iter_mut().find(lacks_it);
             let group = match plan {
@@ -112,7 +113,7 @@ impl<'a> Merges<'a> {
                     newest.run.clone()
                 }
                 None => {
-                    plans.push((record, HashSet::from([shard.k])));
+                    plans.push((whole, HashSet::from([shard.k])));
                     record.run.clone()
                 }
             };

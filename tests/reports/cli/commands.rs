@@ -201,6 +201,22 @@ fn old_runs_are_removed_and_the_newest_kept() {
 }
 
 #[test]
+fn a_run_is_removed_although_the_rest_of_a_run_with_its_name_stays() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.evals(&["run"]).exits(0);
+    let run = project.runs()[0].clone();
+    let rest = format!(".removed-{run}");
+    let folder = project.path(".evals/runs").join(&rest);
+    copy(&project.path(&project.run_folder()), &folder);
+    // Another process is removing the rest, so this one leaves it alone.
+    let used = std::fs::File::create(folder.join(".lock")).unwrap();
+    used.lock().unwrap();
+    project.evals(&["prune", "--keep", "0"]).exits(0).says("0 of 1 runs remain");
+    assert_eq!(project.runs(), [rest]);
+}
+
+#[test]
 fn prune_says_why_a_run_cannot_be_locked() {
     let project = Project::new();
     project.case("a", "", "steps: [{say: done}]");

@@ -1,5 +1,6 @@
 //! `evals convert`: cases of other tools become cases that load, and what is lost is named.
 
+use std::fs;
 use std::os::unix::fs::symlink;
 
 use crate::project::{Project, Ran};
@@ -64,6 +65,33 @@ fn the_evals_and_triggers_of_a_skill() {
 
     project.evals(&["convert", "--from", "agentskills", "skills/sums", "-o", "out"]).exits(2).says("exists already");
     project.evals(&["convert", "--from", "agentskills", "skills/sums", "-o", "out", "--force"]).exits(0);
+}
+
+#[test]
+fn files_of_an_earlier_conversion_are_not_given_to_the_agent() {
+    let project = skill();
+    let from = |path: &str, more: &[&str]| {
+        project.evals(&[&["convert", "--from", "agentskills", path, "-o", "out"], more].concat())
+    };
+    from("skills/sums", &[]).exits(0);
+    let left = ["cases/sums/eval-1.workspace/old", "cases/sums/eval-1.hidden/old", "images/sums/eval-1/old"];
+    for path in left {
+        project.write(&format!("out/{path}"), "an answer");
+    }
+    from("skills/sums", &["--force"]).exits(0);
+    for path in left {
+        assert!(!project.path(&format!("out/{path}")).exists(), "{path}");
+    }
+    assert_eq!(project.read("out/cases/sums/eval-1.workspace/sales.csv"), "amount\n40\n2\n");
+    // Without --force, no file of such a folder is removed.
+    let hidden = "out/cases/sums/eval-1.hidden";
+    fs::remove_dir_all(project.path("out")).unwrap();
+    project.write(&format!("{hidden}/old"), "an answer");
+    from("skills/sums", &[]).exits(2).says("eval-1.hidden exists already; nothing was written");
+    // The folder is the source itself.
+    project.write(&format!("{hidden}/evals.json"), EVALS);
+    from(hidden, &["--force"]).exits(2).says("eval-1.hidden would be replaced, and contains files to convert");
+    assert_eq!(project.read(&format!("{hidden}/evals.json")), EVALS);
 }
 
 #[test]

@@ -1182,6 +1182,24 @@ fn a_case_of_touchstone_gets_the_same_verdicts() {
     convert(&project, "touchstone", "evals", &[]).exits(0);
     let converted = project.read("out/cases/evals/adds.yaml");
     assert_eq!(converted.matches("install -q").count(), 1, "{converted}");
+    // Options are read by pip, which would take a quoted line for a requirement.
+    let requirements = "--index-url https://pip.example/simple # Ours.\nadder == 1.0 ; python_version > '3'\n";
+    project.write("evals/adds/requirements.txt", requirements);
+    convert(&project, "touchstone", "evals", &[]).exits(0);
+    let converted = project.read("out/cases/evals/adds.yaml");
+    for part in [
+        "printf %s '--index-url https://pip.example/simple # Ours.\n",
+        "adder == 1.0 ; python_version > '\\''3'\\''\n",
+        "' | \"$HOME/.evals-venv/bin/pip\" install -q -r /dev/stdin\n",
+    ] {
+        assert!(converted.contains(part), "{part}: {converted}");
+    }
+    project.evals(&["check", "out/cases"]).exits(0);
+    for nested in ["-r other.txt", "--requirement=other.txt", "-cother.txt"] {
+        project.write("evals/adds/requirements.txt", &format!("adder\n{nested}\n"));
+        let said = format!("`environment.requirement_files`: no case was written: `{nested}` in requirements.txt");
+        convert(&project, "touchstone", "evals", &[]).exits(2).says(&said);
+    }
     // A case of hidden tests in another repository is not written without them.
     let fixtures = format!("{case}fixtures: {{repo: me/fixtures, commit: abc}}\n");
     project.write("evals/adds/case.yaml", &fixtures);

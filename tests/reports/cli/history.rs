@@ -319,6 +319,80 @@ fn of_copies_of_a_run_the_one_with_more_results_is_shown() {
     project.evals(&["history"]).exits(0).says(&format!("are copies of run {run} with different results"));
 }
 
+/// Replaces a file, which a merged run may share with its shard.
+fn replace(project: &Project, path: &str, text: &str) {
+    std::fs::remove_file(project.path(path)).unwrap();
+    project.write(path, text);
+}
+
+#[test]
+fn of_copies_of_a_run_the_one_with_whole_results_is_shown() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.case("b", "", PASS);
+    project.evals(&["run", "--label", "p"]).exits(0);
+    let run = id(&project, "p");
+    let (own, copied) = (format!(".evals/runs/{run}"), ".evals/runs/copy");
+    copy(&project.path(&own), &project.path(copied));
+    let result = |folder: &str, case: &str| format!("{folder}/trials/{case}/demo/default/1/result.json");
+    let whole = project.read(&result(&own, "a"));
+    replace(&project, &result(&own, "a"), &whole.replace("pass", "fail"));
+    assert_eq!(scores(&project), vec![vec![(run.clone(), Some(1.0))]; 2]);
+    let says = format!("{own} is left out: it is a copy of run {run}: all its results are in {copied}");
+    project.evals(&["history"]).exits(0).says(&says);
+    assert_eq!(project.evals(&["report", &run, "--format", "json"]).exits(0).json()["summary"]["pass"], 2);
+    // Each of the two has a result that the other lost.
+    std::fs::remove_file(project.path(&result(copied, "b"))).unwrap();
+    project.evals(&["history"]).exits(0).says(&format!("are copies of run {run} with different results"));
+    // A result that no folder has whole makes no difference between them.
+    replace(&project, &result(&own, "a"), &whole);
+    std::fs::remove_file(project.path(&result(&own, "b"))).unwrap();
+    project.evals(&["history"]).exits(0).says(&format!("runs/copy is left out: it is a copy of run {run}"));
+}
+
+#[test]
+fn a_merged_run_with_a_damaged_trial_does_not_replace_the_shard_that_has_it_whole() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.case("b", "", PASS);
+    shards(&project, &[], 0);
+    project.evals(&["merge", "s1", "s2", "--label", "m"]).exits(0);
+    let trial = format!("{}/trials/a/demo/default/1", project.run_named("m"));
+    let remain = |says: &str| project.evals(&["prune", "--keep", "1", "--dry-run"]).exits(0).says(says);
+    for file in ["result.json", "trace.jsonl", "wire.jsonl"] {
+        let file = format!("{trial}/{file}");
+        let whole = project.read(&file);
+        replace(&project, &file, "{}\n");
+        remain("2 of 3 runs would remain");
+        std::fs::remove_file(project.path(&file)).unwrap();
+        remain("2 of 3 runs would remain");
+        project.write(&file, &whole);
+        remain("1 of 3 runs would remain");
+    }
+    let result = project.read(&format!("{trial}/result.json"));
+    replace(&project, &format!("{trial}/result.json"), &result.replace("pass", "fail"));
+    let (shard, merged) = (id(&project, "s1"), id(&project, "m"));
+    let of_a = vec![(shard, Some(1.0)), (merged.clone(), None)];
+    assert_eq!(scores(&project), [of_a, vec![(merged, Some(1.0))]]);
+    project.evals(&["prune", "--keep", "1"]).exits(0).says("2 of 3 runs remain");
+    assert_eq!(project.evals(&["report", "s1", "--format", "json"]).exits(0).json()["summary"]["pass"], 1);
+}
+
+#[test]
+fn an_attempt_that_a_merged_run_has_as_an_earlier_one_is_not_kept_twice() {
+    let project = Project::new();
+    project.case("a", "", "");
+    project.case("b", "", "");
+    project.write("agent.sh", "echo done\nexit 1\n");
+    let command = format!("adapter: output-only\ncommand: [sh, {}]", project.path("agent.sh").display());
+    project.harness("own", &command);
+    shards(&project, &["--harness", "own"], 3);
+    project.evals(&["merge", "s1", "s2", "--label", "m"]).exits(3);
+    project.write("agent.sh", "echo done\n");
+    project.evals(&["run", "--resume", "m", "--rerun", "errored"]).exits(0);
+    project.evals(&["prune", "--keep", "1"]).exits(0).says("1 of 3 runs remain");
+}
+
 #[test]
 fn a_merged_run_that_lost_the_folder_of_a_trial_does_not_replace_its_shards() {
     let project = Project::new();

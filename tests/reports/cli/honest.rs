@@ -201,3 +201,65 @@ fn an_amount_of_money_above_0_is_never_0() {
     let spent = project.evals(&["run", "--trials", "2", "--jobs", "1", "--max-cost", "0.0000001"]).exits(1);
     spent.says("--max-cost 0.0000001: 0.0000004 US dollars are spent");
 }
+
+#[test]
+fn a_reason_shows_in_what_an_output_differs_that_looks_as_expected() {
+    let project = Project::new();
+    let says = |text: &str| format!("adapter: output-only\ncommand: [sh, -c, 'printf \"{text}\"']");
+    project.harness("odd", &says(r"answer\0 4\0012"));
+    project.harness("lines", &says(r"answer\n42"));
+    project.case("is", "graders: [{output: {equals: answer 42}}]", "");
+    project.case("has", "graders: [{output: {contains: answer 42}}]", "");
+    project.case("matches", "graders: [{output: {regex: answer 42}}]", "");
+    let wants = ["is not `answer 42`", "does not contain `answer 42`", "does not match /answer 42/"];
+    for (harness, shown) in [("odd", "answer^@ 4^A2"), ("lines", "answer\\n42")] {
+        let ran = project.evals(&["run", "--harness", harness]).exits(1);
+        let ran = wants.iter().fold(ran, |ran, wanted| ran.says(&format!("the output {wanted}; it is `{shown}`")));
+        assert!(!ran.out.contains("it is `answer 42`"), "{}", ran.out);
+        let stored: Value = serde_json::from_str(&report(&project, "json")).unwrap();
+        let reason = stored["results"][0]["grades"][0]["reason"].as_str().unwrap();
+        assert!(reason.ends_with(&format!("it is `{shown}`")), "{reason}");
+    }
+}
+
+#[test]
+fn a_small_cost_has_its_digits_in_every_report() {
+    let project = Project::new();
+    let cents = "steps: [{usage: {input-tokens: 8, output-tokens: 1, cost-usd: 0.000144}}, {say: done}]";
+    project.case("a", "", cents);
+    project.evals(&["run"]).exits(0);
+    for format in ["table", "markdown", "junit", "benchmark", "html"] {
+        let text = report(&project, format);
+        assert!(text.contains("$0.000144"), "{format}: {text}");
+    }
+    // The figures of a cell stay apart if they are copied.
+    let page = report(&project, "html");
+    assert!(page.contains("</span> <span class=\"taken\">"), "{page}");
+    // A call with the content of a file does not show whether the file existed.
+    assert!(!page.contains("\"new file\"") && page.contains("\"whole file\""), "{page}");
+}
+
+#[test]
+fn charts_tell_models_apart_whose_names_differ_at_their_end() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    let models = ["one", "two"].map(|end| format!("a-family-of-models-with-a-long-name-{end}"));
+    project.evals(&["run", "--model", &models[0], "--model", &models[1]]).exits(0);
+    let page = report(&project, "html");
+    for (model, short) in models.iter().zip(["a-family-of-m…ong-name-one", "a-family-of-m…ong-name-two"]) {
+        assert!(page.contains(&format!(">{short}</text>")), "{short}: {page}");
+        assert!(page.contains(&format!("<title>demo / {model}: 1.00")), "{model}: {page}");
+    }
+}
+
+#[test]
+fn a_terminal_that_cannot_move_its_cursor_is_not_told_to() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    for (term, moves) in [("xterm", true), ("dumb", false)] {
+        let mut command = project.under("python3", &["-c", AT_A_TERMINAL], &["run"]);
+        let seen = command.env("TERM", term).env("PYTHONCOERCECLOCALE", "0").output().unwrap().stdout;
+        let seen = String::from_utf8_lossy(&seen).into_owned();
+        assert_eq!(seen.contains("\u{1b}[2K"), moves, "{term}: {seen:?}");
+    }
+}

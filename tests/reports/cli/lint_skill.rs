@@ -1,7 +1,7 @@
 //! `evals lint-skill`: what the Agent Skills specification says of a SKILL.md, with the place of each problem.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::project::{Project, Ran};
 
@@ -152,6 +152,29 @@ fn several_skills_are_linted_and_a_shared_name_is_a_warning() {
 }
 
 #[test]
+fn a_folder_that_is_too_deep_to_be_searched_is_named() {
+    let project = skill("a", &with("description: x"));
+    project.write("skills/1/2/3/4/5/6/b/SKILL.md", "not a skill");
+    let said = "note: skills/1/2/3/4/5/6 was not searched";
+    project.evals(&["lint-skill", "skills"]).exits(0).says("1 skill: 0 errors").says(said);
+    let json = project.evals(&["lint-skill", "skills", "--format", "json"]).exits(0).says(said).json();
+    assert_eq!(json["not_searched"], serde_json::json!(["skills/1/2/3/4/5/6"]));
+    project.evals(&["lint-skill", "skills/1"]).exits(1).says("1 skill: 1 error");
+    let deeper = project.evals(&["lint-skill", "skills/1/2/3/4/5/6", "skills"]).exits(1);
+    deeper.says("2 skills: 1 error");
+    // Only one that has folders may contain skills.
+    fs::remove_dir_all(project.path("skills/1/2/3/4/5/6/b")).unwrap();
+    let ran = project.evals(&["lint-skill", "skills"]).exits(0);
+    assert!(ran.err.is_empty(), "{}", ran.err);
+    // Without the permission to read it, its skills are unknown. Root may read it.
+    fs::set_permissions(project.path("skills/1"), fs::Permissions::from_mode(0)).unwrap();
+    if fs::read_dir(project.path("skills/1")).is_err() {
+        project.evals(&["lint-skill", "skills"]).exits(2).says("the folder skills/1 could not be read");
+    }
+    fs::set_permissions(project.path("skills/1"), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
 fn a_folder_that_cannot_be_read_is_named_and_the_others_are_linted() {
     let project = skill("a", &with("description: x"));
     project.write("empty/README.md", "x");
@@ -188,6 +211,17 @@ fn hostile_files_are_problems_of_their_skill() {
     );
     project.write("skills/a/SKILL.md", &"x".repeat(5 << 20));
     assert_eq!(rules(&project, 1), ["error unreadable-file null"]);
+    // Each problem holds the text, so their number is limited. Errors are reported beside any number of warnings.
+    let links: String = (0..10_000).map(|number| format!("[x](/etc/{number}.md)\n")).collect();
+    let texts: String = (0..300).map(|number| format!("  a{number}: 1\n")).collect();
+    let many = format!("---\nname: b\ndescription: x\nmetadata:\n{texts}allowed-tools: [x]\n---\n{links}");
+    project.write("skills/a/SKILL.md", &many);
+    let found = rules(&project, 1);
+    assert_eq!(found.len(), 103, "{found:?}");
+    for wanted in ["error name-and-folder 2", "error allowed-tools 305", "warning metadata 5"] {
+        assert!(found.iter().any(|line| line == wanted), "{wanted}: {found:?}");
+    }
+    assert_eq!(found.last().map(String::as_str), Some("warning many-problems null"));
 
     project.write("skills/a/SKILL.md", &with("description: \"\\e[31mred\"\n\u{202e}x: y"));
     let ran = project.evals(&["lint-skill", "skills"]).exits(0);

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::project::Project;
 
 /// The run's ID. Its files were written on 2026-11-28 and are never written again: a change of the formats must read them.
@@ -64,4 +66,31 @@ fn a_stored_baseline_is_compared_with_a_new_run() {
     assert_eq!(compared["pairs"][0]["cases"].as_array().map(Vec::len), Some(2), "{compared}");
     assert_eq!(compared["pairs"][0]["old"], "baseline demo");
     project.evals(&["baseline", "show"]).exits(0).says(RUN);
+}
+
+#[test]
+fn a_run_whose_digests_do_not_cover_what_links_lead_to_is_resumed_only_if_the_user_decides() {
+    let project = Project::new();
+    project.write("fixture/a.txt", "1");
+    std::os::unix::fs::symlink("fixture", project.path("link")).unwrap();
+    project.case("a", "workspace: {copy: ../link}", "steps: [{say: done}]");
+    project.evals(&["run", "--max-time", "0"]).exits(3);
+    let folder = project.run_folder();
+    project.without_digests(&folder);
+    let plan = format!("{folder}/run.json");
+    let record = || serde_json::from_str::<Value>(&project.read(&plan)).unwrap();
+    let mut older = record();
+    for key in ["digest", "workspace", "played"] {
+        // Older versions wrote only the first part.
+        let digest = older["cases"][0][key].as_str().unwrap().to_owned();
+        older["cases"][0][key] = digest.split_once('+').unwrap().0.into();
+    }
+    project.write(&plan, &older.to_string());
+    let resume = ["run", "--resume", "latest", "--max-time", "100"];
+    let refused = project.evals(&resume).exits(2).says("it is unknown whether `a` changed since run");
+    refused.says("--changed keep").says("--changed rerun");
+    project.evals(&[&resume[..], &["--changed", "keep"]].concat()).exits(0);
+    // The run goes on with the current files, and its digest covers them.
+    assert!(record()["cases"][0]["digest"].as_str().unwrap().contains('+'));
+    project.evals(&resume).exits(0);
 }

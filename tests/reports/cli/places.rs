@@ -1,6 +1,8 @@
 //! Where what a user asks for goes: links lead on, pipes are written into, and notes that nobody reads change nothing.
 
+use std::ffi::OsStr;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::process::Stdio;
 
@@ -120,4 +122,27 @@ fn notes_that_nobody_reads_end_nothing() {
     unread(&["baseline", "set", "whole", "--file", "base.json"], 0);
     unread(&["report", "latest", "--format", "benchmark"], 0);
     unread(&["report", "no-such-run"], 2);
+}
+
+#[test]
+fn the_evidence_of_a_check_lies_in_the_project_and_makes_no_project_of_a_folder_below() {
+    let project = one();
+    std::fs::create_dir(project.path("deep")).unwrap();
+    let done = project.command(&["harness", "check", "demo"]).current_dir(project.path("deep")).output().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(!project.path("deep/.evals").exists());
+    assert!(project.path(".evals/checks/demo").is_dir());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_project_whose_path_is_not_utf_8_is_refused_before_a_trial_begins() {
+    let project = one();
+    let odd = project.path("").join(OsStr::from_bytes(b"p\xff"));
+    crate::project::copy(&project.path("cases"), &odd.join("cases"));
+    let done = project.command(&["run"]).current_dir(&odd).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(2), "{said}");
+    assert!(said.contains("could not write") && said.contains("UTF-8"), "{said}");
+    assert_eq!(std::fs::read_dir(odd.join(".evals/runs")).into_iter().flatten().count(), 0);
 }
