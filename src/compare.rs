@@ -1,6 +1,8 @@
 //! Compares two or more arms case by case: the differences, their confidence intervals, and the results of the
 //! gates. Pure.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 pub mod side;
@@ -18,6 +20,7 @@ pub mod join;
 pub mod sequential;
 pub mod non_inferiority;
 mod one_case;
+pub mod per_trial;
 pub mod power;
 pub mod self_check;
 pub mod summary;
@@ -36,11 +39,13 @@ use conclusion::Conclusion;
 use coverage::RestsOn;
 use doubts::{About, Doubt, doubts};
 use effect::{Counts, Effect, Method, Verdict};
+use gate::arm::ArmEvidence;
 use gate::{Gate, GateRequest};
 use join::{Joined, Paired, Unpaired, join};
+use per_trial::PerTrial;
 use power::Power;
 use side::{Arm, Interner, Side};
-use summary::{ArmSummary, summaries};
+use summary::{ArmSummary, Ranking, rank, summaries};
 
 /// The version of the comparison's JSON form.
 pub const VERSION: u32 = 1;
@@ -80,6 +85,8 @@ pub struct Comparison {
     pub errors_as_failures: bool,
     /// The arms; the old arm of each pair comes before its new arm.
     pub arms: Vec<ArmSummary>,
+    /// The arms by score and cost, over the same cases. Absent if fewer than two arms can be ranked.
+    pub ranking: Option<Ranking>,
     /// Each new arm compared with its old arm.
     pub pairs: Vec<Pair>,
     /// For an experiment: the keys that may differ between its arms. Absent otherwise.
@@ -200,6 +207,8 @@ pub struct Pair {
     /// The difference if errored trials of the new arm count as failures and those of the old arm are left out.
     /// Absent if the new arm has no errored trials.
     pub delta_at_worst: Option<f64>,
+    /// The cost, the tokens and the duration of a trial, over the compared cases.
+    pub per_trial: PerTrial,
     /// The new arm's cost divided by the old arm's cost.
     pub cost: Option<Ratio>,
     /// The new arm's tokens divided by the old arm's tokens.
@@ -296,6 +305,8 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
     let (mut done, mut gates, mut evidence, mut not_compared) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut refused, mut open, mut undecided) = (None, false, 0);
     let nothing_counts = pairs.iter().all(is_without_cases);
+    // The cases that every pair compares.
+    let mut common: Option<BTreeSet<&str>> = None;
     for of_both in pairs {
         let ((old_side, old), (new_side, new)) = of_both;
         let joined = join((old_side, old), (new_side, new));
@@ -320,6 +331,11 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
             doubts.extend(trend::trend(&joined.cases));
         }
         let Some(effect) = effect else { continue };
+        let ids: BTreeSet<&str> = joined.cases.iter().map(|case| case.id).collect();
+        common = Some(match &common {
+            Some(common) => common & &ids,
+            None => ids,
+        });
         doubts.extend(few_differ::few_differ(&joined.cases, &effect, level, options.margin));
         done.push(pair(old, new, joined, &effect, doubts, words, level, options, &mut generator));
     }
@@ -330,20 +346,21 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
     }
     adjust(&mut done);
     let arms = arms_of(pairs);
-    let rows = summaries(&arms);
+    let mut rows = summaries(&arms);
+    let ranking = rank(&mut rows, &arms, &done, &common.unwrap_or_default());
     let new: Vec<&str> = pairs.iter().map(|(_, (_, new))| &*new.name).collect();
     let counted: Vec<&ArmPair<'_>> = pairs.iter().filter(|pair| nothing_counts || !is_without_cases(pair)).collect();
     let counts = |arm: &Arm| counted.iter().any(|((_, old), (_, new))| old.name == arm.name || new.name == arm.name);
-    for (arm, row) in arms.iter().zip(&rows).filter(|(arm, _)| new.contains(&&*arm.name)) {
+    for arm in arms.iter().filter(|arm| new.contains(&&*arm.name)) {
         // Without a case that counts an arm has no score, but cases in quarantine may have had costs.
         let mut asked = options.gates;
         asked.fail_under = asked.fail_under.filter(|_| counts(arm));
-        gates.extend(gate::of_arm(&asked, arm, row));
+        gates.extend(gate::of_arm(&asked, arm));
     }
     if options.gates.any() {
         gates.extend(evidence);
         let counted = arms.iter().filter(|arm| counts(arm));
-        gates.extend(counted.map(|arm| gate::evidence::of_trials(options.gates.completed(), arm)));
+        gates.extend(counted.map(|arm| ArmEvidence::of(arm).completed(options.gates.completed())));
     }
     let without = std::iter::repeat_n(Verdict::Inconclusive, undecided);
     let verdict = Verdict::of_all(done.iter().map(|pair| pair.verdict).chain(without));
@@ -362,6 +379,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
         margin: options.margin,
         errors_as_failures: options.errors_fail,
         arms: rows,
+        ranking,
         pairs: done,
         vary: None,
         conclusions: None,
@@ -469,6 +487,7 @@ fn pair(
     let flipped = permutation::sign_flip(&cases.iter().map(Paired::delta).collect::<Vec<_>>(), generator);
     let trials = |of: fn(&Paired<'_>) -> usize| cases.iter().map(|case| of(case) as u64).sum();
     let counts = effect.counts;
+    let without_errors = per_trial::without_errors(cases);
     let several_trials = cases.iter().any(|case| case.old.scores.len() > 1 || case.new.scores.len() > 1);
     let tables: Vec<Table> = cases
         .iter()
@@ -499,8 +518,9 @@ fn pair(
         new_is_better: tables::mcnemar(counts.wins, counts.losses).first_is_better,
         these_cases_p: several_trials.then(|| tables::cochran_mantel_haenszel(&tables)).flatten().map(|it| it.p),
         delta_at_worst: at_worst(cases, &joined.unpaired, old, new),
-        cost: ratio(cases, |it| it.cost),
-        tokens: ratio(cases, |it| it.tokens),
+        per_trial: PerTrial::of(cases),
+        cost: ratio(&without_errors, |it| it.cost),
+        tokens: ratio(&without_errors, |it| it.tokens),
         duration: ratio(cases, |it| it.duration).filter(|_| !old.is_timed_otherwise(new)),
         could_be_significant: effect.could_be_significant,
         power: power::power_of(cases, effect, options.margin, level),
@@ -525,9 +545,7 @@ fn at_worst(cases: &[Paired<'_>], unpaired: &[Unpaired], old: &Arm, new: &Arm) -
 
 /// Returns the ratio over the cases for which every trial of both arms reported the figure.
 fn ratio(cases: &[Paired<'_>], of: fn(&CaseTrials) -> KnownSum) -> Option<Ratio> {
-    let whole = |known: KnownSum| known.mean().filter(|_| known.untold == 0);
-    let pairs = cases.iter().filter_map(|case| Some((whole(of(case.old))?, whole(of(case.new))?)));
-    let (old, new): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    let (old, new) = per_trial::known_in_both(cases, of);
     let ratio = paired::log_ratio(&old, &new, LEVEL).filter(|it| it.ratio.is_finite() && it.of_totals.is_finite())?;
     Some(Ratio {
         ratio: ratio.ratio,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::report::Report;
+use crate::report::whole::WholeReport;
 
 mod agentskills;
 
@@ -39,7 +39,7 @@ impl Target {
     ///
     /// # Errors
     /// Returns an error if the run is not of the kind that the format describes.
-    pub fn export(self, report: &Report) -> Result<Exported, String> {
+    pub fn export(self, report: WholeReport<'_>) -> Result<Exported, String> {
         match self {
             Self::Agentskills => agentskills::export(report),
         }

@@ -11,20 +11,24 @@ use crate::trace::amount::Amount;
 use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict, of_trials};
 
+mod case_flag;
+
+pub use case_flag::CaseFlag;
+
 /// A sum over trials, some of which may not have reported the figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KnownSum {
     /// The sum of the reported figures.
-    pub sum: f64,
+    sum: f64,
     /// Trials that reported the whole figure.
-    pub told: u64,
+    told: u64,
     /// Trials that did not report the figure, or only a part of it.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub untold: u64,
+    untold: u64,
     /// The sum of all reported values, infinite if it overflows. A baseline does not keep it.
     #[serde(skip)]
-    pub reported: Option<f64>,
+    reported: Option<f64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
@@ -42,22 +46,43 @@ impl KnownSum {
         if is_all && sum.is_some() { self.told += 1 } else { self.untold += 1 }
     }
 
+    /// Returns the sum as a bound: at least 0 if no trial reported the figure, and exactly 0 if there is no trial.
+    pub fn bound(&self) -> Amount<f64> {
+        Amount::new(self.sum, self.untold == 0)
+    }
+
+    /// Returns the sum, which is a lower bound if some trials did not report the figure. Returns `None` if no trial
+    /// reported it.
+    pub fn total(&self) -> Option<Amount<f64>> {
+        let is_known = self.told > 0 || self.sum > 0.0;
+        is_known.then(|| self.bound())
+    }
+
     /// Returns the mean per trial, which is a lower bound if some trials did not report the figure. Returns
     /// `None` if no trial reported it.
-    pub fn mean(&self) -> Option<f64> {
-        let is_known = self.told > 0 || self.sum > 0.0;
-        is_known.then(|| self.sum / (self.told + self.untold) as f64)
+    pub fn mean(&self) -> Option<Amount<f64>> {
+        self.total().map(|total| total.map(|sum| sum / (self.told + self.untold) as f64))
     }
 
     /// Returns the sum of a run's trials, which is a lower bound if some did not report the figure. Returns `None`
-    /// if no trial reported any of it, or if no number holds the sum.
-    pub fn known(&self) -> Option<f64> {
-        self.reported.filter(|sum| sum.is_finite())
+    /// if no trial reported any of it, or if no number holds the sum. Unlike [`KnownSum::total`], it is known if all
+    /// that was reported is a part of 0.
+    pub fn reported(&self) -> Option<Amount<f64>> {
+        self.reported.filter(|sum| sum.is_finite()).map(|sum| Amount::new(sum, self.untold == 0))
+    }
+
+    /// Returns the number of trials that reported the whole figure.
+    pub fn known_trials(&self) -> u64 {
+        self.told
+    }
+
+    /// Returns the number of trials that did not report the figure, or only a part of it.
+    pub fn unknown_trials(&self) -> u64 {
+        self.untold
     }
 
     /// Returns the sum of both figures.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    fn and(self, other: Self) -> Self {
         let (told, untold) = (self.told + other.told, self.untold + other.untold);
         let reported = sum_of(self.reported, other.reported);
         match self.sum + other.sum {
@@ -67,15 +92,14 @@ impl KnownSum {
     }
 }
 
-fn sum_of(one: Option<f64>, other: Option<f64>) -> Option<f64> {
-    one.into_iter().chain(other).reduce(|one, other| one + other)
+impl std::iter::Sum for KnownSum {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Self::and)
+    }
 }
 
-/// Returns the mean score of a case if each of its `unknown` trials without a score had the score 1. Returns `None` if the case
-/// has no trial.
-pub fn at_best(score: Option<f64>, scored: usize, unknown: usize) -> Option<f64> {
-    let sum = score.unwrap_or_default() * scored as f64 + unknown as f64;
-    (scored + unknown > 0).then(|| sum / (scored + unknown) as f64)
+fn sum_of(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.into_iter().chain(other).reduce(|one, other| one + other)
 }
 
 /// The largest plausible number of trials of a case.
@@ -178,12 +202,6 @@ impl CaseTrials {
         (all > 0.0).then(|| self.scores.iter().sum::<f64>() / all + 0.0)
     }
 
-    /// Returns the mean score if every trial whose outcome is unknown had the score 1. Returns `None` if no trial was
-    /// planned.
-    pub fn score_at_best(&self) -> Option<f64> {
-        at_best(self.score(), self.scores.len(), self.unknown() as usize)
-    }
-
     /// Returns the verdict on the cell, from the number of trials that must pass. Trials that were errored,
     /// ungraded or not run leave it open.
     pub fn verdict(&self, pass: PassTrials) -> Verdict {
@@ -266,6 +284,48 @@ impl CaseTrials {
         self.errored -= self.broke;
         self.counted_errors += self.broke;
         self.broke = 0;
+    }
+}
+
+/// The number of trials by verdict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Tally {
+    /// Trials that were planned and not skipped.
+    pub trials: usize,
+    /// Trials that passed.
+    pub passed: usize,
+    /// Trials that failed.
+    pub failed: usize,
+    /// Trials that could not be graded.
+    pub ungraded: usize,
+    /// Trials that were errored.
+    pub errored: usize,
+    /// Trials that were not run.
+    pub not_run: usize,
+}
+
+impl Tally {
+    /// Counts the trials of a case.
+    pub fn of(trials: &CaseTrials) -> Self {
+        Self {
+            trials: trials.planned() as usize,
+            passed: trials.passed as usize,
+            failed: trials.failed as usize,
+            ungraded: trials.ungraded as usize,
+            errored: trials.errored as usize,
+            not_run: trials.not_run as usize,
+        }
+    }
+
+    /// Returns the number of trials that have a score.
+    pub fn completed(&self) -> usize {
+        self.passed + self.failed
+    }
+
+    /// Returns true if some trials passed and some failed.
+    pub fn is_flaky(&self) -> bool {
+        self.passed > 0 && self.failed > 0
     }
 }
 

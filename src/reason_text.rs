@@ -3,8 +3,9 @@
 use crate::text::{and_more, first_chars};
 use crate::values::is_hidden;
 
-/// Returns the text on one line, with blanks for line breaks, cut after a number of characters. Invisible characters
-/// become escapes such as `\\u{feff}`, because two texts that differ in one of them must not look the same.
+/// Returns the text on one line, with blanks for line breaks, cut after a number of characters. Control characters become
+/// `^@`, `^A` and so on, as in the events of a trace, and invisible ones escapes such as `\\u{feff}`: two texts that
+/// differ in one of them must not look the same.
 pub fn short(text: &str, limit: usize) -> String {
     let mut line = String::new();
     // A text may be megabytes long, and only its beginning is shown.
@@ -18,15 +19,37 @@ pub fn short(text: &str, limit: usize) -> String {
         }
     }
     let mut clean = String::new();
-    for c in line.chars().filter(|c| !c.is_control()) {
-        if is_hidden(c) {
-            clean.extend(c.escape_unicode());
-        } else {
-            clean.push(c);
+    for c in line.chars() {
+        match c {
+            '\0'..='\x1f' => clean.extend(['^', char::from(c as u8 + 0x40)]),
+            '\x7f' => clean.push_str("^?"),
+            c if c.is_control() || is_hidden(c) => clean.extend(c.escape_unicode()),
+            c => clean.push(c),
         }
     }
     let first = first_chars(&clean, limit);
     if first.len() < clean.len() { format!("{}…", first.trim_end()) } else { clean }
+}
+
+/// Returns the text on one line, cut after a number of characters, with escapes for white space other than single blanks,
+/// for control and invisible characters, and for backslashes. It is for texts that look the same if [`short`] shows them.
+pub fn exact(text: &str, limit: usize) -> String {
+    let mut line = String::new();
+    let mut before = ' ';
+    for (at, c) in text.chars().enumerate() {
+        if at == limit {
+            line.push('…');
+            break;
+        }
+        match c {
+            ' ' if before == ' ' => line.push_str("\\u{20}"),
+            ' ' => line.push(' '),
+            c if c == '\\' || c.is_whitespace() || c.is_control() || is_hidden(c) => line.extend(c.escape_default()),
+            c => line.push(c),
+        }
+        before = c;
+    }
+    line
 }
 
 /// Formats alternatives: `a`, `a or b`, `a, b or c`.
@@ -82,6 +105,15 @@ pub fn first_few_long(list: &[String], shown: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_that_differ_in_a_control_character_look_different() {
+        assert_eq!(short("answer\0 4\u{1}2\u{7f}", 200), "answer^@ 4^A2^?");
+        assert_eq!(short("\u{1b}[31mred\u{9b}0m\u{feff}", 200), "^[[31mred\\u{9b}0m\\u{feff}");
+        assert_eq!(short(" a\n\tb ", 200), "a b");
+        assert_eq!(exact(" a\n\tb  c\u{a0}\\", 200), "\\u{20}a\\n\\tb \\u{20}c\\u{a0}\\\\");
+        assert_eq!((exact("abc", 3), exact("abc", 2)), ("abc".to_owned(), "ab…".to_owned()));
+    }
 
     #[test]
     fn an_amount_is_not_shown_as_a_bound_that_it_is_not() {

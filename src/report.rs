@@ -54,6 +54,7 @@ pub mod case_flags;
 pub mod stored;
 pub mod text;
 mod unfinished;
+pub mod whole;
 pub mod note_facts;
 
 use activation::Activation;
@@ -105,6 +106,8 @@ pub struct Report {
     pub aa: Option<SelfCheck>,
     /// Everything that can decide the exit code.
     pub decisions: Vec<Decision>,
+    /// True if an engine is still using the run, and trials are missing.
+    pub going_on: bool,
     /// The reason why the engine could not finish the run, if it could not.
     pub broken_off: Option<String>,
     /// The exit code of the command, if it does not follow from the decisions: the user interrupted the run, or it broke
@@ -201,7 +204,21 @@ impl Report {
     ) -> Self {
         let mut gathered = Gathered::new(&run);
         results.iter().for_each(|result| gathered.add(result));
-        Self::of(run, gathered, Results::Whole(results), not_run, folder, beside)
+        Self::of(run, gathered, Results::Whole(results), not_run, folder, beside, false)
+    }
+
+    /// Makes the report of a stored run, which may be going on, from its results.
+    pub fn of_stored(
+        folder: &RunFolder,
+        run: Arc<RunRecord>,
+        results: Vec<TrialResult>,
+        beside: RunContext,
+        going_on: bool,
+    ) -> Self {
+        let not_run = run.trials.len().saturating_sub(results.len());
+        let mut gathered = Gathered::new(&run);
+        results.iter().for_each(|result| gathered.add(result));
+        Self::of(run, gathered, Results::Whole(results), not_run, &folder.path, beside, going_on)
     }
 
     /// Makes the report of a stored run for any format but a page for a browser. Results are read again from
@@ -210,17 +227,18 @@ impl Report {
     /// # Errors
     /// Returns an error if the run cannot be read.
     pub fn of_folder(folder: &RunFolder, run: Arc<RunRecord>, beside: RunContext) -> Result<Self, RunError> {
+        // Asked first: a run that ends in this moment has all of its results.
+        let going_on = folder.is_in_use();
         let not_run = |results: usize| run.trials.len().saturating_sub(results);
         let begin = || Gathered::new(&run);
         match folder.fold_to_read_again(&run, begin, |gathered, result| gathered.add(&result)) {
             Some((gathered, stored)) => {
                 let not_run = not_run(gathered.trials.len());
-                Ok(Self::of(run, gathered, Results::Stored(stored), not_run, &folder.path, beside))
+                Ok(Self::of(run, gathered, Results::Stored(stored), not_run, &folder.path, beside, going_on))
             }
             None => {
                 let results = folder.results(&run)?;
-                let not_run = not_run(results.len());
-                Ok(Self::with(run, results, not_run, &folder.path, beside))
+                Ok(Self::of_stored(folder, run, results, beside, going_on))
             }
         }
     }
@@ -233,6 +251,7 @@ impl Report {
         not_run: usize,
         folder: &Path,
         beside: RunContext,
+        going_on: bool,
     ) -> Self {
         let Gathered { summary, mut cells, again, asked, halves, activation, mut note_facts, trials, models } =
             gathered;
@@ -265,6 +284,7 @@ impl Report {
             activation,
             aa,
             decisions: Vec::new(),
+            going_on: going_on && not_run > 0,
             broken_off: beside.broken_off,
             exit_code: beside.exit_code,
         };
@@ -272,6 +292,12 @@ impl Report {
         report.notes.extend(beside.notes);
         report.decisions = decisions::of(&report);
         report
+    }
+
+    /// Returns how far a run has come that is going on.
+    pub fn state_so_far(&self) -> String {
+        let planned = self.summary.trials() - self.summary.skipped;
+        format!("going on: {} of {} so far", planned - self.summary.not_run, text::plural(planned, "trial"))
     }
 
     /// Returns true if the policy of any trial is `manual`. Comparisons leave such a run out.

@@ -181,7 +181,7 @@ async fn page(shared: Arc<Shared>, run: Option<PathBuf>) -> Response {
             Some(path) => match read(&path, writes.make) {
                 Ok((report, compared, live)) => {
                     let _ = begins.send(Ok(()));
-                    html::write_live(&report, &compared, &live, &mut pipe)
+                    report.whole().and_then(|report| html::write_live(report, &compared, &live, &mut pipe))
                 }
                 Err(why) => {
                     let _ = begins.send(Err(why));

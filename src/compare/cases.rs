@@ -5,8 +5,7 @@ use strum::IntoStaticStr;
 
 use super::effect::Verdict as Overall;
 use super::join::Paired;
-use crate::case::CaseKind;
-use crate::fold::CaseTrials;
+use crate::fold::{CaseFlag, CaseTrials, Tally};
 use crate::statistics::{several, tables};
 use crate::verdict::Verdict;
 use crate::word::word;
@@ -70,6 +69,15 @@ pub enum Flag {
 
 word!(Flag);
 
+impl From<CaseFlag> for Flag {
+    fn from(flag: CaseFlag) -> Self {
+        match flag {
+            CaseFlag::Saturated => Self::Saturated,
+            CaseFlag::Broken => Self::Broken,
+        }
+    }
+}
+
 /// Returns the cases, the largest loss first. `mixed` is true for an old or new arm that changed between its trials: passes
 /// and fails of different versions do not make a case flaky.
 pub fn rows(cases: &[Paired<'_>], mixed: (bool, bool)) -> Vec<CaseRow> {
@@ -119,23 +127,13 @@ fn flags(case: &Paired<'_>, p_adjusted: Option<f64>, mixed: (bool, bool)) -> Vec
     if delta > 0.0 && (beyond_chance || turned(Verdict::Fail, Verdict::Pass)) {
         flags.push(Flag::Fixed);
     }
-    let both = |trials: &CaseTrials| trials.passed > 0 && trials.failed > 0;
-    if both(case.old) && !mixed.0 || both(case.new) && !mixed.1 {
+    let [old, new] = [case.old, case.new].map(Tally::of);
+    if old.is_flaky() && !mixed.0 || new.is_flaky() && !mixed.1 {
         flags.push(Flag::Flaky);
     }
-    let (passed, trials) = (case.old.passed + case.new.passed, case.old.trials() + case.new.trials());
-    // As in the report of a run, one trial says nothing about the others that it could have been.
-    let one_alone = case.old.trials().min(case.new.trials()) < 2;
-    // Nor do trials that were not run.
-    if one_alone || case.old.not_run + case.new.not_run > 0 {
-        return flags;
-    }
-    if case.facts.kind == CaseKind::Capability && passed == trials {
-        flags.push(Flag::Saturated);
-    }
-    if passed == 0 && case.old.failed.max(case.new.failed) > 1 {
-        flags.push(Flag::Broken);
-    }
+    // Unlike the report of a run, a comparison does not call a case broken if an arm has a single trial of it.
+    let of_all = CaseFlag::of(case.facts.kind, [old, new].into_iter());
+    flags.extend(of_all.filter(|_| old.trials.min(new.trials) > 1).map(Flag::from));
     flags
 }
 

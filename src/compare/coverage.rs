@@ -17,7 +17,8 @@ pub struct RestsOn {
     pub new: Trials,
     /// The number of the old arm's cases, without the cases that the arm skipped.
     pub cases_of_old: usize,
-    /// The number of these cases that have a comparable score in the new arm, or that may lack one.
+    /// The number of these cases that the gate `cases` counts as covered: those with a comparable score in the new arm, and
+    /// those without a score in the old arm that have one in the new arm.
     pub cases: usize,
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::join::{Joined, Reason};
 use super::side::{Arm, CaseFacts, Side};
+use crate::case::digest::may_differ_behind_links;
 use crate::fold::CaseTrials;
 use crate::ids::without_copy;
 use crate::models;
@@ -25,6 +26,7 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     found.extend(left_out(joined));
     found.extend(of_harness(old, new));
     found.extend(of_judged_again(old.0, new.0, joined));
+    found.extend(of_links(old.0, new.0, joined));
     found.extend(of_conditions(old.1, new.1));
     found.extend(of_environment(old.0, new.0));
     found.extend(of_times(old.1, new.1));
@@ -288,6 +290,27 @@ fn of_judged_again(old: &Side, new: &Side, joined: &Joined<'_>) -> Option<Doubt>
     (unknown > 0).then(|| Doubt::new(About::Played, text))
 }
 
+/// Returns a caveat about cases with links if one side was recorded by a version that did not read what links lead to.
+fn of_links(old: &Side, new: &Side, joined: &Joined<'_>) -> Option<Doubt> {
+    let is_unknown = |was: &CaseFacts, is: &CaseFacts| {
+        let played = was.played.as_ref().zip(is.played.as_ref());
+        may_differ_behind_links(&was.digest, &is.digest)
+            || played.is_some_and(|(was, is)| may_differ_behind_links(was, is))
+    };
+    let of_both = |id: &str| Some((old.cases.get(id)?, new.cases.get(id)?));
+    let ids = joined.cases.iter().map(|case| case.id);
+    let unknown: Vec<&str> = ids.filter(|id| of_both(id).is_some_and(|(was, is)| is_unknown(was, is))).collect();
+    let cases = if unknown.len() == 1 { "1 case".to_owned() } else { format!("{} cases", unknown.len()) };
+    let text = || {
+        let names = some_of(&unknown, NAMES);
+        format!(
+            "{cases} may have changed: the digests of one side do not cover the files that links lead to, because an \
+             older version of evals wrote them: {names}"
+        )
+    };
+    (!unknown.is_empty()).then(|| Doubt::new(About::Played, text()))
+}
+
 fn some(names: &BTreeSet<String>) -> String {
     some_of(names, NAMES)
 }
@@ -432,7 +455,7 @@ fn asked_for(arm: &Arm) -> &str {
 fn of_trials(arm: &Arm) -> Vec<Doubt> {
     let count = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
     let all = count(CaseTrials::planned);
-    let tried_again = match arm.cases.values().any(|it| it.cost.mean().is_some()) {
+    let tried_again = match arm.cases.values().any(|it| it.cost.total().is_some()) {
         true => {
             "tried again after an attempt that is in no score; the cost includes all attempts, tokens and time only the last"
         }

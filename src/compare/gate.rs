@@ -1,29 +1,28 @@
 //! Gates of a comparison: a margin, a minimum score, a maximum cost, no lost critical case, and minimum shares
 //! of completed trials and compared cases.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::effect::Effect;
 use super::join::{Joined, Paired};
 use super::non_inferiority::not_worse_than;
 use super::side::{Arm, Side};
-use super::summary::ArmSummary;
-use crate::fold::{CaseTrials, KnownSum};
+use crate::fold::KnownSum;
 use crate::ids::ColumnId;
 use crate::judgement::tolerance;
 use crate::reason_text::money_beside;
-use crate::rounding::{percent, percent_beside, percent_bound, points_beside, points_bound};
+use crate::rounding::{points_beside, points_bound};
 use crate::statistics::gates::GateVerdict;
-use crate::statistics::means::mean;
 use crate::text::{plural, some_of};
+use crate::trace::amount::Amount;
 use crate::verdict::Verdict;
 
+pub mod arm;
 mod asked;
 pub mod evidence;
-mod regressions;
+pub mod regressions;
 
+use arm::ArmEvidence;
 pub use asked::{Demand, GateRequest, NO_REGRESSIONS, usual_completed};
 
 /// The one-sided error rate of the bound of a gate.
@@ -58,6 +57,11 @@ pub struct Gate {
 }
 
 impl Gate {
+    /// Makes a gate without figures.
+    pub fn new(arm: String, kind: Kind, verdict: GateVerdict, text: String) -> Self {
+        Self { arm, column: None, kind, verdict, bound: None, found: None, p: None, text }
+    }
+
     /// Returns the gate as one of a column of a run.
     pub fn of_column(self, column: ColumnId) -> Self {
         Self { column: Some(column), ..self }
@@ -157,7 +161,7 @@ fn of_margin(
             allowed"
         ),
     };
-    Gate { arm: new.name.clone(), column: None, kind: Kind::Margin, verdict, bound: Some(margin), found, p, text }
+    Gate { bound: Some(margin), found, p, ..Gate::new(new.name.clone(), Kind::Margin, verdict, text) }
 }
 
 /// Returns the text for the number of cases that a gate is based on, if the old arm has more of them than could be
@@ -173,14 +177,12 @@ fn of_critical(new: &Arm, cases: &[Paired<'_>]) -> Option<Gate> {
     let critical: Vec<&Paired<'_>> = cases.iter().filter(|case| case.facts.critical).collect();
     let passed_before = |case: &Paired<'_>| case.old.verdict_of_judged(case.facts.pass) == Verdict::Pass;
     let none_any_more = |case: &Paired<'_>| case.old.passed > 0 && case.new.passed == 0;
-    let of = |found: &dyn Fn(&Paired<'_>, Verdict) -> bool| {
-        let now = |case: &Paired<'_>| case.new.verdict(case.facts.pass);
-        critical.iter().filter(|case| found(case, now(case))).map(|case| case.id).collect::<Vec<_>>()
+    let of = |verdict: GateVerdict| {
+        let now = |case: &Paired<'_>| must_pass(case.new.verdict(case.facts.pass));
+        let can_be_lost = critical.iter().filter(|case| passed_before(case) || none_any_more(case));
+        can_be_lost.filter(|case| now(case) == verdict).map(|case| case.id).collect::<Vec<_>>()
     };
-    let lost = of(&|case, now| now == Verdict::Fail && (passed_before(case) || none_any_more(case)));
-    let open = of(&|case, now| {
-        matches!(now, Verdict::Errored | Verdict::Ungraded) && (passed_before(case) || none_any_more(case))
-    });
+    let (lost, open) = (of(GateVerdict::Fail), of(GateVerdict::Inconclusive));
     let (verdict, text) = match (critical.len(), lost.as_slice(), open.as_slice()) {
         (0, ..) => return None,
         (_, [], []) if critical.len() == 1 => (GateVerdict::Pass, "the critical case is not lost".to_owned()),
@@ -191,16 +193,16 @@ fn of_critical(new: &Arm, cases: &[Paired<'_>]) -> Option<Gate> {
         ),
         (_, lost, _) => (GateVerdict::Fail, format!("critical and lost: {}", lost.join(", "))),
     };
-    Some(Gate {
-        arm: new.name.clone(),
-        column: None,
-        kind: Kind::Critical,
-        verdict,
-        bound: None,
-        found: None,
-        p: None,
-        text,
-    })
+    Some(Gate::new(new.name.clone(), Kind::Critical, verdict, text))
+}
+
+/// Returns the verdict of a gate on a case that must pass, from the verdict on its trials.
+pub fn must_pass(verdict: Verdict) -> GateVerdict {
+    match verdict {
+        Verdict::Pass | Verdict::Skipped => GateVerdict::Pass,
+        Verdict::Fail => GateVerdict::Fail,
+        Verdict::Errored | Verdict::Ungraded => GateVerdict::Inconclusive,
+    }
 }
 
 /// Returns the result for critical cases that were not compared: it is unknown whether they are lost.
@@ -222,102 +224,52 @@ pub fn of_gone(asked: &GateRequest, old: &Side, arm: &Arm) -> Vec<Gate> {
 
 /// Returns the result for an arm's critical cases without a comparison, if there are any.
 fn critical_not_compared(arm: &Arm, names: &[String]) -> Option<Gate> {
-    (!names.is_empty()).then(|| Gate {
-        arm: arm.name.clone(),
-        column: None,
-        kind: Kind::Critical,
-        verdict: GateVerdict::Inconclusive,
-        bound: None,
-        found: None,
-        p: None,
-        text: format!("critical, and not compared: {}", names.join(", ")),
-    })
+    let text = || format!("critical, and not compared: {}", names.join(", "));
+    (!names.is_empty()).then(|| Gate::new(arm.name.clone(), Kind::Critical, GateVerdict::Inconclusive, text()))
 }
 
 /// Returns the results of the gates for a single arm.
-pub fn of_arm(asked: &GateRequest, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
-    let mut gates = Vec::new();
-    let name = arm.name.clone();
-    if let Some(least) = asked.fail_under {
-        let at_best: Vec<f64> = arm.cases.values().filter_map(CaseTrials::score_at_best).collect();
-        let open = arm.cases.values().any(|case| case.scores.is_empty());
-        gates.push(of_score(least, name.clone(), (row.score, mean(&at_best)), open));
-    }
+pub fn of_arm(asked: &GateRequest, arm: &Arm) -> Vec<Gate> {
+    let mut gates: Vec<Gate> =
+        asked.fail_under.map(|least| ArmEvidence::of(arm).fail_under(least)).into_iter().collect();
     if let Some(most) = asked.max_cost {
-        let cost_of = |cases: &BTreeMap<String, CaseTrials>| {
-            cases.values().map(|case: &CaseTrials| case.cost).fold(KnownSum::default(), KnownSum::and)
-        };
-        let cost = cost_of(&arm.cases);
-        let spent = money_beside(cost.sum, most);
+        let cost: KnownSum = arm.cases.values().map(|case| case.cost).sum();
+        let spent = money_beside(cost.bound().value(), most);
         // A case in quarantine fails no gate; but what it cost was spent, so the gate does not pass without it.
-        let with_aside = cost.and(cost_of(&arm.aside));
+        let with_aside: KnownSum = [cost, arm.aside.values().map(|case| case.cost).sum()].into_iter().sum();
         let aside = some_of(arm.aside.keys(), SHOWN);
-        let (verdict, text) = match (tolerance::exceeds(cost.sum, most), cost.untold) {
-            (true, _) => (GateVerdict::Fail, format!("costs ${spent}, and ${most} is allowed")),
-            (false, 0) if tolerance::exceeds(with_aside.sum, most) => {
-                let with_aside = money_beside(with_aside.sum, most);
+        let unknown = |cost: KnownSum| plural(cost.unknown_trials(), "trial");
+        let (verdict, text) = match (cost.bound(), with_aside.bound()) {
+            (cost, _) if tolerance::exceeds(cost.value(), most) => {
+                (GateVerdict::Fail, format!("costs ${spent}, and ${most} is allowed"))
+            }
+            (Amount::AtLeast(_), _) => {
+                let others =
+                    if cost.known_trials() > 0 { format!("; the others cost ${spent}") } else { String::new() };
+                (GateVerdict::Inconclusive, format!("the cost of {} is unknown{others}", unknown(cost)))
+            }
+            (Amount::Exact(_), with_aside) if tolerance::exceeds(with_aside.value(), most) => {
+                let with_aside = money_beside(with_aside.value(), most);
                 let text =
                     format!("costs ${spent} of ${most}, but ${with_aside} with the cases in quarantine: {aside}");
                 (GateVerdict::Inconclusive, text)
             }
-            (false, 0) if with_aside.untold > 0 => {
-                let untold = plural(with_aside.untold, "trial");
+            (Amount::Exact(_), Amount::AtLeast(_)) => {
+                let unknown = unknown(with_aside);
                 let text =
-                    format!("costs ${spent} of ${most}, but the cost of {untold} in quarantine is unknown: {aside}");
+                    format!("costs ${spent} of ${most}, but the cost of {unknown} in quarantine is unknown: {aside}");
                 (GateVerdict::Inconclusive, text)
             }
-            (false, 0) if aside.is_empty() => (GateVerdict::Pass, format!("costs ${spent} of ${most}")),
-            (false, 0) => {
-                (GateVerdict::Pass, format!("costs ${spent} of ${most}; without cases in quarantine: {aside}"))
-            }
-            (false, untold) => {
-                let others = if cost.told > 0 { format!("; the others cost ${spent}") } else { String::new() };
-                let text = format!("the cost of {} is unknown{others}", plural(untold, "trial"));
-                (GateVerdict::Inconclusive, text)
+            (Amount::Exact(_), Amount::Exact(_)) => {
+                let without = format!("; without cases in quarantine: {aside}");
+                let without = if aside.is_empty() { "" } else { &without };
+                (GateVerdict::Pass, format!("costs ${spent} of ${most}{without}"))
             }
         };
-        let found = cost.mean().map(|_| cost.sum);
-        gates.push(Gate {
-            arm: name,
-            column: None,
-            kind: Kind::MaxCost,
-            verdict,
-            bound: Some(most),
-            found,
-            p: None,
-            text,
-        });
+        let found = cost.total().map(Amount::value);
+        gates.push(Gate { bound: Some(most), found, ..Gate::new(arm.name.clone(), Kind::MaxCost, verdict, text) });
     }
     gates
-}
-
-/// Checks whether the score reaches the minimum. `at_best` is the score if every trial without a score had 1: a lower score
-/// fails only if that one is too low as well. If a case has no score, the score of the suite is unknown.
-pub fn of_score(least: f64, arm: String, (score, at_best): (Option<f64>, Option<f64>), open: bool) -> Gate {
-    // Sums have rounding errors: a score of 0.8 over five cases must reach 0.8.
-    let reaches = |score: &f64| tolerance::reaches(*score, least);
-    let (verdict, text) = match score {
-        Some(score) if !reaches(&score) => {
-            let scores = format!("scores {}, below {}", percent_beside(score, least), percent_bound(least));
-            match at_best.filter(reaches) {
-                Some(best) => {
-                    let best = percent_beside(best, least);
-                    let text = format!("{scores}; trials without a score could raise it to {best}");
-                    (GateVerdict::Inconclusive, text)
-                }
-                None => (GateVerdict::Fail, scores),
-            }
-        }
-        Some(score) if open => (
-            GateVerdict::Inconclusive,
-            format!("scores {} over the trials with a score, but some cases or trials have none", percent(score)),
-        ),
-        Some(score) => {
-            (GateVerdict::Pass, format!("scores {} of at least {}", percent_beside(score, least), percent_bound(least)))
-        }
-        None => (GateVerdict::Inconclusive, "has no score".to_owned()),
-    };
-    Gate { arm, column: None, kind: Kind::FailUnder, verdict, bound: Some(least), found: score, p: None, text }
 }
 
 /// Returns the verdict over all gates: fail before inconclusive before pass.

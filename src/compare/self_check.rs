@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::case::CaseKind;
+use super::gate::regressions::{is_guarded, is_lost};
 use crate::fold::CaseTrials;
 use crate::ids::{column_name, without_copy};
 use crate::judgement::tolerance;
@@ -98,7 +98,7 @@ fn compared(halves: &Halves, run: &RunRecord) -> SelfCheck {
         if all.iter().any(|(_, passed)| *passed) && all.iter().any(|(_, passed)| !passed) {
             noisy.push(id.clone());
         }
-        let guarded = case.critical || case.kind == CaseKind::Regression;
+        let guarded = is_guarded(case.critical, case.kind);
         pooled.push(Pooled { first: outcomes[0].len(), all, pass: case.pass, guarded });
     }
     let least = run.options.fail_under.map(crate::values::Fraction::get);
@@ -134,10 +134,7 @@ fn fires(cases: &mut [Pooled], least: Option<f64>, generator: &mut Generator) ->
         let (old, new) = case.all.split_at(case.first);
         let [old, new] = [old, new].map(counted);
         scores.extend(new.score());
-        let fails = case.guarded
-            && old.verdict_of_judged(case.pass) == Verdict::Pass
-            && new.verdict_of_judged(case.pass) == Verdict::Fail;
-        lost |= fails || old.failed == 0 && old.passed > 0 && new.passed == 0;
+        lost |= is_lost(case.guarded, case.pass, &old, &new);
     }
     match least {
         Some(least) => means::mean(&scores).is_some_and(|score| !tolerance::reaches(score, least)),

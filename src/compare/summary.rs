@@ -1,11 +1,15 @@
 //! The summary of each arm: score with interval, pass@k, cost, tokens, duration, and the arms that dominate it.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
+use super::Pair;
 use super::side::Arm;
 use crate::fold::{CaseTrials, KnownSum, Scores};
-use crate::statistics::means::IntervalMethod;
+use crate::statistics::means::{IntervalMethod, mean};
 use crate::statistics::{Interval, attempts, figures};
+use crate::trace::amount::Amount;
 
 /// The minimum number of trials for a meaningful 95th percentile.
 const ENOUGH_FOR_P95: usize = 60;
@@ -46,18 +50,18 @@ pub struct ArmSummary {
     /// The probability that all of k attempts pass.
     pub pass_hat_k: Option<f64>,
     /// The cost of all trials, in US dollars.
-    pub cost_usd: Option<f64>,
+    cost_usd: Option<f64>,
     /// The cost per trial, in US dollars; a lower bound if some costs are unknown.
-    pub cost_per_trial: Option<f64>,
+    cost_per_trial: Option<f64>,
     /// The total cost divided by the number of passed trials, in US dollars; a lower bound if some costs are unknown. Absent if
     /// no trial passed.
-    pub cost_per_success: Option<f64>,
+    cost_per_success: Option<f64>,
     /// The number of trials whose cost is unknown or a lower bound.
-    pub cost_unknown: u64,
+    cost_unknown: u64,
     /// Tokens per trial; a lower bound if some are unknown.
-    pub tokens_per_trial: Option<f64>,
+    tokens_per_trial: Option<f64>,
     /// The number of trials whose tokens are unknown or a lower bound.
-    pub tokens_unknown: u64,
+    tokens_unknown: u64,
     /// The median duration of a trial, in milliseconds.
     pub median_duration_ms: Option<f64>,
     /// The 95th percentile of the duration, in milliseconds. Absent below 60 trials, where it is meaningless.
@@ -72,27 +76,86 @@ pub struct ArmSummary {
     pub ungraded: u64,
     /// The number of planned trials that did not run.
     pub not_run: u64,
-    /// Names of the arms that dominate this one: they score no less, cost no more, and are better in score or
-    /// cost. Empty if there are none. Absent if a score or a cost is unknown.
+    /// Names of the arms that dominate this one: over the cases of `ranking` they score no less, cost no more, and are better
+    /// in score or cost. Empty if there are none. Absent if the arm is not ranked.
     pub dominated_by: Option<Vec<String>>,
+}
+
+/// The arms by score and cost, over the same cases: scores and costs of different cases do not compare.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Ranking {
+    /// The number of cases: those that every pair compares, without an errored or ungraded trial of a ranked arm.
+    pub cases: usize,
+    /// The arms that are compared and whose costs are all known.
+    pub arms: Vec<RankedArm>,
+}
+
+/// The score and the cost of an arm, over the cases of a ranking.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RankedArm {
+    /// The arm's name.
+    pub name: String,
+    /// The mean over cases of the mean score of their trials.
+    pub score: f64,
+    /// The mean over cases of the mean cost of their trials, in US dollars.
+    pub cost_per_trial: f64,
+}
+
+impl ArmSummary {
+    /// Returns the cost per trial, in US dollars.
+    pub fn cost_per_trial(&self) -> Option<Amount<f64>> {
+        self.cost_per_trial.map(|cost| Amount::new(cost, self.cost_unknown == 0))
+    }
+
+    /// Returns the cost per passed trial, in US dollars.
+    pub fn cost_per_success(&self) -> Option<Amount<f64>> {
+        self.cost_per_success.map(|cost| Amount::new(cost, self.cost_unknown == 0))
+    }
+
+    /// Returns the tokens per trial.
+    pub fn tokens_per_trial(&self) -> Option<Amount<f64>> {
+        self.tokens_per_trial.map(|tokens| Amount::new(tokens, self.tokens_unknown == 0))
+    }
 }
 
 /// Returns the summaries of all arms.
 pub fn summaries(arms: &[&Arm]) -> Vec<ArmSummary> {
-    let mut rows: Vec<ArmSummary> = arms.iter().map(|arm| summary(arm)).collect();
-    let known: Vec<(usize, (f64, f64))> = rows
-        .iter()
-        .enumerate()
-        .filter_map(|(place, row)| Some((place, (row.cost_per_trial.filter(|_| row.cost_unknown == 0)?, row.score?))))
-        .collect();
-    let beaten = figures::dominated_by(&known.iter().map(|(_, point)| *point).collect::<Vec<_>>());
-    let names: Vec<String> = known.iter().filter_map(|(place, _)| Some(rows.get(*place)?.name.clone())).collect();
-    for ((place, _), by) in known.iter().zip(beaten) {
-        if let Some(row) = rows.get_mut(*place) {
-            row.dominated_by = Some(by.iter().filter_map(|other| names.get(*other).cloned()).collect());
-        }
+    arms.iter().map(|arm| summary(arm)).collect()
+}
+
+/// Ranks the arms of the pairs over the cases of `common`, which every pair compares, and adds to each arm those that dominate
+/// it. Returns `None` if fewer than two arms can be ranked, or if they completed no case in common.
+pub fn rank(rows: &mut [ArmSummary], arms: &[&Arm], pairs: &[Pair], common: &BTreeSet<&str>) -> Option<Ranking> {
+    let is_compared = |name: &str| pairs.iter().any(|pair| pair.old == name || pair.new == name);
+    let has_costs = |row: &ArmSummary| row.cost_per_trial().is_some_and(Amount::is_exact);
+    let is_ranked = |row: &ArmSummary| row.score.is_some() && has_costs(row) && is_compared(&row.name);
+    let (mut rows, arms): (Vec<&mut ArmSummary>, Vec<&Arm>) =
+        rows.iter_mut().zip(arms.iter().copied()).filter(|(row, _)| is_ranked(row)).unzip();
+    let is_complete =
+        |case: &CaseTrials| case.errored + case.ungraded == 0 && case.score().is_some() && case.cost.mean().is_some();
+    let in_all = |id: &str| arms.iter().all(|arm| arm.cases.get(id).is_some_and(is_complete));
+    let cases: Vec<&str> = common.iter().copied().filter(|id| in_all(id)).collect();
+    if rows.len() < 2 || cases.is_empty() {
+        return None;
     }
-    rows
+    let point = |arm: &Arm| {
+        let own: Vec<&CaseTrials> = cases.iter().filter_map(|id| arm.cases.get(*id)).collect();
+        let costs: Vec<f64> = own.iter().filter_map(|case| case.cost.mean()?.exact()).collect();
+        let scores: Vec<f64> = own.iter().filter_map(|case| case.score()).collect();
+        (mean(&costs).unwrap_or_default(), mean(&scores).unwrap_or_default())
+    };
+    let points: Vec<(f64, f64)> = arms.iter().map(|arm| point(arm)).collect();
+    for (row, by) in rows.iter_mut().zip(figures::dominated_by(&points)) {
+        row.dominated_by = Some(by.iter().filter_map(|place| Some(arms.get(*place)?.name.clone())).collect());
+    }
+    let ranked = |(arm, (cost_per_trial, score)): (&&Arm, (f64, f64))| RankedArm {
+        name: arm.name.clone(),
+        score,
+        cost_per_trial,
+    };
+    Some(Ranking { cases: cases.len(), arms: arms.iter().zip(points).map(ranked).collect() })
 }
 
 fn summary(arm: &Arm) -> ArmSummary {
@@ -100,7 +163,7 @@ fn summary(arm: &Arm) -> ArmSummary {
     let scores = Scores::of(&arm.cases.values().collect::<Vec<_>>());
     let (interval, interval_method) = scores.interval.unzip();
     let total = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
-    let known = |of: fn(&CaseTrials) -> KnownSum| arm.cases.values().map(of).fold(KnownSum::default(), KnownSum::and);
+    let known = |of: fn(&CaseTrials) -> KnownSum| arm.cases.values().map(of).sum::<KnownSum>();
     // Trials that count as failures were errored nevertheless.
     let errored = total(|it| it.errored + it.counted_errors);
     let judged: Vec<(u64, u64)> = scored.iter().map(|it| (it.passed + it.failed, it.passed)).collect();
@@ -129,12 +192,12 @@ fn summary(arm: &Arm) -> ArmSummary {
         k,
         pass_at_k: over(attempts::pass_at_k),
         pass_hat_k: over(attempts::pass_hat_k),
-        cost_usd: cost.mean().map(|_| cost.sum),
-        cost_per_trial: cost.mean(),
-        cost_per_success: cost.mean().and_then(|_| figures::cost_of_success(cost.sum, total(|it| it.passed))),
-        cost_unknown: cost.untold,
-        tokens_per_trial: tokens.mean(),
-        tokens_unknown: tokens.untold,
+        cost_usd: cost.total().map(Amount::value),
+        cost_per_trial: cost.mean().map(Amount::value),
+        cost_per_success: cost.total().and_then(|cost| figures::cost_of_success(cost.value(), total(|it| it.passed))),
+        cost_unknown: cost.unknown_trials(),
+        tokens_per_trial: tokens.mean().map(Amount::value),
+        tokens_unknown: tokens.unknown_trials(),
         median_duration_ms: figures::quantile(&durations, 0.5),
         p95_duration_ms: figures::quantile(&durations, 0.95).filter(|_| durations.len() >= ENOUGH_FOR_P95),
         calls_per_trial: (seen > 0).then(|| calls as f64 / seen as f64),

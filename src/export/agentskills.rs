@@ -10,6 +10,7 @@ use super::Exported;
 use crate::grade::GradeRecord;
 use crate::grade::judge_record::CriterionVerdict;
 use crate::report::Report;
+use crate::report::whole::WholeReport;
 use crate::result::TrialResult;
 use crate::run::ArmRecord;
 use crate::statistics::means;
@@ -18,12 +19,12 @@ use crate::statistics::means;
 const WITH: &str = "with_skill";
 const WITHOUT: &str = "without_skill";
 
-pub(super) fn export(report: &Report) -> Result<Exported, String> {
-    let names = configurations(report)?;
+pub(super) fn export(report: WholeReport<'_>) -> Result<Exported, String> {
+    let names = configurations(&report)?;
     let mut exported = Exported::default();
     let mut runs: Vec<Run> = Vec::new();
     let cases: Vec<&str> = report.run.cases.iter().map(|case| case.id.as_str()).collect();
-    for result in report.results.whole() {
+    for result in report.all_results() {
         let number = cases.iter().position(|id| *id == result.case).map(|at| at + 1);
         let (Some(configuration), Some(number)) = (names.get(&result.arm), number) else {
             exported.notes.push(format!("{} is left out: the run does not list its case and its arm", result.id()));
@@ -188,7 +189,7 @@ fn expectations(grade: &GradeRecord) -> Vec<Value> {
     }
 }
 
-fn benchmark(report: &Report, runs: &[Run<'_>], left_out: &[String]) -> Value {
+fn benchmark(report: WholeReport<'_>, runs: &[Run<'_>], left_out: &[String]) -> Value {
     let configurations: Vec<&str> = {
         let others: BTreeSet<&str> = runs.iter().map(|run| run.configuration.as_str()).collect();
         let first = [WITH, WITHOUT].into_iter().filter(|name| others.contains(name));
@@ -214,9 +215,9 @@ fn benchmark(report: &Report, runs: &[Run<'_>], left_out: &[String]) -> Value {
     let skill = run.arms.iter().find_map(|arm| arm.overrides.get("skills")?.as_array()?.first()?.get("name").cloned());
     let path = run.arms.iter().find_map(|arm| arm.sources.keys().next());
     let models: BTreeSet<&str> =
-        report.results.whole().iter().filter_map(|result| result.model.effective.as_deref()).collect();
+        report.all_results().iter().filter_map(|result| result.model.effective.as_deref()).collect();
     let is_counted = |case: &str| run.quarantine(case).is_none();
-    let counted = report.results.whole().iter().filter(|result| is_counted(&result.case));
+    let counted = report.all_results().iter().filter(|result| is_counted(&result.case));
     let trials = counted.map(|result| result.trial).max().unwrap_or(0);
     let numbers = (1..).zip(&run.cases).filter(|(_, case)| is_counted(&case.id)).map(|(number, _)| number);
     let numbers: Vec<usize> = numbers.collect();

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::cells::Cell;
 use crate::case::CaseKind;
+use crate::fold::CaseFlag;
 use crate::run::RunRecord;
 use crate::text::some_of;
 
@@ -36,6 +37,15 @@ pub enum Flag {
     Flaky,
 }
 
+impl From<CaseFlag> for Flag {
+    fn from(flag: CaseFlag) -> Self {
+        match flag {
+            CaseFlag::Saturated => Self::Saturated,
+            CaseFlag::Broken => Self::Broken,
+        }
+    }
+}
+
 /// Returns the flags of each case, in the order of the plan. `again` has the cases with a trial that passed after it had
 /// failed before.
 pub fn of_cases(run: &RunRecord, again: &HashSet<String>, cells: &[Cell]) -> Vec<CaseFlags> {
@@ -50,7 +60,7 @@ pub fn of_cases(run: &RunRecord, again: &HashSet<String>, cells: &[Cell]) -> Vec
             let mut flags = Vec::new();
             // A rerun of failed trials shows nothing about the case as a whole.
             if run.derived_from.is_none() || run.graded {
-                flags.extend(over_all(case.kind, cells));
+                flags.extend(CaseFlag::of(case.kind, cells.iter().map(|cell| cell.tally)).map(Flag::from));
             }
             if again.contains(&case.id) || cells.iter().any(|cell| cell.flaky()) {
                 flags.push(Flag::Flaky);
@@ -58,20 +68,6 @@ pub fn of_cases(run: &RunRecord, again: &HashSet<String>, cells: &[Cell]) -> Vec
             CaseFlags { case: case.id.clone(), kind: case.kind, flags }
         })
         .collect()
-}
-
-fn over_all(kind: CaseKind, cells: &[&Cell]) -> Option<Flag> {
-    // One trial of a harness and model says nothing about the others that it could have been.
-    let played = || cells.iter().map(|cell| &cell.tally).filter(|tally| tally.trials > 0);
-    let all_pass = played().all(|tally| tally.trials > 1 && tally.passed == tally.trials);
-    // An errored or ungraded trial could have passed; but a case that failed more than once and never passed needs a look.
-    let none_passes = played().all(|tally| tally.passed == 0 && tally.not_run == 0);
-    match kind {
-        _ if played().next().is_none() => None,
-        CaseKind::Capability if all_pass => Some(Flag::Saturated),
-        _ if none_passes && played().any(|tally| tally.failed > 1) => Some(Flag::Broken),
-        _ => None,
-    }
 }
 
 /// Returns the notes on cases with flags. Flaky cases are noted with their cells instead.

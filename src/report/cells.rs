@@ -9,13 +9,14 @@ use serde::Serialize;
 use super::gathered::TrialInBrief;
 use super::mixed;
 use crate::case::quarantine::Quarantine;
-use crate::fold::{self, CaseTrials, Scores};
+use crate::fold::{CaseTrials, Scores, Tally};
 use crate::ids::{CellId, ColumnId, TrialRecord};
 use crate::result::{EarlierAttempts, TrialResult};
 use crate::run::RunRecord;
 use crate::statistics::LEVEL;
 use crate::statistics::figures::quantile;
 use crate::statistics::means::IntervalMethod;
+use crate::trace::amount::Amount;
 use crate::verdict::{PassTrials, Verdict};
 
 /// A cell (case × harness × arm) with the outcomes of its trials.
@@ -52,14 +53,7 @@ pub struct Cell {
 impl Cell {
     /// Returns true if the trials both passed and failed, and were trials of the same thing.
     pub fn flaky(&self) -> bool {
-        self.tally.passed > 0 && self.tally.failed > 0 && !self.mixed
-    }
-
-    /// Returns the mean score if every trial whose outcome is unknown had the score 1. Returns `None` if no trial was
-    /// planned.
-    pub fn score_at_best(&self) -> Option<f64> {
-        let Tally { ungraded, errored, not_run, .. } = self.tally;
-        fold::at_best(self.score, self.tally.completed(), ungraded + errored + not_run)
+        self.tally.is_flaky() && !self.mixed
     }
 }
 
@@ -109,42 +103,6 @@ pub struct ScoreInterval {
     pub method: IntervalMethod,
 }
 
-/// The number of trials by verdict.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Tally {
-    /// Trials that were planned and not skipped.
-    pub trials: usize,
-    /// Trials that passed.
-    pub passed: usize,
-    /// Trials that failed.
-    pub failed: usize,
-    /// Trials that could not be graded.
-    pub ungraded: usize,
-    /// Trials that were errored.
-    pub errored: usize,
-    /// Trials that were not run.
-    pub not_run: usize,
-}
-
-impl Tally {
-    fn of(trials: &CaseTrials) -> Self {
-        Self {
-            trials: trials.planned() as usize,
-            passed: trials.passed as usize,
-            failed: trials.failed as usize,
-            ungraded: trials.ungraded as usize,
-            errored: trials.errored as usize,
-            not_run: trials.not_run as usize,
-        }
-    }
-
-    /// Returns the number of trials that have a score.
-    pub fn completed(&self) -> usize {
-        self.passed + self.failed
-    }
-}
-
 /// Time, cost and tokens of trials. Each sum is over the trials that reported the figure; the number of the other
 /// trials is stored beside it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -155,29 +113,44 @@ pub struct Figures {
     pub median_duration_ms: Option<u64>,
     /// Cost in US dollars, including earlier attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
+    cost_usd: Option<f64>,
     /// Trials whose cost, or that of an earlier attempt, is unknown or a lower bound.
-    pub cost_unknown: usize,
+    pub(super) cost_unknown: usize,
     /// Trials whose whole cost is known, by which a cost per trial is computed.
     #[serde(skip)]
     pub cost_known: usize,
     /// Tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
+    tokens: Option<u64>,
     /// Trials whose tokens are unknown or a lower bound.
-    pub tokens_unknown: usize,
+    tokens_unknown: usize,
 }
 
 impl Figures {
     fn of(trials: &CaseTrials) -> Self {
         Self {
-            median_duration_ms: quantile(&trials.durations, 0.5).map(|ms| ms as u64),
-            cost_usd: trials.cost.known(),
-            cost_unknown: trials.cost.untold as usize,
-            cost_known: trials.cost.told as usize,
-            tokens: trials.tokens.known().map(|tokens| tokens as u64),
-            tokens_unknown: trials.tokens.untold as usize,
+            median_duration_ms: quantile(&trials.durations, 0.5).map(|ms| ms.round() as u64),
+            cost_usd: trials.cost.reported().map(Amount::value),
+            cost_unknown: trials.cost.unknown_trials() as usize,
+            cost_known: trials.cost.known_trials() as usize,
+            tokens: trials.tokens.reported().map(|tokens| tokens.value() as u64),
+            tokens_unknown: trials.tokens.unknown_trials() as usize,
         }
+    }
+
+    /// Returns the cost in US dollars, including earlier attempts. Returns `None` if no trial reported any of it.
+    pub fn cost(&self) -> Option<Amount<f64>> {
+        self.cost_usd.map(|cost| Amount::new(cost, self.cost_unknown == 0))
+    }
+
+    /// Returns the cost as a bound: at least 0 if no trial reported any of it.
+    pub fn cost_bound(&self) -> Amount<f64> {
+        Amount::new(self.cost_usd.unwrap_or_default(), self.cost_unknown == 0)
+    }
+
+    /// Returns the tokens. Returns `None` if no trial reported any of them.
+    pub fn tokens(&self) -> Option<Amount<u64>> {
+        self.tokens.map(|tokens| Amount::new(tokens, self.tokens_unknown == 0))
     }
 }
 

@@ -66,8 +66,7 @@ pub fn baseline_table(baseline: &Baseline, look: &Look, out: &mut dyn Write) -> 
         let column = column_name(&arm.harness, &arm.model);
         for (id, case) in &arm.cases {
             let score = mean(&case.scores).map_or_else(|| look.unknown().to_owned(), words::percent);
-            let least = if case.cost.untold > 0 { ">=" } else { "" };
-            let cost = case.cost.mean().map(|cost| format!("{least}{}", money(cost)));
+            let cost = case.cost.mean().map(|cost| words::bounded(cost, money));
             let cost = cost.unwrap_or_else(|| look.unknown().to_owned());
             let passed = format!("{}/{}", case.passed, case.passed + case.failed);
             table.row([id.clone(), column.clone(), passed, score, cost]);

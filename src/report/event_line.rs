@@ -164,7 +164,7 @@ pub fn line(event: &Event, names: &Names, width: usize, look: &Look) -> String {
             (what, response.reason.clone().or_else(|| response.policy.clone()).unwrap_or_default())
         }
         Body::Usage(usage) => (String::new(), usage_text(usage)),
-        Body::Notice { code, text, .. } => (code.clone(), text.clone()),
+        Body::Notice { code, text, .. } => (code.to_string(), text.clone()),
         Body::Stop(stop) => (stop.reason.word().to_owned(), stop_text(stop)),
     };
     let dash = if text.trim().is_empty() { "" } else { look.sign(" — ", " - ") };

@@ -76,7 +76,7 @@ pub fn write(format: Format, report: &Report, look: &Look, out: &mut dyn Write) 
         Format::Markdown => markdown::write(&run_page::page(report, &escape::LOOK)?, out),
         Format::Github => github::write(report, out),
         Format::Benchmark => out.write_all(benchmark::block(report).as_bytes()),
-        Format::Html => html::write(report, &html::Compared::Nothing, out),
+        Format::Html => html::write(report.whole()?, &html::Compared::Nothing, out),
     }
 }
 

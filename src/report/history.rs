@@ -19,6 +19,7 @@ use crate::result::TrialResult;
 use crate::run::{CaseRecord, RunRecord};
 use crate::snapshot::store;
 use crate::text::some_of;
+use crate::trace::amount::Amount;
 
 /// The maximum number of runs whose scores are drawn.
 const DRAWN: usize = 40;
@@ -61,10 +62,10 @@ pub struct Point {
     pub trials: usize,
     /// The cost of the trials in US dollars, as far as known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
+    cost_usd: Option<f64>,
     /// The number of trials whose cost is unknown or a lower bound, so that `cost_usd` is a lower bound. Absent if 0.
     #[serde(skip_serializing_if = "is_zero")]
-    pub cost_unknown: usize,
+    cost_unknown: usize,
     /// The median duration of the trials, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
@@ -260,7 +261,7 @@ impl Collector {
             score: cell.score,
             passes: cell.tally.passed,
             trials: cell.tally.trials,
-            cost_usd: cell.figures.cost_usd,
+            cost_usd: cell.figures.cost().map(Amount::value),
             cost_unknown: cell.figures.cost_unknown,
             duration_ms: cell.figures.median_duration_ms,
             flaky: cell.flaky(),
@@ -281,9 +282,9 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl Point {
-    /// Formats the cost, which is a lower bound if that of a trial is unknown.
-    pub fn cost(&self, look: &Look) -> String {
-        figures::at_least(self.cost_usd, self.cost_unknown, look)
+    /// Returns the cost of the trials in US dollars. Returns `None` if no trial reported any of it.
+    pub fn cost(&self) -> Option<Amount<f64>> {
+        self.cost_usd.map(|cost| Amount::new(cost, self.cost_unknown == 0))
     }
 }
 
@@ -324,7 +325,7 @@ pub fn write(history: &History, form: ListForm, out: &mut dyn Write) -> io::Resu
         let Some(last) = cell.points.last() else { continue };
         let flaky = cell.points.iter().filter(|point| point.flaky).count();
         let time = last.duration_ms.map_or_else(|| look.unknown().to_owned(), text::duration);
-        let cost = last.cost(&look);
+        let cost = figures::cost(last.cost(), &look);
         table.row([
             one_line(&cell.id.case, 200, &look),
             one_line(&column_name(&cell.id.harness, &cell.id.arm), 200, &look),

@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use super::Report;
+use super::whole::WholeReport;
 use crate::compare::Comparison;
 use live::Live;
 use places::Places;
@@ -14,6 +14,7 @@ use shell::Asks;
 
 pub mod charts;
 pub mod comparison;
+pub mod cost_points;
 pub mod data;
 pub mod evidence;
 pub mod history;
@@ -69,7 +70,7 @@ pub enum Compared {
 ///
 /// # Errors
 /// Returns an error if the output cannot be written. Files of a trial that cannot be read are named in the page.
-pub fn write(report: &Report, compared: &Compared, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(report: WholeReport<'_>, compared: &Compared, out: &mut dyn Write) -> io::Result<()> {
     document(report, compared, None, out)
 }
 
@@ -77,7 +78,7 @@ pub fn write(report: &Report, compared: &Compared, out: &mut dyn Write) -> io::R
 ///
 /// # Errors
 /// Returns an error if the output cannot be written. Files of a trial that cannot be read are named in the page.
-pub fn write_live(report: &Report, compared: &Compared, live: &Live, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_live(report: WholeReport<'_>, compared: &Compared, live: &Live, out: &mut dyn Write) -> io::Result<()> {
     document(report, compared, Some(live), out)
 }
 
@@ -86,7 +87,7 @@ pub fn live_policy() -> String {
     shell::policy(Some(&script(true)), Asks::Server)
 }
 
-fn document(report: &Report, compared: &Compared, live: Option<&Live>, out: &mut dyn Write) -> io::Result<()> {
+fn document(report: WholeReport<'_>, compared: &Compared, live: Option<&Live>, out: &mut dyn Write) -> io::Result<()> {
     let places = Places::of(report, live);
     let script = script(live.is_some());
     let label = report.run.label.as_deref().map(|label| format!("{label} · ")).unwrap_or_default();
@@ -101,11 +102,11 @@ fn document(report: &Report, compared: &Compared, live: Option<&Live>, out: &mut
         None => out.write_all(bar.as_bytes())?,
     }
     out.write_all(overview::section(report, &places, live)?.as_bytes())?;
-    out.write_all(comparison::section(report, compared, &places).as_bytes())?;
+    out.write_all(comparison::section(&report, compared, &places).as_bytes())?;
     out.write_all(include_bytes!("html/page/body.html"))?;
-    data::write(report, &places, out)?;
+    data::write(&report, &places, out)?;
     writeln!(out, "<script>{script}</script>")?;
-    let left_out = evidence::write(report, &places, out)?;
+    let left_out = evidence::write(&report, &places, out)?;
     data::block("left-out", &left_out, out)?;
     out.write_all(b"</body>\n</html>\n")
 }

@@ -95,8 +95,8 @@ fn describe(suite: &mut TestSuite, report: &Report, column: &Column) {
         ("score.interval", column.interval.map(|it| figures::interval(Some(it), &LOOK))),
         ("score.errors-as-failures", score(column.score_with_errors)),
         ("completed", column.completion.map(|_| figures::completion(column, &LOOK))),
-        ("cost", column.figures.cost_usd.map(|_| cost)),
-        ("tokens", column.figures.tokens.map(|_| tokens)),
+        ("cost", column.figures.cost().map(|_| cost)),
+        ("tokens", column.figures.tokens().map(|_| tokens)),
     ];
     for (name, value) in known {
         value.into_iter().for_each(|value| add(name, value));

@@ -48,12 +48,18 @@ pub fn page(mined: &Mined) -> Page {
     Page { blocks, everything: "`--format json`".to_owned(), ..Page::default() }
 }
 
-/// Returns the reservations about a mined case, or `None`: parts of the fix that the tests do not check, and a commit
-/// message that says nothing about the task.
+/// Returns the reservations about a mined case, or `None`: settings that are not protected, parts of the fix that the tests do not
+/// check, and a commit message that says nothing about the task.
 pub fn reserve(looked: &Looked) -> Option<String> {
     let thin = looked.thin.then(|| "its message says nothing about the task: write the prompt".to_owned());
-    let reasons: Vec<String> = unnoticed(looked).into_iter().chain(thin).collect();
+    let reasons: Vec<String> = open_settings(looked).into_iter().chain(unnoticed(looked)).chain(thin).collect();
     (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+fn open_settings(looked: &Looked) -> Option<String> {
+    let some = crate::text::some_of(looked.open_settings.iter().map(|path| format!("`{path}`")), 5);
+    (!looked.open_settings.is_empty())
+        .then(|| format!("an agent can replace the packages of its tests, because a test needs the change of {some}"))
 }
 
 fn unnoticed(looked: &Looked) -> Option<String> {

@@ -2,18 +2,20 @@
 
 use std::collections::HashSet;
 
-use super::cells::Tally;
+use super::cells::Figures;
 use super::escape::LOOK;
 use super::gathered::TrialInBrief;
 use super::text::{money, one_line, plural};
 use super::{Report, case_flags, commands, mixed, note_facts};
 use crate::adapter;
 use crate::case::quarantine::Quarantine;
+use crate::fold::Tally;
 use crate::harness::Manifest;
 use crate::price;
 use crate::run::PriceRecord;
 use crate::sandbox::Kind;
 use crate::text::some_of;
+use crate::trace::amount::Amount;
 
 /// The notes on models that were recordings, in the order of [`NoteFacts::played`](super::note_facts::NoteFacts::played).
 const PLAYED_FROM_RECORDINGS: [&str; note_facts::PLAYED] = [
@@ -91,7 +93,9 @@ pub fn of(report: &Report) -> Vec<String> {
     if reasons.len() > 5 {
         notes.push(format!("more was skipped for {}", plural(reasons.len() - 5, "further reason")));
     }
-    if summary.not_run > 0 {
+    if report.going_on {
+        notes.push(format!("the run is {}", report.state_so_far()));
+    } else if summary.not_run > 0 {
         let again = limits_again(report);
         let goes_on = commands::to_resume(&report.run, &report.folder)
             .map_or_else(String::new, |run| format!("; `evals run --resume {run}` goes on{again}"));
@@ -105,10 +109,10 @@ pub fn of(report: &Report) -> Vec<String> {
     }
     notes.extend(priced(report));
     notes.extend(report.asked.note());
-    if report.columns.iter().any(|column| column.figures.cost_usd.is_some() && column.figures.cost_unknown > 0) {
+    if report.columns.iter().any(|column| column.figures.cost().is_some_and(|cost| !cost.is_exact())) {
         notes.push("a cost with `≥` excludes trials that did not report it".to_owned());
     }
-    if report.columns.iter().any(|column| column.figures.tokens.is_some() && column.figures.tokens_unknown > 0) {
+    if report.columns.iter().any(|column| column.figures.tokens().is_some_and(|tokens| !tokens.is_exact())) {
         notes.push("tokens with `≥` exclude trials that did not report them".to_owned());
     }
     notes
@@ -149,11 +153,11 @@ fn changed_between(report: &Report) -> Option<String> {
 fn taken_in_quarantine(report: &Report) -> Option<String> {
     let aside = report.cells.iter().filter(|cell| cell.quarantine.is_some());
     let figures = || aside.clone().map(|cell| &cell.figures);
-    let spent = figures().filter_map(|it| it.cost_usd).reduce(|one, other| one + other);
-    let bound = if figures().any(|it| it.cost_unknown > 0) { "≥" } else { "" };
+    let spent = figures().map(Figures::cost_bound).reduce(Amount::plus);
+    let spent = spent.filter(|_| figures().any(|it| it.cost().is_some()));
     let included = [
-        spent.map(|spent| format!("cost ({bound}{} in all columns)", money(spent))),
-        figures().any(|it| it.tokens.is_some()).then(|| "tokens".to_owned()),
+        spent.map(|spent| format!("cost ({} in all columns)", LOOK.amount(spent, money))),
+        figures().any(|it| it.tokens().is_some()).then(|| "tokens".to_owned()),
         figures().any(|it| it.median_duration_ms.is_some()).then(|| "median time".to_owned()),
     ];
     let included: Vec<String> = included.into_iter().flatten().collect();
@@ -306,7 +310,7 @@ fn tried_again(report: &Report) -> Option<String> {
     let (were, of) = if tried == 1 { ("was", "its last one") } else { ("were", "the last one of each") };
     (tried > 0).then(|| {
         let trials = plural(tried, "trial");
-        let has_cost = report.columns.iter().any(|column| column.figures.cost_usd.is_some());
+        let has_cost = report.columns.iter().any(|column| column.figures.cost().is_some());
         let costs = if has_cost { "; the cost includes all of them, tokens and time do not" } else { "" };
         format!("{trials} {were} tried again after an error or a break ({all} attempts); {of} is counted{costs}")
     })

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::text::{DIM, Look, YELLOW, duration, harmless, money, one_line, plural, verdict_style};
 use crate::ids::TrialId;
 use crate::ids::column_name;
+use crate::own_environment;
 use crate::result::TrialResult;
 use crate::run::events::{Looked, RunEvent};
 use crate::text::some_of;
@@ -26,10 +27,11 @@ pub trait Watch: Send {
     fn end(&mut self) {}
 }
 
-/// Returns true if live progress may be shown: only on a terminal, and not in CI or if the user has disabled it.
-pub fn may_move(terminal: bool, ci: Option<&str>, no_progress: bool) -> bool {
-    let in_ci = ci.is_some_and(|value| !value.is_empty() && value != "0" && value != "false");
-    terminal && !in_ci && !no_progress
+/// Returns true if live progress may be shown: only on a terminal that can move its cursor, and not in CI or if the user
+/// has disabled it.
+pub fn may_move(terminal: bool, in_ci: bool, no_progress: bool) -> bool {
+    let is_dumb = || own_environment::var("TERM").is_some_and(|name| name == "dumb");
+    terminal && !in_ci && !no_progress && !is_dumb()
 }
 
 /// A display with one line for each finished trial, and one a minute about those that take longer.

@@ -47,13 +47,4 @@ impl Results {
             Self::Stored(stored) => stored.each(see),
         }
     }
-
-    /// Returns the results that are in memory. Pages for a browser and exports, which show every result, are made of
-    /// reports with results in memory alone.
-    pub fn whole(&self) -> &[TrialResult] {
-        match self {
-            Self::Whole(results) => results,
-            Self::Stored(_) => &[],
-        }
-    }
 }

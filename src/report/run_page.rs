@@ -148,6 +148,7 @@ fn standing(report: &Report) -> Standing {
         verdict,
         title: match (&report.broken_off, report.gates.is_empty()) {
             (Some(_), _) => format!("the run broke off; {word}"),
+            (None, _) if report.going_on => format!("{}; {word}", report.state_so_far()),
             (None, true) => word.to_owned(),
             (None, false) => gated.to_owned(),
         },

@@ -329,7 +329,7 @@ pub fn shell_word(word: &str) -> String {
     out
 }
 
-/// Formats a duration.
+/// Formats a duration, as `duration` of `html/page/text.js` does.
 pub fn duration(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms}ms"),
@@ -341,21 +341,34 @@ pub fn duration(ms: u64) -> String {
     }
 }
 
-/// Formats an amount of US dollars.
+/// Formats an amount of US dollars: from $0.10 in cents, below with at least four decimals, and below $0.01 with three
+/// significant digits. `money` of `html/page/text.js` formats alike.
 pub fn money(usd: f64) -> String {
     if usd >= 1e12 {
         // More digits would be unreadable.
         format!("${usd:.2e}")
-    } else if usd == 0.0 || usd >= 0.1 {
+    } else if usd == 0.0 || usd >= 0.099_95 {
         format!("${usd:.2}")
-    } else if usd >= 0.0001 {
+    } else if usd >= 0.01 {
         format!("${usd:.4}")
+    } else if usd >= 1e-9 {
+        format!("${}", small(usd))
     } else {
-        "<$0.0001".to_owned()
+        "<$0.000000001".to_owned()
     }
 }
 
-/// Formats a large number.
+/// Returns a small amount with three significant digits, without zeros after the fourth decimal.
+fn small(usd: f64) -> String {
+    let places = (2.0 - usd.log10().floor()).clamp(4.0, 12.0) as usize;
+    let mut text = format!("{usd:.places$}");
+    while text.len() > "0.0000".len() && text.ends_with('0') {
+        text.pop();
+    }
+    text
+}
+
+/// Formats a large number, as `short` of `html/page/text.js` does.
 pub fn count(number: u64) -> String {
     match number {
         0..10_000 => number.to_string(),
@@ -426,7 +439,10 @@ mod tests {
         let times = [850, 1_234, 61_000, 3_720_000].map(duration);
         assert_eq!(times, ["850ms", "1.2s", "1m01s", "1h02m"]);
         assert_eq!([59_949, 59_950, 59_999, 60_000].map(duration), ["59.9s", "1m00s", "1m00s", "1m00s"]);
-        assert_eq!([0.0, 0.00001, 0.0042, 1.5].map(money), ["$0.00", "<$0.0001", "$0.0042", "$1.50"]);
+        assert_eq!([0.0, 0.00001, 0.0042, 1.5].map(money), ["$0.00", "$0.00001", "$0.0042", "$1.50"]);
+        assert_eq!([0.000_06, 0.000_144, 0.001_234_5].map(money), ["$0.00006", "$0.000144", "$0.00123"]);
+        assert_eq!([0.009_999, 0.0996, 0.099_96, 0.5049].map(money), ["$0.0100", "$0.0996", "$0.10", "$0.50"]);
+        assert_eq!([1e-9, 1e-10].map(money), ["$0.000000001", "<$0.000000001"]);
         assert_eq!(money(1e308), "$1.00e308");
         assert_eq!([999, 12_345, 2_500_000].map(count), ["999", "12.3k", "2.50M"]);
         assert_eq!([999_949, 999_950, 1_000_000].map(count), ["999.9k", "1.00M", "1.00M"]);

@@ -18,6 +18,10 @@ const MOST_CHANGED: u32 = 150;
 const OTHER: u32 = 60;
 /// The maximum number of table cells for the search. Above it, only equal items are matched.
 const LARGEST: usize = 1 << 20;
+/// The maximum number of comparisons of calls for the search: two steps are compared call by call.
+const MOST_COMPARISONS: usize = 1 << 22;
+/// The maximum number of calls of a step that are compared with those of another step, beside equal calls.
+const MOST_CALLS: usize = 300;
 
 /// Two positions that belong together, or one that has no counterpart.
 pub type Pair = (Option<usize>, Option<usize>);
@@ -40,8 +44,8 @@ fn calls_of_several(old: &[Call], new: &[Call]) -> Vec<Pair> {
     let mut taken = vec![false; new.len()];
     of_old.iter().flatten().for_each(|same| taken[*same] = true);
     let mut open: Vec<(u32, usize, usize)> = Vec::new();
-    for (n, call) in old.iter().enumerate().filter(|(n, _)| of_old[*n].is_none()).take(300) {
-        let others = new.iter().enumerate().filter(|(m, _)| !is(&taken, *m)).take(300);
+    for (n, call) in old.iter().enumerate().filter(|(n, _)| of_old[*n].is_none()).take(MOST_CALLS) {
+        let others = new.iter().enumerate().filter(|(m, _)| !is(&taken, *m)).take(MOST_CALLS);
         open.extend(others.filter_map(|(m, other)| Some((call_cost(call, other)?, n, m))));
     }
     open.sort_unstable();
@@ -143,15 +147,22 @@ fn aligned(
     let old_rest = &old_rest[..old_rest.len() - tail];
     let new_rest = &new_rest[..new_rest.len() - tail];
     let mut pairs: Vec<Pair> = (0..head).map(|n| (Some(n), Some(n))).collect();
-    let middle = if old_rest.len().saturating_mul(new_rest.len()) > LARGEST {
-        equal_alone(old_rest, new_rest)
-    } else {
-        least(old_rest, new_rest, gap, pair)
-    };
+    let is_large = old_rest.len().saturating_mul(new_rest.len()) > LARGEST
+        || compared_calls(old_rest).saturating_mul(compared_calls(new_rest)) > MOST_COMPARISONS;
+    let middle = if is_large { equal_alone(old_rest, new_rest) } else { least(old_rest, new_rest, gap, pair) };
     pairs.extend(middle.into_iter().map(|(n, m)| (n.map(|n| n + head), m.map(|m| m + head))));
     let (old_tail, new_tail) = (old.len() - tail, new.len() - tail);
     pairs.extend((0..tail).map(|n| (Some(old_tail + n), Some(new_tail + n))));
     pairs
+}
+
+/// Returns the number of calls in the steps of a list that are compared with those of another step.
+fn compared_calls(items: &[Item]) -> usize {
+    let calls = items.iter().map(|item| match &item.body {
+        Body::Step(calls) => calls.len().min(MOST_CALLS),
+        _ => 0,
+    });
+    calls.fold(0, usize::saturating_add)
 }
 
 /// Returns the alignment of least cost, from a table of the costs of everything that follows.
@@ -285,6 +296,24 @@ mod tests {
             for (n, m) in found.iter().enumerate().filter_map(|(n, m)| Some((n, (*m)?))) {
                 assert!(old[n] == new[m]);
             }
+        }
+    }
+
+    #[test]
+    fn long_steps_are_not_compared_with_each_other_if_there_are_many() {
+        let step = |of: usize, calls: usize| Item {
+            body: Body::Step((0..calls).map(|n| call(of * calls + n)).collect()),
+            events: Vec::new(),
+        };
+        for (steps, calls, compares) in [(1, 3_000, true), (50, 40, true), (250, 40, false)] {
+            let old: Vec<Item> = (0..steps).map(|of| step(of, calls)).collect();
+            let new: Vec<Item> = (steps..2 * steps).map(|of| step(of, calls)).collect();
+            let compared = Cell::new(0);
+            let pairs = aligned(&old, &new, weight, |_, _| {
+                compared.set(compared.get() + 1);
+                None
+            });
+            assert_eq!((compared.get() > 0, pairs.len()), (compares, 2 * steps), "{steps} steps of {calls} calls");
         }
     }
 

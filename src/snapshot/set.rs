@@ -147,7 +147,11 @@ impl Accepted {
         let of = u32::try_from(shapes.len()).unwrap_or(u32::MAX);
         let mut known = if beside { std::mem::take(&mut self.shapes) } else { Vec::new() };
         match self.several {
-            Several::Set => shapes.iter().for_each(|shape| take_in(&mut known, shape, of)),
+            Several::Set => {
+                let before = known.iter().map(|it| it.of).max().unwrap_or(0);
+                shapes.iter().for_each(|shape| take_in(&mut known, shape));
+                known.iter_mut().for_each(|it| it.of = before.saturating_add(of).max(it.seen));
+            }
             Several::Core => {
                 let before = known.iter().map(|it| it.shape.clone());
                 let core = before
@@ -169,8 +173,8 @@ impl Accepted {
     }
 }
 
-/// Adds a shape: a known one is counted once more, and its usage range is extended.
-fn take_in(known: &mut Vec<AcceptedShape>, shape: &Shape, of: u32) {
+/// Adds a shape: a known one is counted once more, and its usage range is extended. The number of all trials stays.
+fn take_in(known: &mut Vec<AcceptedShape>, shape: &Shape) {
     match known.iter_mut().find(|it| it.shape.items == shape.items) {
         Some(same) => {
             let both = |a: Option<super::Range>, b: Option<super::Range>| match (a, b) {
@@ -180,9 +184,8 @@ fn take_in(known: &mut Vec<AcceptedShape>, shape: &Shape, of: u32) {
             same.shape.tokens = both(same.shape.tokens, shape.tokens);
             same.shape.output_tokens = both(same.shape.output_tokens, shape.output_tokens);
             same.seen = same.seen.saturating_add(1);
-            same.of = same.of.max(of).max(same.seen);
         }
-        None => known.push(AcceptedShape { shape: shape.clone(), seen: 1, of }),
+        None => known.push(AcceptedShape { shape: shape.clone(), seen: 1, of: 1 }),
     }
 }
 

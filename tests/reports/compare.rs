@@ -9,5 +9,6 @@ mod gates;
 mod prices;
 mod refused;
 mod rounding;
+mod same_cases;
 mod simulation;
 mod stored;

@@ -177,6 +177,12 @@ fn a_run_that_goes_on_is_followed_until_it_ends() {
     assert_eq!((&now["finished"], &now["attempts"]), (&json!(1), &json!(1)), "{now}");
     served.get(&run).has("href=\"#/waits/1/demo/default/1\">pass</a>").has("href=\"#/waits/2/demo/default/1\">running");
     assert_eq!(state("?state")["going_on"].as_object().unwrap().len(), 1);
+    // The other reports know it too, and do not advise to resume it.
+    for format in ["table", "markdown", "html"] {
+        let ran = project.evals(&["report", "live", "--format", format, "-o", "-"]).exits(0);
+        assert!(!ran.out.contains("--resume"), "{format}: {}", ran.out);
+        ran.says("the run is going on: 1 of 2 trials so far");
+    }
 
     going.release(&project, 2);
     assert_eq!(going.end(), 0);

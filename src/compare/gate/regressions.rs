@@ -1,15 +1,15 @@
 //! The gate of a bare `--gate`: no critical or regression case that passed before fails now, and no case that passed all
 //! its trials before passes none now. It needs no statistics, so it works on few cases.
 
-use super::{Gate, Kind, SHOWN};
+use super::{Gate, Kind, SHOWN, must_pass};
 use crate::case::CaseKind;
 use crate::compare::join::{Joined, Unpaired};
-use crate::compare::side::{Arm, CaseFacts, Side};
+use crate::compare::side::{Arm, Side};
 use crate::fold::CaseTrials;
 use crate::rounding::percent_bound;
 use crate::statistics::gates::GateVerdict;
 use crate::text::{plural, some_of};
-use crate::verdict::Verdict;
+use crate::verdict::{PassTrials, Verdict};
 
 /// The outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,8 @@ pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>, covere
     let mut found: Vec<(Fate, String)> = Vec::new();
     for case in &joined.cases {
         let text = || format!("{} ({})", case.id, before_and_now(case.old, case.new));
-        found.push((fate(case.facts, case.old, case.new), text()));
+        let guarded = is_guarded(case.facts.critical, case.facts.kind);
+        found.push((fate(guarded, case.facts.pass, case.old, case.new), text()));
     }
     let without_score = joined.unpaired.iter().filter(|it| it.reason.is_open_in_new());
     found.extend(without_score.filter_map(|it| unscored(old, it, covered.is_some())));
@@ -76,29 +77,35 @@ pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>, covere
     let why =
         covered.map(|share| format!("not checked, because only {} of the cases need a score", percent_bound(share)));
     let unchecked = why.and_then(|why| named(&why, &unchecked)).map(|it| format!("; {it}")).unwrap_or_default();
-    let (text, found) = (format!("{text}{unchecked}"), Some(lost as f64));
-    Gate { arm: new.name.clone(), column: None, kind: Kind::NoRegressions, verdict, bound: None, found, p: None, text }
+    let text = format!("{text}{unchecked}");
+    Gate { found: Some(lost as f64), ..Gate::new(new.name.clone(), Kind::NoRegressions, verdict, text) }
 }
 
-fn passed_before(facts: &CaseFacts, old: &CaseTrials) -> bool {
-    old.verdict_of_judged(facts.pass) == Verdict::Pass
+fn passed_before(pass: PassTrials, old: &CaseTrials) -> bool {
+    old.verdict_of_judged(pass) == Verdict::Pass
 }
 
 fn all_passed_before(old: &CaseTrials) -> bool {
     old.passed > 0 && old.failed == 0
 }
 
-fn is_guarded(facts: &CaseFacts) -> bool {
-    facts.critical || facts.kind == CaseKind::Regression
+/// Returns true if a case must not fail by the number of trials that must pass: it is critical or a regression case.
+pub fn is_guarded(critical: bool, kind: CaseKind) -> bool {
+    critical || kind == CaseKind::Regression
 }
 
-fn fate(facts: &CaseFacts, old: &CaseTrials, new: &CaseTrials) -> Fate {
+/// Returns true if a case fails the gate. `guarded` is the result of [`is_guarded`].
+pub fn is_lost(guarded: bool, pass: PassTrials, old: &CaseTrials, new: &CaseTrials) -> bool {
+    matches!(fate(guarded, pass, old, new), Fate::Fails | Fate::NoneAnyMore)
+}
+
+fn fate(guarded: bool, pass: PassTrials, old: &CaseTrials, new: &CaseTrials) -> Fate {
     let mut fate = Fate::Kept;
-    if is_guarded(facts) && passed_before(facts, old) {
-        fate = match new.verdict(facts.pass) {
-            Verdict::Pass | Verdict::Skipped => Fate::Kept,
-            Verdict::Fail => Fate::Fails,
-            Verdict::Ungraded | Verdict::Errored => Fate::Open,
+    if guarded && passed_before(pass, old) {
+        fate = match must_pass(new.verdict(pass)) {
+            GateVerdict::Pass => Fate::Kept,
+            GateVerdict::Fail => Fate::Fails,
+            GateVerdict::Inconclusive => Fate::Open,
         };
     }
     if fate != Fate::Fails && all_passed_before(old) && new.passed == 0 {
@@ -111,7 +118,7 @@ fn fate(facts: &CaseFacts, old: &CaseTrials, new: &CaseTrials) -> Fate {
 /// one.
 fn unscored((side, old): (&Side, &Arm), case: &Unpaired, is_covered: bool) -> Option<(Fate, String)> {
     let (facts, was) = (side.cases.get(&case.case)?, old.cases.get(&case.case)?);
-    let guarded = is_guarded(facts) && passed_before(facts, was);
+    let guarded = is_guarded(facts.critical, facts.kind) && passed_before(facts.pass, was);
     let fate = if is_covered && !guarded { Fate::Covered } else { Fate::Open };
     (guarded || all_passed_before(was)).then(|| (fate, format!("{} ({})", case.case, case.text)))
 }

@@ -2,27 +2,32 @@
 //! content of its tables.
 
 use super::plain;
-use super::words::{chance, p_value, percent, percent_interval, points, points_interval, ratio};
+use super::words::{bounded, chance, p_value, percent, percent_interval, points, points_interval, ratio};
 use crate::compare::axes::AxisEffect;
 use crate::compare::behaviour::{Behaviour, Parting};
-use crate::compare::cases::{CaseRow, Flag};
+use crate::compare::cases::{CaseRow, Flag, Tried};
 use crate::compare::changes::Change;
 use crate::compare::coverage::{RestsOn, Trials};
 use crate::compare::effect::{Method, Verdict};
 use crate::compare::join::Reason;
-use crate::compare::summary::ArmSummary;
+use crate::compare::summary::{ArmSummary, RankedArm, Ranking};
 use crate::compare::{Comparison, Gates, Pair, gate};
 use crate::report::page::{Block, Meaning, Page, Table};
 use crate::report::text::{count, duration, money, plural};
 use crate::rounding;
+use crate::statistics::means::IntervalMethod;
 use crate::text::some_of;
 
+/// Scores closer to each other than this are equal.
+const SAME: f64 = 1e-9;
 /// The maximum number of cases that are shown; the JSON form has all of them.
 const MOST_CASES: usize = 20;
 /// The maximum number of diverging traces that are shown.
 const MOST_PARTINGS: usize = 8;
 /// The maximum number of figures that are shown.
 const MOST_CHANGES: usize = 12;
+/// The maximum number of arms that are named below the table of arms.
+const MOST_ARMS: usize = 8;
 
 /// Builds the page: verdict, validity, arms, then each pair.
 pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
@@ -37,7 +42,7 @@ pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
     }
     for pair in &comparison.pairs {
         blocks.push(Block::Verdict(meaning(pair.verdict), plain::what_changed(pair)));
-        blocks.push(Block::Lines(vec![plain::how_sure(pair), plain::what_it_cost(pair, comparison)]));
+        blocks.push(Block::Lines(vec![plain::how_sure(pair), plain::what_it_cost(pair)]));
     }
     blocks.extend(comparison.gate.as_ref().map(gate_lines));
     if !comparison.pairs.is_empty() {
@@ -204,15 +209,16 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
 
 /// Returns the text about the evidence of a comparison.
 fn rests_on(pair: &Pair) -> String {
-    let RestsOn { old, new, cases_of_old, cases } = pair.rests_on;
+    let RestsOn { old, new, cases_of_old, .. } = pair.rests_on;
     let of = |trials: Trials, name: &str| {
         let share = trials.share().map(|share| format!(" ({})", percent(share))).unwrap_or_default();
         format!("{} of {} planned trials{share} of {name}", trials.completed, trials.planned)
     };
     format!(
-        "based on {}, {}, and {cases} of {} of the old side",
+        "based on {}, {}, and {} of {} of the old side",
         of(old, &pair.old),
         of(new, &pair.new),
+        pair.cases_compared,
         plural(cases_of_old, "case")
     )
 }
@@ -273,9 +279,8 @@ fn arms(comparison: &Comparison) -> Block {
     let arms = &comparison.arms;
     let mut blocks = vec![scores(arms), takings(arms)];
     let mut lines = Vec::new();
-    if arms.iter().any(|arm| arm.dominated_by.as_ref().is_some_and(Vec::is_empty)) {
-        lines.push("* no other arm scores as much for less, or more for as much (Pareto)".to_owned());
-    }
+    lines.extend(interval_methods(arms));
+    lines.extend(comparison.ranking.as_ref().map(|ranking| legend_of_star(ranking, arms)));
     let compared = |name: &str| comparison.pairs.iter().find(|pair| pair.old == name || pair.new == name);
     if arms.iter().any(|arm| compared(&arm.name).is_some_and(|pair| pair.cases_compared != arm.cases)) {
         lines.push(
@@ -296,6 +301,35 @@ fn arms(comparison: &Comparison) -> Block {
         blocks.push(Block::Lines(lines));
     }
     Block::Folded("arms".to_owned(), blocks)
+}
+
+/// Returns the methods of the arms' intervals, if they are not the same for all arms.
+fn interval_methods(arms: &[ArmSummary]) -> Option<String> {
+    let of = |method: IntervalMethod| {
+        let names: Vec<&str> =
+            arms.iter().filter(|arm| arm.interval_method == Some(method)).map(|arm| &*arm.name).collect();
+        (!names.is_empty()).then(|| some_of(names, MOST_ARMS))
+    };
+    let (wilson, t) = (of(IntervalMethod::Wilson)?, of(IntervalMethod::T)?);
+    Some(format!("the intervals have different methods: Wilson for {wilson}; Student's t for {t}"))
+}
+
+/// Returns the meaning of the star. If the arms are ranked over a part of their cases, the text has the figures of these cases,
+/// because the rows are about others.
+fn legend_of_star(ranking: &Ranking, arms: &[ArmSummary]) -> String {
+    let ranked: Vec<&ArmSummary> = arms.iter().filter(|arm| arm.dominated_by.is_some()).collect();
+    let others = if ranked.len() < arms.len() { "no other compared arm with known costs" } else { "no other arm" };
+    let text = format!("* {others} scores as much for less, or more for as much (Pareto)");
+    let is_whole = |arm: &&ArmSummary| {
+        let errored = arm.errored - arm.errored_as_failures;
+        arm.cases == ranking.cases && errored + arm.ungraded == 0
+    };
+    if ranked.iter().all(is_whole) {
+        return text;
+    }
+    let figures = |arm: &RankedArm| format!("{} {} for {}", arm.name, percent(arm.score), money(arm.cost_per_trial));
+    let figures = some_of(ranking.arms.iter().map(figures), MOST_ARMS);
+    format!("{text}, over the {} that all of them completed: {figures}", plural(ranking.cases, "case"))
 }
 
 /// Returns the text, or the sign for an unknown figure.
@@ -334,14 +368,11 @@ fn takings(arms: &[ArmSummary]) -> Block {
     let head = vec!["", "cost/trial", "cost/success", "tokens", "median", "p95", "calls"];
     let time = |ms: Option<f64>| or_unknown(ms.map(|ms| duration(ms.round() as u64)));
     let rows = arms.iter().map(|arm| {
-        let least = |unknown: u64| if unknown > 0 { ">=" } else { "" };
         vec![
             arm.name.clone(),
-            or_unknown(arm.cost_per_trial.map(|cost| format!("{}{}", least(arm.cost_unknown), money(cost)))),
-            or_unknown(arm.cost_per_success.map(|cost| format!("{}{}", least(arm.cost_unknown), money(cost)))),
-            or_unknown(
-                arm.tokens_per_trial.map(|it| format!("{}{}", least(arm.tokens_unknown), count(it.round() as u64))),
-            ),
+            or_unknown(arm.cost_per_trial().map(|cost| bounded(cost, money))),
+            or_unknown(arm.cost_per_success().map(|cost| bounded(cost, money))),
+            or_unknown(arm.tokens_per_trial().map(|tokens| bounded(tokens, |it| count(it.round() as u64)))),
             time(arm.median_duration_ms),
             time(arm.p95_duration_ms),
             or_unknown(arm.calls_per_trial.map(|calls| format!("{calls:.1}"))),
@@ -386,6 +417,14 @@ fn details(pair: &Pair) -> Vec<Block> {
     blocks
 }
 
+/// Returns the passed trials of a case, and its score if trials have a partial score: `3/4`, `3/4 (0.88)`.
+fn tried(trials: &Tried) -> String {
+    let Tried { passed, judged, score } = *trials;
+    let is_partial = judged > 0 && (score - passed as f64 / judged as f64).abs() > SAME;
+    let score = if is_partial { format!(" ({})", rounding::share(score)) } else { String::new() };
+    format!("{passed}/{judged}{score}")
+}
+
 fn cases(pair: &Pair) -> Block {
     let differ: Vec<&CaseRow> = pair.cases.iter().filter(|row| row.delta != 0.0).collect();
     let row = |row: &&CaseRow| {
@@ -395,8 +434,8 @@ fn cases(pair: &Pair) -> Block {
         }
         vec![
             row.case.clone(),
-            format!("{}/{}", row.old.passed, row.old.judged),
-            format!("{}/{}", row.new.passed, row.new.judged),
+            tried(&row.old),
+            tried(&row.new),
             points(row.delta),
             or_unknown(row.p_adjusted.map(|p| rounding::p_figure(p, 3))),
             flags.join(", "),

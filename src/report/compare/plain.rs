@@ -1,11 +1,11 @@
 //! A comparison in three plain lines: the changes, their certainty, and the cost.
 
 use super::words::{points_interval, ratio};
+use crate::compare::Pair;
 use crate::compare::cases::Flag;
 use crate::compare::doubts::About;
 use crate::compare::effect::Verdict;
-use crate::compare::summary::ArmSummary;
-use crate::compare::{Comparison, Pair};
+use crate::compare::per_trial::{PerTrial, TrialFigure};
 use crate::report::text::{count, duration, money, plural};
 use crate::rounding;
 use crate::text::some_of;
@@ -60,52 +60,54 @@ pub(super) fn how_sure(pair: &Pair) -> String {
     format!("how sure: {text} {interval} percentage points ({} interval)", rounding::percent_bound(pair.level))
 }
 
-/// Returns what a trial of both sides cost: money, tokens and time. A figure that some trials did not report is a lower
-/// bound, and says so.
-pub(super) fn what_it_cost(pair: &Pair, comparison: &Comparison) -> String {
-    let arm = |name: &str| comparison.arms.iter().find(|arm| arm.name == name);
-    let (Some(new), Some(old)) = (arm(&pair.new), arm(&pair.old)) else {
-        return "what it cost: unknown".to_owned();
-    };
-    let money_of = |arm: &ArmSummary| figure(arm.cost_per_trial.map(money), arm.cost_unknown);
-    let tokens_of = |arm: &ArmSummary| {
-        let tokens = arm.tokens_per_trial.map(|it| format!("{} tokens", count(it.round() as u64)));
-        figure(tokens, arm.tokens_unknown)
-    };
-    let time_of = |arm: &ArmSummary| figure(arm.median_duration_ms.map(|ms| duration(ms.round() as u64)), 0);
-    let figures = [
-        ("money", money_of(new), money_of(old)),
-        ("tokens", tokens_of(new), tokens_of(old)),
-        ("time", time_of(new), time_of(old)),
+/// Returns what a trial of both sides cost over the compared cases: money, tokens and time. A figure that some trials did not
+/// report is a lower bound, and says so.
+pub(super) fn what_it_cost(pair: &Pair) -> String {
+    let PerTrial { cost_usd, tokens, duration_ms } = pair.per_trial;
+    let figures: [(&str, TrialFigure, fn(f64) -> String); 3] = [
+        ("money", cost_usd, money),
+        ("tokens", tokens, |tokens| format!("{} tokens", count(tokens.round() as u64))),
+        ("time", duration_ms, |ms| duration(ms.round() as u64)),
     ];
-    let is_told = |it: &&(&str, Option<String>, Option<String>)| it.1.is_some() || it.2.is_some();
-    let or_unknown = |figure: &Option<String>| figure.clone().unwrap_or_else(|| "unknown".to_owned());
-    let told = figures.iter().filter(is_told);
     // Times that begin at different moments are figures of each side alone.
     let is_timed_otherwise = pair.doubts.iter().any(|doubt| doubt.about == About::Times);
-    let mut parts: Vec<String> = told
-        .map(|(name, new, old)| match *name == "time" && is_timed_otherwise {
-            true => {
-                format!("{} and {}, one of which includes the start of the program", or_unknown(new), or_unknown(old))
-            }
+    let (mut parts, mut untold) = (Vec::new(), Vec::new());
+    for (name, figure, show) in figures {
+        if figure.new.is_none() && figure.old.is_none() {
+            untold.push(name);
+            continue;
+        }
+        let side = |value: Option<f64>, unknown: u64| match value {
+            None => "unknown".to_owned(),
+            Some(value) if unknown == 0 => show(value),
+            Some(value) => format!("at least {}", show(value)),
+        };
+        let (new, old) = (side(figure.new, figure.new_unknown), side(figure.old, figure.old_unknown));
+        let text = match name == "time" {
+            true if is_timed_otherwise => format!("{new} and {old}, one of which includes the start of the program"),
             // A baseline has the times of its cases, and none of its trials.
-            false if *name == "time" && old.is_none() && pair.duration.is_some() => {
+            true if figure.old.is_none() && pair.duration.is_some() => {
                 let times = pair.duration.as_ref().map(|it| ratio(it, pair.cases_compared)).unwrap_or_default();
-                format!("{}, which is {times} times the old", or_unknown(new))
+                format!("{new}, which is {times} times the old")
             }
-            false => format!("{} instead of {}", or_unknown(new), or_unknown(old)),
-        })
-        .collect();
-    let untold: Vec<&str> = figures.iter().filter(|it| !is_told(it)).map(|(name, ..)| *name).collect();
-    if !untold.is_empty() {
-        parts.push(format!("{} unknown", untold.join(" and ")));
+            _ => format!("{new} instead of {old}"),
+        };
+        let over = match figure.cases < pair.cases_compared {
+            true => format!(" (over {} of {} cases)", figure.cases, pair.cases_compared),
+            false => String::new(),
+        };
+        parts.push(format!("{text}{over}"));
     }
-    let costs_known = new.cost_per_trial.is_some() || old.cost_per_trial.is_some();
+    if !untold.is_empty() {
+        let why = if cost_usd.cases == 0 { ", because every case has an errored trial" } else { "" };
+        parts.push(format!("{} unknown{why}", untold.join(" and ")));
+    }
+    let costs_known = cost_usd.new.is_some() || cost_usd.old.is_some();
     let note = pair.note_on_retries().filter(|_| costs_known).map(|note| format!("; {note}"));
-    format!("what a trial cost: {}{}", parts.join(", "), note.unwrap_or_default())
-}
-
-/// Returns a figure, as a lower bound if some trials did not report it.
-fn figure(known: Option<String>, unknown: u64) -> Option<String> {
-    known.map(|known| if unknown == 0 { known } else { format!("at least {known}") })
+    // Other cases of one side may be cheaper or more expensive.
+    let cases = match pair.unpaired.is_empty() {
+        true => String::new(),
+        false => format!(" in the {}", plural(pair.cases_compared, "compared case")),
+    };
+    format!("what a trial cost{cases}: {}{}", parts.join(", "), note.unwrap_or_default())
 }

@@ -3,10 +3,16 @@
 use crate::compare::Ratio;
 use crate::rounding;
 use crate::statistics::Interval;
+use crate::trace::amount::Amount;
 
 /// Formats a share as a percentage.
 pub fn percent(share: f64) -> String {
     rounding::percent(share)
+}
+
+/// Formats a figure, with `>=` before a lower bound.
+pub fn bounded(figure: Amount<f64>, format: impl Fn(f64) -> String) -> String {
+    format!("{}{}", if figure.is_exact() { "" } else { ">=" }, format(figure.value()))
 }
 
 /// Formats a difference of shares in percentage points.
@@ -49,15 +55,15 @@ pub fn ratio(ratio: &Ratio, compared: usize) -> String {
         if ratio.cases < compared { format!(" over {} of {compared} cases", ratio.cases) } else { String::new() };
     // With two or three cases that differ widely, the interval is useless, and its ends are not shown.
     let interval = match ratio.interval {
-        Some(it) if it.low < 1.0 / WIDEST || it.high > WIDEST => " (interval unknown)".to_owned(),
+        Some(it) if it.high > it.low * WIDEST => " (interval too wide to be useful)".to_owned(),
         Some(it) => format!(" [{}, {}]", factor(it.low), factor(it.high)),
         None => String::new(),
     };
     format!("{}{interval}{over}", factor(ratio.ratio))
 }
 
-/// The factor beyond which the ends of an interval mean nothing.
-const WIDEST: f64 = 1000.0;
+/// The factor between the ends of an interval beyond which they mean nothing.
+const WIDEST: f64 = 1_000_000.0;
 
 fn factor(value: f64) -> String {
     match value {
@@ -65,5 +71,21 @@ fn factor(value: f64) -> String {
         v if v >= 0.095 || v == 0.0 => format!("{v:.2}"),
         // Small ratios are shown with two significant digits.
         v => format!("{v:.*}", (1.0 - v.log10().floor()).clamp(2.0, 12.0) as usize),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_shown_unless_its_ends_are_too_far_apart() {
+        let shown = |value: f64, low: f64, high: f64| {
+            ratio(&Ratio { ratio: value, interval: Some(Interval { low, high }), of_totals: value, cases: 3 }, 3)
+        };
+        assert_eq!(shown(675.0, 402.0, 1134.0), "675 [402, 1134]");
+        assert_eq!(shown(0.0012, 0.0004, 0.0036), "0.0012 [0.00040, 0.0036]");
+        assert_eq!(shown(22.4, 0.001, 2000.0), "22.40 (interval too wide to be useful)");
+        assert_eq!(shown(22.4, 0.0, 3e18), "22.40 (interval too wide to be useful)");
     }
 }

@@ -2,15 +2,18 @@
 
 use std::fmt::Write as _;
 
+use super::cost_points::{self, CostPoints};
 use crate::ids::CellId;
 use crate::report::Report;
 use crate::report::cells::Column;
-use crate::report::escape::html as text;
-use crate::report::text::{count, duration, money};
+use crate::report::escape::{LOOK, html as text};
+use crate::report::text::{count, duration, money, short_name};
+use crate::report::whole::WholeReport;
 use crate::rounding::share;
 use crate::statistics::attempts::pass_at_k;
 use crate::statistics::figures::quantile;
 use crate::statistics::means::mean;
+use crate::text::plural;
 use crate::verdict::Verdict;
 
 /// The width of a chart, in units of its view box.
@@ -21,27 +24,27 @@ const NAMES: f64 = 190.0;
 const ROW: f64 = 26.0;
 /// The maximum number of columns of a chart.
 const MOST: usize = 24;
-/// The maximum number of characters of a name.
-const NAME: usize = 30;
+/// The maximum number of characters of a name, which fit [`NAMES`].
+const NAME: usize = 26;
 
 /// Renders all charts that have something to show.
-pub fn all(report: &Report) -> String {
+pub fn all(report: WholeReport<'_>) -> String {
     let charts: Vec<String> = [
-        scores(report),
-        cost_and_score(report),
+        scores(&report),
+        cost_and_score(&report),
         spread(
             report,
             "Time per trial",
             |result| result.metrics.duration_ms.map(|it| it as f64),
-            |ms| duration(ms as u64),
+            |ms| duration(ms.round() as u64),
         ),
         spread(
             report,
             "Tokens per trial",
             |result| result.metrics.tokens().and_then(|it| it.exact()).map(|it| it as f64),
-            |tokens| count(tokens as u64),
+            |tokens| count(tokens.round() as u64),
         ),
-        attempts(report),
+        attempts(&report),
     ]
     .into_iter()
     .flatten()
@@ -57,10 +60,16 @@ fn shown(report: &Report) -> &[Column] {
     report.columns.get(..report.columns.len().min(MOST)).unwrap_or_default()
 }
 
-fn name(column: &Column) -> String {
-    let name = column.id.to_string();
-    let short: String = name.chars().take(NAME).collect();
-    if short.len() < name.len() { format!("{short}…") } else { name }
+/// Returns the name of a column for a chart: without the harness if all columns have the same, and cut in the middle.
+fn name(report: &Report, column: &Column) -> String {
+    let is_shared = report.columns.len() > 1 && report.columns.iter().all(|it| it.id.harness == column.id.harness);
+    let whole = if is_shared { column.id.arm.clone() } else { column.id.to_string() };
+    short_name(&whole, NAME, &LOOK)
+}
+
+/// Groups parts of a chart under a tooltip, which names the column in full.
+fn group(title: &str, content: &str) -> String {
+    format!("<g><title>{}</title>\n{content}</g>\n", text(title))
 }
 
 /// Wraps the content of a chart. `about` says in words what the chart shows.
@@ -104,17 +113,18 @@ fn scores(report: &Report) -> Option<String> {
     for (number, column) in columns.iter().enumerate() {
         let y = ROW * number as f64 + 18.0;
         let score = column.score.unwrap_or_default();
-        out.push_str(&label(NAMES, y + 4.0, "end", "name", &name(column)));
-        let mut told = share(score);
+        let mut row = label(NAMES, y + 4.0, "end", "name", &name(report, column));
+        let mut told = format!("{}: {}", column.id, share(score));
         if let Some(interval) = column.interval {
-            out.push_str(&line(across(interval.low), y, across(interval.high), y, "interval"));
+            row.push_str(&line(across(interval.low), y, across(interval.high), y, "interval"));
             for end in [interval.low, interval.high] {
-                out.push_str(&line(across(end), y - 5.0, across(end), y + 5.0, "interval"));
+                row.push_str(&line(across(end), y - 5.0, across(end), y + 5.0, "interval"));
             }
             told = format!("{told}, 95 % interval {} to {}", share(interval.low), share(interval.high));
         }
-        out.push_str(&dot(across(score), y, 5.0, "point", &told));
-        out.push_str(&label(WIDTH, y + 4.0, "end", "value", &share(score)));
+        row.push_str(&dot(across(score), y, 5.0, "point", &told));
+        row.push_str(&label(WIDTH, y + 4.0, "end", "value", &share(score)));
+        out.push_str(&group(&told, &row));
     }
     let about = columns.iter().map(|it| format!("{} {}", it.id, share(it.score.unwrap_or_default())));
     Some(figure("Score with 95 % interval", &about.collect::<Vec<_>>().join("; "), bottom + 24.0, &out))
@@ -122,18 +132,7 @@ fn scores(report: &Report) -> Option<String> {
 
 /// Draws cost against score, and the line of the columns that no other column beats in both.
 fn cost_and_score(report: &Report) -> Option<String> {
-    let known = |column: &Column| {
-        // The cost of a column includes cases in quarantine, and its score does not.
-        let counted = report.cells.iter().filter(|cell| cell.quarantine.is_none() && cell.id.column() == column.id);
-        let counted: Vec<_> = counted.map(|cell| cell.figures).collect();
-        let exact = counted.iter().all(|figures| figures.cost_unknown == 0) && column.tally.completed() > 0;
-        let cost = counted.iter().filter_map(|figures| figures.cost_usd).reduce(|one, other| one + other);
-        // Trials that were not run have no cost. As in a comparison, only those with a cost count.
-        let trials: usize = counted.iter().map(|figures| figures.cost_known).sum();
-        Some((cost.filter(|_| exact)? / trials.max(1) as f64, column.score?))
-    };
-    let points: Vec<(f64, f64, &Column)> =
-        shown(report).iter().filter_map(|column| known(column).map(|(cost, score)| (cost, score, column))).collect();
+    let CostPoints { points, cases, is_part } = cost_points::points(&report.cells, shown(report));
     if points.len() < 2 {
         return None;
     }
@@ -144,7 +143,9 @@ fn cost_and_score(report: &Report) -> Option<String> {
     for tick in [0.0, 0.25, 0.5, 0.75, 1.0] {
         out.push_str(&line(left, y(tick), right, y(tick), "grid"));
         out.push_str(&label(left - 6.0, y(tick) + 4.0, "end", "tick", &share(tick)));
-        out.push_str(&label(x(most * tick), bottom + 16.0, "middle", "tick", &money(most * tick)));
+        // The last label would not fit around the end of the axis.
+        let (at, anchor) = if tick < 1.0 { (x(most * tick), "middle") } else { (WIDTH, "end") };
+        out.push_str(&label(at, bottom + 16.0, anchor, "tick", &money(most * tick)));
     }
     let mut front: Vec<(f64, f64, &Column)> = points
         .iter()
@@ -158,7 +159,7 @@ fn cost_and_score(report: &Report) -> Option<String> {
     for (cost, score, column) in &points {
         let told = format!("{}: {} per trial, score {}", column.id, money(*cost), share(*score));
         out.push_str(&dot(x(*cost), y(*score), 5.0, "point", &told));
-        let (name, is_right) = (name(column), x(*cost) > WIDTH * 0.6);
+        let (name, is_right) = (name(report, column), x(*cost) > WIDTH * 0.6);
         let width = name.chars().count() as f64 * 6.6;
         let from = if is_right { x(*cost) - 9.0 - width } else { x(*cost) + 9.0 };
         // A name that would cover another or a point moves down.
@@ -177,7 +178,7 @@ fn cost_and_score(report: &Report) -> Option<String> {
         }
         taken.push((from, from + width, at));
         let (edge, anchor) = if is_right { (from + width, "end") } else { (from, "start") };
-        out.push_str(&label(edge, at, anchor, "name", &name));
+        out.push_str(&group(&told, &label(edge, at, anchor, "name", &name)));
     }
     let about = points.iter().map(|(cost, score, it)| format!("{}: {}, score {}", it.id, money(*cost), share(*score)));
     let about = format!(
@@ -185,19 +186,20 @@ fn cost_and_score(report: &Report) -> Option<String> {
         about.collect::<Vec<_>>().join("; "),
         front.iter().map(|it| it.2.id.to_string()).collect::<Vec<_>>().join(", ")
     );
-    Some(figure("Cost per trial against score, with the Pareto line", &about, bottom + 24.0, &out))
+    let part = if is_part { format!(", in the {} that all completed", plural(cases, "case")) } else { String::new() };
+    Some(figure(&format!("Cost per trial against score, with the Pareto line{part}"), &about, bottom + 24.0, &out))
 }
 
 /// Draws the distribution of a figure over the trials of each column: every trial, the quartiles and the median.
 fn spread(
-    report: &Report,
+    report: WholeReport<'_>,
     title: &str,
     of: impl Fn(&crate::result::TrialResult) -> Option<f64>,
     told: impl Fn(f64) -> String,
 ) -> Option<String> {
     let mut rows: Vec<(&Column, Vec<f64>)> = Vec::new();
-    for column in shown(report) {
-        let own = report.results.whole().iter().filter(|it| it.harness == column.id.harness && it.arm == column.id.arm);
+    for column in shown(&report) {
+        let own = report.all_results().iter().filter(|it| it.harness == column.id.harness && it.arm == column.id.arm);
         let values: Vec<f64> = own.filter(|it| it.verdict != Verdict::Errored).filter_map(&of).collect();
         if !values.is_empty() {
             rows.push((column, values));
@@ -217,10 +219,10 @@ fn spread(
     for (number, (column, values)) in rows.iter().enumerate() {
         let y = ROW * number as f64 + 18.0;
         let at = |q: f64| quantile(values, q).unwrap_or_default();
-        out.push_str(&label(NAMES, y + 4.0, "end", "name", &name(column)));
+        let mut row = label(NAMES, y + 4.0, "end", "name", &name(&report, column));
         let (low, high) = (across(at(0.25) / most), across(at(0.75) / most));
         let _ = writeln!(
-            out,
+            row,
             "<rect x=\"{low:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"14\" rx=\"2\" class=\"box\"/>",
             y - 7.0,
             (high - low).max(1.0)
@@ -230,17 +232,14 @@ fn spread(
         dots.sort_unstable();
         dots.dedup();
         for x in dots {
-            let _ = writeln!(out, "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"2\" class=\"trial\"/>", x as f64 / 2.0);
+            let _ = writeln!(row, "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"2\" class=\"trial\"/>", x as f64 / 2.0);
         }
-        out.push_str(&line(across(at(0.5) / most), y - 9.0, across(at(0.5) / most), y + 9.0, "median"));
-        out.push_str(&label(WIDTH, y + 4.0, "end", "value", &told(at(0.5))));
-        about.push(format!(
-            "{}: median {}, quartiles {} and {}",
-            column.id,
-            told(at(0.5)),
-            told(at(0.25)),
-            told(at(0.75))
-        ));
+        row.push_str(&line(across(at(0.5) / most), y - 9.0, across(at(0.5) / most), y + 9.0, "median"));
+        row.push_str(&label(WIDTH, y + 4.0, "end", "value", &told(at(0.5))));
+        let summary =
+            format!("{}: median {}, quartiles {} and {}", column.id, told(at(0.5)), told(at(0.25)), told(at(0.75)));
+        out.push_str(&group(&summary, &row));
+        about.push(summary);
     }
     Some(figure(&format!("{title}: median, quartiles and every trial"), &about.join("; "), bottom + 24.0, &out))
 }
@@ -287,15 +286,12 @@ fn attempts(report: &Report) -> Option<String> {
         let _ = writeln!(out, "<polyline points=\"{}\" class=\"{class}\"/>", path.join(" "));
         let last = values.last().copied().unwrap_or_default();
         let at = bottom + 40.0 + 17.0 * number as f64;
-        out.push_str(&dot(x(values.len()), y(last), 3.5, &format!("end s{}", number % 6), &share(last)));
+        let told = |name: &str| format!("{name}: {} at k={}", share(last), values.len());
+        let whole = told(&column.id.to_string());
+        out.push_str(&dot(x(values.len()), y(last), 3.5, &format!("end s{}", number % 6), &whole));
         out.push_str(&line(left, at - 4.0, left + 22.0, at - 4.0, &class));
-        out.push_str(&label(
-            left + 30.0,
-            at,
-            "start",
-            "name",
-            &format!("{}: {} at k={}", name(column), share(last), values.len()),
-        ));
+        let named = label(left + 30.0, at, "start", "name", &told(&name(report, column)));
+        out.push_str(&group(&whole, &named));
         let figures: Vec<String> = values.iter().map(|it| share(*it)).collect();
         about.push(format!("{}: {}", column.id, figures.join(", ")));
     }

@@ -9,9 +9,10 @@ use crate::compare::{Comparison, Pair};
 use crate::ids::{CellId, ColumnId};
 use crate::report::Report;
 use crate::report::compare::page;
-use crate::report::compare::words::{p_value, percent, points};
+use crate::report::compare::words::{percent, points};
 use crate::report::escape::html as text;
 use crate::report::page::html as blocks;
+use crate::rounding;
 
 /// Renders the comparison.
 pub fn section(report: &Report, compared: &Compared, places: &Places<'_>) -> String {
@@ -55,7 +56,7 @@ fn rows(pair: &Pair, old: Option<&ColumnId>, new: Option<&ColumnId>, places: &Pl
     let _ = write!(
         out,
         "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Cases\"><table class=\"cases\">\n<thead><tr><th scope=\"col\">case</th><th scope=\"col\">{}</th>\
-         <th scope=\"col\">{}</th><th scope=\"col\" class=\"num\">difference</th><th scope=\"col\" class=\"num\">p</th>\
+         <th scope=\"col\">{}</th><th scope=\"col\" class=\"num\">difference</th><th scope=\"col\" class=\"num\">adjusted p</th>\
          <th scope=\"col\">flags</th><th scope=\"col\">side by side</th></tr></thead>\n<tbody>\n",
         text(&pair.old),
         text(&pair.new)
@@ -96,7 +97,7 @@ fn rows(pair: &Pair, old: Option<&ColumnId>, new: Option<&ColumnId>, places: &Pl
             tried(&row.new),
             links(new),
             points(row.delta),
-            row.p.map(p_value).unwrap_or_default(),
+            row.p_adjusted.map(|p| rounding::p_figure(p, 3)).unwrap_or_default(),
             flags.join(", "),
         );
     }

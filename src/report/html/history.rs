@@ -13,6 +13,7 @@ use crate::report::figures;
 use crate::report::history::{CellHistory, History, Point};
 use crate::report::text::{duration, money, plural};
 use crate::rounding::share;
+use crate::trace::amount::Amount;
 
 /// The maximum number of runs in a chart, the newest ones.
 const MOST: usize = 120;
@@ -71,7 +72,7 @@ fn legend(history: &History) -> String {
     let gap = |cell: &CellHistory, of: fn(&Point) -> bool| cell.points.iter().any(of) && !cell.points.iter().all(of);
     let gaps = |cell: &CellHistory| {
         gap(cell, |point| point.score.is_some())
-            || gap(cell, |point| point.cost_usd.is_some())
+            || gap(cell, |point| point.cost().is_some())
             || gap(cell, |point| point.duration_ms.is_some())
     };
     if history.cells.iter().any(gaps) || has(|point| point.score.is_none()) {
@@ -120,7 +121,7 @@ fn time(point: &Point) -> String {
 }
 
 fn cost(point: &Point) -> String {
-    point.cost(&LOOK)
+    figures::cost(point.cost(), &LOOK)
 }
 
 /// Renders the charts and the table of a cell.
@@ -137,7 +138,7 @@ fn section(number: usize, cell: &CellHistory) -> String {
             Axis::Share,
             share,
         ),
-        chart(&name, "Cost", shown, |point| point.cost_usd, Axis::From(0.01), money),
+        chart(&name, "Cost", shown, |point| point.cost().map(Amount::value), Axis::From(0.01), money),
         chart(
             &name,
             "Median time",

@@ -10,6 +10,7 @@ use crate::report::cells::{Cell, Column};
 use crate::report::escape::html as text;
 use crate::report::page::html as blocks;
 use crate::report::page::{Block, Matrix, Page, Standing};
+use crate::report::whole::WholeReport;
 use crate::report::{Report, escape, figures, run_page};
 use crate::rounding;
 use crate::verdict::Verdict;
@@ -21,18 +22,18 @@ const MANY: usize = 30;
 ///
 /// # Errors
 /// Returns an error if results cannot be read again.
-pub fn section(report: &Report, places: &Places<'_>, live: Option<&Live>) -> io::Result<String> {
-    let page = run_page::page(report, &escape::LOOK)?;
+pub fn section(report: WholeReport<'_>, places: &Places<'_>, live: Option<&Live>) -> io::Result<String> {
+    let page = run_page::page(&report, &escape::LOOK)?;
     let mut out = String::from("<main id=\"overview\" data-place=\"\">\n");
     if let Some(standing) = &page.standing {
-        out.push_str(&head(standing, live.is_some_and(|live| live.going_on)));
+        out.push_str(&head(standing, live.is_some_and(|live| live.going_on) && !report.going_on));
     }
     let link = |id: &crate::ids::TrialId| Some(super::places::place(id));
     let (notes, rest): (Vec<&Block>, Vec<&Block>) = split(&page);
     out.push_str("<h2 id=\"matrix\">Cases</h2>\n");
     for block in &page.blocks {
         if let Block::Matrix(matrix) = block {
-            out.push_str(&table(matrix, report, places));
+            out.push_str(&table(matrix, &report, places));
         }
     }
     let folded = if places.trials.len() > MANY { " class=\"many\"" } else { "" };
@@ -165,10 +166,10 @@ fn cell(cell: &Cell, places: &Places<'_>) -> String {
     let aside = cell.quarantine.as_ref().map(|_| " <span class=\"tag\">in quarantine</span>");
     let _ = write!(out, "{passed}{}{}", score.unwrap_or_default(), aside.unwrap_or_default());
     if !known.is_empty() {
-        let _ = write!(out, "<span class=\"taken\">{}</span>", text(&known.join(" · ")));
+        let _ = write!(out, " <span class=\"taken\">{}</span>", text(&known.join(" · ")));
     }
     if trials.len() > 1 {
-        out.push_str("<span class=\"trials\">");
+        out.push_str(" <span class=\"trials\">");
         for trial in trials {
             // A verdict that is that of the cell is not repeated to the eye.
             let (own, seen) = (trial.word(), if trial.word() == word { " class=\"unseen\"" } else { "" });

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::live::Live;
 use crate::ids::{CellId, TrialId};
-use crate::report::Report;
+use crate::report::whole::WholeReport;
 use crate::result::TrialResult;
 use crate::verdict::Verdict;
 
@@ -29,9 +29,9 @@ pub struct Places<'a> {
 
 impl<'a> Places<'a> {
     /// Returns the places of all planned trials of a run.
-    pub fn of(report: &'a Report, live: Option<&Live>) -> Self {
+    pub fn of(report: WholeReport<'a>, live: Option<&Live>) -> Self {
         let results: HashMap<TrialId, &TrialResult> =
-            report.results.whole().iter().map(|result| (result.id(), result)).collect();
+            report.all_results().iter().map(|result| (result.id(), result)).collect();
         let mut by_cell: HashMap<CellId, Vec<usize>> = HashMap::new();
         let mut trials = Vec::with_capacity(report.run.trials.len());
         for planned in &report.run.trials {

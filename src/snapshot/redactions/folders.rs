@@ -43,8 +43,8 @@ impl Folders {
             for path in [format!("/private{path}"), path] {
                 known.extend(names_of(&path).into_iter().map(|name| (name, word)));
                 // A name made of a path may lack the character for its first slash, or repeat it.
-                if trial.is_some() {
-                    known.extend(names_of(&path[1..]).into_iter().map(|name| (name, word)));
+                if let Some(rest) = path.strip_prefix('/').filter(|_| trial.is_some()) {
+                    known.extend(names_of(rest).into_iter().map(|name| (name, word)));
                 }
                 known.push((path, word));
             }

@@ -57,6 +57,7 @@ fn folders_of_the_trial_are_known_in_every_form() {
         ("/workspace", "ls /tmp/claude/-workspace/x", "ls /tmp/claude/{workspace}/x"),
         ("/workspace", "go -workspace _workspace a/-workspace-2", "go -workspace _workspace a/-workspace-2"),
         ("/", "ls /", "ls /"),
+        ("é/evals-run-11-0/trial-VMA2VH/workspace", "ls é/evals-run-11-0/trial-VMA2VH/workspace/a", "ls {workspace}/a"),
     ] {
         let [argument, _] = replaced(cwd, text);
         if argument != shown {

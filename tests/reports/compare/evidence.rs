@@ -296,7 +296,7 @@ fn a_run_s_own_score_gate_wants_its_trials_completed_too() {
     // Every report of the run counts alike, and says how many trials no score includes.
     let note = "2 of 6 trials have no score: 2 ungraded";
     for (format, share) in
-        [("table", "4/6 (66%)"), ("markdown", "4/6 (66%)"), ("benchmark", "4/6 (66%)"), ("json", "0.6666666666666666")]
+        [("table", "4/6 (66.7 %)"), ("markdown", "4/6 (66.7 %)"), ("benchmark", "4/6 (66.7 %)"), ("json", "0.6666")]
     {
         let text = project.evals(&["report", "latest", "--format", format, "-o", "-"]).exits(0).out;
         assert!(text.contains(note) && text.contains(share), "{format}: {text}");

@@ -89,6 +89,37 @@ fn cases_that_are_not_the_same_are_left_out_and_named() {
 }
 
 #[test]
+fn cases_that_may_have_changed_behind_a_link_are_flagged() {
+    let project = Project::new();
+    let with = |name: &str, digest: &str| {
+        let linked = |it: &mut serde_json::Value| {
+            if it["id"] == "c03" {
+                it["digest"] = digest.into();
+            }
+        };
+        of_cases(name, &[(8, "pp")]).cases(linked).write(&project, 0);
+    };
+    // An older version did not read what links lead to.
+    with("older", "d");
+    with("newer", "d+l");
+    let flagged = |old: &str, new: &str| {
+        let found = project.evals(&["compare", old, new, "--format", "json"]).json();
+        let pair = found["pairs"][0].clone();
+        assert_eq!(pair["cases_compared"], 8);
+        let doubts = pair["doubts"].as_array().unwrap().iter().filter(|doubt| doubt["about"] == "played");
+        doubts.map(|doubt| doubt["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for (old, new) in [("older", "newer"), ("newer", "older")] {
+        let found = flagged(old, new);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("1 case may have changed: ") && found[0].ends_with(": c03"), "{found:?}");
+        project.evals(&["compare", old, new]).says("look before you trust it: 1 case may have changed");
+    }
+    with("again", "d+l");
+    assert!(flagged("newer", "again").is_empty());
+}
+
+#[test]
 fn what_is_compared_all_the_same_is_flagged() {
     let project = Project::new();
     of_cases("old", &[(8, "pp")])

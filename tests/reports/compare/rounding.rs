@@ -68,7 +68,7 @@ fn no_comparison_rounds_a_share_a_difference_or_a_p_to_a_bound() {
 }
 
 #[test]
-fn a_ratio_of_which_nothing_is_known_says_so_and_no_section_is_empty() {
+fn a_ratio_whose_interval_is_useless_says_so_and_no_section_is_empty() {
     let project = Project::new();
     let costs = |name: &str, second: f64| {
         let cost = move |it: &mut Value| {
@@ -80,13 +80,28 @@ fn a_ratio_of_which_nothing_is_known_says_so_and_no_section_is_empty() {
     };
     costs("old", 0.01);
     costs("new", 5.0);
-    let page = project.evals(&["compare", "old", "new"]).says("(interval unknown)").out;
+    let page = project.evals(&["compare", "old", "new"]).says("(interval too wide to be useful)").out;
     assert!(!page.contains("where behaviour differs"), "{page}");
     let lines: Vec<&str> = page.lines().collect();
     let is_title = |line: &&str| ["arms", "cases, worst loss first", "where behaviour differs"].contains(line);
     for (number, _) in lines.iter().enumerate().filter(|(_, line)| is_title(line)) {
         assert!(lines.get(number + 1).is_some_and(|next| !next.trim().is_empty()), "{page}");
     }
+}
+
+#[test]
+fn a_ratio_far_from_1_has_its_interval() {
+    let project = Project::new();
+    let costs = |name: &str, first: f64, second: f64| {
+        let cost = move |it: &mut Value| {
+            it["metrics"]["cost_usd"] = if it["case"] == "c00" { first } else { second }.into();
+        };
+        of_cases(name, &[(2, "pp")]).results(cost).write(&project, 0);
+    };
+    costs("old", 0.001, 0.001);
+    costs("new", 1.0, 1.02);
+    // The mean of ln 1000 and ln 1020, and 12.706 standard errors of it.
+    project.evals(&["compare", "old", "new"]).says("new over old: cost 1010 [891, 1145]");
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub fn rich(folder: &Path) -> Report {
         results.push(one);
     }
     let report = Report::new(&run, results, 6, folder);
-    for result in report.results.whole().iter().filter(|result| result.skipped.is_none()) {
+    for result in report.whole().unwrap().all_results().iter().filter(|result| result.skipped.is_none()) {
         store(&report, result);
     }
     Report { root: Some("/repository".into()), ..report }

@@ -145,6 +145,8 @@ fn check_writes_nothing_and_accept_and_reject_decide() {
     project.case("a", KEYS, READS);
     project.evals(&["run"]).exits(1);
     project.evals(&["snapshot", "accept", "--add"]).exits(0);
+    // A shape that is counted again is one of all trials, as the others are.
+    assert_eq!(project.read(SNAP).matches("shape: 1 of 2 trials").count(), 2, "{}", project.read(SNAP));
     project.evals(&["run"]).exits(0);
     project.case("a", KEYS, &READS.replace("two", "three"));
     project.evals(&["run"]).exits(0);

@@ -157,7 +157,7 @@ function diffTable(rows, label) {
 }
 
 function fileDiff(diff, relative) {
-  const what = diff.old === undefined ? "new file" : diff.new === undefined ? "deleted" : "changed";
+  const what = diff.old === undefined ? "whole file" : diff.new === undefined ? "deleted" : "changed";
   const path = relative(diff.path);
   return el("div", { class: "file" }, el("p", { class: "path" }, el("code", {}, path), ` ${what}`), diffTable(diffRows(diff.old ?? "", diff.new ?? ""), `Change of ${path}`));
 }

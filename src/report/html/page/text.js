@@ -28,24 +28,43 @@ function grouped(count) {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+// Returns a number with this many decimals. An exact half is rounded to the even digit, as in the program's other reports.
+function fixed(value, places) {
+  const exact = value.toFixed(places + 40);
+  const [cut, rest] = [exact.slice(0, -40), exact.slice(-40)];
+  return /^50*$/.test(rest) && /[02468]$/.test(cut) ? cut : value.toFixed(places);
+}
+
+// The next four functions format figures as src/report/text.rs and src/rounding.rs do.
 function duration(ms) {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60000) return `${(ms / 1000).toFixed(1)} s`;
-  const seconds = Math.round(ms / 1000);
-  const rest = String(seconds % 60).padStart(2, "0");
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}m${rest}s`;
-  return `${Math.floor(seconds / 3600)}h${String(Math.floor(seconds / 60) % 60).padStart(2, "0")}m`;
+  const rounded = Math.round(ms);
+  const two = (part) => String(Math.floor(part)).padStart(2, "0");
+  if (rounded < 1000) return `${rounded}ms`;
+  if (rounded < 59950) return `${fixed(rounded / 1000, 1)}s`;
+  if (rounded < 60000) return "1m00s";
+  if (rounded < 3600000) return `${Math.floor(rounded / 60000)}m${two((rounded % 60000) / 1000)}s`;
+  return `${Math.floor(rounded / 3600000)}h${two((rounded % 3600000) / 60000)}m`;
 }
 
 function short(count) {
-  if (count < 1000) return String(count);
-  return count < 1e6 ? `${(count / 1000).toFixed(1)}k` : `${(count / 1e6).toFixed(2)}M`;
+  if (count < 10000) return String(count);
+  return count < 999950 ? `${fixed(count / 1000, 1)}k` : `${fixed(count / 1e6, 2)}M`;
 }
 
 function money(usd) {
-  return `$${usd.toFixed(usd >= 1 || usd === 0 ? 2 : 4)}`;
+  if (usd >= 1e12) return `$${usd.toExponential(2).replace("e+", "e")}`;
+  if (usd === 0 || usd >= 0.09995) return `$${fixed(usd, 2)}`;
+  if (usd >= 0.01) return `$${fixed(usd, 4)}`;
+  if (!(usd >= 1e-9)) return "<$0.000000001";
+  const places = Math.min(12, Math.max(4, 2 - Math.floor(Math.log10(usd))));
+  return `$${fixed(usd, places).replace(/(\.\d{4}\d*?)0+$/, "$1")}`;
 }
 
 function share(part) {
-  return part === 1 || part === 0 ? part.toFixed(2) : part.toFixed(part > 0.99 || part < 0.01 ? 4 : 2);
+  if (part <= 1e-12 || part >= 1 - 1e-12) return part.toFixed(2);
+  for (let places = 2; places <= 4; places += 1) {
+    const text = fixed(part, places);
+    if (Number(text) > 0 && Number(text) < 1) return text;
+  }
+  return part < 0.5 ? "<0.0001" : ">0.9999";
 }
