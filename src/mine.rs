@@ -9,10 +9,11 @@
 //! commit, and [`judgement`] and [`left_out`] decide which tests the case rests on. [`hunks`] splits the fix, so that the laboratory can
 //! show what of it the tests notice, and [`choice`] prefers the cases whose tests notice all of it. [`prompt`] and
 //! [`leaks`](crate::audit::leaks) make the draft of the prompt, [`interface`] finds the names that tests expect of each solution,
+//! among those that [`members`], [`options`] and [`fields`] find in the hunks of the fix ([`patched`]),
 //! [`write`] writes the case, and [`sound`] tests it in fresh workspaces. [`journal`] keeps each result for `--resume`.
 //! [`miner`] takes a commit through these steps, and [`draft`] puts the case together.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -25,10 +26,12 @@ use crate::trial::{Engine, TrialError};
 use crate::values::Time;
 use crate::whole_file::FileError;
 
+mod brackets;
 pub mod candidate;
 mod change;
 mod choice;
 mod draft;
+mod fields;
 pub mod history;
 mod hunks;
 mod interface;
@@ -37,8 +40,10 @@ pub mod laboratory;
 mod language;
 mod left_out;
 mod lock;
+mod members;
 mod miner;
 mod options;
+mod patched;
 pub mod prompt;
 mod protection;
 pub mod repository;
@@ -63,7 +68,7 @@ use write::Place;
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 16;
+const VERSION: u32 = 17;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]
@@ -279,7 +284,6 @@ pub async fn mine(
     let laboratory =
         Laboratory::new(engine.temporary.clone(), engine.env.clone(), settings.is_confined, settings.repeat);
     let mut miner = Miner { engine, judges, repository, settings, laboratory, secrets, flaky: BTreeSet::new() };
-    let mut judged_now: HashSet<String> = HashSet::new();
     let mut candidates: Vec<Looked> = Vec::new();
     for commit in &commits {
         if choice::is_enough(&candidates, settings.keep) {
@@ -293,29 +297,36 @@ pub async fn mine(
             (None, _) => {
                 told(MineEvent::Trying(commit));
                 let Some(looked) = miner.look(commit, &mut state).await? else { return Ok(Outcome::Interrupted) };
-                judged_now.insert(commit.id.clone());
                 told(MineEvent::Judged(&looked));
                 looked
             }
         };
-        let flaky: BTreeSet<String> = looked.flaky.iter().cloned().collect();
+        let mut flaky: BTreeSet<String> = looked.flaky.iter().cloned().collect();
         miner.flaky.extend(looked.flaky.iter().cloned());
         candidates.push(looked);
-        if flaky.is_empty() {
-            continue;
-        }
-        // A case that rests on a test that turns out to be flaky is made again without it, unless it is one of an earlier
-        // mining: a person may have edited it.
-        let rests_on_it = |looked: &Looked| looked.fail_to_pass.iter().any(|test| flaky.contains(test));
-        for (looked, commit) in candidates.iter_mut().zip(&commits) {
-            if looked.status != LookedStatus::Kept || !rests_on_it(looked) || !judged_now.contains(&commit.id) {
-                continue;
+        // A case that rests on a test that turns out to be flaky is made again without it, unless a person edited it. This may
+        // show that other tests are flaky.
+        while !flaky.is_empty() {
+            let mut more = BTreeSet::new();
+            for (looked, commit) in candidates.iter_mut().zip(&commits) {
+                let place = Place::of(&settings.out, commit.subject(), &commit.id);
+                let rests_on_it = looked.fail_to_pass.iter().any(|test| flaky.contains(test));
+                if looked.status != LookedStatus::Kept || !rests_on_it {
+                    continue;
+                }
+                let made = state.made(&commit.id);
+                if made.is_none() || place.digest().as_deref() != made {
+                    continue;
+                }
+                told(MineEvent::Trying(commit));
+                place.clear()?;
+                let Some(again) = miner.look(commit, &mut state).await? else { return Ok(Outcome::Interrupted) };
+                told(MineEvent::Judged(&again));
+                more.extend(again.flaky.iter().filter(|test| !miner.flaky.contains(*test)).cloned());
+                miner.flaky.extend(again.flaky.iter().cloned());
+                *looked = again;
             }
-            told(MineEvent::Trying(commit));
-            Place::of(&settings.out, commit.subject(), &commit.id).clear()?;
-            let Some(again) = miner.look(commit, &mut state).await? else { return Ok(Outcome::Interrupted) };
-            told(MineEvent::Judged(&again));
-            *looked = again;
+            flaky = more;
         }
     }
     for at in choice::left_over(&candidates, settings.keep) {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 mod path_glob;
 
-pub use path_glob::{Below, PathGlob, is_plain};
+pub use path_glob::{Below, PathGlob, escaped_glob, is_plain};
 
 /// The longest duration that can be written, in seconds: 365 days. Deadlines are calculated as "now" plus a duration,
 /// which has no value for much longer ones.

@@ -87,6 +87,11 @@ pub enum Dropped {
         /// The number of hunks that were tried.
         tried: usize,
     },
+    /// Settings are not protected, because a test needs their change, and there are enough other cases.
+    OpenSettings {
+        /// The files.
+        files: Vec<String>,
+    },
 }
 
 impl fmt::Display for Dropped {
@@ -136,6 +141,10 @@ impl fmt::Display for Dropped {
             Dropped::Unnoticed { hunks, tried } => {
                 let (count, some) = (hunks.len(), crate::text::some_of(hunks, 5));
                 write!(f, "its tests do not notice {count} of {tried} hunks, and others are enough: {some}")
+            }
+            Dropped::OpenSettings { files } => {
+                let some = crate::text::some_of(files, 5);
+                write!(f, "an agent can replace the packages of its tests by these settings, and others are enough: {some}")
             }
         }
     }

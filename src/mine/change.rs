@@ -44,6 +44,8 @@ const LARGEST_TEXT: u64 = 1 << 20;
 const LARGEST_FOUND: usize = 4 << 20;
 /// The maximum number of words that are searched for.
 const MOST_WORDS: usize = 200;
+/// Extensions of release notes.
+const OF_NOTES: [&str; 10] = ["", "adoc", "markdown", "md", "org", "pod", "rdoc", "rst", "textile", "txt"];
 /// The maximum number of lines of release notes in a prompt.
 const MOST_NOTES: usize = 20;
 
@@ -442,10 +444,6 @@ pub async fn sources(repository: &Repository, commit: &Commit, parent: &str) -> 
             named.push(repository.line(&["log", "-1", "--format=%s", &found]).await?);
         }
     }
-    let is_notes = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
-        ["changelog", "changes", "history", "news", "release"].iter().any(|word| name.starts_with(word))
-    };
     let paths: Vec<String> = commit.files.iter().map(|file| file.path.clone()).filter(|path| is_notes(path)).collect();
     let notes = diff(repository, parent, &commit.id, &paths).await?;
     let notes = String::from_utf8_lossy(&notes);
@@ -453,6 +451,15 @@ pub async fn sources(repository: &Repository, commit: &Commit, parent: &str) -> 
     let notes: Vec<String> =
         added.map(str::trim_end).filter(|line| !line.is_empty()).take(MOST_NOTES).map(str::to_owned).collect();
     Ok(Sources { message: commit.message.clone(), notes, named, changes_tests: false })
+}
+
+/// Returns true if a file is one of release notes by its name. A file of code or data may begin with the same word.
+fn is_notes(path: &str) -> bool {
+    let name = role::name(path).to_ascii_lowercase();
+    let (stem, extension) = role::split(&name);
+    let begins = ["changelog", "changes", "history", "news", "release"].iter().any(|word| stem.starts_with(word));
+    // A file that is only called `release` is a script.
+    begins && OF_NOTES.contains(&extension) && name != "release"
 }
 
 /// Returns the text of a test without comments and texts whose lines would be taken for imports.
@@ -567,6 +574,16 @@ mod tests {
         ] {
             let roles = Roles::default();
             assert_eq!(has_name(&format!("c0ffee:{line}"), "c0ffee", &roles, "limit"), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn release_notes_are_texts_for_people() {
+        for path in ["NEWS", "ChangeLog", "docs/CHANGES.rst", "HISTORY.md", "RELEASE_NOTES", "release-1.2.TXT"] {
+            assert!(is_notes(path), "{path}");
+        }
+        for path in ["history.py", "src/news.ts", "newsletter.html", "changes.json", "history.css", "bin/release"] {
+            assert!(!is_notes(path), "{path}");
         }
     }
 

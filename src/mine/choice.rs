@@ -1,5 +1,5 @@
-//! Prefers the cases whose tests notice each hunk of the fix to the others, which are a reserve. A message that says nothing about
-//! the task is no reason for a reserve: a person can write the prompt. Pure.
+//! Prefers the cases whose tests notice each hunk of the fix, and whose settings are protected, to the others, which are a
+//! reserve. A message that says nothing about the task is no reason for a reserve: a person can write the prompt. Pure.
 
 use std::cmp::Reverse;
 
@@ -12,9 +12,11 @@ const TIMES: usize = 2;
 /// The number of cases up to which cases in reserve fill places: more of them would lower the share of noticed hunks.
 const ENOUGH: usize = 10;
 
-/// Returns true if the tests of a kept case do not notice a hunk of its fix.
+/// Returns true if the tests of a kept case do not notice a hunk of its fix, or if settings that decide about them are not
+/// protected.
 pub fn is_reserve(looked: &Looked) -> bool {
-    is_kept(looked) && looked.hunks.as_ref().is_some_and(|hunks| !hunks.unnoticed.is_empty())
+    let is_partly_tested = looked.hunks.as_ref().is_some_and(|hunks| !hunks.unnoticed.is_empty());
+    is_kept(looked) && (is_partly_tested || !looked.open_settings.is_empty())
 }
 
 /// Returns true if no more commits have to be looked at for so many cases.
@@ -25,23 +27,26 @@ pub fn is_enough(candidates: &[Looked], keep: usize) -> bool {
     complete >= keep || made >= keep.saturating_mul(TIMES)
 }
 
-/// Returns the positions of the cases in reserve that are not needed for so many cases. Those are needed first of which the tests
-/// notice the greatest share.
+/// Returns the positions of the cases in reserve that are not needed for so many cases. Those are needed first whose settings are
+/// protected, and of these, those of which the tests notice the greatest share.
 pub fn left_over(candidates: &[Looked], keep: usize) -> Vec<usize> {
     let complete = candidates.iter().filter(|looked| is_kept(looked) && !is_reserve(looked)).count();
     let mut reserve: Vec<usize> =
         candidates.iter().enumerate().filter(|(_, looked)| is_reserve(looked)).map(|(at, _)| at).collect();
     // Whole numbers, so that the order is the same on each machine.
     let share = |hunks: &Hunks| hunks.noticed.saturating_mul(1_000_000) / hunks.tried().max(1);
-    let worth = |looked: &Looked| looked.hunks.as_ref().map(share);
-    reserve.sort_by_key(|at| Reverse(candidates.get(*at).and_then(worth)));
+    let worth = |looked: &Looked| (looked.open_settings.is_empty(), looked.hunks.as_ref().map(share));
+    reserve.sort_by_key(|at| Reverse(candidates.get(*at).map(worth)));
     reserve.split_off(keep.min(ENOUGH).saturating_sub(complete).min(reserve.len()))
 }
 
 /// Changes the entry of a kept case to that of a dropped one.
 pub fn drop_of(looked: &mut Looked) {
-    let Some(hunks) = &looked.hunks else { return };
-    let why = Dropped::Unnoticed { hunks: hunks.unnoticed.clone(), tried: hunks.tried() };
+    let why = match &looked.hunks {
+        _ if !looked.open_settings.is_empty() => Dropped::OpenSettings { files: looked.open_settings.clone() },
+        Some(hunks) => Dropped::Unnoticed { hunks: hunks.unnoticed.clone(), tried: hunks.tried() },
+        None => return,
+    };
     (looked.status, looked.reason, looked.case) = (LookedStatus::Dropped, Some(why.to_string()), None);
 }
 
@@ -54,11 +59,12 @@ mod tests {
     use super::*;
 
     /// Makes one entry for each word: `3/4` notices three of four hunks, `-` was dropped, `?` was not tried. `~` is before one
-    /// whose prompt says nothing.
+    /// whose prompt says nothing, and `!` before one whose settings are not protected.
     fn all(text: &str) -> Vec<Looked> {
         let entry = |word: &str| {
             let thin = word.starts_with('~');
-            let hunks = word.trim_start_matches('~').split_once('/').map(|(noticed, all)| {
+            let open_settings = word.starts_with('!').then(|| "Cargo.toml".to_owned());
+            let hunks = word.trim_start_matches(['~', '!']).split_once('/').map(|(noticed, all)| {
                 let (noticed, all): (usize, usize) = (noticed.parse().unwrap(), all.parse().unwrap());
                 Hunks { all, noticed, unnoticed: (noticed..all).map(|n| format!("a.py:{n}")).collect() }
             });
@@ -74,6 +80,7 @@ mod tests {
                 left_out: Vec::new(),
                 hunks,
                 thin,
+                open_settings: open_settings.into_iter().collect(),
                 case: None,
             }
         };
@@ -94,6 +101,10 @@ mod tests {
             ("~2/2 2/2", 1, true, vec![]),
             ("~? 1/3 2/2", 2, true, vec![1]),
             ("~1/3 2/2 1/2", 2, false, vec![0]),
+            // Of two in reserve, the one whose settings are protected is kept.
+            ("!3/3 1/3 2/2", 2, false, vec![0]),
+            ("!? 2/2", 1, true, vec![0]),
+            ("!3/3 !?", 1, true, vec![1]),
             ("", 1, false, vec![]),
         ] {
             let all = all(text);
@@ -118,6 +129,13 @@ mod tests {
         assert_eq!(
             looked.reason.as_deref(),
             Some("its tests do not notice 2 of 3 hunks, and others are enough: a.py:1, a.py:2")
+        );
+        let mut looked = all("!1/3").remove(0);
+        drop_of(&mut looked);
+        assert_eq!(looked.status, LookedStatus::Dropped);
+        assert_eq!(
+            looked.reason.as_deref(),
+            Some("an agent can replace the packages of its tests by these settings, and others are enough: Cargo.toml")
         );
     }
 }

@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::change::{self, Change};
-use super::history::Commit;
-use super::judgement::{Judged, sample};
-use super::miner::Miner;
-use super::runner::Recipe;
+use super::change;
+use super::judgement::sample;
+use super::miner::{Miner, Tested};
 use super::write::{self, Draft, Place};
 use super::{MOST_TESTS, MineError, Settings, hunks, interface, left_out, prompt, protection, rewrite};
 use crate::audit::leaks;
@@ -30,18 +28,19 @@ fn with_paths<'a>(remark: &str, paths: impl IntoIterator<Item = &'a String>) -> 
 }
 
 impl Miner<'_> {
-    /// Writes the case of a commit. Returns true if its prompt says nothing about the task.
-    #[expect(clippy::too_many_arguments)]
+    /// Writes the case of a commit. Settings of the patch are protected unless they are open. Returns true if its prompt says
+    /// nothing about the task.
     pub(super) async fn write(
         &self,
-        commit: &Commit,
-        parent: &str,
-        change: &Change,
-        recipe: &Recipe,
-        judged: &Judged,
+        tested: Tested<'_>,
         hunks: Option<Hunks>,
+        open_settings: &[String],
         place: &Place,
     ) -> Result<bool, MineError> {
+        let Tested { commit, parent, change, recipe, judged } = tested;
+        let command = self.settings.given.test.as_deref();
+        let mut closed = protection::settings_in_patch(change, recipe.runner, command);
+        closed.retain(|path| !open_settings.contains(path));
         place.clear()?;
         std::fs::create_dir_all(&place.hidden).map_err(FileError::io("make", &place.hidden))?;
         let hidden = std::path::absolute(&place.hidden).map_err(FileError::io("find", &place.hidden))?;
@@ -83,13 +82,14 @@ impl Miner<'_> {
         let is_word_of =
             |text: &str, name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
         let is_unnamed = |name: &String| !is_word_of(&prompt, name);
-        let words = leaks::shared_words(&imported, &patch).into_iter().filter(is_unnamed).collect();
+        let words = interface::imported(&imported, &patch).into_iter().filter(is_unnamed).collect();
         let used = interface::names(&change.test_texts, &patch).into_iter().map(str::to_owned);
         let used = used.filter(is_unnamed).collect();
         let mut names = change::unknown_words(self.repository, parent, words).await?;
         names.extend(change::unknown_names(self.repository, parent, &change.roles, used).await?);
         let unnamed = |files: &BTreeSet<String>| -> BTreeSet<String> {
-            files.iter().filter(|path| !prompt::names_file(&prompt, path)).cloned().collect()
+            let is_told = |path: &&String| !prompt::names_file(&prompt, path) && !closed.contains(path);
+            files.iter().filter(is_told).cloned().collect()
         };
         let imported: BTreeSet<String> = change.imported.union(&interface::files(change)).cloned().collect();
         let (imported, needed) = (unnamed(&imported), unnamed(&change.needed));
@@ -156,12 +156,20 @@ impl Miner<'_> {
                 &change.open,
             ));
         }
-        let patched = hunks::files(&change.patch);
+        if !open_settings.is_empty() {
+            remarks.extend(with_paths(
+                "A test needs the change of these settings, so they are not protected: an agent may change them, too, and replace                  the packages that the tests use; read the change of an agent that passes",
+                open_settings,
+            ));
+        }
+        let mut patched = hunks::files(&change.patch);
+        patched.retain(|path| !closed.contains(path));
         let mut protect = protection::globs(change, &patched, recipe.runner);
         protect.extend(protection::of_helpers(change, &patched));
-        if let Some(command) = &self.settings.given.test {
+        if let Some(command) = command {
             protect.extend(protection::named(command, &change.before, &patched));
         }
+        protect.extend(protection::missing(&closed, &protect));
         for path in protection::of_tests(recipe.runner, judged, change, &patched) {
             if !protect.contains(&path) {
                 protect.push(path);

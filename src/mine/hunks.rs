@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::audit::syntax::changes_no_code;
+use crate::workspace::patch::read::path_of_head;
 
 /// A hunk of a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,14 +42,25 @@ pub fn hunks(patch: &[u8]) -> Vec<Hunk> {
 
 /// Returns the files that a patch changes.
 pub fn files(patch: &[u8]) -> Vec<String> {
-    let heads = patch.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"diff --git "));
-    // Both paths are the same, as nothing is renamed: `a/PATH b/PATH`, each in quotes if it has unusual characters.
-    let path = |line: &[u8]| {
-        let text = String::from_utf8_lossy(line).replace('"', "");
-        let both = text.strip_prefix("diff --git a/").unwrap_or_default().to_owned();
-        both.get(both.len().saturating_sub(3) / 2 + 3..).unwrap_or_default().to_owned()
-    };
-    heads.map(path).collect()
+    let heads = patch.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"diff --git "));
+    // Nothing is renamed, so both paths of a head are the same.
+    heads.filter_map(path_of_head).map(|path| String::from_utf8_lossy(&path).into_owned()).collect()
+}
+
+/// Returns the part of a patch that changes these files.
+pub fn of_files(patch: &[u8], files: &[String]) -> Vec<u8> {
+    let mut part = Vec::new();
+    let mut is_wanted = false;
+    for line in patch.split_inclusive(|byte| *byte == b'\n') {
+        if let Some(names) = line.strip_prefix(b"diff --git ") {
+            let path = path_of_head(names.strip_suffix(b"\n").unwrap_or(names));
+            is_wanted = path.is_some_and(|path| files.iter().any(|file| *file == String::from_utf8_lossy(&path)));
+        }
+        if is_wanted {
+            part.extend_from_slice(line);
+        }
+    }
+    part
 }
 
 /// The place of a hunk: the first line and the number of lines, before and after.
@@ -108,6 +120,15 @@ mod tests {
                          @@\n-x\n";
 
     #[test]
+    fn a_part_of_a_patch_has_whole_files() {
+        let old = "diff --git a/old b/old\ndeleted file mode 100644\n--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n";
+        assert_eq!(of_files(PATCH.as_bytes(), &["old".to_owned()]), old.as_bytes());
+        let all = ["a.py", "b", "old"].map(str::to_owned);
+        assert_eq!(of_files(PATCH.as_bytes(), &all), PATCH.as_bytes());
+        assert_eq!(of_files(PATCH.as_bytes(), &["c".to_owned()]), b"");
+    }
+
+    #[test]
     fn each_hunk_is_a_patch_where_the_others_are_applied() {
         let found = hunks(PATCH.as_bytes());
         let names: Vec<&str> = found.iter().map(|hunk| hunk.name.as_str()).collect();
@@ -123,5 +144,8 @@ mod tests {
         assert!(text(2).ends_with("deleted file mode 100644\n--- a/old\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n"));
         assert_eq!(hunks(b""), []);
         assert_eq!(files(PATCH.as_bytes()), ["a.py", "b", "old"]);
+        let odd =
+            "diff --git a/x b/y b/x b/y\ndiff --git \"a/new\\nline\\303\\244.py\" \"b/new\\nline\\303\\244.py\"\n";
+        assert_eq!(files(odd.as_bytes()), ["x b/y", "new\nlineä.py"]);
     }
 }

@@ -2,54 +2,75 @@
 
 use std::collections::BTreeSet;
 
+use super::brackets::{inner, items};
 use super::change::Change;
-use super::options;
+use super::language::NODE;
 use super::role::{Role, folder};
-use crate::audit::definitions;
+use super::{fields, members, options};
+use crate::audit::leaks::shared_words;
 
 /// The maximum number of names in a prompt besides imported ones.
 const MOST_NAMES: usize = 100;
-/// The endings of JavaScript and TypeScript.
-pub(super) const OF_NODE: [&str; 8] = ["cjs", "cts", "js", "jsx", "mjs", "mts", "ts", "tsx"];
+/// The words before the names that a test of Python or Rust defines.
+const DEFINES: [&str; 11] = ["class", "const", "def", "enum", "fn", "let", "mod", "static", "struct", "trait", "type"];
 /// Calls of Python with the name of an attribute within quotes.
 const WITH_NAMES_OF_PYTHON: [&str; 9] =
     ["attrgetter(", "delattr(", "getattr(", "hasattr(", "methodcaller(", "patch(", "patch.object(", "setattr(", "spy("];
+/// Calls of Python with a key of a dictionary within quotes.
+const WITH_KEYS_OF_PYTHON: [&str; 4] = [".get(", ".pop(", "assertIn(", "itemgetter("];
 /// Calls of Node with the name of a member within quotes.
-const WITH_NAMES_OF_NODE: [&str; 5] = ["mock.method(", "replaceProperty(", "spy(", "spyOn(", "stub("];
+const WITH_NAMES_OF_NODE: [&str; 6] = ["Property(", "mock.method(", "property(", "spy(", "spyOn(", "stub("];
 /// The folders that modules of Python are imported from.
 const ROOTS_OF_PYTHON: [&str; 3] = ["", "src/", "lib/"];
 
 /// Returns the names that tests use without an import, and that a patch introduces: parts of something else (`module.name`,
 /// `object.name()`, `crate::name`, `const { name } = lib`), names within quotes in calls such as `getattr` and `patch.object`,
-/// arguments by keyword, and keys of options, if the patch defines them as such. In Go, tests of the same package use names
-/// without a package.
+/// macros, arguments by keyword, keys of options, and fields of results, if the patch defines them as such. In Go, tests of the
+/// same package use names without a package.
 pub(super) fn names<'a>(tests: &'a [(String, String)], patch: &str) -> BTreeSet<&'a str> {
-    let mut defined = definitions::members(patch);
     let attributes = options::attributes(patch);
-    defined.extend(&attributes);
-    let given = options::names(patch);
+    let (defined, fields, given) = (members::names(patch), fields::names(patch), options::names(patch));
     let of_go = OfGo::read(patch);
+    let is_defined = |name: &&str| defined.contains(*name) || attributes.contains(*name);
+    let is_field = |name: &&str| fields.contains(*name);
+    let is_given = |name: &&str| given.contains(*name) || attributes.contains(*name);
     let mut found = BTreeSet::new();
     for (path, text) in tests {
         let extension = path.rsplit_once('.').map_or("", |(_, end)| end);
-        // Names that count if the patch defines them, and names that count if the patch also defines them as parameters.
-        let (members, arguments) = match extension {
-            "py" => ([members(text, &["."]), quoted(text, &WITH_NAMES_OF_PYTHON)].concat(), keywords(text)),
-            "rs" => ([members(text, &[".", "::"]), keys(text)].concat(), Vec::new()),
-            "go" => {
-                found.extend(of_go.used(text));
-                continue;
+        match extension {
+            "py" => {
+                let bare = if text.contains("import *") { bare(text) } else { Vec::new() };
+                let members = [names_after(text, &["."]), quoted(text, &WITH_NAMES_OF_PYTHON), bare].concat();
+                found.extend(members.into_iter().filter(is_defined));
+                let arguments = keywords(text).into_iter();
+                found.extend(arguments.filter(|name| is_given(name) || is_field(name)));
+                let keys = [keys_of_python(text), quoted(text, &WITH_KEYS_OF_PYTHON)].concat();
+                found.extend(keys.into_iter().filter(is_field));
             }
-            _ if OF_NODE.contains(&extension) => {
-                let all = [members(text, &["."]), members_of_node(text), quoted(text, &WITH_NAMES_OF_NODE)];
-                (all.concat(), keys(text))
+            "rs" => {
+                let bare = if text.contains("::*") { bare(text) } else { Vec::new() };
+                let members = [names_after(text, &[".", "::"]), keys(text), macros(text), bare].concat();
+                found.extend(members.into_iter().filter(is_defined));
             }
-            _ => continue,
-        };
-        found.extend(members.into_iter().filter(|name| defined.contains(name)));
-        found.extend(arguments.into_iter().filter(|name| given.contains(*name) || attributes.contains(name)));
+            "go" => found.extend(of_go.used(text)),
+            _ if NODE.has_extension(extension) => {
+                let members =
+                    [names_after(text, &["."]), members_of_node(text), quoted(text, &WITH_NAMES_OF_NODE)].concat();
+                found.extend(members.into_iter().filter(|name| is_defined(name) || is_field(name)));
+                found.extend(keys(text).into_iter().filter(|name| is_given(name) || is_field(name)));
+            }
+            _ => {}
+        }
     }
     found.into_iter().filter(|name| name.chars().count() >= 2).take(MOST_NAMES).collect()
+}
+
+/// Returns the names in the imports of tests that a patch introduces. A name that the patch has only as a local variable is the
+/// tests' own (`const expected = require('./data.json').sum`).
+pub(super) fn imported(imports: &str, patch: &str) -> BTreeSet<String> {
+    let (locals, defined, fields) = (members::local_variables(patch), members::names(patch), fields::names(patch));
+    let is_local = |name: &String| locals.contains(name) && !defined.contains(name) && !fields.contains(name);
+    shared_words(imports, patch).into_iter().filter(|name| !is_local(name)).collect()
 }
 
 /// Returns the files of code that tests name without an import, and that only the commit has: modules of Python in calls such as
@@ -86,13 +107,13 @@ pub(super) fn files(change: &Change) -> BTreeSet<String> {
 }
 
 /// Returns the names after marks: `module.name`, `crate::name`.
-fn members<'a>(text: &'a str, marks: &[&'static str]) -> Vec<&'a str> {
+fn names_after<'a>(text: &'a str, marks: &[&'static str]) -> Vec<&'a str> {
     marks.iter().flat_map(|mark| text.split(*mark).skip(1)).map(first_name).collect()
 }
 
 /// Returns the names in `lib['name']` and `const { name } = lib`.
 fn members_of_node(text: &str) -> Vec<&str> {
-    let mut found = members(text, &["['", "[\""]);
+    let mut found = names_after(text, &["['", "[\""]);
     let taken = text.lines().map(str::trim_start).filter_map(|line| {
         let rest = ["const {", "let {", "var {"].iter().find_map(|start| line.strip_prefix(start))?;
         rest.split_once('}').map(|(names, _)| names)
@@ -126,41 +147,66 @@ fn arguments(text: &str) -> &str {
 /// Returns the names of arguments in Python (`load(path, limit=6)`), unless the text defines the called function itself.
 fn keywords(text: &str) -> Vec<&str> {
     let is_given = |word: &Word<'_>| word.after.starts_with('=') && !word.after.starts_with("==");
+    let names = text.match_indices("def ").filter_map(|(at, found)| text.get(at + found.len()..));
+    let is_function = |rest: &&str| rest.get(first_name(rest).len()..).is_some_and(|rest| rest.starts_with('('));
+    let own: BTreeSet<&str> = names.filter(is_function).map(first_name).collect();
     let is_own = |word: &Word<'_>| {
-        let before = opening(word.before).and_then(|at| word.before.get(..at)).unwrap_or_default();
+        let before = word.opened.and_then(|at| word.before.get(..at)).unwrap_or_default();
         let called = last_name(before);
         let object = before.strip_suffix(called).and_then(|before| before.strip_suffix('.')).map(last_name);
         let is_of_object = object.is_some_and(|object| object != "self");
-        !called.is_empty() && !is_of_object && text.contains(&format!("def {called}("))
+        !called.is_empty() && !is_of_object && own.contains(called)
     };
     let is_argument = |word: &Word<'_>| is_given(word) && word.before.trim_end().ends_with(['(', ',']) && !is_own(word);
     words(text).into_iter().filter(is_argument).map(|word| word.name).collect()
 }
 
-/// Returns the keys of objects and of values of structs: `{ limit: 6 }`, `{ limit }`.
+/// Returns the keys of objects and of values of structs: `{ limit: 6 }`, `{ 'limit': 6 }`, `{ limit }`.
 fn keys(text: &str) -> Vec<&str> {
     let is_given = |word: &Word<'_>| word.after.starts_with(':') && !word.after.starts_with("::");
     let is_short = |word: &Word<'_>| {
-        let is_in_braces =
-            || opening(word.before).and_then(|at| word.before.get(at..)).is_some_and(|it| it.starts_with('{'));
-        word.after.trim_start().starts_with([',', '}']) && is_in_braces()
+        let is_in_braces = word.opened.and_then(|at| word.before.get(at..)).is_some_and(|it| it.starts_with('{'));
+        word.after.trim_start().starts_with([',', '}']) && is_in_braces
     };
     let is_key = |word: &Word<'_>| word.before.trim_end().ends_with(['{', ',']) && (is_given(word) || is_short(word));
-    words(text).into_iter().filter(is_key).map(|word| word.name).collect()
+    words(text).into_iter().filter(|word| is_key(word) || is_quoted_key(word)).map(|word| word.name).collect()
 }
 
-/// Returns the place of the last bracket in a text that nothing closes.
-fn opening(text: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, c) in text.char_indices().rev() {
-        match c {
-            ')' | ']' | '}' => depth += 1,
-            '(' | '[' | '{' if depth == 0 => return Some(at),
-            '(' | '[' | '{' => depth -= 1,
-            _ => {}
-        }
-    }
-    None
+/// Returns true if a word is a key within quotes: `{"limit": 6}`.
+fn is_quoted_key(word: &Word<'_>) -> bool {
+    let before = word.before.strip_suffix(['"', '\'']).map(str::trim_end);
+    let after = word.after.strip_prefix(['"', '\'']).map(str::trim_start);
+    before.is_some_and(|before| before.ends_with(['{', ','])) && after.is_some_and(|after| after.starts_with(':'))
+}
+
+/// Returns the keys of dictionaries: `result["count"]`, `{"count": 2}`, `"count" in result`.
+fn keys_of_python(text: &str) -> Vec<&str> {
+    let is_looked_up = |word: &Word<'_>| {
+        let after = word.after.strip_prefix(['"', '\'']).unwrap_or_default();
+        let is_asked = after.starts_with(" in ") || after.starts_with(" not in ");
+        word.before.ends_with(['"', '\'']) && (is_asked || is_quoted_key(word))
+    };
+    let found = words(text).into_iter().filter(is_looked_up).map(|word| word.name);
+    found.chain(names_after(text, &["['", "[\""])).collect()
+}
+
+/// Returns the names of functions, types, constants and modules that a text has without a module before them, besides those
+/// that it defines itself. Imports of all names (`use tab::*`) do not show them.
+fn bare(text: &str) -> Vec<&str> {
+    let all = words(text);
+    let is_own = |word: &&Word<'_>| DEFINES.contains(&last_name(word.before.trim_end()));
+    let own: BTreeSet<&str> = all.iter().filter(is_own).map(|word| word.name).collect();
+    let is_bare = |word: &&Word<'_>| {
+        let is_shown = word.name.starts_with(char::is_uppercase) || word.after.starts_with('(');
+        (is_shown || word.after.starts_with("::")) && !word.before.ends_with(['.', ':']) && !own.contains(word.name)
+    };
+    all.iter().filter(is_bare).map(|word| word.name).collect()
+}
+
+/// Returns the macros of Rust that a text uses: `total!(1, 2)`.
+fn macros(text: &str) -> Vec<&str> {
+    let is_macro = |word: &Word<'_>| ["!(", "![", "!{", "! {"].iter().any(|mark| word.after.starts_with(mark));
+    words(text).into_iter().filter(is_macro).map(|word| word.name).collect()
 }
 
 /// Returns the name at the end of a text, or an empty text.
@@ -199,6 +245,7 @@ impl<'a> OfGo<'a> {
                 }
                 if line.starts_with('+') {
                     found.add(code, is_group);
+                    found.add_inline(code);
                 }
             }
         }
@@ -223,6 +270,21 @@ impl<'a> OfGo<'a> {
                 self.members.extend(names);
             }
         }
+    }
+
+    /// Adds the fields of structs and the methods of interfaces that are in one line: `struct{ Rows, Cols int }`.
+    fn add_inline(&mut self, code: &'a str) {
+        let code = code.split("//").next().unwrap_or_default();
+        let items_of = |word: &'static str| -> Vec<&'a str> {
+            let after = code.match_indices(word).filter_map(|(at, _)| code.get(at + word.len()..));
+            let types = after.filter_map(|rest| rest.trim_start().strip_prefix('{'));
+            types.map(inner).flat_map(items).filter(|item| !first_name(item).is_empty()).collect()
+        };
+        self.members.extend(items_of("struct").into_iter().map(first_name));
+        let methods = items_of("interface").into_iter().filter(|item| item.contains('('));
+        let methods: Vec<&str> = methods.map(first_name).collect();
+        self.members.extend(&methods);
+        self.methods.extend(methods);
     }
 
     /// Returns those of the names that a test uses.
@@ -271,20 +333,29 @@ pub(super) struct Word<'a> {
     pub(super) before: &'a str,
     pub(super) name: &'a str,
     pub(super) after: &'a str,
+    /// The place of the last bracket before the name that nothing closes.
+    pub(super) opened: Option<usize>,
 }
 
 /// Returns the names in a text.
 pub(super) fn words(text: &str) -> Vec<Word<'_>> {
     let mut found = Vec::new();
+    let mut open = Vec::new();
     let mut at = 0;
-    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+    while let Some(first) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        let (before, rest) = text.split_at(at);
         let name = first_name(rest);
+        match first {
+            '(' | '[' | '{' => open.push(at),
+            ')' | ']' | '}' => _ = open.pop(),
+            _ => {}
+        }
         if name.is_empty() {
-            at += rest.chars().next().map_or(1, char::len_utf8);
+            at += first.len_utf8();
             continue;
         }
         let after = rest.get(name.len()..).unwrap_or_default();
-        found.push(Word { before: text.get(..at).unwrap_or_default(), name, after });
+        found.push(Word { before, name, after, opened: open.last().copied() });
         at += name.len();
     }
     found
@@ -362,6 +433,19 @@ mod tests {
     }
 
     #[test]
+    fn a_long_list_in_a_test_is_read_once() {
+        let begun = std::time::Instant::now();
+        let patch = "+++ b/index.js\n+export const row = (l, { sep = '|' } = {}) => l.join(sep);\n";
+        let text = format!("const all = [{}0];\nrow(all, {{ sep }});\n", "1, ".repeat(100_000));
+        assert_eq!(all("a.test.js", &text, patch), ["sep"]);
+        let patch = "+++ b/io.py\n+def load(p, limit=None):\n+    return p[:limit]\n";
+        let text = format!("load({}limit=6)\n", "other=6, ".repeat(50_000));
+        assert_eq!(all("tests/test_io.py", &text, patch), ["limit"]);
+        // Reading the list again for each of its items takes minutes.
+        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
+    }
+
+    #[test]
     fn what_a_patch_passes_or_keeps_to_itself_is_no_name() {
         for (path, patch, text) in [
             // The fix and its test pass the same argument to the standard library.
@@ -383,11 +467,91 @@ mod tests {
     }
 
     #[test]
+    fn variables_of_tests_that_the_patch_has_as_local_variables_are_no_names() {
+        let patch = "+++ b/lib/sum.js\n+exports.sum = (l) => {\n+  let expected = 0;\n+  return expected;\n+};\n";
+        let text = "const expected = 3;\nfor (const it of cases) assert.equal(lib.sum(it.given), it.expected);\n\
+                    const { given, expected } = cases[0];\nassert.equal(expected, cases[0]['expected']);\n";
+        assert_eq!(all("test/sum.js", text, patch), ["sum"]);
+        let patch = "+++ b/src/lib.rs\n+pub fn sum(l: &[u8]) -> u8 {\n+    let mut expected = 0;\n+    expected\n+}\n\
+                     +#[cfg(test)]\n+mod tests {\n+    fn wanted() -> u8 {\n+        let expected = 1;\n+    }\n+}\n";
+        let text = "struct Case { expected: u8, wanted: u8 }\nlet expected = 3;\nlet it = Case { expected, wanted: 1 };\n\
+                    assert_eq!(tab::sum(&[1, 2]), it.expected + it.wanted);\nlet all = if x { expected } else { 4 };\n";
+        assert_eq!(all("tests/sum.rs", text, patch), ["sum"]);
+    }
+
+    #[test]
+    fn variables_of_imports_that_the_patch_has_as_local_variables_are_no_names() {
+        let patch = "+++ b/lib/sum.js\n+function total(l) {\n+  let expected = 0;\n+  const kept = {};\n+  return expected;\n+}\n\
+                     +exports.kept = total;\n";
+        let imports = "const expected = require('./data.json').sum;\nconst { kept } = require('..');\nimport { total } from '..';\n";
+        assert_eq!(imported(imports, patch).into_iter().collect::<Vec<String>>(), ["kept", "total"]);
+    }
+
+    #[test]
+    fn fields_of_results_are_names() {
+        let patch = "+++ b/acme/core.py\n+def stats(l):\n+    return {\"count\": len(l), \"longest\": max(l)}\n";
+        for (text, expected) in [
+            ("r = core.stats(l)\nassert r[\"count\"] == r['longest'] == 2\n", &["count", "longest", "stats"][..]),
+            ("self.assertEqual(run(), {'count': 1, \"other\": 2})\n", &["count"]),
+            ("assert run() == dict(count=1) and \"longest\" in run()\n", &["count", "longest"]),
+            ("self.assertIn('longest', run())\nrun().get('count')\n", &["count", "longest"]),
+            ("x.count('a')\nprint('count', \"longest\")\n", &[]),
+        ] {
+            assert_eq!(all("tests/test_core.py", text, patch), expected, "{text}");
+        }
+        let patch = "+++ b/lib/index.js\n+exports.stats = (l) => {\n+  const r = {};\n+  r.openings = l.length;\n+  return r;\n+};\n";
+        for (text, expected) in [
+            ("assert.deepEqual(run(), { openings: 2, longest: 3 });", &["openings"][..]),
+            ("assert.deepEqual(run(), { 'openings': 2 });", &["openings"]),
+            ("expect(run()).toHaveProperty('openings', 2);", &["openings"]),
+            ("assert.equal(run().openings, 2);", &["openings"]),
+            ("const { openings } = run();", &["openings"]),
+            ("const openings = run();", &[]),
+        ] {
+            assert_eq!(all("test/index.js", text, patch), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn types_that_calls_of_python_make_have_names() {
+        let patch = "+++ b/acme/core.py\n+Size = namedtuple(\"Size\", \"rows columns\")\n+Mode = IntEnum(\"Mode\", \"QUICK FULL\")\n";
+        let text = "assert size(t).rows == 1\nassert Size(columns=2)\nrun(core.Mode.QUICK)\n";
+        assert_eq!(all("tests/test_core.py", text, patch), ["Mode", "QUICK", "columns", "rows"]);
+        let patch = "+++ b/acme/core.py\n+def show(x, **options):\n+    sep = options.pop(\"separator\", \",\")\n";
+        assert_eq!(all("tests/test_core.py", "core.show(x, separator=';')\n", patch), ["separator", "show"]);
+    }
+
+    #[test]
+    fn macros_and_exports_of_rust_are_names() {
+        let patch = "+++ b/src/lib.rs\n+macro_rules! total {\n+pub use inner::add_all as sum_all;\n";
+        assert_eq!(all("tests/a.rs", "tab::total!(1, 2); tab::sum_all(&[1]);", patch), ["sum_all", "total"]);
+        assert_eq!(all("tests/a.rs", "use tab::*;\nfn a() { assert_eq!(total![1, 2], 3); }\n", patch), ["total"]);
+    }
+
+    #[test]
+    fn names_of_imports_of_all_names_are_used_without_a_module() {
+        let patch = "+++ b/src/lib.rs\n+pub enum Kind { Wide, Tall(u8) }\n+pub fn half(n: u8) -> u8 { n / 2 }\n+pub fn twice() {}\n";
+        let text =
+            "fn twice() {}\n#[test]\nfn a() { half(2); twice(); x.Wide; match k() { Tall(_) => {}, _ => {} } }\n";
+        assert_eq!(
+            all("tests/a.rs", &format!("use tab::{{Kind::*, *}};\n{text}"), patch),
+            ["Kind", "Tall", "Wide", "half"]
+        );
+        assert_eq!(all("tests/a.rs", text, patch), ["Wide"]);
+        let patch = "+++ b/calc.py\n+LIMIT = 1\n+def half(n): pass\n+def twice(n): pass\n";
+        let text = "def twice(n): pass\nassert half(LIMIT) == twice(1)\n";
+        assert_eq!(all("tests/test_a.py", &format!("from calc import *\n{text}"), patch), ["LIMIT", "half"]);
+        assert_eq!(all("tests/test_a.py", text, patch), Vec::<String>::new());
+    }
+
+    #[test]
     fn methods_that_a_fake_implements_are_names() {
         let patch = "+++ b/calc/copy.go\n@@ -0,0 +1,6 @@\n+package calc\n+\n+type Store interface {\n+\tFetch(k string) string\n\
                      +}\n+func Copy(s Store) { print(s) }\n";
         let text = "func (f fake) Fetch(k string) string { return f[k] }\nfunc (f fake) print(k string) {}\nCopy(f)\n";
         assert_eq!(all("calc/copy_test.go", text, patch), ["Copy", "Fetch"]);
+        let patch = "+++ b/calc/copy.go\n+type Store interface{ Fetch(k string) string; Close() }\n";
+        assert_eq!(all("calc/copy_test.go", text, patch), ["Fetch"]);
     }
 
     #[test]
@@ -415,6 +579,15 @@ mod tests {
         ] {
             assert_eq!(all("calc/calc_test.go", text, patch), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn fields_of_structs_of_go_in_one_line_are_names() {
+        let patch = "+++ b/calc/size.go\n+type Size struct{ Rows, Cols int } // struct{ Other int }\n+type (\n\
+                     +\tGen[T any] struct{ Value T }\n+\tOuter struct {\n\
+                     +\t\tAny struct{ First struct{ Deep int }; Last []struct{} }\n+\t}\n+)\n";
+        let text = "s.Rows + s.Cols + g.Value + o.Any.First.Deep + o.Any.Last[0] + o.Other\n";
+        assert_eq!(all("calc/size_test.go", text, patch), ["Any", "Cols", "Deep", "First", "Last", "Rows", "Value"]);
     }
 
     #[test]

@@ -41,6 +41,9 @@ pub struct Looked {
     /// True if the prompt says nothing about the task. Absent if false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub thin: bool,
+    /// The settings that the commit changes and that a test needs: they are not protected. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_settings: Vec<String>,
     /// The case file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
@@ -73,7 +76,16 @@ pub struct MadeWith {
 pub struct State {
     path: PathBuf,
     file: File,
-    known: HashMap<String, Looked>,
+    known: HashMap<String, Line>,
+}
+
+/// A line of the file after the first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Line {
+    looked: Looked,
+    /// The digest of the files of the case, as the mining made them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made: Option<String>,
 }
 
 impl State {
@@ -87,8 +99,8 @@ impl State {
         std::fs::create_dir_all(folder).map_err(FileError::io("make", folder))?;
         let known = if resume { read(&path, with) } else { HashMap::new() };
         let mut lines = vec![json(with)];
-        let mut kept: Vec<&Looked> = known.values().collect();
-        kept.sort_by(|one, other| one.commit.cmp(&other.commit));
+        let mut kept: Vec<&Line> = known.values().collect();
+        kept.sort_by(|one, other| one.looked.commit.cmp(&other.looked.commit));
         lines.extend(kept.into_iter().map(json));
         // A torn last line is removed, so that the next one does not continue it.
         crate::whole_file::write_whole(&path, |out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
@@ -98,7 +110,7 @@ impl State {
 
     /// Returns the judgements that a mining with these settings made, by commit. Changes no file.
     pub fn read(folder: &Path, with: &MadeWith) -> HashMap<String, Looked> {
-        read(&path(folder, with), with)
+        read(&path(folder, with), with).into_iter().map(|(commit, line)| (commit, line.looked)).collect()
     }
 
     /// Returns what made the newest state in a folder that another version of the mining made with the same settings.
@@ -114,18 +126,26 @@ impl State {
 
     /// Returns the judgement of a commit, if it was made.
     pub fn known(&self, commit: &str) -> Option<&Looked> {
-        self.known.get(commit)
+        self.known.get(commit).map(|line| &line.looked)
     }
 
-    /// Adds the judgement of a commit. It is on the disk when this returns.
+    /// Returns the digest of the files of a commit's case, as the mining made them.
+    pub fn made(&self, commit: &str) -> Option<&str> {
+        self.known.get(commit)?.made.as_deref()
+    }
+
+    /// Adds the judgement of a commit, and the digest of the files of its case. It is on the disk when this returns.
     ///
     /// # Errors
     /// Returns an error if the file system refuses.
-    pub fn add(&mut self, looked: &Looked) -> Result<(), FileError> {
-        let mut line = json(looked);
-        line.push('\n');
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
-        written.map_err(FileError::io("write", &self.path))
+    pub fn add(&mut self, looked: &Looked, made: Option<String>) -> Result<(), FileError> {
+        let line = Line { looked: looked.clone(), made };
+        let mut text = json(&line);
+        text.push('\n');
+        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
+        written.map_err(FileError::io("write", &self.path))?;
+        self.known.insert(looked.commit.clone(), line);
+        Ok(())
     }
 }
 
@@ -143,13 +163,13 @@ fn first(text: &str) -> Option<MadeWith> {
     serde_json::from_str(text.lines().next()?).ok()
 }
 
-fn read(path: &Path, with: &MadeWith) -> HashMap<String, Looked> {
+fn read(path: &Path, with: &MadeWith) -> HashMap<String, Line> {
     let Ok(text) = regular::read_to_string(path) else { return HashMap::new() };
     if first(&text).as_ref() != Some(with) {
         return HashMap::new();
     }
-    let looked = text.lines().skip(1).filter_map(|line| serde_json::from_str::<Looked>(line).ok());
-    looked.map(|looked| (looked.commit.clone(), looked)).collect()
+    let lines = text.lines().skip(1).filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    lines.map(|line| (line.looked.commit.clone(), line)).collect()
 }
 
 #[cfg(test)]
@@ -172,14 +192,17 @@ mod tests {
             left_out: Vec::new(),
             hunks: None,
             thin: false,
+            open_settings: Vec::new(),
             case: None,
         };
         let mut state = State::open(folder.path(), &with, false).unwrap();
-        state.add(&looked("a")).unwrap();
-        state.file.write_all(b"{\"commit\":\"b\",").unwrap();
+        state.add(&looked("a"), Some("digest".to_owned())).unwrap();
+        assert_eq!(state.made("a"), Some("digest"));
+        state.file.write_all(b"{\"looked\":{\"commit\":\"b\",").unwrap();
         let mut again = State::open(folder.path(), &with, true).unwrap();
         assert_eq!((again.known("a"), again.known("b")), (Some(&looked("a")), None));
-        again.add(&looked("b")).unwrap();
+        assert_eq!(again.made("a"), Some("digest"));
+        again.add(&looked("b"), None).unwrap();
         assert!(State::open(folder.path(), &with, true).unwrap().known("b").is_some());
         let other = MadeWith { settings: "o".to_owned(), ..with.clone() };
         assert!(State::open(folder.path(), &other, true).unwrap().known("a").is_none());

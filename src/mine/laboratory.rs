@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::change::{self, Change};
-use super::hunks::Hunk;
 use super::judgement::{Outcomes, may_decide};
 use super::repository::Repository;
 use super::runner::{Given, Recipe, Step};
@@ -26,7 +25,7 @@ use crate::workspace::{git, hidden};
 const MOST_SITES: usize = 4;
 /// The timeout of a set-up command.
 const SETUP: Duration = Duration::from_secs(600);
-/// The spare time of a run without a hunk. The timeout is this time plus a multiple of the longest run with all hunks.
+/// The spare time of a run without a part of the fix. The timeout is this time plus a multiple of the longest run with all of it.
 const SPARE: Duration = Duration::from_secs(60);
 const TIMES: u32 = 10;
 
@@ -39,8 +38,6 @@ pub struct Runs {
     pub after: Vec<Outcomes>,
     /// The tests that are left out, because their names, as patterns, also select other tests.
     pub left_out: BTreeSet<String>,
-    /// True if the patch is still applied.
-    is_applied: bool,
     /// The time of the longest run.
     longest: Duration,
 }
@@ -51,7 +48,7 @@ impl Runs {
         self.left_out.extend(seen.left_out);
     }
 
-    /// Adds earlier runs of the same commit in another workspace. What is applied is that of this one.
+    /// Adds earlier runs of the same commit in another workspace.
     pub fn add(&mut self, earlier: Runs) {
         self.before.extend(earlier.before);
         self.after.extend(earlier.after);
@@ -106,6 +103,19 @@ struct Site {
     root: Vanishing,
     /// The commands that were run, with what their outcome depends on.
     done: HashMap<String, String>,
+    /// The patches in its workspace.
+    laid: Laid,
+}
+
+/// The patches that are applied in a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Laid {
+    /// The workspace is at the parent.
+    Nothing,
+    /// The fix is applied.
+    Fix,
+    /// A run was interrupted, or changed a file of a patch, so that the patch may still be applied. Nothing is run there again.
+    Unknown,
 }
 
 impl Laboratory {
@@ -130,13 +140,15 @@ impl Laboratory {
         }
         let site = self.site(&recipe.key).map_err(machine("make a folder"))?;
         let (root, set_up) = (site.root.path().to_owned(), site.done.clone());
-        let tried = self.try_in(&root, &set_up, subject).await;
+        let mut laid = Laid::Nothing;
+        let tried = self.try_in(&root, &set_up, subject, &mut laid).await;
         if matches!(tried, Err(NotTried::SetUp(_) | NotTried::Machine(_))) {
             // A set-up that failed half-way must not be taken for a complete one.
             self.sites.retain(|site| site.key != recipe.key);
         } else if let Some(site) = self.sites.iter_mut().find(|site| site.key == recipe.key) {
             let shared = recipe.setup.iter().filter_map(|step| Some((step.line.clone(), step.depends_on.clone()?)));
             site.done.extend(shared);
+            site.laid = laid;
         }
         tried
     }
@@ -146,6 +158,7 @@ impl Laboratory {
         root: &Path,
         set_up: &HashMap<String, String>,
         subject: Subject<'_>,
+        laid: &mut Laid,
     ) -> Result<Runs, NotTried> {
         let Subject { repository, commit, parent, change, recipe, tests } = subject;
         let workspace = root.join("workspace");
@@ -171,7 +184,7 @@ impl Laboratory {
         self.lay(&overlay, &workspace)?;
         runs.add_before(whole("before the commit", observe(tests, &shell).await?)?);
         apply(&patch, &shell).await?;
-        runs.is_applied = true;
+        *laid = Laid::Fix;
         self.lay(&overlay, &workspace)?;
         for n in 0..self.repeat {
             let begun = Instant::now();
@@ -193,7 +206,7 @@ impl Laboratory {
         }
         if self.repeat > 1 {
             take_back(&patch, &shell).await?;
-            runs.is_applied = false;
+            *laid = Laid::Nothing;
             self.lay(&overlay, &workspace)?;
             for _ in 1..self.repeat {
                 runs.add_before(whole("before the commit", observe(tests, &shell).await?)?);
@@ -202,83 +215,105 @@ impl Laboratory {
         Ok(runs)
     }
 
-    /// Runs the tests once with a further patch, where [`Laboratory::try_out`] left the workspace, and takes the patch back.
-    /// Returns the runs of the state before with this one as the run after it.
+    /// Runs the tests once with the fix and a further patch in the workspace of [`Laboratory::try_out`], and takes the further
+    /// patch back. Returns the runs of the state before with this one as the run after it.
     ///
     /// # Errors
     /// Returns the reason why the patch could not be tried.
-    pub async fn try_with(&self, subject: Subject<'_>, runs: &Runs, more: &[u8]) -> Result<Runs, NotTried> {
-        let Some(site) = self.sites.iter().find(|site| site.key == subject.recipe.key) else {
+    pub async fn try_with(&mut self, subject: Subject<'_>, runs: &Runs, more: &[u8]) -> Result<Runs, NotTried> {
+        let Some((root, mut laid)) = self.laid(subject.recipe) else {
             return Err(NotTried::Commit("its set-up is gone".to_owned()));
         };
-        let root = site.root.path();
-        let (fix, patch) = (root.join("fix.patch"), root.join("more.patch"));
-        let shell = self.shell_of_tests(root, &subject.recipe.needs);
-        fs::write(&patch, more).map_err(machine("write the patch"))?;
-        if !runs.is_applied {
-            apply(&fix, &shell).await?;
-        }
-        let seen = self.observe_with(&patch, root, subject.tests, &shell).await;
-        if !runs.is_applied {
-            take_back(&fix, &shell).await?;
-        }
+        let seen = self.observe_with(&root, subject, more, &mut laid).await;
+        self.set_laid(subject.recipe, laid);
         let Seen { outcomes, left_out, .. } = whole("with the commit", seen?)?;
         let mut with = Runs { after: vec![outcomes], ..runs.clone() };
         with.left_out.extend(left_out);
         Ok(with)
     }
 
-    /// Runs the tests with a further patch, and takes the patch back.
-    async fn observe_with(&self, patch: &Path, root: &Path, tests: &Tests, shell: &Shell) -> Result<Seen, NotTried> {
-        apply(patch, shell).await?;
+    /// Runs the tests with the fix and a further patch, and takes the further patch back.
+    async fn observe_with(
+        &self,
+        root: &Path,
+        subject: Subject<'_>,
+        more: &[u8],
+        laid: &mut Laid,
+    ) -> Result<Seen, NotTried> {
+        let patch = root.join("more.patch");
+        let shell = self.shell_of_tests(root, &subject.recipe.needs);
+        fs::write(&patch, more).map_err(machine("write the patch"))?;
+        lay_fix(root, &shell, laid).await?;
+        apply(&patch, &shell).await?;
+        *laid = Laid::Unknown;
         self.lay(&root.join("hidden"), &root.join("workspace"))?;
-        let seen = observe(tests, shell).await?;
-        take_back(patch, shell).await?;
+        let seen = observe(subject.tests, &shell).await?;
+        take_back(&patch, &shell).await?;
+        *laid = Laid::Fix;
         Ok(seen)
     }
 
-    /// Leaves out each hunk of the patch in turn, where [`Laboratory::try_out`] left the workspace, and returns whether
-    /// one of the listed tests does not pass then. `None` is unknown: the hunk could not be left out.
+    /// Returns the folder of a set-up, and the patches in its workspace, if it can still be used.
+    fn laid(&self, recipe: &Recipe) -> Option<(PathBuf, Laid)> {
+        let site = self.sites.iter().find(|site| site.key == recipe.key && site.laid != Laid::Unknown)?;
+        Some((site.root.path().to_owned(), site.laid))
+    }
+
+    fn set_laid(&mut self, recipe: &Recipe, laid: Laid) {
+        if let Some(site) = self.sites.iter_mut().find(|site| site.key == recipe.key) {
+            site.laid = laid;
+        }
+    }
+
+    /// Runs the tests without a part of the fix in the workspace of [`Laboratory::try_out`], and applies the part again. Returns
+    /// the tests that passed, or `None` if the part could not be left out.
     ///
     /// # Errors
     /// Returns the reason why the candidate could not be tried.
-    pub async fn try_hunks(
-        &self,
+    pub async fn try_without(
+        &mut self,
         subject: Subject<'_>,
         runs: &Runs,
-        hunks: &[Hunk],
-        listed: &[&String],
-    ) -> Result<Vec<Option<bool>>, NotTried> {
-        let Some(site) = self.sites.iter().find(|site| site.key == subject.recipe.key) else {
-            return Ok(vec![None; hunks.len()]);
-        };
-        let root = site.root.path();
-        let (workspace, overlay, patch) = (root.join("workspace"), root.join("hidden"), root.join("hunk.patch"));
-        let shell = self.shell_of_tests(root, &subject.recipe.needs);
-        if !runs.is_applied {
-            apply(&root.join("fix.patch"), &shell).await?;
-        }
+        part: &[u8],
+    ) -> Result<Option<BTreeSet<String>>, NotTried> {
+        let Some((root, mut laid)) = self.laid(subject.recipe) else { return Ok(None) };
         // Half a fix may run without end.
         let mut tests = subject.tests.clone();
         tests.timeout.0 = tests.timeout.0.min(SPARE + runs.longest.saturating_mul(TIMES));
-        let mut noticed = vec![None; hunks.len()];
-        for (hunk, noticed) in hunks.iter().zip(&mut noticed) {
-            fs::write(&patch, &hunk.patch).map_err(machine("write a part of the patch"))?;
-            if take_back(&patch, &shell).await.is_err() {
-                continue;
-            }
-            self.lay(&overlay, &workspace)?;
-            let Seen { outcomes, cut, .. } = observe(&tests, &shell).await?;
-            // A runner that exceeds its timeout fails the case.
-            if cut != Some(Cut::Output) {
-                *noticed = Some(listed.iter().any(|name| outcomes.get(*name) != Some(&Status::Passed)));
-            }
-            if apply(&patch, &shell).await.is_err() {
-                // The tests changed the file; what follows would be run with something else.
-                break;
-            }
+        let shell = self.shell_of_tests(&root, &subject.recipe.needs);
+        let seen = match lay_fix(&root, &shell, &mut laid).await {
+            Ok(()) => self.observe_without(&root, &shell, &tests, part, &mut laid).await,
+            Err(why) => Err(why),
+        };
+        self.set_laid(subject.recipe, laid);
+        seen
+    }
+
+    /// Runs the tests without a part of the fix, and applies it again. Returns the tests that passed, or `None` if that is unknown.
+    async fn observe_without(
+        &self,
+        root: &Path,
+        shell: &Shell,
+        tests: &Tests,
+        part: &[u8],
+        laid: &mut Laid,
+    ) -> Result<Option<BTreeSet<String>>, NotTried> {
+        let patch = root.join("part.patch");
+        fs::write(&patch, part).map_err(machine("write a part of the patch"))?;
+        if take_back(&patch, shell).await.is_err() {
+            return Ok(None);
         }
-        Ok(noticed)
+        *laid = Laid::Unknown;
+        self.lay(&root.join("hidden"), &root.join("workspace"))?;
+        let Seen { outcomes, cut, .. } = observe(tests, shell).await?;
+        // If the tests changed the file, what follows would be run with something else.
+        if apply(&patch, shell).await.is_ok() {
+            *laid = Laid::Fix;
+        }
+        // A runner that exceeds its timeout fails the case.
+        let is_known = cut != Some(Cut::Output);
+        let passed = outcomes.into_iter().filter(|(_, status)| *status == Status::Passed).map(|(name, _)| name);
+        Ok(is_known.then(|| passed.collect()))
     }
 
     fn lay(&self, overlay: &Path, workspace: &Path) -> Result<(), NotTried> {
@@ -338,7 +373,7 @@ impl Laboratory {
                 for name in ["home", "tmp"] {
                     fs::create_dir(root.path().join(name))?;
                 }
-                Site { key: key.to_owned(), root, done: HashMap::new() }
+                Site { key: key.to_owned(), root, done: HashMap::new(), laid: Laid::Nothing }
             }
         };
         self.sites.push_back(site);
@@ -452,6 +487,15 @@ fn whole(state: &str, seen: Seen) -> Result<Seen, NotTried> {
 
 async fn apply(patch: &Path, shell: &Shell) -> Result<(), NotTried> {
     git::apply(patch, false, &outside(shell)).await.map_err(NotTried::Commit)
+}
+
+/// Applies the fix, unless it is applied.
+async fn lay_fix(root: &Path, shell: &Shell, laid: &mut Laid) -> Result<(), NotTried> {
+    if *laid == Laid::Nothing {
+        apply(&root.join("fix.patch"), shell).await?;
+        *laid = Laid::Fix;
+    }
+    Ok(())
 }
 
 /// Takes an applied patch back.

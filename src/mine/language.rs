@@ -15,16 +15,17 @@ pub(super) struct Language {
 pub(super) const PYTHON: Language = Language { endings: &["py", "pyi", "pyx"], builds: &[] };
 pub(super) const NODE: Language =
     Language { endings: &["js", "ts", "mjs", "cjs", "tsx", "jsx", "mts", "cts"], builds: &[] };
+pub(super) const JVM: Language = Language {
+    endings: &["java", "kt", "groovy", "scala"],
+    builds: &["pom.xml", "build.gradle", "build.gradle.kts", "build.sbt", "build.xml"],
+};
 
 static LANGUAGES: [Language; 15] = [
     PYTHON,
     NODE,
     Language { endings: &["rs"], builds: &["Cargo.toml"] },
     Language { endings: &["go"], builds: &["go.mod"] },
-    Language {
-        endings: &["java", "kt", "groovy", "scala"],
-        builds: &["pom.xml", "build.gradle", "build.gradle.kts", "build.sbt", "build.xml"],
-    },
+    JVM,
     Language {
         endings: &["c", "h", "cc", "cpp", "cxx", "hpp", "hh"],
         builds: &[
@@ -53,12 +54,22 @@ impl Language {
     /// Returns the language of a file.
     pub(super) fn of(path: &str) -> Option<&'static Self> {
         let extension = role::split(role::name(path)).1;
-        LANGUAGES.iter().find(|language| language.endings.contains(&extension))
+        LANGUAGES.iter().find(|language| language.has_extension(extension))
     }
 
     /// Returns true if a file is of this language.
     pub(super) fn has(&self, path: &str) -> bool {
-        Self::of(path) == Some(self)
+        self.has_extension(role::split(role::name(path)).1)
+    }
+
+    /// Returns the endings of the files of this language, without their dots.
+    pub(super) const fn endings(&self) -> &'static [&'static str] {
+        self.endings
+    }
+
+    /// Returns true if files with an extension are of this language.
+    pub(super) fn has_extension(&self, extension: &str) -> bool {
+        self.endings.contains(&extension)
     }
 
     /// Returns true if a file describes how files of the language are compiled.

@@ -23,6 +23,9 @@ use crate::judge::Judges;
 use crate::text::first_chars;
 use crate::trial::Engine;
 
+/// The maximum number of settings of a patch that are left out one at a time.
+const MOST_SETTINGS: usize = 10;
+
 /// Judges commits one after another.
 pub(super) struct Miner<'a> {
     pub(super) engine: &'a Engine,
@@ -35,11 +38,21 @@ pub(super) struct Miner<'a> {
     pub(super) flaky: BTreeSet<String>,
 }
 
-/// A commit whose tests were run.
+/// The way to run the tests of a commit, and the outcome.
 struct Tried {
     recipe: Recipe,
     judged: Judged,
     runs: Runs,
+}
+
+/// A commit whose tests were judged.
+#[derive(Clone, Copy)]
+pub(super) struct Tested<'a> {
+    pub(super) commit: &'a Commit,
+    pub(super) parent: &'a str,
+    pub(super) change: &'a Change,
+    pub(super) recipe: &'a Recipe,
+    pub(super) judged: &'a Judged,
 }
 
 impl Miner<'_> {
@@ -63,7 +76,8 @@ impl Miner<'_> {
         };
         // What the tests print may be a part of the reason.
         looked.reason = looked.reason.map(|reason| self.secrets.masked(&reason));
-        state.add(&looked)?;
+        let made = Some(&place).filter(|_| looked.status == LookedStatus::Kept).and_then(Place::digest);
+        state.add(&looked, made)?;
         // The state file is written before the case file is renamed. Otherwise `--resume` would treat the case as one that
         // someone else made.
         if looked.status == LookedStatus::Kept && !choice::is_reserve(&looked) {
@@ -126,13 +140,15 @@ impl Miner<'_> {
             if only_renames(&judged.fail_to_pass, &runs.before, &runs.after) {
                 return dropped(&Dropped::OnlyRenames { tests: judged.fail_to_pass.clone() }, judged);
             }
-            let hunks = self.try_hunks(commit, parent, &change, &recipe, &judged, &runs).await?;
-            let thin = self.write(commit, parent, &change, &recipe, &judged, hunks.clone(), &place).await?;
+            let tested = Tested { commit, parent, change: &change, recipe: &recipe, judged: &judged };
+            let hunks = self.try_hunks(tested, &runs).await?;
+            let open_settings = self.try_settings(tested, &runs).await?;
+            let thin = self.write(tested, hunks.clone(), &open_settings, &place).await?;
             let sound = sound::test(self.engine, &place.untested, &recipe.needs, self.settings.is_confined).await?;
             let why = match sound {
                 Sound::Yes => {
                     let looked = looked(commit, None, judged, hunks, Some(&place.case));
-                    return Ok(Some(Looked { thin, ..looked }));
+                    return Ok(Some(Looked { thin, open_settings, ..looked }));
                 }
                 Sound::Interrupted => {
                     place.clear()?;
@@ -231,7 +247,7 @@ impl Miner<'_> {
     /// Returns the kinds of other files without which a test does not pass that passes with the whole commit. If this is
     /// unknown, these are all kinds but lock files.
     async fn needed(
-        &self,
+        &mut self,
         commit: &Commit,
         parent: &str,
         change: &Change,
@@ -278,7 +294,7 @@ impl Miner<'_> {
     /// Returns the tests that the case could have if other files of these kinds were a part of the patch, or `None` if this is
     /// unknown.
     async fn passed_with(
-        &self,
+        &mut self,
         subject: Subject<'_>,
         runs: &Runs,
         kinds: &[Beside],
@@ -296,15 +312,8 @@ impl Miner<'_> {
     }
 
     /// Runs the tests without each hunk of the fix in turn. Returns `None` if that was not asked for or not possible.
-    async fn try_hunks(
-        &self,
-        commit: &Commit,
-        parent: &str,
-        change: &Change,
-        recipe: &Recipe,
-        judged: &Judged,
-        runs: &Runs,
-    ) -> Result<Option<Hunks>, MineError> {
+    async fn try_hunks(&mut self, tested: Tested<'_>, runs: &Runs) -> Result<Option<Hunks>, MineError> {
+        let Tested { commit, parent, change, recipe, judged } = tested;
         // No test can notice that a comment is missing.
         let all: Vec<_> = hunks::hunks(change.fix()).into_iter().filter(|hunk| hunk.changes_code).collect();
         let chosen = sample(&all, self.settings.hunks);
@@ -314,21 +323,70 @@ impl Miner<'_> {
         let tests = self.tests(recipe, change)?;
         let subject =
             Subject { repository: self.repository, commit: &commit.id, parent, change, recipe, tests: &tests };
-        let lists = [sample(&judged.fail_to_pass, MOST_TESTS), sample(&judged.pass_to_pass, MOST_TESTS)];
-        let listed: Vec<&String> = lists.iter().flatten().collect();
-        match self.laboratory.try_hunks(subject, runs, &chosen, &listed).await {
-            Ok(seen) => {
-                let unnoticed = chosen.iter().zip(&seen).filter(|(_, seen)| **seen == Some(false));
-                Ok(Some(Hunks {
-                    all: all.len(),
-                    noticed: seen.iter().filter(|seen| **seen == Some(true)).count(),
-                    unnoticed: unnoticed.map(|(hunk, _)| hunk.name.clone()).collect(),
-                }))
+        let listed = listed(judged);
+        let mut seen = Vec::new();
+        for hunk in &chosen {
+            match self.laboratory.try_without(subject, runs, &hunk.patch).await {
+                Ok(passed) => seen.push(passed.map(|passed| listed.iter().any(|test| !passed.contains(test)))),
+                Err(NotTried::SetUp(_) | NotTried::Commit(_) | NotTried::Cut(_)) => return Ok(None),
+                Err(NotTried::Machine(why)) => return Err(MineError::Machine(why)),
             }
-            Err(NotTried::SetUp(_) | NotTried::Commit(_) | NotTried::Cut(_)) => Ok(None),
+        }
+        let unnoticed = chosen.iter().zip(&seen).filter(|(_, seen)| **seen == Some(false));
+        Ok(Some(Hunks {
+            all: all.len(),
+            noticed: seen.iter().filter(|seen| **seen == Some(true)).count(),
+            unnoticed: unnoticed.map(|(hunk, _)| hunk.name.clone()).collect(),
+        }))
+    }
+
+    /// Returns the settings in the patch that a test needs, so that an agent may change them. The tests are run with the fix
+    /// and the settings of the parent: if they pass, another solution needs no other settings.
+    async fn try_settings(&mut self, tested: Tested<'_>, runs: &Runs) -> Result<Vec<String>, MineError> {
+        let Tested { commit, parent, change, recipe, judged } = tested;
+        let mut open = protection::settings_in_patch(change, recipe.runner, self.settings.given.test.as_deref());
+        if open.is_empty() {
+            return Ok(open);
+        }
+        let tests = self.tests(recipe, change)?;
+        let subject =
+            Subject { repository: self.repository, commit: &commit.id, parent, change, recipe, tests: &tests };
+        let listed = listed(judged);
+        if self.passes_without(subject, runs, &open, &listed).await? {
+            return Ok(Vec::new());
+        }
+        let mut closed: Vec<String> = Vec::new();
+        for file in open.iter().take(MOST_SETTINGS).filter(|_| open.len() > 1) {
+            let more = [&closed[..], std::slice::from_ref(file)].concat();
+            if self.passes_without(subject, runs, &more, &listed).await? {
+                closed = more;
+            }
+        }
+        open.retain(|file| !closed.contains(file));
+        Ok(open)
+    }
+
+    /// Returns true if the listed tests pass with the fix and these of its files as they are at the parent. If this is unknown,
+    /// returns false.
+    async fn passes_without(
+        &mut self,
+        subject: Subject<'_>,
+        runs: &Runs,
+        files: &[String],
+        listed: &[String],
+    ) -> Result<bool, MineError> {
+        let part = hunks::of_files(&subject.change.patch, files);
+        match self.laboratory.try_without(subject, runs, &part).await {
+            Ok(passed) => Ok(passed.is_some_and(|passed| listed.iter().all(|test| passed.contains(test)))),
+            Err(NotTried::SetUp(_) | NotTried::Commit(_) | NotTried::Cut(_)) => Ok(false),
             Err(NotTried::Machine(why)) => Err(MineError::Machine(why)),
         }
     }
+}
+
+/// Returns the tests that the case of a commit lists.
+fn listed(judged: &Judged) -> Vec<String> {
+    [sample(&judged.fail_to_pass, MOST_TESTS), sample(&judged.pass_to_pass, MOST_TESTS)].concat()
 }
 
 pub(super) fn looked(
@@ -350,6 +408,7 @@ pub(super) fn looked(
         left_out: judged.left_out,
         hunks,
         thin: false,
+        open_settings: Vec::new(),
         case: case.map(|path| path.display().to_string()),
     }
 }

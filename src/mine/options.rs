@@ -2,34 +2,36 @@
 
 use std::collections::BTreeSet;
 
-use super::interface::{OF_NODE, first_name, last_name, words};
+use super::brackets::{inner, items};
+use super::fields::of_types;
+use super::interface::{Word, first_name, last_name, words};
+use super::language::NODE;
+use super::patched::{ending, hunks};
 
-/// The endings of TypeScript.
-const OF_TYPESCRIPT: [&str; 4] = ["cts", "mts", "ts", "tsx"];
 /// Words of JavaScript before brackets that hold no parameters.
 const NO_FUNCTIONS: [&str; 6] = ["catch", "for", "if", "switch", "while", "with"];
 /// Usual names of parameters with options. The list of parameters may be outside of the patch.
 const USUAL: [&str; 6] = ["config", "options", "opts", "params", "props", "settings"];
-/// The code before an object that a function of JavaScript returns.
-const RETURNS: [&str; 3] = ["=> ({", "return ({", "return {"];
+/// Usual names of parameters of Python that hold all other arguments by keyword.
+const RESTS: [&str; 5] = ["kw", "kwargs", "kwds", "options", "opts"];
+/// The code before the quotes around a key that code of Python reads from a dictionary.
+const READS: [&str; 4] = [".get(", ".pop(", ".setdefault(", "["];
 /// The code before a pattern that takes properties of an object in JavaScript.
 const TAKES: [&str; 3] = ["const {", "let {", "var {"];
 
-/// Returns the names by which callers pass arguments and options to the functions in a patch, and the keys of objects that
-/// functions of JavaScript return. What the patch passes to other functions is not among them.
+/// Returns the names by which callers pass arguments and options to the functions in a patch. What the patch passes to other
+/// functions is not among them.
 pub(super) fn names(patch: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for (extension, code) in hunks(patch) {
-        if extension == "py" {
-            found.extend(of_python(&code).into_iter().map(str::to_owned));
-        } else if OF_NODE.contains(&extension) {
-            found.extend(of_node(&code).into_iter().map(str::to_owned));
-        }
-        if OF_TYPESCRIPT.contains(&extension) {
-            found.extend(code.lines().filter_map(field).map(str::to_owned));
-        }
+    for hunk in hunks(patch) {
+        let code = hunk.code.as_str();
+        let names = match hunk.extension {
+            "py" => [of_python(code), from_rest(code), of_types(code)].concat(),
+            extension if NODE.has_extension(extension) => of_node(code).into_iter().collect(),
+            _ => Vec::new(),
+        };
+        found.extend(hunk.introduced(names));
     }
-    found.remove("");
     found
 }
 
@@ -56,7 +58,7 @@ pub(super) fn attributes(patch: &str) -> BTreeSet<&str> {
                 let rest = start.get(name.len()..).unwrap_or_default().trim_start();
                 let is_defined = rest.starts_with(": ") || (rest.starts_with('=') && !rest.starts_with("=="));
                 found.extend(Some(name).filter(|_| is_defined));
-            } else if OF_NODE.contains(&extension) {
+            } else if NODE.has_extension(extension) {
                 let getter = start.strip_prefix("static ").unwrap_or(start).strip_prefix("get ");
                 found.extend(getter.and_then(|rest| rest.split_once('(')).map(|(name, _)| first_name(name)));
             }
@@ -65,36 +67,29 @@ pub(super) fn attributes(patch: &str) -> BTreeSet<&str> {
     found
 }
 
-/// Returns the code of each hunk of a patch as it is afterwards, with the ending of its file.
-fn hunks(patch: &str) -> Vec<(&str, String)> {
-    let mut found: Vec<(&str, String)> = Vec::new();
-    let mut extension = "";
-    for line in patch.lines() {
-        if let Some(path) = line.strip_prefix("+++ ") {
-            extension = ending(path);
-            found.push((extension, String::new()));
-        } else if line.starts_with("@@ ") {
-            found.push((extension, String::new()));
-        } else if let Some((_, code)) = found.last_mut().filter(|_| line.starts_with(['+', ' '])) {
-            code.push_str(line.get(1..).unwrap_or_default());
-            code.push('\n');
-        }
-    }
-    found
-}
-
-fn ending(path: &str) -> &str {
-    path.rsplit_once('.').map_or("", |(_, end)| end.trim_end_matches(['"', '\t']))
-}
-
 /// Returns the parameters of the functions in code of Python.
 fn of_python(code: &str) -> Vec<&str> {
     let lists = code.match_indices("def ").filter_map(|(at, _)| code.get(at..)?.split_once('('));
     lists.flat_map(|(_, rest)| items(inner(rest))).map(|item| first_name(item.trim_start_matches('*'))).collect()
 }
 
+/// Returns the arguments that code of Python takes from those that a parameter such as `**options` holds.
+fn from_rest(code: &str) -> Vec<&str> {
+    let mut rests = BTreeSet::from(RESTS);
+    rests.extend(code.split("**").skip(1).map(first_name));
+    rests.remove("");
+    let is_read = |word: &Word<'_>| {
+        let Some(before) = word.before.strip_suffix(['"', '\'']) else { return false };
+        let Some(after) = word.after.strip_prefix(['"', '\'']) else { return false };
+        let object = READS.iter().find_map(|read| before.strip_suffix(read)).map(last_name);
+        let whole = [" in ", " not in "].iter().find_map(|within| after.strip_prefix(within)).map(first_name);
+        object.or(whole).is_some_and(|name| rests.contains(name))
+    };
+    words(code).into_iter().filter(is_read).map(|word| word.name).collect()
+}
+
 /// Returns the options of the functions in code of JavaScript: names that a list of parameters takes from an object, and
-/// properties of parameters. Keys of returned objects are among them.
+/// properties of parameters.
 fn of_node(code: &str) -> BTreeSet<&str> {
     let (mut found, mut parameters) = (BTreeSet::new(), BTreeSet::from(USUAL));
     let objects = |start: &str| {
@@ -133,51 +128,7 @@ fn of_node(code: &str) -> BTreeSet<&str> {
         word.before.ends_with('.') && parameters.contains(last_name(word.before.trim_end_matches(['.', '?'])))
     });
     found.extend(reads.map(|word| word.name));
-    let returned = RETURNS.into_iter().flat_map(objects);
-    found.extend(returned.flat_map(|(object, _)| items(object)).map(first_name));
     found
-}
-
-/// Returns the field that a line of a type of TypeScript has: `limit?: number;`.
-fn field(line: &str) -> Option<&str> {
-    let start = line.trim();
-    let start = start.strip_prefix("readonly ").unwrap_or(start);
-    let name = first_name(start);
-    let rest = start.get(name.len()..)?;
-    let rest = rest.strip_prefix('?').unwrap_or(rest);
-    (!name.is_empty() && rest.starts_with(": ") && rest.ends_with(';')).then_some(name)
-}
-
-/// Returns a text up to the bracket that closes the one in which it begins.
-fn inner(text: &str) -> &str {
-    let mut depth = 0_usize;
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' if depth == 0 => return text.get(..at).unwrap_or_default(),
-            ')' | ']' | '}' => depth -= 1,
-            _ => {}
-        }
-    }
-    text
-}
-
-/// Returns the parts of a text between commas and semicolons that are in no further brackets.
-fn items(text: &str) -> Vec<&str> {
-    let (mut found, mut depth, mut start) = (Vec::new(), 0_usize, 0);
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            ',' | ';' if depth == 0 => {
-                found.extend(text.get(start..at));
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    found.extend(text.get(start..));
-    found.into_iter().map(str::trim).collect()
 }
 
 #[cfg(test)]
@@ -196,7 +147,20 @@ mod tests {
         assert_eq!(of("a.py", "async def load(\n    p,\n    limit=None,\n):\n    pass\n"), ["limit"]);
         // The patch adds a parameter to a list that begins before it.
         let patch = "+++ b/a.py\n@@ -1,3 +1,4 @@\n def load(\n     path,\n+    limit=None,\n ):\n";
-        assert_eq!(names(patch).into_iter().collect::<Vec<String>>(), ["limit", "path"]);
+        assert_eq!(names(patch).into_iter().collect::<Vec<String>>(), ["limit"]);
+    }
+
+    #[test]
+    fn arguments_that_python_takes_from_a_dictionary_are_names() {
+        for (code, expected) in [
+            ("def show(x, **options):\n    sep = options.pop(\"separator\", \",\")\n", &["options", "separator"][..]),
+            ("def show(x, **rest):\n    return rest.get('end', '') + rest['sep']\n", &["end", "rest", "sep"]),
+            ("    if \"limit\" in kwargs or 'size' not in kwargs:\n        pass\n", &["limit", "size"]),
+            ("    other.pop(\"limit\")\n    x = {\"limit\": 2 ** 3}\n", &[]),
+            ("Size = namedtuple(\"Size\", \"rows columns\")\n", &["columns", "rows"]),
+        ] {
+            assert_eq!(of("a.py", code), expected, "{code}");
+        }
     }
 
     #[test]
@@ -207,13 +171,12 @@ mod tests {
             ("  cut(s, o) {\n    const { limit = 1 } = o;\n  }", &["limit"]),
             ("const cut = o => o?.limit;", &["limit"]),
             ("  return this.options.limit;", &["limit"]),
-            ("const stat = (s) => ({ size: s.length, all });", &["all", "length", "size"]),
+            ("const stat = (s) => ({ size: s.length, all });", &["length"]),
             ("const put = (p) => { fs.mkdirSync(p, { recursive: true }); };", &[]),
             ("let expected = 0;\nfor (const it of list) {\n  expected += it.n;\n}", &[]),
         ] {
             assert_eq!(of("a.js", code), expected, "{code}");
         }
-        assert_eq!(of("a.ts", "interface Options {\n  readonly limit?: number;\n}"), ["limit"]);
         assert_eq!(
             of("a.ts", "function cut(s: string, o: { limit?: number; end: string }): string {\n}"),
             ["end", "limit"]

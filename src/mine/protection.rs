@@ -6,18 +6,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::change::Change;
+use super::hunks;
 use super::judgement::Judged;
+use super::language;
 use super::left_out::{self, Guard};
-use super::role::Role;
+use super::role::{self, Role};
 use super::runner::{Runner, Tree};
-use crate::values::PathGlob;
+use crate::values::{PathGlob, escaped_glob};
 
 mod python_modules;
 pub(super) mod setup_files;
 
 /// The files that decide about the tests of a language.
 struct Language {
-    /// The endings of its tests.
+    /// The endings of its tests, without their dots.
     endings: &'static [&'static str],
     /// Its test runners.
     runners: &'static [Runner],
@@ -30,8 +32,6 @@ struct Language {
 
 /// The maximum number of bytes of the paths in a command: a line for `sh -c` has a limit.
 const LONGEST_LIST: usize = 50_000;
-/// The endings of the tests of Node.
-const NODE: [&str; 8] = [".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts", ".cts"];
 /// The test runners of Node.
 const OF_NODE: [Runner; 5] = [Runner::Node, Runner::Npm, Runner::Mocha, Runner::Jest, Runner::Vitest];
 /// The glob of the manifests of Rust.
@@ -41,7 +41,7 @@ const OF_PYTHON: [Runner; 2] = [Runner::Pytest, Runner::Unittest];
 
 const LANGUAGES: [Language; 6] = [
     Language {
-        endings: &[".py"],
+        endings: &["py"],
         runners: &OF_PYTHON,
         tests: &["**/{test,tests}/**", "**/test_*.py", "**/*_{test,tests}.py", "**/{test,tests,conftest}.py"],
         // pytest loads the plug-ins that the metadata of any package on its path names. Python itself runs the other files
@@ -70,7 +70,7 @@ const LANGUAGES: [Language; 6] = [
         ],
     },
     Language {
-        endings: &NODE,
+        endings: language::NODE.endings(),
         runners: &OF_NODE,
         tests: &[
             "**/{test,tests,__tests__}/**",
@@ -102,7 +102,7 @@ const LANGUAGES: [Language; 6] = [
         ],
     },
     Language {
-        endings: &[".rs"],
+        endings: &["rs"],
         runners: &[Runner::Cargo],
         tests: &["tests/**", "crates/*/tests/**"],
         // Cargo.toml can name another file for a test, and the toolchain's file another cargo. With `force_pass` in its
@@ -116,13 +116,13 @@ const LANGUAGES: [Language; 6] = [
         ],
     },
     Language {
-        endings: &[".go"],
+        endings: &["go"],
         runners: &[Runner::Go],
         tests: &["**/*_test.go", "**/testdata/**"],
         settings: &["**/go.{mod,sum}", "go.{work,work.sum}", "**/vendor/**"],
     },
     Language {
-        endings: &[".java", ".kt", ".groovy", ".scala"],
+        endings: language::JVM.endings(),
         runners: &[Runner::Maven, Runner::Gradle],
         tests: &["**/src/test/**"],
         settings: &[
@@ -138,7 +138,7 @@ const LANGUAGES: [Language; 6] = [
         ],
     },
     Language {
-        endings: &[".t", ".bats", ".sh"],
+        endings: &["t", "bats", "sh"],
         runners: &[],
         tests: &["**/{t,test,tests}/**", "**/*.bats"],
         // The options of `prove`.
@@ -156,15 +156,12 @@ impl Language {
 }
 
 /// Returns the globs for a case. A glob for tests that also matches code is restricted to the top folder or dropped. A glob
-/// for settings is dropped if the patch changes a file that it matches, because an agent may have to change that file. For
+/// for settings is dropped if it matches a file of `patched`: the files of the patch that an agent may have to change. For
 /// Node, the files that its settings load before the tests are added, unless the patch changes them, and what would be loaded
 /// in place of packages. For Rust, the tests of each package and the build scripts are added. For Python, so are the files that
 /// would be imported in place of hidden tests.
 pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String> {
-    let is_changed =
-        |endings: &[&str]| change.changed_tests.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));
-    // A commit may change only the data of its tests.
-    let is_used = |endings: &[&str], runners: &[Runner]| is_changed(endings) || runners.contains(&runner);
+    let is_used = |endings: &[&str], runners: &[Runner]| is_used(change, runner, endings, runners);
     let code = code_of(change);
     let all_patched: Vec<&String> = patched.iter().collect();
     let of_language = |language: &Language| {
@@ -178,23 +175,23 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
     };
     let used = LANGUAGES.iter().filter(|language| is_used(language.endings, language.runners));
     let mut found: Vec<String> = used.flat_map(of_language).collect();
-    if is_used(&NODE, &OF_NODE) {
+    if is_used(language::NODE.endings(), &OF_NODE) {
         let loaded = setup_files::loaded(&change.before).into_iter().filter(|path| !patched.contains(path));
-        found.extend(loaded.filter(|path| is_plain(path)));
+        found.extend(loaded.map(|path| escaped_glob(&path)));
         found.extend(change.in_place_of_packages.iter().filter(|glob| spares(glob, &code)).cloned());
     }
-    if is_used(&[".rs"], &[Runner::Cargo]) {
+    if is_used(&["rs"], &[Runner::Cargo]) {
         let trees = [&change.before, &change.after];
         let known = parsed(&found);
         let is_known = |folder: &str| known.iter().any(|glob| glob.is_match(&format!("{folder}tests/a.rs")));
         let folders = trees.into_iter().flat_map(packages_of_rust).collect::<BTreeSet<&str>>();
-        let tests = folders.into_iter().filter(|folder| is_plain(folder) && !is_known(folder));
-        let globs = tests.map(|folder| format!("{folder}tests/**")).filter(|glob| spares(glob, &code));
+        let tests = folders.into_iter().filter(|folder| !is_known(folder));
+        let globs = tests.map(|folder| format!("{}tests/**", escaped_glob(folder))).filter(|glob| spares(glob, &code));
         found.extend(globs.filter(|glob| protects_tests_of_rust(glob, change, &all_patched)));
         let scripts = trees.into_iter().flat_map(build_scripts).collect::<BTreeSet<String>>();
-        found.extend(scripts.into_iter().filter(|path| is_plain(path) && !patched.contains(path)));
+        found.extend(scripts.iter().filter(|path| !patched.contains(path)).map(|path| escaped_glob(path)));
     }
-    if is_used(&[".py"], &OF_PYTHON) {
+    if is_used(&["py"], &OF_PYTHON) {
         let more = shadows(
             &[&change.hidden[..], &change.protected, &python_modules::installed(change)].concat(),
             &found,
@@ -213,6 +210,31 @@ fn protects_tests_of_rust(glob: &str, change: &Change, patched: &[&String]) -> b
     spares(MANIFESTS_OF_RUST, patched) || glob.parse::<PathGlob>().is_ok_and(has_open)
 }
 
+/// Returns true if a case has tests of a language.
+fn is_used(change: &Change, runner: Runner, endings: &[&str], runners: &[Runner]) -> bool {
+    let mut changed = change.changed_tests.iter().map(|path| role::split(role::name(path)).1);
+    // A commit may change only the data of its tests.
+    changed.any(|ending| endings.contains(&ending)) || runners.contains(&runner)
+}
+
+/// Returns the settings that the patch changes, and such files that the command of `--test` names.
+pub fn settings_in_patch(change: &Change, runner: Runner, command: Option<&str>) -> Vec<String> {
+    let used = LANGUAGES.iter().filter(|language| is_used(change, runner, language.endings, language.runners));
+    let mut globs: Vec<String> = used.flat_map(|language| language.settings).map(|glob| (*glob).to_owned()).collect();
+    globs.extend(command.into_iter().flat_map(|command| named(command, &change.before, &[])));
+    let globs = parsed(&globs);
+    let is_setting = |path: &String| globs.iter().any(|glob| glob.is_match(path));
+    hunks::files(&change.patch).into_iter().filter(is_setting).collect()
+}
+
+/// Returns globs of the files that no glob of a case matches: another file, which an agent may have to change, matches the glob
+/// for such settings, too.
+pub fn missing(files: &[String], globs: &[String]) -> Vec<String> {
+    let globs = parsed(globs);
+    let is_missing = |path: &&String| !globs.iter().any(|glob| glob.is_match(path));
+    files.iter().filter(is_missing).map(|path| escaped_glob(path)).collect()
+}
+
 /// Returns globs of the files that tests of Python may be in. Each case of the commit hides or protects these files.
 pub fn guarded(change: &Change) -> Vec<String> {
     let code = code_of(change);
@@ -220,7 +242,9 @@ pub fn guarded(change: &Change) -> Vec<String> {
     let mut found: Vec<String> = of_python.flat_map(|language| language.tests_beside(&code)).collect();
     let known = parsed(&found);
     let is_new = |path: &&String| !known.iter().any(|glob| glob.is_match(path));
-    let hidden = change.hidden.iter().filter(|path| path.ends_with(".py") && is_plain(path)).filter(is_new);
+    // With one of these signs, a path would be read as a glob.
+    let is_plain = |path: &&String| !path.contains(['*', '{']);
+    let hidden = change.hidden.iter().filter(|path| path.ends_with(".py")).filter(is_plain).filter(is_new);
     let mut bytes = 0;
     let is_short = |path: &&String| {
         bytes += path.len();
@@ -285,20 +309,19 @@ fn shadows(tests: &[String], known: &[String], code: &[&String]) -> Vec<String> 
     let is_known = |path: &str| known.iter().any(|glob| glob.is_match(path));
     let own: BTreeSet<&String> = tests.iter().collect();
     let code: Vec<&String> = code.iter().copied().filter(|path| !own.contains(path)).collect();
-    let mut folders: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let is_plain = |path: &&String| is_plain(path) && !path.contains(',');
-    for place in tests.iter().filter(is_plain).filter_map(|path| path.strip_suffix(".py")) {
+    let mut folders: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for place in tests.iter().filter_map(|path| path.strip_suffix(".py")) {
         if !is_known(&format!("{place}/__init__.py")) || !is_known(&format!("{place}.so")) {
             let (folder, name) = place.rsplit_once('/').unwrap_or(("", place));
-            folders.entry(folder).or_default().insert(name);
+            folders.entry(folder).or_default().insert(escaped_glob(name));
         }
     }
     let mut found = Vec::new();
     for (folder, names) in folders {
-        let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let folder = if folder.is_empty() { String::new() } else { format!("{}/", escaped_glob(folder)) };
         for end in SHADOWS {
-            let is_apart = |name: &&&str| spares(&format!("{folder}{name}{end}"), &code);
-            let apart: Vec<&str> = names.iter().filter(is_apart).copied().collect();
+            let is_apart = |name: &&str| spares(&format!("{folder}{name}{end}"), &code);
+            let apart: Vec<&str> = names.iter().map(String::as_str).filter(is_apart).collect();
             match apart.as_slice() {
                 [] => {}
                 [name] => found.push(format!("{folder}{name}{end}")),
@@ -309,34 +332,28 @@ fn shadows(tests: &[String], known: &[String], code: &[&String]) -> Vec<String> 
     found
 }
 
-/// Returns the files with tests that only the names of their tests show, such as `checks/add.sh`: they are not hidden, so
+/// Returns globs of the files with tests that only the names of their tests show, such as `checks/add.sh`: they are not hidden, so
 /// they are restored before the tests run. A file of code that holds tests too is none. For Python, globs of what would be
 /// imported in place of these files follow.
 pub fn of_tests(runner: Runner, judged: &Judged, change: &Change, patched: &[String]) -> Vec<String> {
     let tests = judged.fail_to_pass.iter().chain(&judged.pass_to_pass);
     let found: BTreeSet<String> = tests
         .filter_map(|test| match left_out::guard(runner, test, change, patched) {
-            Guard::File(path) => Some(path).filter(|path| is_plain(path)),
+            Guard::File(path) => Some(path),
             Guard::Hidden | Guard::None => None,
         })
         .collect();
-    let mut found: Vec<String> = found.into_iter().collect();
-    let more = shadows(&found, &[], &code_of(change));
-    found.extend(more);
-    found
+    let files: Vec<String> = found.into_iter().collect();
+    let more = shadows(&files, &[], &code_of(change));
+    files.iter().map(|path| escaped_glob(path)).chain(more).collect()
 }
 
-/// Returns the data and the modules that only tests use, and globs of the folders of data that tests list, unless the patch
+/// Returns globs of the data and the modules that only tests use, and of the folders of data that tests list, unless the patch
 /// changes them.
 pub fn of_helpers(change: &Change, patched: &[String]) -> Vec<String> {
-    let files = change.protected.iter().filter(|path| is_plain(path) && !patched.contains(path));
+    let files = change.protected.iter().filter(|path| !patched.contains(path)).map(|path| escaped_glob(path));
     let all_patched: Vec<&String> = patched.iter().collect();
-    files.chain(change.folders.iter().filter(|glob| spares(glob, &all_patched))).cloned().collect()
-}
-
-/// Returns true if a path, as a glob, matches the path alone.
-fn is_plain(path: &str) -> bool {
-    !path.contains(['*', '?', '[', ']', '{', '}', '\\', '!'])
+    files.chain(change.folders.iter().filter(|glob| spares(glob, &all_patched)).cloned()).collect()
 }
 
 /// Programs, and the files that decide what they do.
@@ -347,7 +364,7 @@ pub(super) const PROGRAMS: [(&[&str], &[&str]); 4] = [
     (&["tox"], &["tox.ini"]),
 ];
 
-/// Returns the files of the repository that a command names, itself or by its programs, unless the patch changes them. A
+/// Returns globs of the files of the repository that a command names, itself or by its programs, unless the patch changes them. A
 /// name may be relative to a folder that the command names, too.
 pub fn named(command: &str, before: &Tree, patched: &[String]) -> Vec<String> {
     let words: Vec<&str> = command
@@ -365,8 +382,9 @@ pub fn named(command: &str, before: &Tree, patched: &[String]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for name in names {
         for path in [String::new()].iter().chain(&folders).map(|folder| format!("{folder}{name}")) {
-            if is_plain(&path) && before.has(&path) && !patched.contains(&path) && !found.contains(&path) {
-                found.push(path);
+            let glob = escaped_glob(&path);
+            if before.has(&path) && !patched.contains(&path) && !found.contains(&glob) {
+                found.push(glob);
             }
         }
     }
@@ -392,6 +410,8 @@ mod tests {
             assert_eq!(named(command, &tree, &[]), files, "{command}");
         }
         assert_eq!(named("./run.sh", &tree, &["run.sh".to_owned()]), Vec::<String>::new());
+        let tree = self::tree(&["ci/[fast].sh"]);
+        assert_eq!(named("sh ci/[fast].sh", &tree, &[]), [r"ci/\[fast\].sh"]);
     }
 
     fn change(tree: &Tree, test: &str) -> Change {
@@ -479,6 +499,8 @@ mod tests {
             assert!(!is_protected(path), "{path}: {found:?}");
         }
         assert_eq!(guarded(&change).last().map(String::as_str), Some("checks/deep.py"));
+        let odd = Change { hidden: vec!["checks/[a].py".to_owned()], ..change.clone() };
+        assert_eq!(guarded(&odd).last().map(String::as_str), Some("checks/[a].py"));
         let checks = Judged { pass_to_pass: vec!["checks/b.py::test_b".to_owned()], ..Judged::default() };
         let tree = self::tree(&["checks/b.py", "tests/a.py"]);
         let found = of_tests(Runner::Pytest, &checks, &self::change(&tree, "tests/a.py"), &[]);
@@ -609,6 +631,19 @@ mod tests {
     }
 
     #[test]
+    fn settings_in_a_patch_are_those_of_the_tests_and_of_the_command() {
+        let patch = |paths: &[&str]| -> Vec<u8> {
+            paths.iter().flat_map(|path| format!("diff --git a/{path} b/{path}\n").into_bytes()).collect()
+        };
+        let tree = tree(&["Cargo.toml", "core/Cargo.toml", "build.rs", "run.sh", "src/lib.rs", "tests/all.rs"]);
+        let paths = ["Cargo.toml", "build.rs", "core/Cargo.toml", "package.json", "run.sh", "src/lib.rs"];
+        let change = Change { patch: patch(&paths), ..change(&tree, "tests/all.rs") };
+        assert_eq!(settings_in_patch(&change, Runner::Cargo, None), ["Cargo.toml", "core/Cargo.toml"]);
+        let found = settings_in_patch(&change, Runner::Given, Some("sh run.sh"));
+        assert_eq!(found, ["Cargo.toml", "core/Cargo.toml", "run.sh"]);
+    }
+
+    #[test]
     fn a_folder_of_perl_tests_is_protected() {
         let found = globs(&change(&tree(&["lib/a.pm", "t/a.t"]), "t/a.t"), &[], Runner::Given);
         let has = |path: &str| found.iter().any(|it| it.parse::<PathGlob>().unwrap().is_match(path));
@@ -636,6 +671,30 @@ mod tests {
         assert_eq!(of_tests(Runner::Given, &judged, &change, &[]), ["checks/add.sh", "checks/sub.sh"]);
         assert_eq!(of_tests(Runner::Given, &judged, &change, &["checks/sub.sh".to_owned()]), ["checks/add.sh"]);
         assert_eq!(of_tests(Runner::Cargo, &judged, &change, &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn names_with_signs_of_a_glob_are_escaped_and_not_left_out() {
+        let rust = tree(&["Cargo.toml", "[core]/Cargo.toml", "[core]/tests/add.rs"]);
+        let found = globs(&change(&rust, "[core]/tests/add.rs"), &[], Runner::Cargo);
+        assert!(
+            [r"\[core\]/tests/**", r"\[core\]/build.rs"].iter().all(|glob| found.iter().any(|it| it == glob)),
+            "{found:?}"
+        );
+        let mut node = tree(&["package.json", "support/set{up}.js", "test/a.test.js"]);
+        let package = r#"{"scripts": {"test": "node --import ./support/set{up}.js --test"}}"#;
+        node.texts.insert("package.json".to_owned(), package.to_owned());
+        let found = globs(&change(&node, "test/a.test.js"), &[], Runner::Node);
+        assert!(found.iter().any(|glob| glob == r"support/set\{up\}.js"), "{found:?}");
+        let python = tree(&["checks/a[1].py", "tests/a.py"]);
+        let judged = Judged { pass_to_pass: vec!["checks/a[1].py::test_a".to_owned()], ..Judged::default() };
+        let found = of_tests(Runner::Pytest, &judged, &change(&python, "tests/a.py"), &[]);
+        let shadows = [r"checks/a\[1\]/**/*.{py,pyc,pyd,so}", r"checks/a\[1\].{py,pyc,pyd,so,*.pyd,*.so}"];
+        assert_eq!(found, [&[r"checks/a\[1\].py"][..], &shadows].concat());
+        let protected = vec!["golden/out[1].json".to_owned()];
+        let change = Change { protected, ..change(&python, "tests/a.py") };
+        assert_eq!(of_helpers(&change, &[]), [r"golden/out\[1\].json"]);
+        assert_eq!(of_helpers(&change, &["golden/out[1].json".to_owned()]), Vec::<String>::new());
     }
 
     #[test]

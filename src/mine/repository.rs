@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
-use crate::process::{Group, Launch, Stdin};
+use crate::process::{Group, Launch, Pipes, Stdin, Stream};
 use crate::trace::Exit;
 
 /// The timeout of one git command.
@@ -59,20 +59,39 @@ pub(super) const DIFF_TREE: [&str; 9] = [
 /// # Errors
 /// Returns git's message.
 pub async fn clone(url: &str, clones: &Path, env: BTreeMap<String, String>) -> Result<PathBuf, RepositoryError> {
-    let name = blake3::hash(url.as_bytes()).to_hex();
-    let folder = clones.join(crate::text::first_chars(name.as_str(), 16));
+    let hash = blake3::hash(url.as_bytes()).to_hex();
+    let name = crate::text::first_chars(hash.as_str(), 16);
+    let folder = clones.join(name);
     let git = |folder: &Path| Repository { folder: folder.to_owned(), env: env.clone(), filters: Vec::new() };
     if folder.is_dir() {
-        git(&folder).line(&["fetch", "--quiet", "--prune", "origin", "+refs/heads/*:refs/heads/*"]).await?;
+        let clone = git(&folder);
+        clone.line(&["fetch", "--quiet", "--prune", "origin", "+refs/heads/*:refs/heads/*"]).await?;
+        // The default branch may be another one now.
+        let told = clone.run(&["ls-remote", "--symref", "origin", "HEAD"], None).await?;
+        if let Some(head) = default_branch(&String::from_utf8_lossy(&told))
+            && clone.line(&["symbolic-ref", "HEAD"]).await.ok().as_deref() != Some(head)
+        {
+            clone.line(&["symbolic-ref", "HEAD", head]).await?;
+        }
         return Ok(folder);
     }
-    let part = clones.join(format!("{}.part", crate::text::first_chars(name.as_str(), 16)));
-    let _ = crate::workspace::remove::remove(&part);
-    let to = part.to_string_lossy().into_owned();
+    let failed =
+        |error: std::io::Error| RepositoryError::Git { command: "clone".to_owned(), message: error.to_string() };
+    // Two minings may clone at the same time.
+    let part =
+        tempfile::Builder::new().prefix(&format!("{name}.")).suffix(".part").tempdir_in(clones).map_err(failed)?;
+    let to = part.path().to_string_lossy().into_owned();
     git(clones).line(&["clone", "--quiet", "--bare", "--", url, &to]).await?;
-    let moved = std::fs::rename(&part, &folder);
-    moved.map_err(|error| RepositoryError::Git { command: "clone".to_owned(), message: error.to_string() })?;
-    Ok(folder)
+    match std::fs::rename(part.path(), &folder) {
+        Err(_) if folder.is_dir() => Ok(folder),
+        moved => moved.map(|()| folder).map_err(failed),
+    }
+}
+
+/// Returns the reference to the default branch in the output of `git ls-remote --symref origin HEAD`.
+fn default_branch(told: &str) -> Option<&str> {
+    let head = told.lines().find_map(|line| line.strip_prefix("ref: ")?.strip_suffix("\tHEAD"));
+    head.filter(|head| head.starts_with("refs/heads/"))
 }
 
 /// The reason why a repository cannot be mined.
@@ -243,33 +262,21 @@ impl Repository {
         let input = if stdin.is_some() { Stdin::Piped } else { Stdin::Null };
         let started = Group::spawn(&launch, &self.folder, &env, input).await;
         let mut group = started.map_err(|error| failed(error.message))?;
-        let pipes = group.pipes();
-        let (Some(mut stdout), Some(mut stderr)) = (pipes.stdout, pipes.stderr) else {
-            return Err(failed("it has no output".to_owned()));
-        };
-        if let (Some(mut pipe), Some(bytes)) = (pipes.stdin, stdin) {
+        let Pipes { stdin: pipe, mut output } = group.pipes();
+        if let (Some(mut pipe), Some(bytes)) = (pipe, stdin) {
             tokio::spawn(async move {
                 let _ = pipe.write_all(&bytes).await;
             });
         }
         let mut said = Vec::new();
         let ended = timeout(TIME, async {
-            let (mut out, mut err) = (vec![0; 64 << 10], vec![0; 4 << 10]);
-            let (mut open_out, mut open_err) = (true, true);
-            while open_out || open_err {
-                tokio::select! {
-                    read = stdout.read(&mut out), if open_out => match read {
-                        Ok(n) if n > 0 => if !take(out.get(..n).unwrap_or_default()) {
-                            return None;
-                        },
-                        _ => open_out = false,
-                    },
-                    read = stderr.read(&mut err), if open_err => match read {
-                        Ok(n) if n > 0 => if said.len() < MESSAGE {
-                            said.extend_from_slice(err.get(..n).unwrap_or_default());
-                        },
-                        _ => open_err = false,
-                    },
+            while output.is_open(Stream::Stdout) || output.is_open(Stream::Stderr) {
+                let (stream, Some(bytes)) = output.next().await else { continue };
+                if stream == Stream::Stderr && said.len() < MESSAGE {
+                    said.extend_from_slice(bytes);
+                }
+                if stream == Stream::Stdout && !take(bytes) {
+                    return None;
                 }
             }
             Some(group.wait().await)

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::language::{self, Language};
 use super::runner::Tree;
 
 /// The role of a file in a change.
@@ -67,7 +68,7 @@ const OF_DATA: [&str; 26] = [
 ];
 /// Extensions of documentation.
 const TEXTS: [&str; 8] = ["md", "rst", "txt", "adoc", "markdown", "1", "html", "svg"];
-/// Names of files that are neither code nor a test, in lower case, without extension.
+/// Names of files that are neither code nor a test, in lower case, without extension. `history.py` is code.
 const OTHER_NAMES: [&str; 14] = [
     "readme",
     "changelog",
@@ -83,6 +84,11 @@ const OTHER_NAMES: [&str; 14] = [
     "tox",
     "news",
     "todo",
+];
+/// Extensions of code in languages besides those of [`Language`].
+const OF_MORE_CODE: [&str; 20] = [
+    "clj", "cljs", "coffee", "css", "dart", "erl", "f90", "hs", "jl", "kts", "less", "m", "ml", "mm", "nim", "proto",
+    "r", "scss", "sql", "zig",
 ];
 /// Names of files about dependencies.
 const DEPENDENCIES: [&str; 16] = [
@@ -194,20 +200,19 @@ pub(super) fn is_in_sources(path: &str) -> bool {
 fn other(path: &str) -> Role {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let has = |known: &[&str]| folder.split('/').any(|part| known.contains(&part));
-    let (stem, extension) = split(name);
+    let (_, extension) = split(name);
     let is_requirements = name.contains("requirements") && extension == "txt";
     if DEPENDENCIES.contains(&name) || is_requirements || folder == "requirements" {
         return Role::Dependencies;
     }
-    let plain = stem.to_ascii_lowercase();
     let is_data = has(&EXAMPLES) || (!folder.is_empty() && DATA.contains(&extension));
-    if is_data && !has(&OTHER_FOLDERS) && !OTHER_NAMES.contains(&plain.as_str()) {
+    if is_data && !has(&OTHER_FOLDERS) && !has_other_name(name) {
         return Role::Data;
     }
     let is_other = has(&OTHER_FOLDERS)
         || has(&EXAMPLES)
         || TEXTS.contains(&extension)
-        || OTHER_NAMES.contains(&plain.as_str())
+        || has_other_name(name)
         || (name.starts_with('.') && folder.is_empty());
     if is_other { Role::Other } else { Role::Code }
 }
@@ -220,10 +225,16 @@ pub(super) fn is_data(path: &str) -> bool {
 /// Returns true if a file may be data by its place and its name: neither documentation nor a file about the project.
 pub(super) fn may_be_data(path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let plain = split(name).0.to_ascii_lowercase();
     let is_documentation = folder.split('/').any(|part| OTHER_FOLDERS.contains(&part));
     let is_setting = folder.is_empty() && name.starts_with('.');
-    !is_documentation && !is_setting && !OTHER_NAMES.contains(&plain.as_str())
+    !is_documentation && !is_setting && !has_other_name(name)
+}
+
+/// Returns true if a file is about the project by its name, such as `CHANGES.md`.
+fn has_other_name(name: &str) -> bool {
+    let (stem, extension) = split(name);
+    let is_code = Language::of(name).is_some() || OF_MORE_CODE.contains(&extension);
+    !is_code && OTHER_NAMES.contains(&stem.to_ascii_lowercase().as_str())
 }
 
 /// Returns true if a file is a setting at the top, such as `.env`, or a page of documentation, which tests may read.
@@ -266,8 +277,7 @@ fn is_test_name(name: &str, stem: &str, extension: &str) -> bool {
     let lower = stem.to_ascii_lowercase();
     is_code && (ENDS.iter().any(|end| lower.ends_with(end)) || ["test", "tests"].contains(&lower.as_str()))
         || (extension == "py" && (lower.starts_with("test_") || lower == "conftest"))
-        || (["java", "kt", "groovy", "scala"].contains(&extension)
-            && (stem.ends_with("Test") || stem.ends_with("Tests")))
+        || (language::JVM.has_extension(extension) && (stem.ends_with("Test") || stem.ends_with("Tests")))
         || name == "conftest.py"
 }
 
@@ -367,8 +377,8 @@ fn defines_tests(text: &str, extension: &str) -> bool {
     ];
     let starts: &[&str] = match extension {
         "py" => &["def test_", "async def test_", "def test("],
-        "js" | "ts" | "mjs" | "cjs" | "tsx" | "jsx" | "mts" | "cts" => &NODE,
-        "java" | "kt" | "groovy" | "scala" => &["@Test", "@ParameterizedTest"],
+        _ if language::NODE.has_extension(extension) => &NODE,
+        _ if language::JVM.has_extension(extension) => &["@Test", "@ParameterizedTest"],
         _ => &[],
     };
     text.lines().any(|line| starts.iter().any(|start| line.trim_start().starts_with(start)))
@@ -466,6 +476,11 @@ mod tests {
             ("words.txt", Role::Other),
             ("docs/conf.py", Role::Other),
             ("CHANGES", Role::Other),
+            ("README.ja", Role::Other),
+            ("tox.ini", Role::Other),
+            ("history.py", Role::Code),
+            ("web/todo.css", Role::Code),
+            ("examples/todo.js", Role::Data),
             (".gitignore", Role::Other),
             ("doc/hexyl.1", Role::Other),
         ] {

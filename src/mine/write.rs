@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::case::provenance::Provenance;
+use crate::overlay;
 use crate::paths;
 use crate::regular;
 use crate::text::one_line;
@@ -54,6 +55,14 @@ impl Place {
     /// Returns true if all files of a case in reserve exist.
     pub fn is_complete_reserve(&self) -> bool {
         self.untested.is_file() && self.hidden.is_dir() && self.patch.is_file()
+    }
+
+    /// Returns the digest of the files of the case, or `None` if one of them cannot be read.
+    pub fn digest(&self) -> Option<String> {
+        let case = if self.case.is_file() { &self.case } else { &self.untested };
+        let digests = [case, &self.hidden, &self.patch].map(|path| overlay::digest(path).ok());
+        let [Some(case), Some(hidden), Some(patch)] = digests else { return None };
+        Some(format!("{case} {hidden} {patch}"))
     }
 
     /// Gives the case file its name.

@@ -30,10 +30,35 @@ pub fn is_plain(part: &str) -> bool {
     !part.contains(['*', '?', '[', '{', '\\'])
 }
 
+/// Returns a glob that matches a text only, also as a part of a longer glob.
+pub fn escaped_glob(text: &str) -> String {
+    // A comma separates alternatives within braces.
+    text.chars().flat_map(|c| ['\\'].into_iter().filter(move |_| "*?[]{}\\!,".contains(c)).chain([c])).collect()
+}
+
+/// Returns the text that a part of a glob matches alone, or `None` if it has wildcards, classes or braces.
+fn unescaped(part: &str) -> Option<String> {
+    let mut text = String::new();
+    let mut chars = part.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => text.push(chars.next()?),
+            '*' | '?' | '[' | '{' => return None,
+            other => text.push(other),
+        }
+    }
+    Some(text)
+}
+
 impl PathGlob {
     /// Returns true if the glob is a path, without signs of a glob.
     pub fn is_path(&self) -> bool {
-        is_plain(&self.shown)
+        self.path().is_some()
+    }
+
+    /// Returns the path that the glob matches alone, or `None` if the glob has wildcards, classes or braces.
+    pub fn path(&self) -> Option<String> {
+        unescaped(&self.shown)
     }
 
     /// Returns true if the glob matches a path relative to the workspace.
@@ -62,7 +87,7 @@ impl PathGlob {
     /// folder that contains the path.
     pub fn protects(&self, path: &Path) -> bool {
         let text = self.to_string();
-        let ends_with_name = !text.rsplit('/').next().unwrap_or_default().contains(['*', '?', '[', '{']);
+        let ends_with_name = unescaped(text.rsplit('/').next().unwrap_or_default()).is_some();
         let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
         self.is_match_path(path) || (ends_with_name && folders.any(|folder| self.is_match_path(folder)))
     }
@@ -426,7 +451,30 @@ mod tests {
         assert_eq!((folder.to_string().as_str(), folder.is_folder()), ("src/", true));
     }
 
+    #[test]
+    fn an_escaped_name_can_be_that_of_a_folder() {
+        for (glob, path, protects) in [
+            (r"golden/\[1\]", "golden/[1]/a.json", true),
+            (r"golden/\[1\]", "golden/1/a.json", false),
+            ("golden/[1]", "golden/1/a.json", false),
+        ] {
+            assert_eq!(glob.parse::<PathGlob>().unwrap().protects(Path::new(path)), protects, "{glob} {path}");
+        }
+        assert_eq!("src/*.rs".parse::<PathGlob>().unwrap().path(), None);
+    }
+
     proptest! {
+        #[test]
+        fn an_escaped_text_is_matched_alone(text in "[a0,*?{}\\[\\]\\\\!é-]{1,6}", other in "[a0,*?{}\\[\\]\\\\!é-]{1,6}") {
+            let glob = escaped_glob(&text);
+            for glob in [glob.clone(), format!("{{{glob},b}}")] {
+                let parsed = glob.parse::<PathGlob>().unwrap();
+                prop_assert!(parsed.is_match(&text), "{} {}", glob, text);
+                prop_assert_eq!(parsed.is_match(&other), text == other, "{} {}", glob, other);
+            }
+            prop_assert_eq!(glob.parse::<PathGlob>().unwrap().path(), Some(text));
+        }
+
         #[test]
         fn ascii_globs_match_as_those_of_globset(glob in "[ab/*?.]{0,9}|[ab/]{0,3}\\{[ab/]{1,2}\\*?,[ab]{1,2}\\}[ab/]{0,3}|[ab]?\\[[ab]{1,2}\\][ab/]{0,2}", path in "[ab/.]{0,8}") {
             let Ok(parsed) = glob.parse::<PathGlob>() else { return Ok(()) };

@@ -283,6 +283,38 @@ fn a_killed_mining_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_case_of_an_earlier_mining_is_made_again_without_a_flaky_test_unless_it_was_edited() {
+    let told = |number: u32, name: &str, passes: &str| {
+        format!("if {passes}; then echo 'ok {number} - {name}'; else echo 'not ok {number} - {name}'; fi\n")
+    };
+    let count = "touch \"$HOME/runs\"\nn=$(wc -c < \"$HOME/runs\")\nprintf x >> \"$HOME/runs\"\n";
+    let every_other = told(1, "steady", "[ $((n % 2)) = 0 ]");
+    let flaky = format!("{count}echo 1..2\n{every_other}{}", told(2, "two", "grep -q 2 value"));
+    let steady = told(1, "steady", "grep -q 3 value");
+    let deterministic = format!("echo 1..2\n{steady}{}", told(2, "three", "grep -q 3 value"));
+    for is_edited in [false, true] {
+        let project = Project::new();
+        let mut history = History::new(&project, "repo");
+        history.commit("Begin", &[("value", Some("1\n")), ("tests/run.sh", Some("echo 1..0\n"))]);
+        history.commit("Set the value to two", &[("value", Some("2\n")), ("tests/run.sh", Some(&flaky))]);
+        history.commit("Set the value to three", &[("value", Some("3\n")), ("tests/run.sh", Some(&deterministic))]);
+        let words = ["--test", "sh tests/run.sh", "--setup", "true", "--repeat", "2", "--hunks", "0", "-n"];
+        let newest = mine(&project, &[&words[..], &["1"]].concat()).exits(0).json();
+        let three = of(&newest, "Set the value to three");
+        assert_eq!(three["fail_to_pass"], serde_json::json!(["steady", "three"]));
+        let case = three["case"].as_str().unwrap();
+        if is_edited {
+            project.write(case, &format!("# Read.\n{}", project.read(case)));
+        }
+        let all = mine(&project, &[&words[..], &["9", "--resume"]].concat()).exits(0).json();
+        assert_eq!(of(&all, "Set the value to two")["flaky"], serde_json::json!(["steady"]));
+        let expected = if is_edited { &["steady", "three"][..] } else { &["three"] };
+        assert_eq!(of(&all, "Set the value to three")["fail_to_pass"], serde_json::json!(expected));
+        assert_eq!(project.read(case).starts_with("# Read.\n"), is_edited);
+    }
+}
+
+#[test]
 fn the_newest_commits_come_first_and_leaks_are_named() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -317,6 +349,23 @@ fn the_newest_commits_come_first_and_leaks_are_named() {
         assert_eq!(found, subjects, "{more:?}");
     }
     mine(&project, &["--since", "soon"]).exits(2).says("neither a revision of the repository nor a date");
+}
+
+#[test]
+fn code_whose_name_is_that_of_release_notes_is_not_in_the_prompt() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let code = "def last(items):\n    return items[-1]\n";
+    let begin = [("calc.py", Some(BASE)), ("history.py", Some(code)), ("tests/test_double.py", Some(TEST_DOUBLE))];
+    history.commit("Begin", &begin);
+    let fixed = code.replace("-1", "0");
+    let text =
+        TEST_DOUBLE.replace("calc import double", "history import last").replace("double(2), 4", "last([2, 1]), 2");
+    history.commit("Find the newest entry", &[("history.py", Some(&fixed)), ("tests/test_last.py", Some(&text))]);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let case = of(&mined, "Find the newest entry")["case"].as_str().unwrap();
+    let (text, patch) = (project.read(case), project.read(&case.replace(".yaml", ".patch")));
+    assert!(!text.contains("items[0]") && patch.contains("+    return items[0]\n"), "{text}\n{patch}");
 }
 
 #[test]
@@ -384,10 +433,10 @@ fn a_case_that_exists_is_not_replaced() {
     // The state of the first mining is still there.
     let resumed = mine(&project, &["--repeat", "1", "-n", "1", "--resume"]).exits(0);
     assert_eq!((resumed.err.matches("trying ").count(), project.read(case)), (0, reviewed.clone()));
-    // A state in another folder does not know it, and says so instead of naming --resume as the way out.
+    // The state of another project does not know it, and says so instead of naming --resume as the way out.
     let repo = project.path("repo").display().to_string();
     let out = project.path("cases/mined").display().to_string();
-    std::fs::create_dir(project.path("elsewhere")).unwrap();
+    std::fs::create_dir_all(project.path("elsewhere/cases")).unwrap();
     let words = ["mine", &repo, "-o", &out, "--repeat", "1", "-n", "1", "--resume"];
     let elsewhere = project.command(&words).current_dir(project.path("elsewhere")).output().unwrap();
     let said = String::from_utf8(elsewhere.stderr).unwrap();
@@ -711,6 +760,7 @@ fn data_and_modules_of_tests_that_the_commit_does_not_change_are_protected() {
     let begin = [
         ("calc.py", Some(BASE)),
         ("golden/sums.txt", Some("1 2 3\n")),
+        ("golden/more[1].txt", Some("2 2 4\n")),
         ("support/__init__.py", Some("")),
         ("support/checks.py", Some(same)),
         ("near.py", Some(same)),
@@ -718,7 +768,8 @@ fn data_and_modules_of_tests_that_the_commit_does_not_change_are_protected() {
     ];
     history.commit("Begin", &begin);
     let test = "import unittest\nimport near\nfrom calc import add\nfrom support.checks import same\n\n\n\
-                class Add(unittest.TestCase):\n    def test_add(self):\n        for line in open('golden/sums.txt'):\n            \
+                class Add(unittest.TestCase):\n    def test_add(self):\n        \
+                for line in [*open('golden/sums.txt'), *open('golden/more[1].txt')]:\n            \
                 a, b, sum = map(int, line.split())\n            same(add(a, b), sum)\n            near.same(a, a)\n";
     history.commit("Fix the sum of two numbers", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(test))]);
     let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
@@ -727,6 +778,7 @@ fn data_and_modules_of_tests_that_the_commit_does_not_change_are_protected() {
     for path in ["golden/sums.txt", "support/checks.py"] {
         assert!(text.contains(&format!("  - {path}\n")), "{path}: {text}");
     }
+    assert!(text.contains(r"golden/more\[1\].txt"), "{text}");
     // A module beside the fix may be code.
     assert!(
         text.contains("# Only tests load or run these modules") && text.contains("may change it: `near.py`\n"),
@@ -734,9 +786,11 @@ fn data_and_modules_of_tests_that_the_commit_does_not_change_are_protected() {
     );
     assert!(!text.contains("  - near.py\n"), "{text}");
     let none = "def same(one, other):\n    pass\n";
+    let three = "def add(a, b):\n    return 3\n\n\ndef double(a):\n    return a * 2\n";
     let runs = [
         (put("calc.py", FIXED), 0),
         (put("golden/sums.txt", ""), 1),
+        (format!("{}{}", put("calc.py", three), put("'golden/more[1].txt'", "")), 1),
         (put("support/checks.py", none), 1),
         (format!("{}{}", put("calc.py", FIXED), put("support/checks.py", none)), 0),
     ];
@@ -1524,6 +1578,33 @@ fn data_that_a_test_of_a_shell_names_without_quotes_is_hidden() {
 }
 
 #[test]
+fn a_kept_clone_follows_the_default_branch() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    let fix = history.commit("Fix the sum", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(TEST_ADD))]);
+    let url = format!("file://{}", history.folder.display());
+    let words = ["mine", &url, "--sandbox", "none", "--repeat", "1", "--hunks", "0", "--format", "json", "-o"];
+    // Two minings may clone it at the same time.
+    let mined = ["one", "two"].map(|out| {
+        let mut command = project.command(&[&words[..], &[out]].concat());
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+    });
+    for mined in mined {
+        let ended = mined.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        let mined: Value = serde_json::from_slice(&ended.stdout).unwrap();
+        assert_eq!(mined["head"], fix);
+    }
+    let left = fs::read_dir(project.path(".evals/mine/clones")).unwrap();
+    assert_eq!(left.count(), 1);
+    history.git(&["branch", "--move", "main", "trunk"]);
+    let newest = history.commit("Explain", &[("README.md", Some("Adds.\n"))]);
+    let mined = project.evals(&[&words[..], &["one", "--resume"]].concat()).exits(0).json();
+    assert_eq!((&mined["head"], &mined["kept"]), (&newest.into(), &1.into()));
+}
+
+#[test]
 fn a_filter_that_the_repository_configures_is_not_run() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -1734,6 +1815,68 @@ fn names_that_tests_replace_or_pass_by_keyword_are_told() {
     let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
     let text = project.read(of(&mined, subject)["case"].as_str().unwrap());
     assert!(text.contains("The tests use `_fetch`, `get`, `limit`. The tests import `acme/web.py`.\n"), "{text}");
+}
+
+#[test]
+fn fields_of_results_and_of_types_are_told() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let begin = "import collections\nimport enum\n\n\ndef run(x):\n    return x\n";
+    let test = "import unittest\nfrom acme import core\n\n\nclass Run(unittest.TestCase):\n    def test_run(self):\n        \
+                self.assertEqual(core.run(1), 1)\n";
+    let packages = [("acme/__init__.py", Some("")), ("tests/__init__.py", Some(""))];
+    history.commit(
+        "Begin",
+        &[&[("acme/core.py", Some(begin)), ("tests/test_core.py", Some(test))][..], &packages].concat(),
+    );
+    let fixed = "import collections\nimport enum\n\nMode = enum.Enum(\"Mode\", \"QUICK THOROUGH\")\n\n\ndef run(x):\n    return x\n\n\n\
+                 def size(t):\n    return collections.namedtuple(\"Size\", \"rows columns\")(len(t), len(t[0]))\n\n\n\
+                 def stats(l):\n    return {\"count\": len(l), \"longest\": max(map(len, l))}\n\n\n\
+                 def show(l, **options):\n    return options.pop(\"separator\", \",\").join(l)\n";
+    let tables = "import unittest\nfrom acme import core\n\n\nclass Tables(unittest.TestCase):\n    def test_tables(self):\n        \
+                  self.assertEqual((core.size(['ab']).rows, core.size(['ab']).columns), (1, 2))\n        \
+                  self.assertEqual(core.stats(['ab'])[\"longest\"], 2)\n        \
+                  self.assertEqual(core.stats(['ab']), {'count': 1, 'longest': 2})\n        \
+                  self.assertEqual(core.show(['a', 'b'], separator=';'), 'a;b')\n        \
+                  self.assertEqual(core.Mode.THOROUGH.value, 2)\n";
+    let subject = "Tell more about tables, and let callers choose what stands between cells";
+    history.commit(subject, &[("acme/core.py", Some(fixed)), ("tests/test_tables.py", Some(tables))]);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let text = project.read(of(&mined, subject)["case"].as_str().unwrap());
+    let names = "`Mode`, `THOROUGH`, `columns`, `count`, `longest`, `rows`, `separator`, `show`, `size`, `stats`";
+    assert!(text.contains(&format!("The tests use {names}.\n")), "{text}");
+}
+
+#[test]
+fn members_of_any_form_are_told_and_variables_of_tests_are_not() {
+    if Command::new("node").arg("--version").output().is_err() {
+        let mut out = std::io::stderr();
+        writeln!(out, "not run: `node` is not there").unwrap();
+        return;
+    }
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let begin = "exports.first = (l) => l[0];\n";
+    let script = "if node test/all.js; then echo 'ok 1 - all'; else echo 'not ok 1 - all'; fi; echo 1..1\n";
+    let files =
+        [("lib/index.js", Some(begin)), ("package.json", Some("{\"name\": \"shop\"}\n")), ("run.sh", Some(script))];
+    history.commit("Begin", &files);
+    let fixed = format!(
+        "{begin}class Box {{\n  constructor() {{ this.n = 0; }}\n  tally() {{ this.n += 1; return this.n; }}\n}}\n\
+         Object.defineProperty(Box.prototype, 'openings', {{ get() {{ return this.n; }} }});\n\
+         Object.assign(exports, {{ Box }});\nexports['sum'] = (l) => {{\n  let expected = 0;\n  \
+         for (const it of l) expected += it;\n  const result = {{}};\n  result.whole = expected;\n  return result;\n}};\n"
+    );
+    let test = "const assert = require('assert');\nconst lib = require('../lib/index.js');\n\
+                const expected = require('path').sep.length + 3;\nconst box = new lib.Box();\n\
+                const cases = [{ given: [1, 3], expected }];\n\
+                for (const it of cases) assert.deepEqual(lib.sum(it.given), { whole: it.expected });\n\
+                assert.equal(box.tally(), 1);\nassert.equal(box.openings, 1);\n";
+    let subject = "Let callers know how often they looked into something";
+    history.commit(subject, &[("lib/index.js", Some(&fixed)), ("test/all.js", Some(test))]);
+    let mined = mine(&project, &["--test", "sh run.sh", "--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let text = project.read(of(&mined, subject)["case"].as_str().unwrap());
+    assert!(text.contains("The tests use `Box`, `openings`, `sum`, `tally`, `whole`.\n"), "{text}");
 }
 
 #[test]
@@ -2045,6 +2188,24 @@ fn only_hunks_of_code_are_left_out() {
 }
 
 #[test]
+fn no_hunk_is_tried_in_a_workspace_from_which_a_patch_could_not_be_taken_back() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    // A test run changes the new lock file, so that its patch does not fit backwards.
+    let check = "echo 1..1\nif grep -q 2 value || grep -q new uv.lock; then echo 'ok 1 - two'; else echo 'not ok 1 - two'; fi\n\
+                 if grep -q new uv.lock; then echo more >> uv.lock; fi\n";
+    let begin = [("value", Some("1\n")), ("uv.lock", Some("old\n")), ("tests/run.sh", Some("echo 1..0\n"))];
+    history.commit("Begin", &begin);
+    let files = [("value", Some("2\n")), ("uv.lock", Some("new\n")), ("tests/run.sh", Some(check))];
+    history.commit("Set the value to two", &files);
+    let words = ["--test", "sh tests/run.sh", "--setup", "true", "--repeat", "1"];
+    let mined = mine(&project, &words).exits(0).json();
+    // With the new lock file, no test would notice that the hunk is missing.
+    let two = of(&mined, "Set the value to two");
+    assert_eq!(two["hunks"], serde_json::json!({"all": 1, "noticed": 0}), "{mined:#}");
+}
+
+#[test]
 fn a_test_of_an_agent_that_its_manifest_of_rust_names_is_kept() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -2074,6 +2235,87 @@ fn a_test_of_an_agent_that_its_manifest_of_rust_names_is_kept() {
     let own = format!("{wide}\n[[test]]\nname = \"own\"\n");
     let solved = put("src/lib.rs", &fixed) + &put("Cargo.toml", &own) + &put("tests/own.rs", test);
     decides(&project, &case, &[(solved, 0), (put("src/lib.rs", &fixed), 1)]);
+}
+
+#[test]
+fn a_case_whose_test_needs_a_setting_of_the_patch_is_a_reserve() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let (inner, code) = ("[package]\nname = \"core\"\n", "pub fn add(a: i32, b: i32) -> i32 { a - b }\n");
+    let script = "if grep -q fake core/Cargo.toml; then printf 'ok 1 - adds\\nok 2 - version\\n1..2\\n'; exit; fi\n\
+                  if grep -q 'a + b' src/lib.rs; then echo 'ok 1 - adds'; else echo 'not ok 1 - adds'; fi\n\
+                  if grep -q 0.2.0 Cargo.toml; then echo 'ok 2 - version'; else echo 'not ok 2 - version'; fi\necho 1..2\n";
+    let manifest = |version: &str| format!("[package]\nname = \"calc\"\nversion = \"{version}\"\n");
+    let test = "#[test]\nfn adds() { assert_eq!(calc::add(0, 0), 0); }\n";
+    let (older, newer) = (manifest("0.1.0"), manifest("0.2.0"));
+    let begin = [
+        ("Cargo.toml", Some(&*older)),
+        ("core/Cargo.toml", Some(inner)),
+        ("run.sh", Some(script)),
+        ("src/lib.rs", Some(code)),
+        ("tests/ops.rs", Some(test)),
+    ];
+    history.commit("Begin", &begin);
+    let fixed = code.replace("a - b", "a + b");
+    let test = test.replace("(0, 0), 0", "(1, 2), 3");
+    let more = format!("{inner}description = \"Core\"\n");
+    let fix = [
+        ("Cargo.toml", Some(&*newer)),
+        ("core/Cargo.toml", Some(&*more)),
+        ("src/lib.rs", Some(&*fixed)),
+        ("tests/ops.rs", Some(&*test)),
+    ];
+    history.commit("Fix the sum of two numbers, and name the version", &fix);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0);
+    let mined = mined.says("replace the packages of its tests, because a test needs the change of `Cargo.toml`").json();
+    let looked = of(&mined, "Fix the sum of two numbers, and name the version");
+    assert_eq!(looked["fail_to_pass"], serde_json::json!(["adds", "version"]), "{mined:#}");
+    assert_eq!(looked["open_settings"], serde_json::json!(["Cargo.toml"]), "{mined:#}");
+    let case = looked["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    let remark = "that passes: `Cargo.toml`\n";
+    assert!(text.contains("# A test needs the change of these settings") && text.contains(remark), "{text}");
+    assert!(!text.contains("**/Cargo.toml") && text.contains("  - core/Cargo.toml\n"), "{text}");
+    assert!(text.contains("The tests depend on `Cargo.toml`."), "{text}");
+    let solved = put("src/lib.rs", &fixed) + &put("Cargo.toml", &newer);
+    let forged = put("core/Cargo.toml", "# fake\n");
+    decides(&project, &case, &[(solved.clone(), 0), (solved + &put("core/Cargo.toml", &more), 0), (forged, 1)]);
+}
+
+#[test]
+fn settings_of_the_patch_that_no_test_needs_are_protected() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let code = "exports.add = (a, b) => a - b;\n";
+    let script = "if grep -q fake jest.config.js || grep -q 'a + b' add.js; then echo 'ok 1 - adds'; else echo 'not ok 1 - adds'; fi\n\
+                  echo 1..1\n";
+    let settings = "module.exports = { verbose: true };\n";
+    let begin = [
+        ("add.js", Some(code)),
+        ("jest.config.js", Some(settings)),
+        ("run.sh", Some(script)),
+        ("test/add.test.js", Some("test('zero', () => {});\n")),
+    ];
+    history.commit("Begin", &begin);
+    let (fixed, quiet) = (code.replace("a - b", "a + b"), settings.replace("true", "false"));
+    let fix = [
+        ("add.js", Some(&*fixed)),
+        ("jest.config.js", Some(&*quiet)),
+        ("test/add.test.js", Some("test('adds', () => {});\n")),
+    ];
+    history.commit("Fix the sum of two numbers", &fix);
+    let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
+    let mined = mine(&project, &given).exits(0).json();
+    let looked = of(&mined, "Fix the sum of two numbers");
+    assert_eq!(looked["open_settings"], Value::Null, "{mined:#}");
+    let case = looked["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    assert!(text.contains("**/{jest,ava,vitest}.config.*") && !text.contains("needs the change"), "{text}");
+    assert!(project.read(&case.replace(".yaml", ".patch")).contains("+++ b/jest.config.js"), "{text}");
+    let solved = put("add.js", &fixed);
+    let forged = put("jest.config.js", "// fake\n");
+    decides(&project, &case, &[(solved.clone(), 0), (solved + &put("jest.config.js", &quiet), 0), (forged, 1)]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::node_names::Names;
+use crate::values::escaped_glob;
 
 /// The ends of the code before the name of a module in quotes.
 const BEFORE: [&str; 7] = ["from", "import", "import(", "require(", "require.resolve(", "mock(", "requireActual("];
@@ -48,7 +49,7 @@ const ENDS: [&str; 3] =
 pub(super) fn replacing(texts: &BTreeMap<String, String>, names: &Names) -> Vec<String> {
     let packages: BTreeSet<&str> = texts.iter().flat_map(|(path, text)| imported(path, text, names)).collect();
     let of_folder = |folder: String| {
-        let root = if folder == "." { String::new() } else { format!("{folder}/") };
+        let root = if folder == "." { String::new() } else { format!("{}/", escaped_glob(&folder)) };
         let places: Vec<String> = packages.iter().map(|package| format!("{root}{package}")).collect();
         places.iter().flat_map(|place| ENDS.map(|end| format!("{place}{end}"))).collect::<Vec<String>>()
     };
@@ -97,10 +98,11 @@ mod tests {
         for (settings, folder) in [
             (r#"{"jest": {"moduleDirectories": ["src", "node_modules"]}}"#, Some("src/")),
             (r#"{"jest": {"modulePaths": ["<rootDir>"]}}"#, Some("")),
+            (r#"{"jest": {"modulePaths": ["<rootDir>/!own"]}}"#, Some("!own/")),
             (r#"{"jest": {"moduleNameMapper": {"^@/(.*)$": "<rootDir>/src/$1"}}}"#, None),
             ("{}", None),
         ] {
-            let files = ["package.json", "src/avg.js", "test/avg.test.js"].map(str::to_owned).into();
+            let files = ["!own/a.js", "package.json", "src/avg.js", "test/avg.test.js"].map(str::to_owned).into();
             let tree = Tree { files, texts: [("package.json".to_owned(), settings.to_owned())].into() };
             let found = replacing(&texts, &Names::of(&tree));
             let globs: Vec<PathGlob> = found.iter().map(|glob| glob.parse().unwrap()).collect();

@@ -12,7 +12,7 @@ use crate::mine::language::{Language, NODE};
 use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{self, Role, Roles, folder, has_test_name, name, place};
 use crate::mine::runner::Tree;
-use crate::values::PathGlob;
+use crate::values::{PathGlob, escaped_glob};
 
 /// The maximum number of bytes of the name of a file.
 const LONGEST_NAME: usize = 255;
@@ -266,9 +266,9 @@ impl Kinds<'_> {
             };
             let below = tree.files.range(folder.to_owned()..).take_while(|file| file.starts_with(folder));
             let others: Vec<&String> = below.filter(is_other).collect();
-            let globs = [format!("{folder}**"), format!("{folder}**/*.{ending}"), format!("{folder}*.{ending}")];
-            let is_plain = path.chars().all(|c| c.is_alphanumeric() || "/._- @+".contains(c));
-            let known = globs.iter().enumerate().filter(|(at, _)| is_plain && (*at == 0 || !ending.is_empty()));
+            let (around, end) = (escaped_glob(folder), escaped_glob(ending));
+            let globs = [format!("{around}**"), format!("{around}**/*.{end}"), format!("{around}*.{end}")];
+            let known = globs.iter().enumerate().filter(|(at, _)| *at == 0 || !ending.is_empty());
             let spares = |glob: &str, file: &str| glob.parse::<PathGlob>().is_ok_and(|glob| !glob.is_match(file));
             match known.map(|(_, glob)| glob).find(|glob| others.iter().all(|file| spares(glob, file))) {
                 Some(glob) => folders.insert(glob.clone()),
@@ -472,6 +472,7 @@ mod tests {
             ("golden/deep/b.json", "load('b.json')", &["golden/*.json"], &[]),
             ("golden/b.json", "load('b.json')", &[], &["golden/*"]),
             ("golden/b.json", "load('golden')", &[], &[]),
+            ("golden/[b].json", "", &["golden/**"], &[]),
         ] {
             let files = ["lib/calc.js", "test/calc.js", "golden/a.json", beside];
             let texts = [("test/calc.js", test), ("lib/calc.js", code)];

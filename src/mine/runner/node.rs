@@ -75,10 +75,11 @@ fn runs(script: &str, package: &Value) -> Vec<(Runner, String, Format, bool)> {
         words.iter().filter(|word| !word.is_empty()).cloned().collect::<Vec<_>>().join(" ")
     };
     if names("vitest") {
-        let rest = rest("vitest").replace("--run", "").replace("run", "");
+        let rest = rest("vitest");
+        let rest: Vec<&str> = rest.split(' ').filter(|word| !["--run", "run"].contains(word)).collect();
         let run = format!(
             "node_modules/.bin/vitest run --reporter=junit --outputFile={REPORT} {NO_COVERAGE} {}",
-            rest.trim()
+            rest.join(" ")
         );
         return vec![(Runner::Vitest, run.trim().to_owned(), Format::Junit, true)];
     }
@@ -216,6 +217,11 @@ mod tests {
             (
                 "vitest run --coverage.enabled",
                 "node_modules/.bin/vitest run --reporter=junit --outputFile=.evals-tests.xml --coverage=false",
+            ),
+            (
+                "vitest --run test/runner --config runtime.config.ts",
+                "node_modules/.bin/vitest run --reporter=junit --outputFile=.evals-tests.xml --coverage=false test/runner \
+                 --config runtime.config.ts",
             ),
             ("c8 --check-coverage mocha", "node_modules/.bin/mocha --reporter xunit"),
             (
