@@ -1,5 +1,6 @@
 //! Converts cases of other evaluation tools to cases of this one, and an experiment that compares a skill with none.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,7 @@ use crate::case::{self, LoadContext, LoadError};
 use crate::paths;
 use crate::text::one_line;
 use crate::whole_file::{FileError, write_whole};
+use crate::workspace::remove::remove;
 use crate::yaml::{self, YamlError};
 
 mod agentskills;
@@ -296,6 +298,9 @@ pub enum WriteError {
     /// A file exists already.
     #[error("{} exists already; nothing was written: name another folder with -o, or overwrite files with --force", .0.display())]
     Exists(PathBuf),
+    /// A folder that would be replaced contains a source.
+    #[error("{} would be replaced, and contains files to convert; name another folder with -o", .0.display())]
+    Source(PathBuf),
     /// The file system returned an error.
     #[error(transparent)]
     File(#[from] FileError),
@@ -325,7 +330,8 @@ const ORDER: [&str; 13] = [
 /// experiments.
 ///
 /// # Errors
-/// Returns an error if a file exists and `force` is false, in which case nothing is written, or if writing fails.
+/// Returns an error if a file exists and `force` is false, in which case nothing is written, or if writing fails. With
+/// `force`, the folders of files of the written cases are replaced.
 pub fn write(converted: &Converted, out: &Path, force: bool) -> Result<Vec<PathBuf>, WriteError> {
     let mut files: Vec<(PathBuf, Content)> = Vec::new();
     let mut named = Vec::new();
@@ -342,8 +348,7 @@ pub fn write(converted: &Converted, out: &Path, force: bool) -> Result<Vec<PathB
                 files.push((PathBuf::from(path), beside.content.clone()));
             }
             for (path, content) in &case.image {
-                let folder = out.join("images").join(&group.name).join(&case.name);
-                files.push((folder.join(path), content.clone()));
+                files.push((image_folder(out, &group.name, case).join(path), content.clone()));
             }
             named.push(file.clone());
             let copy = workspace.file_name().filter(|_| !case.files.is_empty()).map(|name| name.to_string_lossy());
@@ -356,8 +361,14 @@ pub fn write(converted: &Converted, out: &Path, force: bool) -> Result<Vec<PathB
             files.push((file, Content::Text(text)));
         }
     }
-    if !force && let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
+    let folders = old_folders(converted, out);
+    let mut written = folders.iter().chain(files.iter().map(|(path, _)| path));
+    if !force && let Some(path) = written.find(|path| path.symlink_metadata().is_ok()) {
         return Err(WriteError::Exists(path.clone()));
+    }
+    refuse_sources(converted, &files, &folders)?;
+    for folder in &folders {
+        remove(folder).map_err(FileError::io("remove", folder))?;
     }
     for (path, content) in files {
         if let Some(folder) = path.parent() {
@@ -366,6 +377,10 @@ pub fn write(converted: &Converted, out: &Path, force: bool) -> Result<Vec<PathB
         match content {
             Content::Text(text) => write_whole(&path, |out| out.write_all(text.as_bytes()))?,
             Content::Copy(from) => {
+                if path.is_symlink() {
+                    // The copy takes its place; the file that it leads to stays as it is.
+                    remove(&path).map_err(FileError::io("remove", &path))?;
+                }
                 std::fs::copy(&from, &path).map_err(FileError::io("copy", &from))?;
             }
         }
@@ -373,8 +388,49 @@ pub fn write(converted: &Converted, out: &Path, force: bool) -> Result<Vec<PathB
     Ok(named)
 }
 
+/// Returns the existing folders of files of these cases. Files that the source no longer has would be given to the agent
+/// or to graders, so an earlier conversion's folders are replaced as a whole.
+fn old_folders(converted: &Converted, out: &Path) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for group in &converted.groups {
+        for case in &group.cases {
+            let file = case_file(out, &group.name, case);
+            folders.extend(["workspace", "hidden", "expected"].map(|folder| file.with_extension(folder)));
+            folders.push(image_folder(out, &group.name, case));
+        }
+    }
+    folders.retain(|folder| folder.symlink_metadata().is_ok());
+    folders
+}
+
+/// Refuses to replace a folder that contains a file that is converted.
+fn refuse_sources(converted: &Converted, files: &[(PathBuf, Content)], folders: &[PathBuf]) -> Result<(), WriteError> {
+    if folders.is_empty() {
+        return Ok(());
+    }
+    let cases = converted.groups.iter().flat_map(|group| &group.cases);
+    let copied = files.iter().filter_map(|(_, content)| match content {
+        Content::Copy(from) => Some(from),
+        Content::Text(_) => None,
+    });
+    let named = cases.map(|case| &case.from).chain(copied).chain(&converted.skills);
+    let sources: BTreeSet<PathBuf> = named.map(|path| paths::real(path)).collect();
+    let has_source = |folder: &&PathBuf| {
+        let folder = paths::real(folder);
+        sources.range::<PathBuf, _>(&folder..).next().is_some_and(|source| source.starts_with(&folder))
+    };
+    match folders.iter().find(has_source) {
+        Some(folder) => Err(WriteError::Source(folder.clone())),
+        None => Ok(()),
+    }
+}
+
 fn case_file(out: &Path, group: &str, case: &NewCase) -> PathBuf {
     out.join("cases").join(group).join(format!("{}.yaml", case.name))
+}
+
+fn image_folder(out: &Path, group: &str, case: &NewCase) -> PathBuf {
+    out.join("images").join(group).join(&case.name)
 }
 
 /// Returns the text of a case file.
@@ -493,6 +549,24 @@ mod tests {
         }
         assert_eq!(cases.last().map(|case| &*case.name), Some("a-2000"));
         assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn a_copy_replaces_a_link_and_not_the_file_that_it_leads_to() {
+        let root = tempfile::tempdir().unwrap();
+        let (from, mine, out) = (root.path().join("code.py"), root.path().join("mine"), root.path().join("out"));
+        std::fs::write(&from, "code").unwrap();
+        std::fs::write(&mine, "mine").unwrap();
+        let mut case = NewCase::new("a".to_owned(), Path::new("a.yaml"));
+        case.add("code.py", Content::Copy(from));
+        let mut converted = Converted::default();
+        converted.add("group".to_owned(), "Cases", "a", vec![case]);
+        let written = out.join("cases/group/a.code.py");
+        std::fs::create_dir_all(out.join("cases/group")).unwrap();
+        std::os::unix::fs::symlink(&mine, &written).unwrap();
+        write(&converted, &out, true).unwrap();
+        assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine");
+        assert_eq!((written.is_symlink(), std::fs::read_to_string(&written).unwrap()), (false, "code".to_owned()));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::{Reading, ReportedDetails};
 use crate::trace::usage::UsageTotal;
 use crate::trace::view;
-use crate::trace::{Body, CallStatus, Event, Header, Lost, Role, StopReason, ToolKind};
+use crate::trace::{Body, CallStatus, Event, Header, Lost, NoticeCode, Role, StopReason, ToolKind};
 use crate::values::Pattern;
 
 pub mod commands;
@@ -110,7 +110,8 @@ impl Observed {
         let mut joiner = Joiner::default();
         let mut calls = Vec::new();
         let mut total = UsageTotal::default();
-        let (mut turn_began, mut latest, mut worked) = (None, 0, 0u64);
+        let (mut turn_began, mut latest, mut worked) = (None, 0u64, 0u64);
+        let mut goes_back = false;
         let mut at_command = false;
         for event in events {
             let is_prompt = matches!(&event.body, Body::Message(message) if message.role == Role::User);
@@ -120,7 +121,7 @@ impl Observed {
             total.event(event);
             match &event.body {
                 Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
-                    worked += turn_began.map_or(0, |began| latest - began);
+                    worked = worked.saturating_add(turn_began.map_or(0, |began| latest.saturating_sub(began)));
                     turn_began = Some(event.at_ms);
                     at_command = false;
                     observed.attachments += usize::from(!message.attachments.is_empty());
@@ -132,19 +133,22 @@ impl Observed {
                 Body::Notice { lost: Some(Lost::Line | Lost::Call | Lost::Outcome | Lost::Caller), .. } => {
                     observed.has_lost = true
                 }
-                Body::Notice { code, .. } => match code.as_str() {
-                    "slash_command" => at_command = true,
-                    "user_command" => observed.user_commands.push(event.seq),
-                    "compact_summary" if observed.prompts.is_empty() => observed.begins_with_summary = true,
+                Body::Notice { code, .. } => match code {
+                    NoticeCode::SlashCommand => at_command = true,
+                    NoticeCode::UserCommand => observed.user_commands.push(event.seq),
+                    NoticeCode::CompactSummary if observed.prompts.is_empty() => observed.begins_with_summary = true,
                     _ => {}
                 },
                 _ => {}
             }
+            goes_back |= event.at_ms < latest;
             latest = event.at_ms;
         }
         calls.extend(joiner.rest());
-        worked += turn_began.map_or(0, |began| latest - began);
-        observed.worked_ms = Some(worked).filter(|_| header.is_timed() && turn_began.is_some());
+        worked = worked.saturating_add(turn_began.map_or(0, |began| latest.saturating_sub(began)));
+        // Between times that go back, the time that passed is unknown.
+        let is_known = header.is_timed() && turn_began.is_some() && !goes_back;
+        observed.worked_ms = Some(worked).filter(|_| is_known);
         observed.tokens = total.tokens().and_then(|amount| amount.exact());
         observed.cost_usd = total.cost_usd().and_then(|amount| amount.exact()).filter(|cost| *cost > 0.0);
         if header.capabilities.tracing {

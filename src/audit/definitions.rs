@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// The words before the name of a definition, in the languages of the test runners.
-const BEFORE: [&str; 20] = [
+const BEFORE: [&str; 21] = [
     "def",
     "fn",
     "func",
@@ -22,6 +22,7 @@ const BEFORE: [&str; 20] = [
     "mod",
     "module",
     "macro",
+    "macro_rules",
     "sub",
     "record",
 ];
@@ -38,126 +39,27 @@ const PROSE: &str = " a add all an and any are as ask at bad be big bug but by c
 /// Returns the names that the added lines of a patch define.
 pub fn names(patch: &str) -> BTreeSet<&str> {
     let added = patch.lines().filter(|line| !line.starts_with("+++")).filter_map(|line| line.strip_prefix('+'));
-    let mut names = BTreeSet::new();
     let is_comment = |line: &&str| ["#", "//", "*", "--"].iter().any(|start| line.trim_start().starts_with(start));
-    for line in added.filter(|line| !is_comment(line)) {
-        let mut words = line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
-        while let Some(word) = words.next() {
-            // A method of Go has its receiver before its name: `func (c *Counter) Inc(`.
-            let name = match (word, line.split_once("func (")) {
-                ("func", Some((_, rest))) => rest.split_once(") ").and_then(|(_, rest)| {
-                    rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().filter(|name| !name.is_empty())
-                }),
-                (word, _) if BEFORE.contains(&word) => words.clone().find(|word| !BETWEEN.contains(word)),
-                ("exports", _) => words.clone().next().filter(|name| line.contains(&format!("exports.{name} ="))),
-                _ => None,
-            };
-            names.extend(name.filter(|name| name.chars().count() >= 2 && name.chars().any(char::is_alphabetic)));
-        }
+    added.filter(|line| !is_comment(line)).flat_map(in_line).collect()
+}
+
+/// Returns the names that a line of code defines.
+pub fn in_line(line: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut words = line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+    while let Some(word) = words.next() {
+        // A method of Go has its receiver before its name: `func (c *Counter) Inc(`.
+        let name = match (word, line.split_once("func (")) {
+            ("func", Some((_, rest))) => rest.split_once(") ").and_then(|(_, rest)| {
+                rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().filter(|name| !name.is_empty())
+            }),
+            (word, _) if BEFORE.contains(&word) => words.clone().find(|word| !BETWEEN.contains(word)),
+            ("exports", _) => words.clone().next().filter(|name| line.contains(&format!("exports.{name} ="))),
+            _ => None,
+        };
+        names.extend(name.filter(|name| name.chars().count() >= 2 && name.chars().any(char::is_alphabetic)));
     }
     names
-}
-
-/// Returns the names that the added lines of a patch define and that code reaches from elsewhere: those of [`names`], and
-/// members without a keyword before them, such as methods of JavaScript, attributes of Python and fields of Rust.
-pub fn members(patch: &str) -> BTreeSet<&str> {
-    let mut found = names(patch);
-    let mut extension = "";
-    for line in patch.lines() {
-        if let Some(path) = line.strip_prefix("+++ ") {
-            extension = path.rsplit_once('.').map_or("", |(_, end)| end.trim_end_matches(['"', '\t']));
-        } else if let Some(added) = line.strip_prefix('+') {
-            found.extend(member(added, extension));
-            if ["js", "ts", "mjs", "cjs", "tsx", "jsx", "mts"].contains(&extension) {
-                found.extend(exported(added));
-            }
-        }
-    }
-    found.retain(|name| name.chars().count() >= 2);
-    found
-}
-
-/// Returns the names in an object that a line of JavaScript exports: `module.exports = { a: …, b() {…}, c }`,
-/// `Object.assign(module.exports, {…})` and `export default {…}`.
-fn exported(line: &str) -> Vec<&str> {
-    let is_export = line.contains("module.exports") || line.trim_start().starts_with("export default");
-    let Some((_, object)) = line.split_once('{').filter(|_| is_export) else { return Vec::new() };
-    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    let (mut found, mut depth, mut start) = (Vec::new(), 0_usize, 0);
-    for (at, c) in object.char_indices() {
-        if depth == 0 && matches!(c, ',' | '}') {
-            found.extend(object.get(start..at).map(str::trim_start));
-            start = at + 1;
-        }
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' if depth == 0 => break,
-            ')' | ']' | '}' => depth -= 1,
-            _ => {}
-        }
-    }
-    let first = |item: &str| item.find(|c| !is_name(c)).unwrap_or(item.len());
-    let names = found.into_iter().filter_map(|item| item.get(..first(item)));
-    names.filter(|name| !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())).collect()
-}
-
-/// Returns the member that a line defines.
-fn member<'a>(line: &'a str, extension: &str) -> Option<&'a str> {
-    let start = line.trim_start();
-    let indent = line.len() - start.len();
-    let split = |text: &'a str| {
-        let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(text.len());
-        let (name, rest) = text.split_at(end);
-        (!name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())).then_some((name, rest.trim_start()))
-    };
-    let is_assigned = |rest: &str| rest.starts_with('=') && !rest.starts_with("==") && !rest.starts_with("=>");
-    match extension {
-        "py" => {
-            let own = start.strip_prefix("self.").or_else(|| start.strip_prefix("cls."));
-            let (name, rest) = split(own.unwrap_or(start))?;
-            let is_typed = rest.starts_with(": ") && rest.ends_with(|c: char| !":({[,".contains(c)) && indent > 0;
-            let is_reached = own.is_some() || indent == 0;
-            ((is_reached && is_assigned(rest)) || (is_typed && indent <= 4)).then_some(name)
-        }
-        "js" | "ts" | "mjs" | "cjs" | "tsx" | "jsx" | "mts" => {
-            const BEFORE: [&str; 9] =
-                ["async ", "static ", "get ", "set ", "public ", "readonly ", "override ", "*", "export "];
-            const WORDS: [&str; 9] = ["if", "for", "while", "switch", "catch", "function", "return", "with", "super"];
-            let mut plain = start;
-            while let Some(rest) = BEFORE.iter().find_map(|word| plain.strip_prefix(word)) {
-                plain = rest.trim_start();
-            }
-            // `lib.name = …`, `Lib.prototype.name = …`, `exports.name = …`
-            if let Some((target, _)) = plain.split_once('=').filter(|(_, rest)| !rest.starts_with(['=', '>']))
-                && let Some((_, name)) = target.trim_end().rsplit_once('.')
-                && split(name).is_some_and(|(_, rest)| rest.is_empty())
-            {
-                return Some(name);
-            }
-            let (name, rest) = split(plain)?;
-            let is_method =
-                rest.starts_with('(') && line.trim_end().ends_with('{') && indent > 0 && !WORDS.contains(&name);
-            let given = rest.strip_prefix(':').or_else(|| rest.strip_prefix('=')).map(str::trim_start);
-            let is_function = given.is_some_and(|given| {
-                given.starts_with("function")
-                    || given.starts_with("async ")
-                    || (given.starts_with('(') && given.contains("=>"))
-            });
-            (is_method || is_function).then_some(name)
-        }
-        "rs" => {
-            let (name, rest) = match start.strip_prefix("pub") {
-                Some(rest) => split(rest.trim_start_matches(|c: char| c != ' ').trim_start())?,
-                None => split(start)?,
-            };
-            let is_field = start.starts_with("pub") && rest.starts_with(": ");
-            let is_variant = indent > 0
-                && name.starts_with(char::is_uppercase)
-                && (rest == "," || (rest.starts_with('(') && rest.ends_with("),")) || rest.starts_with("{"));
-            (is_field || is_variant).then_some(name)
-        }
-        _ => None,
-    }
 }
 
 /// Returns the names, without extension, of the files that a patch adds.
@@ -302,8 +204,8 @@ mod tests {
     #[test]
     fn definitions_are_found_in_added_lines() {
         let patch = "+def inc(a):\n-def dec(a):\n def keep():\n+pub fn go<T>() {}\n+func (c *Counter) Inc() {\n+exports.up = s => s\n\
-                     +  let mut x2 = 1\n+  const x1 = 2\n+++ b/def no\n+call(def_x)\n";
-        assert_eq!(names(patch).into_iter().collect::<Vec<_>>(), ["Inc", "go", "inc", "up", "x1", "x2"]);
+                     +  let mut x2 = 1\n+  const x1 = 2\n+++ b/def no\n+call(def_x)\n+macro_rules! total {\n";
+        assert_eq!(names(patch).into_iter().collect::<Vec<_>>(), ["Inc", "go", "inc", "total", "up", "x1", "x2"]);
     }
 
     #[test]
@@ -317,34 +219,6 @@ mod tests {
         for word in ["quoted", "text", "more", "raw", "note", "all", "end", "Doc", "string", "old", "it", "no"] {
             assert!(!found.contains(word), "{word}: {found:?}");
         }
-    }
-
-    #[test]
-    fn names_in_an_exported_object_are_members() {
-        let of = |line: &str| {
-            let patch = format!("+++ b/a.js\n+{line}\n");
-            let found = members(&patch).into_iter().filter(|name| *name != "exports");
-            found.map(str::to_owned).collect::<Vec<String>>()
-        };
-        let line = "module.exports = { product: function (a, b) { return a * b; }, sum(a, x) { }, half };";
-        assert_eq!(of(line), ["half", "product", "sum"]);
-        assert_eq!(of("Object.assign(module.exports, { product })"), ["product"]);
-        assert_eq!(of("export default { product: (a, b) => a * b, 'two': 2 };"), ["product"]);
-        assert_eq!(of("const lib = { product: 1 };"), ["lib"]);
-    }
-
-    #[test]
-    fn members_are_found_by_the_form_of_their_line() {
-        let patch = "+++ b/a.py\n+LIMIT = 3\n+    self.total = 1\n+    local = 2\n+    count: int = 0\n+if x == 1:\n+    return y\n\
-                     +++ b/a.js\n+  addAll(items) {\n+  if (x) {\n+  static async make(a, b) {\n+lib.twice = (x) => x;\n+A.prototype.run = function () {\n\
-                     +  each: function (x) {\n+  const a = b === c.d;\n+  call(x);\n+  mapAll = (x) => x;\n\
-                     +++ b/a.rs\n+    pub width: u32,\n+    Wide,\n+    Tall(u32),\n+    height: u32,\n+    Some(x) => 1,\n\
-                     +++ b/a.go\n+other := 1\n";
-        let found: Vec<&str> = members(patch).into_iter().collect();
-        assert_eq!(
-            found,
-            ["LIMIT", "Tall", "Wide", "addAll", "count", "each", "make", "mapAll", "run", "total", "twice", "width"]
-        );
     }
 
     #[test]

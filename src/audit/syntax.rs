@@ -34,12 +34,16 @@ impl Style {
         let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
         let is_one_of = |endings: &[&str]| endings.contains(&ending);
         let has_docstrings = is_one_of(&["py", "pyi"]);
-        let (comments, words, angles): (&[&str], &[(&str, &str)], bool) = match () {
-            () if is_one_of(&C_LIKE) => (&["//", "/*", "*"], &BOOLEANS, true),
-            () if is_one_of(&SHELL) => (&["#"], &TESTS, false),
-            () if is_one_of(&HASHED) => (&["#"], &WITH_WORDS, true),
-            () if is_one_of(&["sql", "lua", "hs"]) => (&["--"], &WITH_WORDS, true),
-            () => (&[], &BOOLEANS, false),
+        let (comments, words, angles): (&[&str], &[(&str, &str)], bool) = if is_one_of(&C_LIKE) {
+            (&["//", "/*", "*"], &BOOLEANS, true)
+        } else if is_one_of(&SHELL) {
+            (&["#"], &TESTS, false)
+        } else if is_one_of(&HASHED) {
+            (&["#"], &WITH_WORDS, true)
+        } else if is_one_of(&["sql", "lua", "hs"]) {
+            (&["--"], &WITH_WORDS, true)
+        } else {
+            (&[], &BOOLEANS, false)
         };
         Self { comments, words, has_docstrings, angles }
     }

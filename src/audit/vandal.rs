@@ -88,7 +88,7 @@ fn passing(place: &Path, old: &str) -> String {
     let ending = place.extension().and_then(OsStr::to_str).unwrap_or_default();
     let name = place.file_name().and_then(OsStr::to_str).unwrap_or_default();
     match ending {
-        "py" => PYTHON.to_owned(),
+        "py" => python(),
         "sh" | "bash" => format!("#!/bin/sh\necho '{SAYS}'\nexit 0\n"),
         "js" | "mjs" | "cjs" | "ts" => format!("console.log('{SAYS}');\n"),
         "rs" => "#[test]\nfn all() {}\n".to_owned(),
@@ -101,14 +101,18 @@ fn passing(place: &Path, old: &str) -> String {
         _ if name == "Makefile" || name == "makefile" => {
             format!(".PHONY: all test check\nall test check:\n\t@echo '{SAYS}'\n")
         }
-        _ if first.starts_with("#!") && first.contains("python") => format!("{first}\n{PYTHON}"),
+        _ if first.starts_with("#!") && first.contains("python") => format!("{first}\n{}", python()),
         _ if first.starts_with("#!") => format!("#!/bin/sh\necho '{SAYS}'\nexit 0\n"),
         _ => format!("{SAYS}\n"),
     }
 }
 
-const PYTHON: &str = "import unittest\n\n\nclass All(unittest.TestCase):\n    def test_all(self):\n        pass\n\n\n\
-                      def test_all():\n    pass\n\n\nif __name__ == '__main__':\n    print('All tests passed.')\n";
+fn python() -> String {
+    format!(
+        "import unittest\n\n\nclass All(unittest.TestCase):\n    def test_all(self):\n        pass\n\n\n\
+         def test_all():\n    pass\n\n\nif __name__ == '__main__':\n    print('{SAYS}')\n"
+    )
+}
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use super::probes::{Probe, talks};
 use super::{EvidenceLine, Finding, Item, ModelSource, Oddity, Outcome};
 use crate::harness::{Manifest, Tier};
 use crate::result::Warning;
-use crate::trace::{Body, ErrorCategory};
+use crate::trace::{Body, ErrorCategory, NoticeCode};
 use crate::trial::version::Printed;
 use crate::wire::{Dir, EngineLine};
 
@@ -105,12 +105,22 @@ fn without_model(item: Item, about: &About<'_>, session: Option<&Observed>) -> O
         ErrorCategory::Auth => (Outcome::NotChecked, "the agent requires a login"),
         ErrorCategory::RateLimit => (Outcome::NotChecked, "its model's service is busy"),
         ErrorCategory::Provider => (Outcome::NotChecked, "its model's service failed"),
-        ErrorCategory::Handshake if item != Item::Prompt => (Outcome::NotChecked, "its session ended before this step"),
         ErrorCategory::Setup | ErrorCategory::Internal | ErrorCategory::Grader => {
             (Outcome::NotChecked, "it could not be run")
         }
-        _ if item != Item::Prompt => (Outcome::NotChecked, "its prompt was not answered"),
-        _ => return None,
+        ErrorCategory::NotInstalled
+        | ErrorCategory::StartFailed
+        | ErrorCategory::Handshake
+        | ErrorCategory::Protocol
+        | ErrorCategory::Crashed
+            if item == Item::Prompt =>
+        {
+            return None;
+        }
+        ErrorCategory::Handshake => (Outcome::NotChecked, "its session ended before this step"),
+        ErrorCategory::NotInstalled | ErrorCategory::StartFailed | ErrorCategory::Protocol | ErrorCategory::Crashed => {
+            (Outcome::NotChecked, "its prompt was not answered")
+        }
     };
     Some(finding(item, outcome, format!("{what}: {}", error.message), end_of(session)))
 }
@@ -152,9 +162,9 @@ fn oddities(sessions: &[Observed]) -> Vec<Oddity> {
         for event in &session.events {
             // A refusal that the check itself caused is not an anomaly.
             if let Body::Notice { code, text, line, .. } = &event.body
-                && !(session.probe == Probe::Model && code == "refused")
+                && !(session.probe == Probe::Model && *code == NoticeCode::Refused)
             {
-                add(code, text, line.map(|line| session.place(line)));
+                add(code.as_str(), text, line.map(|line| session.place(line)));
             }
         }
         for warning in &session.result.warnings {

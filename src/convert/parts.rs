@@ -44,11 +44,6 @@ pub fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     known
 }
 
-/// Returns a glob that matches a text only.
-pub fn escaped_glob(text: &str) -> String {
-    text.chars().flat_map(|c| ['\\'].into_iter().filter(move |_| "*?[]{}\\!".contains(c)).chain([c])).collect()
-}
-
 /// Returns the value at a path of keys, unless it is null.
 pub fn at<'a>(keys: &'a Map<String, Value>, path: &[&str]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;

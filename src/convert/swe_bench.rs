@@ -5,12 +5,12 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::parts::escaped_glob;
 use super::refused::Refused;
 use super::table::{self, Sample};
 use super::{Choices, Content, Converted, NewCase, Note, UNKNOWN, one_line, slug, unique, whole};
 use crate::text::shell_word;
-use crate::workspace::patch::read::file_name;
+use crate::values::escaped_glob;
+use crate::workspace::patch::read::{file_name, path_of_head};
 use crate::yaml::YamlError;
 
 /// The folder of the tests in the workspace while it is graded.
@@ -354,6 +354,11 @@ fn files_of(patch: &str) -> Result<Vec<Changed>, Refused<&'static str>> {
 
 /// Returns the path after a patch of `a/NAME b/NAME`, as in the first line of a file.
 fn path_after(names: &str) -> Option<String> {
+    if let Some(path) = path_of_head(names.as_bytes()) {
+        let path = String::from_utf8(path).ok()?;
+        return crate::paths::leaves(Path::new(&path)).is_none().then_some(path);
+    }
+    // The file is renamed.
     let begin = if names.ends_with('"') { " \"b/" } else { " b/" };
     readable(names.get(names.rfind(begin)? + 1..)?, "b")
 }

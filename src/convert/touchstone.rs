@@ -247,12 +247,15 @@ impl Reader<'_> {
                     source::named(self.folder, &name).map_err(|why| refused("environment.requirement_files", why))?;
                 let text =
                     yaml::read(&file).map_err(|error| refused("environment.requirement_files", error.to_string()))?;
-                let words = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim());
-                let words: Vec<String> =
-                    words.filter(|line| !line.is_empty() && !line.starts_with('#')).map(shell_word).collect();
-                // `pip install` without a requirement fails.
-                if !words.is_empty() {
-                    lines.push(format!("{pip} {}", words.join(" ")));
+                let mut found = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+                if let Some(line) = found.clone().find(|line| names_file(line)) {
+                    let why =
+                        format!("`{line}` in {name} names another file; write the lines of that file in its place");
+                    return Err(refused("environment.requirement_files", why));
+                }
+                // `pip install` without a requirement fails. Options and hashes are allowed in a file only.
+                if found.next().is_some() {
+                    lines.push(format!("printf %s {} | {pip} -r /dev/stdin", shell_word(&text)));
                 }
             }
             if self.text(&["environment", "install"])? == Some("editable") {
@@ -381,6 +384,12 @@ fn address(repo: &str) -> String {
     } else {
         format!("https://github.com/{repo}")
     }
+}
+
+/// Returns true if a line of requirements reads a further file: `-r other.txt`.
+fn names_file(line: &str) -> bool {
+    let options = ["-r", "-c", "--requirement", "--constraint"];
+    options.into_iter().any(|option| line.strip_prefix(option).is_some_and(|rest| !rest.starts_with('-')))
 }
 
 /// Returns a command that finds the programs of the virtual environment first.

@@ -396,7 +396,14 @@ impl Step {
             Step::Move(step) => Tool::Move(step),
             Step::Run(step) => Tool::Run(step),
             Step::Fetch(step) => Tool::Fetch(step),
-            _ => return None,
+            Step::Thought(_)
+            | Step::Say(_)
+            | Step::Plan(_)
+            | Step::Question(_)
+            | Step::Parallel(_)
+            | Step::Usage(_)
+            | Step::Sleep(_)
+            | Step::Stop(_) => return None,
         })
     }
 }
@@ -408,7 +415,7 @@ impl<'a> Tool<'a> {
             Tool::Read(step) => step.client,
             Tool::Write(step) => step.client,
             Tool::Run(step) => step.client,
-            _ => false,
+            Tool::Search(_) | Tool::Edit(_) | Tool::Delete(_) | Tool::Move(_) | Tool::Fetch(_) => false,
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::script::{Edit, Read, Run, Search, Tool};
+use crate::regular;
 use crate::trace::view::normalise;
 
 /// The maximum number of bytes of a result that are shown.
@@ -98,7 +99,7 @@ impl Workspace {
 
     fn read(&self, step: &Read) -> Result<CallOutcome, String> {
         let path = &step.path;
-        let mut bytes = fs::read(self.inside(path, true)?).map_err(|error| format!("{path}: {error}"))?;
+        let mut bytes = regular::read(self.inside(path, true)?).map_err(|error| format!("{path}: {error}"))?;
         if step.line.is_some() || step.limit.is_some() {
             let first = usize::try_from(step.line.unwrap_or(1).max(1) - 1).unwrap_or(usize::MAX);
             let most = step.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
@@ -133,7 +134,7 @@ impl Workspace {
             }
             return;
         }
-        let Ok(text) = fs::read_to_string(path) else { return };
+        let Ok(text) = text_of(path) else { return };
         let shown = path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy();
         for (n, line) in text.lines().enumerate().filter(|(_, line)| line.contains(pattern)) {
             found.push_str(&format!("{shown}:{}:{line}\n", n + 1));
@@ -142,7 +143,11 @@ impl Workspace {
 
     fn write(&self, path: &str, text: &str) -> Result<CallOutcome, String> {
         let target = self.inside(path, true)?;
-        let old = fs::read_to_string(&target).ok();
+        // Opening a pipe waits for a reader.
+        if target.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+            return Err(format!("{path}: this is a pipe, a socket or a device, not a regular file"));
+        }
+        let old = text_of(&target).ok();
         make_parent(&target, path)?;
         fs::write(&target, text).map_err(|error| format!("{path}: {error}"))?;
         let said = format!("wrote {} bytes to {path}", text.len());
@@ -152,7 +157,7 @@ impl Workspace {
     fn edit(&self, step: &Edit) -> Result<CallOutcome, String> {
         let Edit { path, old, new, .. } = step;
         let target = self.inside(path, true)?;
-        let text = fs::read_to_string(&target).map_err(|error| format!("{path}: {error}"))?;
+        let text = text_of(&target).map_err(|error| format!("{path}: {error}"))?;
         if old.is_empty() {
             return Err(format!("{path}: `old` is empty"));
         }
@@ -175,7 +180,7 @@ impl Workspace {
             fs::remove_dir_all(&target).map_err(failed)?;
             return Ok(CallOutcome::said(said));
         }
-        let old = if target.is_symlink() { None } else { fs::read_to_string(&target).ok() };
+        let old = if target.is_symlink() { None } else { text_of(&target).ok() };
         fs::remove_file(&target).map_err(failed)?;
         Ok(match old {
             Some(old) => CallOutcome::changed(said, self.absolute(path), Some(old), ""),
@@ -259,6 +264,12 @@ fn make_parent(target: &Path, path: &str) -> Result<(), String> {
         Some(parent) => fs::create_dir_all(parent).map_err(|error| format!("{path}: {error}")),
         None => Ok(()),
     }
+}
+
+/// Returns the text of a regular file. A pipe of an earlier command is refused at once.
+fn text_of(path: &Path) -> io::Result<String> {
+    let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "the file is not UTF-8");
+    String::from_utf8(regular::read(path)?).map_err(not_text)
 }
 
 /// The output of a command while it runs.
@@ -352,6 +363,28 @@ mod tests {
         let absolute = inside.join("a/b.txt");
         workspace.write(absolute.to_str().unwrap(), "x").unwrap();
         assert_eq!(fs::read_to_string(absolute).unwrap(), "x");
+    }
+
+    #[test]
+    fn a_pipe_in_a_files_place_is_refused_at_once() {
+        let (folder, workspace) = workspace();
+        let inside = folder.path().join("in");
+        assert!(Command::new("mkfifo").arg(inside.join("pipe")).status().unwrap().success());
+        let read: Read = serde_yaml::from_str("path: pipe").unwrap();
+        let edit: Edit = serde_yaml::from_str("{path: pipe, old: one, new: two}").unwrap();
+        for refused in [workspace.read(&read), workspace.write("pipe", "x"), workspace.edit(&edit)] {
+            let error = refused.unwrap_err();
+            assert_eq!(error, "pipe: this is a pipe, a socket or a device, not a regular file");
+        }
+        // A byte order mark of a file stays.
+        fs::write(inside.join("a.txt"), "\u{feff}one").unwrap();
+        let search: Search = serde_yaml::from_str("pattern: one").unwrap();
+        assert_eq!(workspace.search(&search).unwrap().text, "a.txt:1:\u{feff}one\n");
+        let edit: Edit = serde_yaml::from_str("{path: a.txt, old: one, new: two}").unwrap();
+        workspace.edit(&edit).unwrap();
+        assert_eq!(fs::read_to_string(inside.join("a.txt")).unwrap(), "\u{feff}two");
+        workspace.delete("pipe").unwrap();
+        assert!(!inside.join("pipe").exists());
     }
 
     #[test]

@@ -444,9 +444,10 @@ fn split(line: &str) -> Vec<Part> {
                 }
             }
             '>' => {
-                let target: String = chars[at + 1..].iter().collect();
-                let target = target.trim_start_matches(['>', '|']).trim_start();
-                part.writes_file |= !target.starts_with("&") && !target.starts_with("/dev/null");
+                let rest = chars.iter().skip(at + 1).skip_while(|c| matches!(c, '>' | '|'));
+                let start = rest.skip_while(|c| c.is_whitespace()).take("/dev/null".len());
+                let target: String = start.collect();
+                part.writes_file |= !target.starts_with('&') && target != "/dev/null";
                 // A number before it is the one of a stream.
                 if word.chars().all(|c| c.is_ascii_digit()) {
                     word.clear();
@@ -691,6 +692,16 @@ mod tests {
             (leaves("ls"), leaves("cd /w && ls"), leaves("cd a && ls"), leaves("cd")),
             (None, Some(false), Some(true), Some(true))
         );
+    }
+
+    #[test]
+    fn a_command_with_a_long_text_is_read_in_time() {
+        let html = "<p>text</p>\n".repeat(15_000);
+        let written = format!("cat > index.html <<'EOF'\n{html}EOF\npytest -q");
+        let begun = std::time::Instant::now();
+        assert_eq!(line(&written), Some(Err(Unfit::HidesExitCode("several lines"))));
+        assert!(!only_reads(&written));
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::case::provenance::Provenance;
 use crate::mine::role::{Role, Sight};
 use crate::text::{first_chars, one_line, some_of};
 use crate::trace::StopReason;
+use crate::values::escaped_glob;
 use crate::yaml;
 
 /// The maximum number of characters of a prompt in the name of a case.
@@ -156,7 +157,7 @@ fn workspace(draft: &Draft<'_>, redactor: &Redactor) -> Value {
 fn limits(observed: &Observed) -> Map<String, Value> {
     let mut limits = Map::new();
     if let Some(ms) = observed.worked_ms {
-        let seconds = (2 * ms).div_ceil(1000).max(LEAST_SECONDS);
+        let seconds = ms.saturating_mul(2).div_ceil(1000).max(LEAST_SECONDS);
         limits.insert("time".into(), json!(format!("{seconds}s")));
     }
     if let Some(tokens) = observed.tokens.filter(|tokens| *tokens > 0) {
@@ -222,13 +223,13 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
     if observed.touched.iter().any(|path| redactor.text(path) != *path) {
         remarks.push("`scope` is left out, because the path of a changed file is masked.".to_owned());
     } else if !observed.touched.is_empty() {
-        let only: Vec<String> = observed.touched.iter().map(|path| glob(path)).collect();
+        let only: Vec<String> = observed.touched.iter().map(|path| escaped_glob(path)).collect();
         graders.push(json!({"scope": {"only": only}}));
     }
     let mut budget = Map::new();
     for (key, figure) in [("tool-calls", observed.tool_calls), ("steps", observed.steps)] {
         if let Some(figure) = figure.filter(|figure| *figure > 0) {
-            budget.insert(key.into(), json!(figure * 2));
+            budget.insert(key.into(), json!(figure.saturating_mul(2)));
         }
     }
     if !budget.is_empty() {
@@ -239,11 +240,6 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
         graders.push(json!({"stop": {"reason": ["end_turn"]}}));
     }
     (graders, remarks)
-}
-
-/// Returns a glob that matches only this path.
-fn glob(path: &str) -> String {
-    path.chars().map(|c| if "*?[]{}!".contains(c) { format!("[{c}]") } else { c.to_string() }).collect()
 }
 
 /// Returns remarks about facts that the session does not show.
@@ -353,10 +349,5 @@ mod tests {
     fn names_are_made_of_the_prompt_and_the_end_of_the_id() {
         assert_eq!(name("Fix `total` (now)!", "01a2-b3c4d5e6f7"), "fix-total-now-c4d5e6f7");
         assert_eq!(name("…", ""), "session");
-    }
-
-    #[test]
-    fn a_glob_matches_its_path_alone() {
-        assert_eq!(glob("src/[id].ts"), "src/[[]id[]].ts");
     }
 }

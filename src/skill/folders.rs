@@ -1,6 +1,7 @@
 //! Finds the skill folders below a folder, and lints each skill.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use miette::Severity;
@@ -33,12 +34,23 @@ impl Linted {
     }
 }
 
+/// The skill folders of a path.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The paths of the folders, sorted.
+    pub skills: Vec<PathBuf>,
+    /// Folders that could not be read, each with an error that names the folder.
+    pub unreadable: Vec<(PathBuf, String)>,
+    /// The first folder that was not searched, because it is too deep, or one too many.
+    pub left_out: Option<PathBuf>,
+}
+
 /// Returns the skill folders of a path: the folder itself, or else the folders below it. `.git` and `node_modules` are
 /// not searched.
 ///
 /// # Errors
-/// Returns an error if the folder cannot be read, or no folder contains a `SKILL.md`.
-pub fn find(path: &Path) -> Result<Vec<PathBuf>, String> {
+/// Returns an error if the folder cannot be read, or no folder that was searched contains a `SKILL.md`.
+pub fn find(path: &Path) -> Result<Found, String> {
     let folder = match path.parent() {
         Some(parent) if path.file_name().is_some_and(|name| name == FILE) && path.is_file() => {
             if parent.as_os_str().is_empty() { Path::new(".") } else { parent }
@@ -46,50 +58,76 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, String> {
         _ => path,
     };
     // A broken link or a folder of that name is a skill that cannot be read.
+    let itself = || Found { skills: vec![folder.to_owned()], ..Found::default() };
     if folder.join(FILE).symlink_metadata().is_ok() {
-        return Ok(vec![folder.to_owned()]);
+        return Ok(itself());
     }
     let own = match file(folder) {
-        Ok(_) => return Ok(vec![folder.to_owned()]),
+        Ok(_) => return Ok(itself()),
         Err(error) => error,
     };
     if !folder.is_dir() {
         return Err(own);
     }
-    let mut found = Vec::new();
-    let mut search = Search { visited: HashSet::new(), found: &mut found };
+    let mut search = Search { visited: HashSet::new(), found: Found::default() };
     search.below(folder, 0);
-    found.sort();
-    if found.is_empty() { Err(format!("{own}, and neither does a folder below it")) } else { Ok(found) }
+    let mut found = search.found;
+    if !found.skills.is_empty() {
+        found.skills.sort();
+        return Ok(found);
+    }
+    let unread = found.unreadable.first().map(|(_, error)| format!("; {error}"));
+    let left_out = found.left_out.map(|path| format!("; {} was not searched", path.display()));
+    let rest: String = unread.into_iter().chain(left_out).collect();
+    Err(format!("{own}, and neither does a folder below it{rest}"))
 }
 
-struct Search<'a> {
+struct Search {
     /// The real paths of the folders: links may form a loop.
     visited: HashSet<PathBuf>,
-    found: &'a mut Vec<PathBuf>,
+    found: Found,
 }
 
-impl Search<'_> {
+impl Search {
     fn below(&mut self, folder: &Path, depth: usize) {
-        let is_new = folder.canonicalize().is_ok_and(|real| self.visited.insert(real));
-        if !is_new || depth >= DEPTH || self.visited.len() > FOLDERS {
-            return;
+        if let Err(error) = self.search(folder, depth) {
+            let error = format!("the folder {} could not be read: {error}", folder.display());
+            self.found.unreadable.push((folder.to_owned(), error));
         }
-        let Ok(entries) = std::fs::read_dir(folder) else { return };
-        let mut folders: Vec<PathBuf> =
-            entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-        folders.sort();
-        for path in folders {
-            if path.file_name().is_some_and(|name| name == ".git" || name == "node_modules") {
-                continue;
+    }
+
+    fn search(&mut self, folder: &Path, depth: usize) -> io::Result<()> {
+        let real = folder.canonicalize()?;
+        if self.visited.contains(&real) {
+            return Ok(());
+        }
+        let folders = entries(folder)?;
+        if depth >= DEPTH || self.visited.len() >= FOLDERS {
+            // Without folders in it, there was nothing to search.
+            if !folders.is_empty() && self.found.left_out.is_none() {
+                self.found.left_out = Some(folder.to_owned());
             }
+            return Ok(());
+        }
+        self.visited.insert(real);
+        for path in folders {
             if path.join(FILE).symlink_metadata().is_ok() {
-                self.found.push(path);
+                self.found.skills.push(path);
             } else {
                 self.below(&path, depth + 1);
             }
         }
+        Ok(())
     }
+}
+
+/// Returns the folders in a folder that may contain skills, sorted.
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let paths: io::Result<Vec<PathBuf>> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect();
+    let is_apart = |path: &PathBuf| path.file_name().is_some_and(|name| name == ".git" || name == "node_modules");
+    let mut folders: Vec<PathBuf> = paths?.into_iter().filter(|path| !is_apart(path) && path.is_dir()).collect();
+    folders.sort();
+    Ok(folders)
 }
 
 /// Lints the skill in a folder.

@@ -27,6 +27,8 @@ const LINES: usize = 500;
 const TOKENS: usize = 5_000;
 /// The number of characters that are counted as one token.
 const CHARACTERS_PER_TOKEN: usize = 4;
+/// The maximum number of errors, and of warnings, of a skill: each one holds the text of its file.
+const MOST: usize = 100;
 
 /// A problem of a skill.
 #[derive(Debug, Clone)]
@@ -60,8 +62,14 @@ pub fn lint(document: &Document, folder: &str, files: &dyn Files) -> Vec<Problem
             lint.references(&front, files);
         }
     }
+    let is_full = lint.is_full(Severity::Error) || lint.is_full(Severity::Warning);
     let mut problems = lint.problems;
     problems.sort_by_key(|problem| (problem.error.path() != document.path(), problem.error.place()));
+    if is_full {
+        let message = "there may be more problems, which are reported when these are fixed";
+        let error = YamlError::at(document.path(), "", None, message);
+        problems.push(Problem { severity: Severity::Warning, rule: "many-problems", error });
+    }
     problems
 }
 
@@ -82,7 +90,16 @@ struct Lint<'a> {
 }
 
 impl Lint<'_> {
+    /// Returns true if no more problems of this severity are reported. Errors and warnings are counted apart, so that
+    /// warnings do not hide an error.
+    fn is_full(&self, severity: Severity) -> bool {
+        self.problems.iter().filter(|problem| problem.severity == severity).count() >= MOST
+    }
+
     fn at(&mut self, severity: Severity, rule: &'static str, at: Range<usize>, message: String, help: &str) {
+        if self.is_full(severity) {
+            return;
+        }
         let error = YamlError::at(self.document.path(), self.document.text(), Some(at), message).with_help(help);
         self.problems.push(Problem { severity, rule, error });
     }
@@ -95,6 +112,9 @@ impl Lint<'_> {
         message: String,
         help: &str,
     ) {
+        if self.is_full(severity) {
+            return;
+        }
         let error = YamlError::at_steps(self.document.path(), self.yaml, at.0, at.1, message).with_help(help);
         self.problems.push(Problem { severity, rule, error });
     }
@@ -318,6 +338,10 @@ impl Lint<'_> {
         let (start, body) = front.body();
         let mut direct = Vec::new();
         for reference in references(body) {
+            // Every problem of a reference is a warning.
+            if self.is_full(Severity::Warning) {
+                return;
+            }
             let at = reference.range.start + start..reference.range.end + start;
             if let Some(path) = self.resolved(&reference, at, files)
                 && reference.is_link
@@ -332,6 +356,9 @@ impl Lint<'_> {
             let folder = path.parent().unwrap_or(Path::new(""));
             let mut reported: Vec<PathBuf> = Vec::new();
             for reference in references(document.text()).into_iter().filter(|reference| reference.is_link) {
+                if self.is_full(Severity::Warning) {
+                    return;
+                }
                 // Paths count from the skill's folder; many files count from their own.
                 let written = Path::new(&reference.target);
                 let found = [folder.join(written), written.to_owned()];

@@ -1,5 +1,6 @@
 //! Finds the files that a Markdown text refers to: links, and paths in the usual folders of a skill.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -38,6 +39,7 @@ static SCHEME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[A-Za-z]
 /// Returns the references of a Markdown text, in order, each target once.
 pub fn references(text: &str) -> Vec<Reference> {
     let mut found: Vec<Reference> = Vec::new();
+    let (mut targets, mut ranges) = (HashSet::new(), HashSet::new());
     let mut fence: Option<(char, usize)> = None;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
@@ -57,8 +59,8 @@ pub fn references(text: &str) -> Vec<Reference> {
             let Some(target) = path_of(written) else { continue };
             let at = start + range.start..start + range.end;
             // A link is a path as well.
-            let is_known = |known: &Reference| known.target == target || known.range == at;
-            if !found.iter().any(is_known) {
+            if !ranges.contains(&at) && targets.insert(target.clone()) {
+                ranges.insert(at.clone());
                 found.push(Reference { target, range: at, is_link });
             }
         }
@@ -135,7 +137,9 @@ fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
-        let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        // `from_str_radix` accepts a sign.
+        let hex = after.get(..2).filter(|hex| hex.iter().all(u8::is_ascii_hexdigit));
+        let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
         match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%') {
             Some(byte) => {
                 bytes.push(byte);
@@ -158,7 +162,7 @@ mod tests {
     fn links_and_paths_are_found_outside_of_code() {
         let text = "See [a](references/a.md#top \"A\"), ![b](<my file.png>), [c](https://x.y/z) and `[d](d.md)`.\n\
                     ```sh\npython scripts/run.py < [e](e.md)\n```\n[f]: f%20f.md\n```not a fence```\nuse ./assets/t.json, \
-                    or src/scripts/no.py, scripts/<name>.py, scripts/a-{b}.py, [g](#g), [h]({h}.md)\n";
+                    or src/scripts/no.py, scripts/<name>.py, scripts/a-{b}.py, [g](#g), [h]({h}.md), [i](i%+f.md)\n";
         let found: Vec<(String, bool)> =
             references(text).into_iter().map(|found| (found.target, found.is_link)).collect();
         let wanted = [
@@ -166,6 +170,8 @@ mod tests {
             ("my file.png", true),
             ("scripts/run.py", false),
             ("f f.md", true),
+            // A sign is no digit.
+            ("i%+f.md", true),
             ("./assets/t.json", false),
         ];
         assert_eq!(found, wanted.map(|(target, is_link)| (target.to_owned(), is_link)));

@@ -55,13 +55,17 @@ pub(super) fn check(path: &Path, text: &str, left_out: &mut LeftOut, errors: &mu
 /// Returns the place of the first bracket that exceeds the maximum number of open brackets. The parser checks every
 /// open bracket again for each further character, so deep nesting would take too long.
 fn unclosed(text: &str) -> Option<usize> {
-    let mut open = 0_usize;
+    let (mut open, mut before) = (0_usize, b'\n');
     text.bytes().position(|byte| {
+        // A bracket within a word is text, such as the one of `\e[32m`. The parser takes some characters beyond ASCII
+        // for line ends.
+        let begins = before.is_ascii_whitespace() || !before.is_ascii() || b"[{,:-?".contains(&before);
         match byte {
-            b'[' | b'{' => open += 1,
+            b'[' | b'{' if begins => open += 1,
             b']' | b'}' => open = open.saturating_sub(1),
             _ => {}
         }
+        before = byte;
         open > MAX_UNCLOSED
     })
 }

@@ -189,7 +189,18 @@ fn bombs_are_refused_in_time() {
             "{message}"
         );
     }
+    // Line ends of Unicode are white space before a bracket, too.
+    let message = error(&format!("list: {}", "[\u{85}".repeat(20_000))).to_string();
+    assert!(message.contains("brackets are open"), "{message}");
     assert!(error(&"x".repeat(MAX_BYTES + 1)).message().contains("at most"));
+}
+
+#[test]
+fn brackets_within_words_of_a_text_are_not_counted() {
+    // The log of a terminal with colours.
+    let text = format!("prompt: \"{}\"\nlist: [plain]\n", r"\e[32mpassed\e[0m\n".repeat(1_500));
+    let read = parse::<Sample>(Path::new("a.yaml"), &text).unwrap();
+    assert_eq!((read.prompt.lines().count(), read.list), (1_500, vec![Shape::Plain]));
 }
 
 #[test]

@@ -136,6 +136,18 @@ fn an_existing_case_is_not_overwritten() {
     assert!(project.path(&format!("elsewhere/{name}.yaml")).exists());
 }
 
+#[test]
+fn a_draft_that_cannot_be_loaded_is_not_in_the_way_of_the_next_call() {
+    let (project, commit) = project();
+    session(&project, &commit, "pi/resumed.jsonl");
+    project.write("cases/sessions/suite.yaml", "no-such-key: 1\n");
+    let ran = project.evals(&["case", "from-session", "session.jsonl"]).exits(2).says("no-such-key");
+    assert_eq!(ran.out, "");
+    assert_eq!(project.files("cases/sessions").into_keys().collect::<Vec<_>>(), ["suite.yaml"]);
+    fs::remove_file(project.path("cases/sessions/suite.yaml")).unwrap();
+    project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+}
+
 /// Makes a session of Pi's form from calls: tool, input, whether it failed, and its output.
 fn made(prompt: &str, calls: &[(&str, Value, bool, &str)], folder: &str) -> String {
     let mut text = format!(
@@ -624,6 +636,13 @@ fn a_result_that_the_session_contradicts_is_no_grader() {
 }
 
 #[test]
+fn signs_of_a_glob_in_the_path_of_a_changed_file_are_escaped() {
+    let write = |path: &str| ("write", json!({"path": path, "content": "…"}), false, "ok");
+    let (_, text) = drafted(&[write("NOTES!.md"), write("app/[id].ts")]);
+    assert!(text.contains(r"NOTES\!.md") && text.contains(r"app/\[id\].ts"), "{text}");
+}
+
+#[test]
 fn results_without_an_outcome_are_no_graders() {
     let (project, commit) = project();
     session(&project, &commit, "pi/resumed.jsonl");
@@ -806,6 +825,28 @@ fn a_trace_and_a_wire_log_make_drafts_too() {
         .evals(&["case", "from-session", recording.to_str().unwrap(), "--repo", ".", "-o", "cases/other"])
         .exits(0)
         .says("neither its commit nor its time");
+}
+
+#[test]
+fn times_that_go_back_give_no_limit_of_the_time() {
+    let trace = |ends: u64| {
+        let header = json!({
+            "type": "trace", "version": 1, "harness": "x", "adapter": "acp", "model": {},
+            "capabilities": {"tracing": true, "interaction": true}
+        });
+        let asked = json!({"seq": 0, "at_ms": 62_000, "type": "message", "role": "user", "text": "Fix it."});
+        let said = json!({"seq": 1, "at_ms": 200_000, "type": "message", "role": "agent", "text": "Done."});
+        let stop = json!({"seq": 2, "at_ms": ends, "type": "stop", "reason": "end_turn", "output": "Done."});
+        format!("{header}\n{asked}\n{said}\n{stop}\n")
+    };
+    for (ends, has_limit) in [(200_000, true), (199_999, false), (10, false)] {
+        let project = Project::new();
+        project.write("trace.jsonl", &trace(ends));
+        project.evals(&["case", "from-session", "trace.jsonl"]).exits(0);
+        let (_, text) = case(&project);
+        assert_eq!(text.contains("limits:\n  time: 276s\n"), has_limit, "{ends}: {text}");
+        assert_eq!(text.contains("time:"), has_limit, "{ends}: {text}");
+    }
 }
 
 /// Every command of docs/sessions.md, in its order, in a project as the page describes it.

@@ -8,7 +8,7 @@ use crate::conformance::probes::{NO_SUCH_MODEL, Probe};
 use crate::conformance::{EvidenceLine, Finding, Item, ModelSource, Outcome};
 use crate::harness::Adapter;
 use crate::harness::ModelVia;
-use crate::trace::{Body, ErrorCategory};
+use crate::trace::{Body, ErrorCategory, NoticeCode};
 use crate::wire::{Dir, EngineLine};
 
 pub(super) fn starts(about: &About<'_>, sessions: &[Observed]) -> Finding {
@@ -188,7 +188,7 @@ fn no_such_model(bogus: &Observed, sessions: &[Observed]) -> Finding {
             Some((line, true)) => {
                 finding(item, Outcome::Seen, "a model that does not exist was refused", [bogus.place(line)])
             }
-            _ => finding(
+            Some((_, false)) | None => finding(
                 item,
                 Outcome::NotChecked,
                 format!("its session ended before this step: {}", broken(bogus)),
@@ -207,9 +207,9 @@ fn no_such_model(bogus: &Observed, sessions: &[Observed]) -> Finding {
         let text = format!("a model that does not exist was refused: {}{}", error.detail(), effective(sessions));
         return finding(item, Outcome::Seen, text, [bogus.place(asked.asked), bogus.place(*line)]);
     }
-    let mismatch = bogus.events.iter().any(
-        |event| matches!(&event.body, Body::Notice { code, .. } if code == "model_mismatch" || code == "model_changed"),
-    );
+    let is_other_model = |code: &NoticeCode| matches!(code, NoticeCode::ModelMismatch | NoticeCode::ModelChanged);
+    let mismatch =
+        bogus.events.iter().any(|event| matches!(&event.body, Body::Notice { code, .. } if is_other_model(code)));
     let other = bogus.header.model.effective.as_ref().filter(|model| *model != NO_SUCH_MODEL);
     let places = [bogus.place(asked.asked), bogus.place(*line)];
     match other {

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::super::parts::{common, escaped_glob, is_one, number, with};
+use super::super::parts::{common, is_one, number, with};
 use super::super::refused::Refused;
 use super::super::{Note, UNKNOWN, patterns};
 use crate::paths;
 use crate::skill::Skill;
-use crate::values::{PathGlob, Pattern};
+use crate::values::{PathGlob, Pattern, escaped_glob};
 
 /// Keys of a grader for people.
 const BESIDE: [&str; 5] = ["description", "metadata", "note", "notes", "tags"];

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::super::parts::{common, escaped_glob, is_one, number, with};
+use super::super::parts::{common, is_one, number, with};
 use super::super::{Content, Note, UNKNOWN, copied, source, typed};
 use super::{HIDDEN, Injected, Reader, Refused, refused, with_environment};
 use crate::text::shell_word;
+use crate::values::escaped_glob;
 use crate::yaml;
 
 /// Runs the command of a grader while the hidden files are in the home of the graders, and copies those that it injects.

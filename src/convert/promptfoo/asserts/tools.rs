@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::super::refused::Refused;
 use super::values::value;
 use super::{Context, TranslatedAssertion};
+use crate::values::escaped_glob;
 
 /// Translates `skill-used`.
 pub fn skill_used(
@@ -160,8 +161,7 @@ fn glob(written: &str) -> Result<String, Refused<&'static str>> {
             '*' | '?' => glob.push(c),
             _ if c.is_ascii_alphabetic() => glob.extend(['[', c.to_ascii_lowercase(), c.to_ascii_uppercase(), ']']),
             _ if c.is_alphabetic() => return Err(("value", format!("the letter `{c}` in any case has no equivalent"))),
-            _ if "[]{}\\!".contains(c) => glob.extend(['\\', c]),
-            _ => glob.push(c),
+            _ => glob.push_str(&escaped_glob(c.encode_utf8(&mut [0; 4]))),
         }
     }
     Ok(glob)
