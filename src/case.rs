@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use strum::IntoStaticStr;
 
 use crate::gateway::route::{CaseModel, Mode, Route};
 use crate::grader::Grader;
@@ -20,6 +21,7 @@ use crate::trace::ErrorCategory;
 use crate::values::{Fraction, PathGlob, Time, is_plain};
 use crate::verdict::PassTrials;
 use crate::whole_file::FileError;
+use crate::word::word;
 use crate::workspace::git_source::GitSource;
 use crate::yaml::{self, LeftOut, Step, StepPart, YamlError};
 
@@ -226,6 +228,8 @@ pub struct Source {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum CaseKind {
     /// Shows what an agent can do.
     #[default]
@@ -233,6 +237,8 @@ pub enum CaseKind {
     /// Shows that an agent can still do what it could do before.
     Regression,
 }
+
+word!(CaseKind);
 
 /// The folder an agent works in. Each trial gets a fresh copy.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -27,6 +27,7 @@ mod observer;
 mod sequence;
 mod speakers;
 mod spec;
+mod surroundings;
 
 mod budget;
 mod command;
@@ -55,11 +56,12 @@ pub use crate::matcher::subject::Subject;
 pub use aliases::WORDS as ALIASES;
 pub use entry::{Common, GraderEntry, GraderOrName, Use};
 pub use evidence::Evidence;
-pub use grading::{Grading, Renewed, unique_names};
+pub use grading::{Grading, unique_names};
 pub use library::{GraderError, Library, NamedGrader, expand};
 pub use needs::{Needs, Workspace};
 pub use pairwise::{PAIR, Pairwise};
 pub use spec::{Calibrated, CaseOf, WrongExpression};
+pub use surroundings::{Renewed, Surroundings};
 
 use observer::{Finding, Findings, Observer};
 use spec::GraderSpec;

@@ -220,6 +220,9 @@ pub struct Places {
     /// Folders of the workspace that bubblewrap mounts at their own place, outer ones first, so that no command can rename or
     /// remove them. A folder that does not exist is left out.
     pub fixed: Vec<PathBuf>,
+    /// Files and folders that bubblewrap mounts at their own place, writable: what setup left beside the workspace, or the folder
+    /// around the workspace while setup runs. A link is made anew, so that it shows nothing that is hidden.
+    pub beside: Vec<PathBuf>,
 }
 
 impl TrialSandbox {

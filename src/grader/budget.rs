@@ -19,8 +19,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::Grade;
 use crate::judgement::tolerance;
 use crate::trace::amount::Amount;
-use crate::trace::recorder::SILENT_TURN;
-use crate::trace::{Body as EventBody, Event, Lost, Role};
+use crate::trace::{Body as EventBody, Event, Lost, NoticeCode, Role};
 use crate::values::{Fraction, Time};
 
 /// A limit: a number, or a ramp from a full score to none.
@@ -294,7 +293,7 @@ impl Observer for BudgetJudge {
             EventBody::Message(message) if message.role == Role::User && event.parent.is_none() => {
                 self.turns.add(self.limits.turns.map(Limit::full), event.seq);
             }
-            EventBody::Notice { code, .. } if code == SILENT_TURN => {
+            EventBody::Notice { code: NoticeCode::SilentTurn, .. } => {
                 self.turns.add(self.limits.turns.map(Limit::full), event.seq);
             }
             EventBody::Usage(_) => self.usage_at = Some(event.seq),

@@ -21,6 +21,10 @@ use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::said;
 use crate::yaml::shapes::{self, Shapes, deserialize_shapes};
 
+mod own_modes;
+
+pub(super) use own_modes::OwnModes;
+
 /// A command, and how it must end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -91,6 +95,11 @@ impl Run {
                 [program, ..] => program.trim().is_empty(),
             },
         }
+    }
+
+    /// Returns the commands that set permissions or owners before any other program runs, if there are any.
+    pub(super) fn own_modes(&self) -> Option<OwnModes> {
+        OwnModes::of(self)
     }
 
     /// Returns the command that a shell runs.
@@ -175,6 +184,10 @@ struct Watch(RunCommand);
 
 #[async_trait]
 impl Observer for Watch {
+    fn run(&mut self) -> Option<&mut Run> {
+        Some(&mut self.0.run)
+    }
+
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
         self.0.grade(evidence).await.into()
     }

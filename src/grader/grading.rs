@@ -3,17 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::command::{OwnModes, Run, five_minutes};
 use super::lasting_answer::LastingAnswer;
-use super::{Evidence, Finding, Findings, Grader, Kind, Observer, Subject};
+use super::{Evidence, Finding, Findings, Grader, Observer, Renewed, Subject, Surroundings};
 use crate::grade::{Bounds, Grade, GradeRecord, Outcome, Score};
 use crate::harness::{Manifest, reading};
+use crate::shell::Command;
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::Reading;
 use crate::trace::{Body, Event, FollowedLink, Header, Lost, UnseenAction};
 use crate::values::Fraction;
 use crate::workspace::hidden::changed::{changed, is_of_scripts, put_back, stamps};
 use crate::workspace::stamp::Stamp;
+
+/// The longest step by which file systems count time.
+const CLOCK_STEP: Duration = Duration::from_millis(20);
 
 /// The grading of one trial. Its memory is that of its graders, for most of them independent of the length of
 /// the session.
@@ -46,17 +52,6 @@ struct NamedSecret {
     mark: String,
     /// True if an event has the mark.
     is_shown: bool,
-}
-
-/// The changes of earlier graders that were undone before a grader runs its commands.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Renewed {
-    /// True if the home of the graders was made again as setup left it.
-    pub home: bool,
-    /// The first protected file that was removed or put back.
-    pub protected: Option<String>,
-    /// The first path above the workspace that was removed or put back.
-    pub above: Option<String>,
 }
 
 /// The changes that were undone since grading began, each with the name of the grader whose commands made it.
@@ -197,19 +192,17 @@ impl Grading {
 
     /// Ends grading. Returns the grades, in the order of the graders.
     pub async fn finish(self, evidence: &Evidence<'_>) -> Vec<GradeRecord> {
-        self.finish_with_hidden(evidence, &mut BTreeSet::new(), &|| Ok(Renewed::default()), &|| ()).await
+        self.finish_in(evidence, &mut BTreeSet::new(), &()).await
     }
 
     /// Ends grading as [`Grading::finish`] does, and adds to `restored` the hidden files that changed while a grader ran
-    /// commands and were put back before the next one. `between` restores what else such a grader may have changed, and returns
-    /// what it undid: a later grader that fails without it is ungraded. Its error makes the next grader ungraded. `after` is called
-    /// when a grader that runs commands has ended.
-    pub async fn finish_with_hidden(
+    /// commands and were put back before the next one. A grader that fails without something that was undone in the
+    /// surroundings is ungraded.
+    pub async fn finish_in(
         mut self,
         evidence: &Evidence<'_>,
         restored: &mut BTreeSet<PathBuf>,
-        between: &(dyn Fn() -> Result<Renewed, String> + Sync),
-        after: &(dyn Fn() + Sync),
+        surroundings: &dyn Surroundings,
     ) -> Vec<GradeRecord> {
         if let Some(joiner) = &mut self.joiner {
             let rest = joiner.rest();
@@ -220,9 +213,9 @@ impl Grading {
         // The name of the last grader that ran commands.
         let mut ran_commands: Option<String> = None;
         let mut undone = Undone::default();
-        for ObservedGrader { grader, name, observer, secret } in self.seats {
+        for ObservedGrader { grader, name, mut observer, secret } in self.seats {
             let needs = grader.kind.needs();
-            let restore = |by: &str| match between() {
+            let restore = |by: &str| match surroundings.restore() {
                 Ok(renewed) => {
                     undone.add(renewed, by);
                     match lay_hidden_again(evidence) {
@@ -238,20 +231,27 @@ impl Grading {
                 Err(why) => Some(Grade::ungraded(format!("could not be graded, because {why}"))),
             };
             let earlier = ran_commands.as_deref().filter(|_| needs.commands);
-            let ungraded = needs.missing(evidence).or_else(|| earlier.and_then(restore));
-            let has_run = ungraded.is_none();
-            let hidden = evidence.hidden.zip(evidence.workspace).filter(|_| needs.commands && has_run);
-            let laid = hidden.map(|(hidden, workspace)| stamps(hidden, workspace)).unwrap_or_default();
+            let obstacle = || surroundings.obstacle().filter(|_| needs.commands).map(Grade::ungraded);
+            let ungraded = needs.missing(evidence).or_else(obstacle).or_else(|| earlier.and_then(restore));
+            let runs = needs.commands && ungraded.is_none();
+            let depends_on_files = runs && (evidence.hidden.is_some() || surroundings.has_files());
+            let is_looked_at = depends_on_files && !set_own_modes(observer.run(), evidence).await;
+            let mut laid = BTreeMap::new();
+            if is_looked_at {
+                let hidden = evidence.hidden.zip(evidence.workspace);
+                laid = hidden.map(|(hidden, workspace)| stamps(hidden, workspace)).unwrap_or_default();
+                surroundings.begin();
+            }
             let Findings(findings) = match ungraded {
                 Some(ungraded) => ungraded.into(),
                 None => observer.finish(evidence).await,
             };
-            if needs.commands && has_run {
-                after();
+            let mut rewritten = None;
+            if runs {
+                let protected = surroundings.end();
+                rewritten = rewritten_hidden(evidence, &laid).or(protected);
                 ran_commands = Some(name.clone());
             }
-            let rewritten =
-                if needs.commands { rewritten(evidence, &laid, changes_states(&grader.kind)) } else { None };
             let without = if needs.commands { undone.doubt() } else { None };
             let mut missed = self.lost.iter().filter(|(lost, _)| grader.kind.misses(*lost));
             // After these losses, what was found may be wrong, too.
@@ -310,19 +310,36 @@ impl Grading {
     }
 }
 
-/// Words of commands that change the state of a file and not what is written in it: its permissions, or its number of hard links.
-const CHANGE_STATES: [&str; 6] = ["chmod", "chown", "chgrp", "cp -al", "cp -rl", "ln "];
-
-/// Returns true if the command of a grader changes the state of files itself.
-fn changes_states(kind: &Kind) -> bool {
-    let run = kind.body_json().map(|body| body["run"].to_string()).unwrap_or_default();
-    CHANGE_STATES.iter().any(|word| run.contains(word))
+/// Runs the commands at the beginning of a grader's line that set permissions or owners, and removes them from the line, so that
+/// each later change of a file is one of another program. If they fail and the shell would then skip commands, the line stays as it
+/// is. Returns true if the grader runs no other command.
+async fn set_own_modes(run: Option<&mut Run>, evidence: &Evidence<'_>) -> bool {
+    let Some(run) = run else { return false };
+    // A `chmod` in the workspace may be a program of the agent.
+    let path = evidence.shell.env.get("PATH").map(String::as_str).unwrap_or_default();
+    let is_in = |folder: &PathBuf| evidence.workspace.is_some_and(|workspace| folder.starts_with(workspace));
+    if std::env::split_paths(path).any(|folder| !folder.is_absolute() || is_in(&folder)) {
+        return false;
+    }
+    let (first, rest, needs_success) = match run.own_modes() {
+        None => return false,
+        Some(OwnModes::All) => return true,
+        Some(OwnModes::First { first, rest, needs_success }) => (first, rest, needs_success),
+    };
+    let ran = evidence.shell.run(&Command::Line(first), None, five_minutes().0).await;
+    let code = ran.ok().and_then(|ran| ran.exit).and_then(|exit| exit.code);
+    if code.is_some_and(|code| code == 0 || !needs_success) {
+        *run = Run::Line(rest);
+    }
+    // A later change within one step of the file system's clock would have the same stamp.
+    tokio::time::sleep(CLOCK_STEP).await;
+    false
 }
 
 /// Returns why a pass of a grader that ran commands does not count, if hidden files differ when the commands have ended, or were
 /// changed and put back meanwhile: code of the agent, or the agent of another trial, may have rewritten the check. `laid` are the
-/// stamps of the hidden files before. If the commands change states themselves (`by_itself`), only what was written counts.
-fn rewritten(evidence: &Evidence<'_>, laid: &BTreeMap<PathBuf, Stamp>, by_itself: bool) -> Option<String> {
+/// stamps of the hidden files before.
+fn rewritten_hidden(evidence: &Evidence<'_>, laid: &BTreeMap<PathBuf, Stamp>) -> Option<String> {
     let (hidden, workspace) = evidence.hidden.zip(evidence.workspace)?;
     let Some(files) = changed(hidden, workspace) else {
         return Some("passed, but the hidden files could not be compared with the workspace".to_owned());
@@ -334,13 +351,13 @@ fn rewritten(evidence: &Evidence<'_>, laid: &BTreeMap<PathBuf, Stamp>, by_itself
         ));
     }
     let now = stamps(hidden, workspace);
-    let is_as_laid = |path: &PathBuf, laid: &Stamp| {
-        now.get(path).is_some_and(|now| now == laid || (by_itself && now.is_written_as(laid)))
-    };
-    let (path, _) = laid.iter().find(|(path, stamp)| !is_as_laid(path, stamp))?;
+    let (path, _) = laid.iter().find(|(path, stamp)| now.get(*path) != Some(*stamp))?;
     Some(format!(
         "passed, but the hidden file `{}` was written or got other permissions while the commands ran, and may have had another \
-         content meanwhile: what was checked is unknown; a check that changes its own files should work on a copy without hard links",
+         content meanwhile: what was checked is unknown. If the check needs other permissions, give them to the file in the \
+         folder of the hidden files, or put `chmod` first in `run`; let a program that sets permissions, such as `npm install`, \
+         run in an earlier grader with `diagnostic: true`; let a check that changes its own files work on a copy without hard \
+         links",
         path.display()
     ))
 }

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer};
 use crate::grade::Grade;
-use crate::trace::calls::MODEL_CHANGED;
-use crate::trace::{Body, Event, Lost, Usage};
+use crate::trace::{Body, Event, Lost, NoticeCode, Usage};
 use crate::values::NameGlob;
 
 /// The model that must have answered.
@@ -47,9 +46,7 @@ struct ModelJudge {
 #[async_trait]
 impl Observer for ModelJudge {
     fn event(&mut self, event: &Event) {
-        if let Body::Notice { code, .. } = &event.body
-            && code == MODEL_CHANGED
-        {
+        if let Body::Notice { code: NoticeCode::ModelChanged, .. } = &event.body {
             self.changed_at = self.changed_at.or(Some(event.seq));
         }
         if let Body::Usage(Usage { model: Some(model), source: None, .. }) = &event.body

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::command::Run;
 use super::{Evidence, Subject};
 use crate::grade::judge_record::JudgeRecord;
 use crate::grade::{ComparedWith, Grade, SkillUse, TestsSeen};
@@ -21,6 +22,11 @@ pub(super) trait Observer: Send {
     /// Handles the next call with its result, if the kind needs calls. Calls arrive in the order of their
     /// announcement.
     fn call(&mut self, _call: &Subject<'_>) {}
+
+    /// Returns the command that [`Observer::finish`] runs, if it runs one.
+    fn run(&mut self) -> Option<&mut Run> {
+        None
+    }
 
     /// Grades the trial. Everything that the kind declared in its needs is available.
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings;

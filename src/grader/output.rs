@@ -216,6 +216,17 @@ fn present(checks: &mut Checks, holds: bool, reason: String, output: &str, said_
     }
 }
 
+/// The maximum number of characters of the output, and of an expected text, in a reason.
+const SHOWN: usize = 200;
+
+/// A function that shortens a text for a reason.
+type Show = fn(&str, usize) -> String;
+
+/// Returns how texts of a failed check are shown: exactly if the shortened ones look as if the check held.
+fn not_alike(look_alike: bool) -> Show {
+    if look_alike { text::exact } else { text::short }
+}
+
 fn may_be_masked(reason: &str, mark: &str) -> String {
     format!("{reason}, but a secret in it is masked as `{}`, and may have contained it", text::short(mark, 60))
 }
@@ -225,31 +236,39 @@ impl Output {
         let output = evidence.output.trim_end();
         let folded = |text: &str| if self.ignore_case { text.to_lowercase() } else { text.to_owned() };
         let compared = folded(output);
-        let shown = if output.is_empty() { "empty".to_owned() } else { format!("`{}`", text::short(output, 200)) };
+        let shown_by = |show: Show| match output {
+            "" => "empty".to_owned(),
+            output => format!("`{}`", show(output, SHOWN)),
+        };
+        let shown = shown_by(text::short);
+        let short = text::short(&compared, SHOWN);
         let mut checks = Checks::default();
         if let Some(texts) = &self.equals {
             let is = texts.iter().any(|text| folded(text.trim_end()) == compared);
-            let wanted = text::any_of(texts.iter().map(|text| format!("`{}`", text::short(text, 200))));
             let reason = if is {
                 format!("the output is {shown}")
             } else {
-                format!("the output is not {wanted}; it is {shown}")
+                let looks_equal = texts.iter().any(|text| text::short(&folded(text), SHOWN) == short);
+                let show = not_alike(looks_equal);
+                let wanted = text::any_of(texts.iter().map(|text| format!("`{}`", show(text.trim_end(), SHOWN))));
+                format!("the output is not {wanted}; it is {}", shown_by(show))
             };
             present(&mut checks, is, reason, output, said_at);
         }
         for text in self.contains.iter().flat_map(OneOrList::iter) {
             let holds = compared.contains(&folded(text.trim_end()));
-            let text = text::short(text, 200);
             let reason = if holds {
-                format!("the output contains `{text}`")
+                format!("the output contains `{}`", text::short(text, SHOWN))
             } else {
+                let show = not_alike(short.contains(&text::short(&folded(text), SHOWN)));
+                let (text, shown) = (show(text.trim_end(), SHOWN), shown_by(show));
                 format!("the output does not contain `{text}`; it is {shown}")
             };
             present(&mut checks, holds, reason, output, said_at);
         }
         for text in self.not_contains.iter().flat_map(OneOrList::iter) {
             let holds = !compared.contains(&folded(text.trim_end()));
-            let text = text::short(text, 200);
+            let text = text::short(text, SHOWN);
             let reason = if holds {
                 format!("the output does not contain `{text}`")
             } else {
@@ -262,7 +281,8 @@ impl Output {
             let reason = if holds {
                 format!("the output matches /{pattern}/")
             } else {
-                format!("the output does not match /{pattern}/; it is {shown}")
+                let show = not_alike(pattern.is_match(&text::short(output, SHOWN)));
+                format!("the output does not match /{pattern}/; it is {}", shown_by(show))
             };
             present(&mut checks, holds, reason, output, said_at);
         }

@@ -10,9 +10,9 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::text::{and_more, plural};
-use crate::trace::calls::DENIED_CALL_COMPLETED;
 use crate::trace::{
-    Body as EventBody, Event, FollowedLink, Lost, PermissionOption, PermissionOutcome, ToolKind, UnseenAction,
+    Body as EventBody, Event, FollowedLink, Lost, NoticeCode, PermissionOption, PermissionOutcome, ToolKind,
+    UnseenAction,
 };
 use crate::yaml::lists::{filled, said};
 
@@ -198,7 +198,7 @@ impl Observer for PermissionsJudge {
                     respect.followed(link.clone(), event.seq);
                 }
             }
-            EventBody::Notice { code, text, .. } if code == DENIED_CALL_COMPLETED => {
+            EventBody::Notice { code: NoticeCode::DeniedCallCompleted, text, .. } => {
                 if let Some(respect) = &mut self.respect {
                     respect.completed(text, event.seq);
                 }

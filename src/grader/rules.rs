@@ -12,8 +12,9 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::text::plural;
-use crate::trace::recorder::SILENT_TURN;
-use crate::trace::{Body as EventBody, Event, FollowedLink, Lost, PermissionOutcome, Role, ToolKind, UnseenAction};
+use crate::trace::{
+    Body as EventBody, Event, FollowedLink, Lost, NoticeCode, PermissionOutcome, Role, ToolKind, UnseenAction,
+};
 use crate::values::Fraction;
 
 mod event;
@@ -188,7 +189,7 @@ impl Observer for RulesJudge {
                     role,
                 };
                 self.see(&seen, place);
-                if matches!(body, EventBody::Notice { code, .. } if code == SILENT_TURN) {
+                if matches!(body, EventBody::Notice { code: NoticeCode::SilentTurn, .. }) {
                     // The message before it holds the prompts of two turns.
                     let prompt = RuleEvent { event: EventType::Message, role: Some(Role::User), text: None, ..seen };
                     self.see(&prompt, place);

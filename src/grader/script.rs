@@ -105,6 +105,10 @@ impl Observer for Watch {
         self.account.call(call);
     }
 
+    fn run(&mut self) -> Option<&mut Run> {
+        Some(&mut self.wanted.run)
+    }
+
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
         let Self { account, last_event, wanted } = *self;
         match wanted.run(evidence, account, last_event).await {

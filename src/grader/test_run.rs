@@ -1,9 +1,7 @@
 //! `tests`: runs a test runner in the workspace, parses the result of each test, and grades the results.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::Metadata;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -18,10 +16,9 @@ use crate::shell::{CommandOutcome, Shell};
 use crate::text::plural;
 use crate::trace::Exit;
 use crate::trace::Lost;
-use crate::values::{Below, Fraction, PathGlob, Time};
+use crate::values::{Fraction, PathGlob, Time};
 use crate::workspace::hidden::changed::changed;
 use crate::workspace::openat::open_file;
-use crate::workspace::walk::{Descend, walk};
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::{filled, said};
 
@@ -29,11 +26,13 @@ mod cargo;
 mod go;
 mod junit;
 mod node;
+mod old_reports;
 mod pytest;
 mod report;
 mod tap;
 mod unittest;
 
+use old_reports::{OldReports, reports};
 use report::Report;
 pub use report::{Status, without_colour};
 
@@ -147,6 +146,10 @@ struct Watch(Tests);
 
 #[async_trait]
 impl Observer for Watch {
+    fn run(&mut self) -> Option<&mut Run> {
+        Some(&mut self.0.run)
+    }
+
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
         let hidden = |workspace: &Path| match evidence.hidden {
             Some(hidden) => changed(hidden, workspace),
@@ -184,7 +187,7 @@ impl Tests {
         };
         let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
         let command = self.run.command();
-        let before = match self.report.as_ref().map(|globs| reports(workspace, globs)).transpose() {
+        let before = match self.move_old_reports_away(workspace, evidence).await {
             Ok(before) => before,
             Err(why) => return (Grade::ungraded(format!("{shown}: {why}")), None),
         };
@@ -212,13 +215,27 @@ impl Tests {
         judged.unwrap_or_else(|error| (Grade::ungraded(format!("the report could not be graded: {error}")), None))
     }
 
+    /// Moves the reports away that the agent may have written. Returns `None` if the tests write no report.
+    async fn move_old_reports_away(
+        &self,
+        workspace: &Path,
+        evidence: &Evidence<'_>,
+    ) -> Result<Option<OldReports>, String> {
+        let Some(globs) = self.report.clone() else { return Ok(None) };
+        let (workspace, change) = (workspace.to_owned(), evidence.change.cloned());
+        let hidden = evidence.hidden.map(Path::to_owned);
+        let move_away = move || OldReports::move_away(&workspace, &globs, change.as_ref(), hidden.as_deref());
+        let moved = tokio::task::spawn_blocking(move_away).await;
+        moved.unwrap_or_else(|error| Err(format!("the reports could not be read: {error}"))).map(Some)
+    }
+
     /// Grades a run that ended. `before` are the reports that existed before it.
     fn judge_run(
         &self,
         shown: &str,
         workspace: &Path,
         folder: &Path,
-        before: Option<HashMap<String, Stamp>>,
+        before: Option<OldReports>,
         ran: &CommandOutcome,
     ) -> (Grade, Option<TestsSeen>) {
         let report = match (&self.report, before) {
@@ -271,7 +288,7 @@ impl Tests {
     /// # Errors
     /// Returns an error if the runner cannot be started.
     pub async fn observe(&self, shell: &Shell) -> std::io::Result<Seen> {
-        let before = match self.report.as_ref().map(|globs| reports(&shell.folder, globs)).transpose() {
+        let before = match self.report.as_ref().map(|globs| OldReports::find(&shell.folder, globs)).transpose() {
             Ok(before) => before,
             Err(why) => return Ok(Seen { why: Some(why), ..Seen::default() }),
         };
@@ -282,7 +299,7 @@ impl Tests {
     }
 
     /// Returns the outcomes of a run in a folder. `before` are the reports that existed before it.
-    fn seen_in(&self, folder: &Path, before: Option<HashMap<String, Stamp>>, ran: &CommandOutcome) -> Seen {
+    fn seen_in(&self, folder: &Path, before: Option<OldReports>, ran: &CommandOutcome) -> Seen {
         let report = match (&self.report, before) {
             _ if ran.exit.is_none() => {
                 Err(NoReport::Wrong(format!("took longer than its timeout of {}", self.timeout)))
@@ -640,42 +657,6 @@ pub fn program_that_is_missing<'a>(line: &'a str, path: &str) -> Option<&'a str>
     line.split_whitespace().next().filter(|program| is_missing(program, path))
 }
 
-/// Identifies a version of a file, because a new version may have the same content.
-#[derive(PartialEq, Eq)]
-struct Stamp(u64, u64, i64, i64);
-
-impl Stamp {
-    fn of(meta: &Metadata) -> Self {
-        Self(meta.ino(), meta.len(), meta.ctime(), meta.ctime_nsec())
-    }
-}
-
-/// Returns the reports in the workspace.
-///
-/// # Errors
-/// Returns an error if there are more than [`MOST`], or a folder that may hold some cannot be read: a report that exists
-/// before the run could then count as one of the runner's.
-fn reports(workspace: &Path, globs: &OneOrList<PathGlob>) -> Result<HashMap<String, Stamp>, String> {
-    let mut found = HashMap::new();
-    let unread = walk(workspace, |path, meta| {
-        let name = path.to_string_lossy();
-        if meta.is_file() && found.len() <= MOST && globs.iter().any(|glob| glob.is_match(&name)) {
-            found.insert(name.into_owned(), Stamp::of(meta));
-        }
-        Descend::Enter
-    });
-    let unread = unread.map_err(|error| format!("the workspace could not be read: {error}"))?;
-    if found.len() > MOST {
-        return Err(format!("more than {MOST} files match `report`; name fewer"));
-    }
-    let holds_reports =
-        |folder: &Path| globs.iter().any(|glob| glob.lies_below(&folder.to_string_lossy()) != Below::None);
-    match unread.iter().find(|(folder, _)| holds_reports(folder)) {
-        Some((folder, why)) => Err(format!("`{}`, which may hold reports, could not be read: {why}", folder.display())),
-        None => Ok(found),
-    }
-}
-
 /// The reason why there is no report.
 enum NoReport {
     /// The runner's output is no report.
@@ -688,18 +669,18 @@ enum NoReport {
 fn written(
     workspace: &Path,
     globs: &OneOrList<PathGlob>,
-    before: &HashMap<String, Stamp>,
+    before: &OldReports,
     ran: &CommandOutcome,
 ) -> Result<Report, NoReport> {
     let after = reports(workspace, globs).map_err(NoReport::Unknown)?;
     let mut names: Vec<&String> =
-        after.iter().filter(|(name, stamp)| before.get(*name) != Some(stamp)).map(|(name, _)| name).collect();
+        after.iter().filter(|(name, stamp)| before.is_new(name, stamp)).map(|(name, _)| name).collect();
     names.sort();
     if names.is_empty() {
         let wanted = text::any_of(globs.iter().map(|glob| format!("`{glob}`")));
-        return Err(NoReport::Wrong(match after.len() {
-            0 => format!("wrote no report matching {wanted}"),
-            _ => format!("wrote no report matching {wanted}; the files there existed before"),
+        return Err(NoReport::Wrong(match before.is_empty() {
+            true => format!("wrote no report matching {wanted}"),
+            false => format!("wrote no report matching {wanted}; the files there existed before"),
         }));
     }
     let mut all = Report::default();

@@ -347,6 +347,11 @@ pub enum Warning {
         /// The signal number.
         signal: i64,
     },
+    /// A limit of time ended the agent while it repeated a request that its model's service had not answered.
+    RepeatedRequest {
+        /// The agent's report of the last attempt.
+        why: String,
+    },
     /// The policy `llm` answered permission requests without a model.
     NoModel {
         /// The number of requests.

@@ -121,6 +121,21 @@ pub(super) fn around(
             add(&["--tmpfs", &path]);
         }
     }
+    let (links_beside, beside): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        places.beside.iter().partition(|path| path.is_symlink());
+    if let (false, Some(around)) = (links_beside.is_empty(), places.workspace.parent()) {
+        // An earlier command may have made the same link in a scratch folder on the disk.
+        add(&["--tmpfs", &around.to_string_lossy()]);
+    }
+    for path in beside {
+        let path = path.to_string_lossy();
+        add(&["--bind-try", &path, &path]);
+    }
+    for link in links_beside {
+        if let Ok(target) = link.read_link() {
+            add(&["--symlink", &target.to_string_lossy(), &link.to_string_lossy()]);
+        }
+    }
     for path in &reads {
         let path = path.to_string_lossy();
         add(&["--ro-bind", &path, &path]);
@@ -259,6 +274,7 @@ mod tests {
             hides: vec!["/usr/share".into(), "/tmp/run".into(), "/project/cases".into()],
             through: Vec::new(),
             fixed: vec!["/tmp/run/trial/workspace/check".into()],
+            beside: vec!["/tmp/run/trial/origin.git".into()],
         }
     }
 
@@ -292,6 +308,7 @@ mod tests {
         assert!(at("--ro-bind /project /project") < at("--tmpfs /usr/share"));
         assert!(at("--bind /tmp/run /tmp/run") < at("--tmpfs /tmp/run"));
         assert!(at("--tmpfs /tmp/run") < at("--bind /tmp/run/trial/home"));
+        assert!(at("--tmpfs /tmp/run") < at("--bind-try /tmp/run/trial/origin.git"));
         assert!(at("--bind /tmp/run/trial/workspace") < at("--bind-try /tmp/run/trial/workspace/check"));
         assert!(!line.contains("--unshare-net"));
     }

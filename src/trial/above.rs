@@ -172,6 +172,11 @@ impl Beside {
         self.copy.as_ref().map(Vanishing::path)
     }
 
+    /// Returns the paths of everything that setup left beside the workspace, which lies in `trial`.
+    pub(super) fn paths(&self, trial: &Path) -> Vec<PathBuf> {
+        self.left.keys().map(|name| trial.join(name)).collect()
+    }
+
     /// Returns true if something that setup left beside the workspace changed since, or if this is unknown.
     pub(super) fn is_changed(&self) -> bool {
         self.left.values().any(|stamps| stamps.as_ref().is_none_or(|stamps| stamps.first_change().is_some()))

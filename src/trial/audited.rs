@@ -153,7 +153,7 @@ pub async fn play_and_look(
         .await??
     };
     let over = session(attempt, &folders.workspace, says);
-    let graders_shell = graders_shell(&shell, &folders, case, before.home())?;
+    let graders_shell = graders_shell(&shell, &folders, case, Some(&before))?;
     let between = Between::of(case, &folders, &graders_shell, Some(&before), &engine.temporary)?;
     let site = JudgedWorkspace {
         workspace: Some(&folders.workspace),
@@ -162,6 +162,7 @@ pub async fn play_and_look(
         patch: None,
         touched: after.touched,
         between: &between,
+        obstacle: None,
         written: None,
         shell: &graders_shell,
         judges: &engine.judges,

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::above::{self, Beside};
 use super::prepare_workspace::{Before, Copies};
-use super::protected::ProtectedCopy;
+use super::protected::{ProtectedCopy, WatchedFiles};
 use super::{Folders, TrialError, graders_home, io as failed};
 use crate::case::{Case, GradersHome};
 use crate::grader::Renewed;
@@ -51,6 +51,8 @@ const BY_PRODUCTS: [&str; 16] = [
 #[derive(Default)]
 pub(super) struct Between {
     state: Option<State>,
+    /// The protected files. Absent if there are none, or if no grader runs commands.
+    watched: Option<WatchedFiles>,
     changed: Mutex<Changed>,
 }
 
@@ -58,6 +60,7 @@ struct State {
     /// The home of the graders, and the folder for temporary files.
     home: PathBuf,
     scratch: Option<PathBuf>,
+    workspace: PathBuf,
     /// True if the graders share the home.
     shares_home: bool,
     /// The home as setup left it. Absent if setup left nothing there.
@@ -85,7 +88,7 @@ struct Changed {
 }
 
 impl Between {
-    /// Takes the state before the first grader. Nothing is taken if fewer than two graders run commands.
+    /// Takes the state before the first grader. Of the state, only the protected files are needed if a single grader runs commands.
     pub(super) fn of(
         case: &Case,
         folders: &Folders,
@@ -93,8 +96,10 @@ impl Between {
         before: Option<&Before>,
         temporary: &Path,
     ) -> Result<Self, TrialError> {
-        if case.graders.iter().filter(|grader| grader.kind.needs().commands).count() < 2 {
-            return Ok(Self::default());
+        let run_commands = case.graders.iter().filter(|grader| grader.kind.needs().commands).count();
+        let watched = if run_commands == 0 { None } else { WatchedFiles::of(case, &folders.workspace) };
+        if run_commands < 2 {
+            return Ok(Self { watched, ..Self::default() });
         }
         let trial = folders.workspace.parent().unwrap_or(&folders.workspace).to_owned();
         let home = graders_home::place(folders, before.and_then(Before::home));
@@ -106,6 +111,7 @@ impl Between {
         let state = State {
             scratch: shell.inside.as_ref().map(|inside| inside.places.scratch.clone()),
             home,
+            workspace: folders.workspace.clone(),
             shares_home: case.graders_home == GradersHome::Shared,
             home_before: before.and_then(Before::home).map(Path::to_owned),
             beside,
@@ -116,7 +122,12 @@ impl Between {
             temporary: temporary.to_owned(),
         };
         let changed = Changed { home: Some(stamps), settings, ..Changed::default() };
-        Ok(Self { state: Some(state), changed: Mutex::new(changed) })
+        Ok(Self { state: Some(state), watched, changed: Mutex::new(changed) })
+    }
+
+    /// Returns the protected files. `None` if there are none, or if no grader runs commands.
+    pub(super) fn watched(&self) -> Option<&WatchedFiles> {
+        self.watched.as_ref()
     }
 
     /// Restores the state before the next grader, and returns what was undone.
@@ -175,13 +186,18 @@ impl State {
     }
 
     /// Makes the entries of the home in which something changed as setup left them, and returns true if there were any, except
-    /// temporary files and by-products. Without stamps, all of the home is made anew.
+    /// temporary files, and by-products to which no link of the workspace leads. Without stamps, all of the home is made anew.
     fn renew_home(&self, stamps: Option<FolderStamps>) -> io::Result<bool> {
         // Without stamps, an earlier call failed.
         let mut changes = stamps.map_or_else(|| BTreeSet::from([PathBuf::new()]), |stamps| stamps.changes());
         // A sandbox command has its temporary files in the home, and the graders share them, as in other sandboxes.
         let scratch = self.scratch.as_ref().filter(|scratch| scratch.starts_with(&self.home));
         changes.retain(|path| scratch.is_none_or(|scratch| !self.home.join(path).starts_with(scratch)));
+        let is_needed = !changes.iter().all(|path| is_by_product(path));
+        let links = match is_needed || changes.is_empty() {
+            true => Vec::new(),
+            false => graders_home::links_into(&self.workspace, &self.home),
+        };
         let before = self.home_before.as_ref();
         let entries: Option<BTreeSet<OsString>> =
             changes.iter().map(|path| Some(path.iter().next()?.to_owned())).collect();
@@ -200,7 +216,7 @@ impl State {
             }
         }
         scratch.map_or(Ok(()), fs::create_dir_all)?;
-        Ok(!changes.iter().all(|path| is_by_product(path)))
+        Ok(is_needed || links.iter().any(|link| link.metadata().is_err()))
     }
 }
 

@@ -29,8 +29,8 @@ fn filled(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
             end.get_or_insert(words.len());
         }
         if word.contains("{model}") && placeholders.model.is_none() {
-            // Without a model, the flag of `{model}` is removed as well.
-            if word == "{model}" && words.len() > 1 && words.last().is_some_and(|flag| flag.starts_with('-')) {
+            // Without a model, the flag of the argument is removed as well. It would take the next argument.
+            if !word.starts_with('-') && words.len() > 1 && words.last().is_some_and(|flag| takes_value(flag)) {
                 words.pop();
             }
             continue;
@@ -41,6 +41,11 @@ fn filled(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
     let end = end.unwrap_or(words.len());
     words.splice(end..end, flags(manifest, placeholders));
     words
+}
+
+/// Returns true if a word of the command may be a flag whose value is the next word.
+fn takes_value(word: &str) -> bool {
+    word.starts_with('-') && word != "--" && !word.contains('=')
 }
 
 /// Returns the flags of the agent. The file of MCP servers comes last, because a flag for several files takes
@@ -122,5 +127,13 @@ mod tests {
         assert_eq!(of(&command, Some("-m"), Some("x")), ["agent", "-m", "x", "--is=x", "-- do it"]);
         assert_eq!(of(&command, None, None), ["agent", "-- do it"]);
         assert_eq!(of(&["agent", "use", "{model}"], None, None), ["agent", "use"]);
+        for word in ["openai/{model}", "model={model}"] {
+            let command = ["agent", "--model", word, "--message={prompt}"];
+            assert_eq!(of(&command, None, None), ["agent", "--message=-- do it"]);
+            assert_eq!(of(&command, None, Some("x"))[2], word.replace("{model}", "x"));
+        }
+        for flag in ["--", "--quiet=yes"] {
+            assert_eq!(of(&["agent", flag, "{model}"], None, None), ["agent", flag]);
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::limits::OnLimit;
 use crate::models;
 use crate::result::{ErrorRecord, TrialResult, Warning};
 use crate::secrets::{Masker, Numbers};
-use crate::session::SessionRemains;
+use crate::session::{ProcessEnd, SessionRemains};
 use crate::trace::{ErrorCategory, Exit, Model, Stop, StopReason};
 use crate::verdict::{self, Verdict};
 use crate::whole_file::FileError;
@@ -71,7 +71,7 @@ pub(super) fn message_of(category: ErrorCategory, stop: &Stop, manifest: &Manife
 /// Returns the message about an agent without an answer that closed its output and did not exit, so that the engine ended
 /// it. Returns `None` if the agent's process ended by itself, or for another reason.
 pub(super) fn message_of_held_on(stop: &Stop, left: &SessionRemains, manifest: &Manifest) -> Option<String> {
-    let of_engine = left.held_on && !left.lost_exit && !left.interrupted;
+    let of_engine = left.process_end == ProcessEnd::ByEngine && !left.interrupted;
     if !of_engine || stop.reason != StopReason::Crashed || error_of(stop) != Some(ErrorCategory::Crashed) {
         return None;
     }
@@ -130,8 +130,8 @@ pub(super) fn warn_after(result: &mut TrialResult, stop: &Stop, left: &SessionRe
     }
     result.warnings.extend(left.bad_exit.and_then(of_exit));
     let now = match stop.exit {
-        _ if left.lost_exit => Some(Warning::ExitUnknown),
-        Some(_) if left.held_on => Some(Warning::HeldOn),
+        _ if left.process_end == ProcessEnd::Unknown => Some(Warning::ExitUnknown),
+        Some(_) if left.process_end == ProcessEnd::ByEngine => Some(Warning::HeldOn),
         exit => exit.and_then(of_exit).filter(|warning| !result.warnings.contains(warning)),
     };
     result.warnings.extend(now);

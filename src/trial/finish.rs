@@ -22,6 +22,7 @@ use super::{
 };
 use crate::result::{TrialResult, Warning};
 use crate::run::integrity;
+use crate::sandbox;
 use crate::trace::ErrorCategory;
 use crate::whole_file::{PartFile, put_in_place};
 use crate::workspace::tree_digest::tree_digest;
@@ -56,7 +57,16 @@ pub(super) async fn conclude(
     warnings.extend(of_workspace);
     warnings.extend(attempt.foreign.clone());
 
-    let mut graders_shell = graders_shell(&shell, folders, &attempt.case, before.home())?;
+    let (mut graders_shell, obstacle) = match graders_shell(&shell, folders, &attempt.case, Some(&before)) {
+        Ok(graders) => (graders, None),
+        // The agent took the permission away.
+        Err(TrialError::Io { doing, source }) if source.kind() == ErrorKind::PermissionDenied => {
+            let why =
+                format!("could not be graded, because the agent's files are in the way: could not {doing}: {source}");
+            (shell.clone(), Some(why))
+        }
+        Err(error) => return Err(error.into()),
+    };
     // Grading commands run in the workspace, so the paths of their input files are absolute.
     let [trace_path, patch_path] = [trace.written(), patch.written()].map(|path| std::path::absolute(path).ok());
     // A recording was made in another workspace, so it is not evidence about this one.
@@ -65,22 +75,27 @@ pub(super) async fn conclude(
         graders_shell = nowhere(&graders_shell, folders)?;
     }
     let runs_programs = above::matters(&attempt.case);
-    let use_of_home = match before.home() {
-        Some(_) if live && runs_programs => {
+    let is_hidden = inside.sandbox.kind() != sandbox::Kind::None;
+    let use_of_home = match graders_home::place_of_agents(folders, before.home(), is_hidden) {
+        Some(agents) if live && runs_programs => {
             let (workspace, home) = (folders.workspace.clone(), folders.home.clone());
             let files: Vec<PathBuf> = change.created.iter().chain(&change.changed).map(PathBuf::from).collect();
-            aside(move || graders_home::use_of_agents_home(&workspace, &home, &files)).await?
+            aside(move || graders_home::use_of_agents_home(&workspace, &home, &agents, &files)).await?
         }
         _ => None,
     };
     let files = runs_programs.then(|| WrittenFiles::of(&trace, &patch, &attempt.folder.join("wire.jsonl")));
     let unmasked = warnings.iter().find_map(Warning::unmasked).map(str::to_owned);
-    let between = Between::of(&attempt.case, folders, &graders_shell, Some(&before), &engine.temporary)?;
+    let between = match obstacle {
+        None => Between::of(&attempt.case, folders, &graders_shell, Some(&before), &engine.temporary)?,
+        Some(_) => Between::default(),
+    };
     let site = JudgedWorkspace {
         workspace: live.then_some(&*folders.workspace),
         change: live.then_some(&change),
         touched,
         between: &between,
+        obstacle: obstacle.as_deref(),
         written: files.as_ref(),
         trace: trace_path.as_deref(),
         patch: patch_path.as_deref().filter(|_| live),
@@ -184,11 +199,10 @@ pub(super) async fn conclude(
     }
     let has_workspace = engine.keep.keeps(result.verdict);
     let is_own = |name: &str| match name {
-        "wire.jsonl" | "stderr.log" | "trace.jsonl.part" | "workspace.patch.part" => true,
-        "llm.jsonl.part" => model_log.is_some(),
+        "wire.jsonl" | "stderr.log" => true,
         integrity::WORKSPACE => has_workspace,
         "attempts" => attempt.attempt > 1,
-        _ => false,
+        _ => [&trace, &patch].into_iter().chain(&model_log).any(|part| part.written().ends_with(name)),
     };
     result.warnings.extend(foreign::take_all(&attempt.folder, is_own)?);
     result.policy_model = adviser.record();

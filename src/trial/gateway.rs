@@ -274,7 +274,9 @@ impl Gateway {
         }
         let aside = totals.failure(FailureKind::Aside);
         warnings.extend(aside.map(|(_, requests)| Warning::AsideNotRecorded { requests }));
-        let error = error_of(&totals, &route, attempt).or_else(|| never_asked(requests, &route, how));
+        let error = error_of(&totals, &route, attempt)
+            .or_else(|| never_asked(requests, &route, how))
+            .or_else(|| never_begun(&totals, turns, how));
         if requests == 0 && error.is_none() {
             warnings.push(Warning::NoRequest);
         }
@@ -336,10 +338,8 @@ fn never_asked(requests: u64, route: &Route, how: &SessionEnd) -> Option<(ErrorC
 
 /// Returns the reason why a trial is errored, whatever its agent answered.
 fn error_of(totals: &Totals, route: &Route, attempt: &Attempt) -> Option<(ErrorCategory, String)> {
-    let setup = |problem: String| (ErrorCategory::Setup, format!("the scripted model: {problem}"));
     if matches!(route, Route::Script(_)) {
-        let tally = &totals.script;
-        return tally.not_played.clone().or_else(|| never_begun(totals)).map(setup);
+        return totals.script.not_played.clone().map(of_script);
     }
     let message = |kind: FailureKind| {
         totals.failure(kind).map(|(failure, count)| (failure.message.clone().unwrap_or_default(), count))
@@ -369,13 +369,30 @@ fn again(attempt: &Attempt, route: &Route) -> String {
     format!("to record {file} again: evals run {case} --harness {harness}{model} --gateway record")
 }
 
-/// Returns an error if the agent never sent the case's prompt, so that no turn of the script was played.
-fn never_begun(totals: &Totals) -> Option<String> {
+fn of_script(problem: String) -> (ErrorCategory, String) {
+    (ErrorCategory::Setup, format!("the scripted model: {problem}"))
+}
+
+/// Returns the reason why a trial is errored whose agent never got a turn of the script, of which there are `turns`.
+fn never_begun(totals: &Totals, turns: usize, how: &SessionEnd) -> Option<(ErrorCategory, String)> {
     let tally = &totals.script;
-    (tally.strangers > 0 && tally.turns == 0).then(|| {
-        let requests = plural(tally.strangers, "request");
-        format!("no turn of the script was played, because none of {requests} with tools contains the case's prompt")
-    })
+    let is_explained = how.failed || tally.played_sub_agent || turns == 0;
+    let why = match (tally.strangers, tally.without_tools) {
+        _ if tally.turns > 0 => return None,
+        (1.., _) => {
+            format!("none of {} with tools contains the case's prompt", plural(tally.strangers, "request"))
+        }
+        _ if is_explained => return None,
+        (0, 1..) => {
+            let requests = plural(tally.without_tools, "request");
+            format!(
+                "{requests} without tools got an answer aside; `without-tools: play` in the script plays its turns to them"
+            )
+        }
+        (0, 0) if how.ended_by_engine => return None,
+        (0, 0) => "no request of the agent continues the case's conversation".to_owned(),
+    };
+    Some(of_script(format!("no turn of the script was played, because {why}")))
 }
 
 /// Returns warnings about script turns that were not requested, and about further requests.

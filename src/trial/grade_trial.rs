@@ -11,7 +11,7 @@ use super::ending::{error_of, is_manual, limits_and_grades, message_of, no_stop,
 use super::limits::unknown_by_stop;
 use super::metrics::{self, Observed};
 use super::{Attempt, above};
-use crate::grader::{Evidence, Grading};
+use crate::grader::{Evidence, Grading, Renewed, Surroundings};
 use crate::judge::Judges;
 use crate::result::{ErrorRecord, StopRecord, TrialResult, Warning};
 use crate::shell::Shell;
@@ -49,6 +49,8 @@ pub(super) struct JudgedWorkspace<'a> {
     pub touched: bool,
     /// Restores what a grader's commands changed before the next grader runs commands.
     pub between: &'a Between,
+    /// The reason why no grader can run commands, if there is one.
+    pub obstacle: Option<&'a str>,
     /// The evidence that a grader's commands must not change. Absent if no grader runs commands, or if no files are written.
     pub written: Option<&'a WrittenFiles>,
     /// The shell for commands of graders.
@@ -57,6 +59,29 @@ pub(super) struct JudgedWorkspace<'a> {
     pub judges: &'a Judges,
     /// A variable whose value is a secret that is too short to be masked. Absent if every secret is masked.
     pub unmasked: Option<&'a str>,
+}
+
+impl Surroundings for JudgedWorkspace<'_> {
+    fn obstacle(&self) -> Option<String> {
+        self.obstacle.map(str::to_owned)
+    }
+
+    fn restore(&self) -> Result<Renewed, String> {
+        self.between.restore()
+    }
+
+    fn has_files(&self) -> bool {
+        self.between.watched().is_some()
+    }
+
+    fn begin(&self) {
+        self.between.watched().iter().for_each(|files| files.begin());
+    }
+
+    fn end(&self) -> Option<String> {
+        self.written.iter().for_each(|files| files.look());
+        self.between.watched()?.end()
+    }
 }
 
 /// Returns the result of a session. The caller adds the data that only the process reported, and earlier warnings.
@@ -111,10 +136,7 @@ pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &Judge
     let mut restored = BTreeSet::new();
     let grades = match error {
         Some(_) => Vec::new(),
-        None => {
-            let after = || site.written.iter().for_each(|files| files.look());
-            grading.finish_with_hidden(&evidence, &mut restored, &|| site.between.restore(), &after).await
-        }
+        None => grading.finish_in(&evidence, &mut restored, site).await,
     };
     let mut result = TrialResult {
         model: finished.header.model.clone(),

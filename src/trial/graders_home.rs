@@ -66,17 +66,39 @@ pub(super) enum UseOfHome {
     File(PathBuf),
 }
 
+/// Returns the place in which the agent's home lies while graders run, if they do not find it at its own place: it was moved aside,
+/// or their sandbox hides it. `as_set_up` is the home as setup left it, if it left anything.
+pub(super) fn place_of_agents(folders: &Folders, as_set_up: Option<&Path>, is_hidden: bool) -> Option<PathBuf> {
+    match as_set_up {
+        Some(_) => Some(folders.beside(AGENTS_HOME)),
+        None => is_hidden.then(|| folders.home.clone()),
+    }
+}
+
 /// Returns the first link of a workspace that leads to something that only the agent's home has, or the first of the agent's files
-/// that contains a path in its home. The graders' home has the place of the agent's home.
-pub(super) fn use_of_agents_home(workspace: &Path, home: &Path, files: &[PathBuf]) -> Option<UseOfHome> {
-    let link = link_to_agents_home(workspace, home).map(UseOfHome::Link);
-    link.or_else(|| file_with(workspace, files, &paths_in_home(home)).map(UseOfHome::File))
+/// that contains a path in its home. `home` is the place of the agent's home while the agent ran, and `agents` its place now.
+pub(super) fn use_of_agents_home(workspace: &Path, home: &Path, agents: &Path, files: &[PathBuf]) -> Option<UseOfHome> {
+    let link = link_to_agents_home(workspace, home, agents).map(UseOfHome::Link);
+    link.or_else(|| file_with(workspace, files, &paths_in_home(home, agents)).map(UseOfHome::File))
+}
+
+/// Returns the links of a workspace that lead to something in a home.
+pub(super) fn links_into(workspace: &Path, home: &Path) -> Vec<PathBuf> {
+    let mut links = Vec::new();
+    let Ok(home) = home.canonicalize() else { return links };
+    let _ = walk(workspace, |path, meta| {
+        let link = workspace.join(path);
+        if meta.is_symlink() && link.canonicalize().is_ok_and(|target| target.starts_with(&home)) {
+            links.push(link);
+        }
+        Descend::Enter
+    });
+    links
 }
 
 /// Returns the texts by which a file can name something in the agent's home: the path of the home, and `../home/` with the name of
 /// an entry. The name matters, because projects have folders named `home`, too.
-fn paths_in_home(home: &Path) -> Vec<Vec<u8>> {
-    let agents = home.with_file_name(AGENTS_HOME);
+fn paths_in_home(home: &Path, agents: &Path) -> Vec<Vec<u8>> {
     let entries = fs::read_dir(agents).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let relative = Path::new("..").join(home.file_name().unwrap_or_default());
     let relative = entries.map(|name| relative.join(name).into_os_string().into_vec());
@@ -113,12 +135,12 @@ fn target_of(path: &Path, home: &Path, agents: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the first link of a workspace that leads to something that only the agent's home has.
-fn link_to_agents_home(workspace: &Path, home: &Path) -> Option<PathBuf> {
-    let agents = home.with_file_name(AGENTS_HOME);
+fn link_to_agents_home(workspace: &Path, home: &Path, agents: &Path) -> Option<PathBuf> {
     let leads_there = |link: &Path| {
-        let target = target_of(link, home, &agents);
+        let target = target_of(link, home, agents);
         let inner = target.as_deref().and_then(|target| target.strip_prefix(home).ok());
-        inner.is_some_and(|inner| home.join(inner).symlink_metadata().is_err())
+        // A home that is still at its place is hidden from the graders.
+        inner.is_some_and(|inner| agents == home || home.join(inner).symlink_metadata().is_err())
     };
     let mut found = None;
     let walked = walk(workspace, |path, meta| {

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::idle_time::Quiet;
-use crate::adapter::claude_stream::background::CUT;
 use crate::harness::{Adapter, reading};
 use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::amount::Amount;
@@ -12,7 +11,8 @@ use crate::trace::calls::Cuts;
 use crate::trace::recorder::Finished;
 use crate::trace::usage::{GATEWAY, Measure, UsageTotal};
 use crate::trace::{
-    Body, CallStatus, Event, Header, Lost, PermissionOutcome, PermissionResponse, Role, Stop, ToolKind,
+    Body, CallStatus, Event, Header, Lost, NoticeCode, PermissionOutcome, PermissionResponse, Role, Stop, StopReason,
+    ToolKind,
 };
 
 /// Counts events.
@@ -52,6 +52,8 @@ pub struct Observed {
     pub is_stored: bool,
     /// The failed requests to models for the policy `llm`: the first reason, and the number of requests.
     pub unadvised: Option<(String, u64)>,
+    /// The agent's report that it repeats a request to its model, if nothing of an answer followed.
+    repeated_request: Option<String>,
     /// The usage that the agent reported, without what the engine added.
     of_agent: UsageTotal,
     /// The tokens that the agent reported and those that the gateway saw, if the agent reported more.
@@ -78,7 +80,7 @@ impl Observed {
     pub fn event(&mut self, event: &Event) {
         self.last_ms = event.at_ms;
         match &event.body {
-            Body::Notice { code, .. } if code == CUT => {
+            Body::Notice { code: NoticeCode::BackgroundCut, .. } => {
                 self.cut_ms.get_or_insert(self.main_ms);
             }
             Body::Notice { .. } => {}
@@ -90,6 +92,11 @@ impl Observed {
         }
         let is_cut = self.cuts.event(event);
         self.unfinished += u64::from(is_cut || is_unfinished(event));
+        match &event.body {
+            Body::Notice { code: NoticeCode::ApiRetry, text, .. } => self.repeated_request = Some(text.clone()),
+            Body::Message(_) | Body::Thought { .. } | Body::ToolCall(_) => self.repeated_request = None,
+            _ => {}
+        }
         match &event.body {
             Body::Notice { lost: Some(Lost::Line | Lost::Call), .. } => self.lacks_calls = true,
             Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
@@ -208,11 +215,16 @@ impl Observed {
         reading(header).unshown_outcomes.iter().any(|kind| self.kinds_without_code.contains(kind))
     }
 
-    /// Returns warnings about requests that no model answered, and about tokens that the gateway did not see.
+    /// Returns warnings about requests that no model answered, about tokens that the gateway did not see, and about a request
+    /// that the agent repeated until a limit of time.
     pub fn warnings(&self) -> Vec<Warning> {
         let unadvised = self.unadvised.clone().map(|(why, requests)| Warning::NoModel { requests, why });
         let beside = self.beside_gateway.map(|(agent, gateway)| Warning::BesideGateway { agent, gateway });
-        unadvised.into_iter().chain(beside).collect()
+        let is_out_of_time = |stop: &Stop| matches!(stop.reason, StopReason::TimedOut | StopReason::Idle);
+        let out_of_time = self.stopped_by_engine && self.stop.as_ref().is_some_and(is_out_of_time);
+        let repeated = self.repeated_request.clone().filter(|_| out_of_time);
+        let repeated = repeated.map(|why| Warning::RepeatedRequest { why });
+        unadvised.into_iter().chain(beside).chain(repeated).collect()
     }
 }
 

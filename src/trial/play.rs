@@ -19,7 +19,7 @@ use super::silent_turns::SilentTurns;
 use super::task::{header_of, trace_of_recording};
 use super::trace_file::TraceFile;
 use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, aside, io, refusal, usage};
-use crate::adapter::{self, Translation, UNSHOWN_ACTION, replay};
+use crate::adapter::{self, Translation, replay};
 use crate::driver::{Task, drive};
 use crate::grader::Grading;
 use crate::harness::{Adapter, Manifest};
@@ -30,7 +30,7 @@ use crate::secrets::{self, Masker};
 use crate::session::{self, Session, SessionRemains, Setup};
 use crate::trace::jsonl::Reader;
 use crate::trace::recorder::{Finished, Recorder};
-use crate::trace::{ErrorCategory, Event, FollowedLink, Header, StopReason};
+use crate::trace::{ErrorCategory, Event, FollowedLink, Header, NoticeCode, StopReason};
 use crate::whole_file::PartFile;
 use crate::wire::EngineLine;
 
@@ -327,6 +327,9 @@ async fn run_session(
     if let Some(line) = totals.as_ref().and_then(refusal::limit_line) {
         ended.engine(&line);
     }
+    if let Some(line) = totals.as_ref().and_then(refusal::filter_line) {
+        ended.engine(&line);
+    }
     let prompts = attempt.case.turns.len();
     if let Some(line) = totals.as_ref().and_then(|totals| refusal::answer_line(totals, &attempt.manifest, prompts)) {
         ended.engine(&line);
@@ -336,7 +339,7 @@ async fn run_session(
         ended.engine(&line);
     }
     for text in watched_outside(judged, ended.recorder()) {
-        ended.engine(&EngineLine::Notice { code: "read-outside".to_owned(), text });
+        ended.engine(&EngineLine::Notice { code: NoticeCode::ReadOutside, text });
     }
     // A recording was made in another workspace.
     if task.recording.is_none() {
@@ -349,7 +352,7 @@ async fn run_session(
             let files: Vec<String> = hooks.iter().map(|file| format!("`{file}`")).collect();
             let text =
                 format!("hooks of the agent may have changed calls that it shows unchanged: {}", files.join(", "));
-            ended.engine(&EngineLine::Notice { code: UNSHOWN_ACTION.to_owned(), text });
+            ended.engine(&EngineLine::Notice { code: NoticeCode::UnshownAction, text });
         }
         for link in followed_links(named, &about, &attempt.case.workspace.ignore).await? {
             ended.engine(&EngineLine::Followed { link });
@@ -367,12 +370,12 @@ async fn run_session(
     loaded.wrong = loaded.wrong.or(offered);
     if !loaded.unexpected.is_empty() {
         let text = format!("the agent loaded skills that its trial should not have: {}", loaded.unexpected.join(", "));
-        ended.engine(&EngineLine::Notice { code: "unexpected_skill".to_owned(), text });
+        ended.engine(&EngineLine::Notice { code: NoticeCode::UnexpectedSkill, text });
     }
     let joined = lock(judged).file.joined_a_secret() || masker.finds(&ended.recorder().answer());
     if ended.holds_split_secret() || joined {
         let text = "a secret came in pieces over several lines; they are masked in this log".to_owned();
-        ended.engine(&EngineLine::Notice { code: "secret_split".to_owned(), text });
+        ended.engine(&EngineLine::Notice { code: NoticeCode::SecretSplit, text });
     }
     let (finished, left) = ended.finish();
     // A log that could not be written is an error of its own.

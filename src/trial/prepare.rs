@@ -43,8 +43,8 @@ pub(super) struct Ready {
 pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Ready, Ended> {
     let case = &attempt.case;
     let setup = |why: String| Ended::without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Setup, why);
-    let inside = inside(engine, attempt, folders).map_err(|error| setup(error.to_string()))?;
-    let shell = shell(engine, attempt, folders, &inside)?;
+    let mut inside = inside(engine, attempt, folders).map_err(|error| setup(error.to_string()))?;
+    let mut shell = shell(engine, attempt, folders, &inside)?;
     let reserved = gateway::reserve(attempt, &inside).await.map_err(setup)?;
     let address = reserved.as_ref().map(Reserved::base_url);
     let placeholders = placeholders(engine, attempt, folders, &inside.places.scratch, address)?;
@@ -64,6 +64,8 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
         Some(Err(NotSetUp::Engine(error))) => return Err(Ended::Broken(error)),
         None => return Err(Ended::With(Outcome::Interrupted)),
     };
+    inside.places.beside = before.paths_beside(folders);
+    shell.inside = Some(inside.clone());
     let warnings = warnings_before(attempt, &env, &masker);
     let mut task = task_of(attempt, folders, &placeholders, env, shell.clone());
     task.policy = task.policy.redacted(|text| masker.mark_in_any_case(text).map(str::to_owned));

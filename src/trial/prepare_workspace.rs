@@ -71,6 +71,11 @@ impl Before {
         self.home.as_ref().map(Vanishing::path)
     }
 
+    /// Returns the paths of what setup left beside the workspace.
+    pub(super) fn paths_beside(&self, folders: &Folders) -> Vec<PathBuf> {
+        folders.workspace.parent().map(|trial| self.beside.paths(trial)).unwrap_or_default()
+    }
+
     /// Returns true if setup left files in its home or beside the workspace.
     pub(super) fn has_files_outside(&self) -> bool {
         self.home.is_some() || self.beside.copy().is_some()
@@ -134,7 +139,11 @@ async fn make_workspace_and_state(
             .map_err(|why| NotSetUp::Case(format!("could not {MAKE}: {why}")))?,
     }
     // Commands of the case's author may need the network, for example for installing.
-    let shell = &Shell { inside: shell.inside.clone().map(TrialSandbox::with_network), ..shell.clone() };
+    let mut shell = Shell { inside: shell.inside.clone().map(TrialSandbox::with_network), ..shell.clone() };
+    if let Some(inside) = &mut shell.inside {
+        // What setup makes beside the workspace stays for the agent and the graders.
+        inside.places.beside = folders.workspace.parent().map(Path::to_owned).into_iter().collect();
+    }
     let time = case.setup_time.or(attempt.manifest.timeouts.setup).unwrap_or(SETUP_TIME);
     for line in &case.workspace.setup {
         let ran = shell.run(&Command::Line(line.clone()), None, time.0).await;

@@ -1,6 +1,7 @@
 //! Protected files, which an agent must not change: changes are detected and undone.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +11,7 @@ use crate::case::{Case, Workspace};
 use crate::result::Warning;
 use crate::result::warning::FileChange;
 use crate::run::temporary::Vanishing;
-use crate::values::PathGlob;
+use crate::values::{PathGlob, escaped_glob, is_plain};
 use crate::workspace::change::{Change, FileChangeKind, differences};
 use crate::workspace::make_ready::make_ready;
 use crate::workspace::proc_links::leads_through_proc;
@@ -18,6 +19,10 @@ use crate::workspace::restore::{put_back, put_back_folder};
 use crate::workspace::stamp::FolderStamps;
 use crate::workspace::tree::Tree;
 use crate::workspace::walk::{Descend, walk};
+
+mod while_graded;
+
+pub(super) use while_graded::WatchedFiles;
 
 /// The maximum number of files that are named in a result.
 const NAMED: usize = 20;
@@ -42,7 +47,7 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     let (old, new) = (Tree::only(before, wanted)?, Tree::only(workspace, wanted)?);
     let mut found = differences(&old, &new)?;
     let is_meant = |path: &Path| {
-        let is_named = || globs.iter().any(|glob| is_path(glob) && glob.is_match_path(path));
+        let is_named = || globs.iter().any(|glob| glob.is_path() && glob.is_match_path(path));
         let is_seen = now.entries.contains_key(path) || now.beyond.special.contains(path);
         is_seen || is_named() || names_what_is_ignored(globs, path, now)
     };
@@ -54,7 +59,7 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     let mut links = Vec::new();
     for link in links_to_protected(workspace, before, globs, wanted)? {
         // What a build links in ignored folders counts only if a glob names it, as its files do.
-        let is_named = || globs.iter().any(|glob| is_path(glob) && Path::new(&glob.to_string()).starts_with(&link));
+        let is_named = || globs.iter().filter_map(PathGlob::path).any(|path| Path::new(&path).starts_with(&link));
         if !wanted(&link) && (is_seen(&link) || is_named() || names_what_is_ignored(globs, &link, now)) {
             links.push(link);
         }
@@ -197,22 +202,24 @@ fn links_to_protected(
         if leads_through_proc(&workspace.join(link)) {
             return !below.is_empty();
         }
-        let (paths, patterns): (Vec<&PathGlob>, Vec<&PathGlob>) = below.into_iter().partition(|glob| is_path(glob));
-        let is_there = |glob: &&PathGlob| {
-            let path = PathBuf::from(glob.to_string());
-            is_protected(&path) && workspace.join(path).symlink_metadata().is_ok()
-        };
-        paths.iter().any(is_there) || (!patterns.is_empty() && holds_protected(workspace, link, &is_protected))
+        let is_there = |path: String| is_protected(Path::new(&path)) && workspace.join(path).symlink_metadata().is_ok();
+        let has_pattern = below.iter().any(|glob| !glob.is_path());
+        below.iter().filter_map(|glob| glob.path()).any(is_there)
+            || (has_pattern && holds_protected(workspace, link, &is_protected))
     });
     Ok(links)
 }
 
 /// Returns true if a glob may match a path below a link.
 fn may_match_below(glob: &PathGlob, link: &Path) -> bool {
+    let path = glob.path();
     let text = glob.to_string();
     // An absolute glob is about no path of the workspace.
-    let fixed = fixed_folders(&text);
-    !text.starts_with('/') && (fixed.starts_with(link) || (!is_path(glob) && link.starts_with(&fixed)))
+    let fixed = match &path {
+        Some(path) => PathBuf::from(path.rsplit_once('/').map_or("", |(folder, _)| folder)),
+        None => fixed_folders(&text),
+    };
+    !text.starts_with('/') && (fixed.starts_with(link) || (path.is_none() && link.starts_with(&fixed)))
 }
 
 /// Returns true if a path through a link to a folder is protected, or if this is unknown, because the folder has too many files, or
@@ -227,11 +234,11 @@ fn holds_protected(workspace: &Path, link: &Path, is_protected: &impl Fn(&Path) 
     found || walked.is_err()
 }
 
-/// Returns the folders of a glob up to its first wildcard: `tests/unit` of `tests/unit/**` and of `tests/unit/a.py`.
+/// Returns the folders of a glob up to its first wildcard: `tests/unit` of `tests/unit/**`.
 fn fixed_folders(glob: &str) -> PathBuf {
     let parts: Vec<&str> = glob.split('/').collect();
     let folders = &parts[..parts.len().saturating_sub(1)];
-    folders.iter().take_while(|part| !part.contains(['*', '?', '[', '{'])).collect()
+    folders.iter().take_while(|part| is_plain(part)).collect()
 }
 
 /// Returns the warning about a protected file that was restored.
@@ -291,13 +298,10 @@ fn names_what_is_ignored(globs: &[PathGlob], path: &Path, now: &Tree) -> bool {
     above.reverse();
     let is_ignored = |folder: &&Path| now.entered.contains(*folder) || !has_files(folder);
     let ignored = above.into_iter().find(is_ignored).and_then(Path::file_name);
-    let names = |glob: &PathGlob| glob.to_string().split('/').any(|part| ignored.is_some_and(|name| name == part));
+    let is_name = |name: &OsStr, part: &str| name == part || name.to_str().is_some_and(|it| escaped_glob(it) == part);
+    let names =
+        |glob: &PathGlob| glob.to_string().split('/').any(|part| ignored.is_some_and(|name| is_name(name, part)));
     globs.iter().any(|glob| names(glob) && glob.protects(path))
-}
-
-/// Returns true if a glob is a path, without wildcards.
-fn is_path(glob: &PathGlob) -> bool {
-    !glob.to_string().contains(['*', '?', '[', '{'])
 }
 
 /// Returns false for a path in a folder `.git` if the glob does not name that folder: agents commit, so a glob such as

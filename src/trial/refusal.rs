@@ -1,5 +1,5 @@
 //! The engine's lines about the model of an agent, as the gateway saw: the model did not answer, gave an answer that looks
-//! like an error, or reached its output limit.
+//! like an error, reached its output limit, or was stopped by a content filter.
 
 use crate::adapter::errors;
 use crate::gateway::exchange::FailureKind;
@@ -12,7 +12,8 @@ use crate::wire::EngineLine;
 /// Returns the line for a session whose model answered no request, or not the one that the agent needed to go on.
 pub(super) fn line_for(totals: &Totals) -> Option<EngineLine> {
     let (refused, message) = totals.refusals.decisive()?;
-    Some(EngineLine::Refused { category: category_of(refused), message, closed: refused.is_closed() })
+    let (category, closed) = (category_of(refused), refused.is_closed());
+    Some(EngineLine::Refused { category, message, closed, unanswered: totals.refusals.are_all() && !closed })
 }
 
 /// Returns the line about a last answer that looks like an error of the agent, but is its model's. Returns `None` for a case
@@ -27,6 +28,12 @@ pub(super) fn answer_line(totals: &Totals, manifest: &Manifest, prompts: usize) 
 /// as complete.
 pub(super) fn limit_line(totals: &Totals) -> Option<EngineLine> {
     totals.refusals.ended_at_limit().then_some(EngineLine::OutputLimit)
+}
+
+/// Returns the line for a session whose last answer a content filter of the model's service ended. Some agents report such an
+/// answer as complete.
+pub(super) fn filter_line(totals: &Totals) -> Option<EngineLine> {
+    totals.refusals.ended_by_filter().then_some(EngineLine::Filtered)
 }
 
 /// Returns the category of the error that ended the session.

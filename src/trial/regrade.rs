@@ -146,6 +146,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
         patch: patch.as_deref().filter(|_| has_workspace && other_change.is_none()),
         touched: !ready.touched.is_empty(),
         between: &between,
+        obstacle: None,
         written: None,
         shell: ready.shell.as_ref().unwrap_or(&nowhere),
         judges: &engine.judges,

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::gateway::Relay;
+use super::prepare_workspace::Before;
 use super::read_outside::Outside;
 use super::{Attempt, Engine, Folders, TrialError, graders_home, io};
 use crate::case::Case;
@@ -29,6 +30,7 @@ pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> R
         through: Vec::new(),
         hides,
         fixed: Vec::new(),
+        beside: Vec::new(),
     };
     let mut inside = TrialSandbox { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places };
     inside.places.scratch = scratch(&inside, &folders.home, folders.beside("tmp"));
@@ -60,19 +62,19 @@ pub(super) fn shell(
     })
 }
 
-/// Returns the shell for commands of graders, without the agent's home and scratch folder. Their home is as setup left
-/// it: a copy of `home`, or empty.
+/// Returns the shell for commands of graders, without the agent's home and scratch folder. Their home is as setup left it,
+/// which is in `before`, or empty.
 pub(super) fn graders_shell(
     shell: &Shell,
     folders: &Folders,
     case: &Case,
-    home_before: Option<&Path>,
+    before: Option<&Before>,
 ) -> Result<Shell, TrialError> {
     let mut shell = shell.clone();
     if !case.graders.iter().any(|judge| judge.kind.needs().commands) {
         return Ok(shell);
     }
-    let home = graders_home::make(folders, home_before)?;
+    let home = graders_home::make(folders, before.and_then(Before::home))?;
     environment::isolate_graders(&mut shell.env, &home);
     if let Some(inside) = &mut shell.inside {
         let new = scratch(inside, &home, folders.beside("graders-tmp"));
@@ -87,6 +89,7 @@ pub(super) fn graders_shell(
             }
         }
         inside.places.home = home;
+        inside.places.beside = before.map(|before| before.paths_beside(folders)).unwrap_or_default();
         // A hidden folder that is moved aside and back leaves no trace.
         let fixed = case.hidden.as_deref().map(folders_of_hidden).unwrap_or_default();
         inside.places.fixed = fixed.iter().map(|folder| folders.workspace.join(folder)).collect();

@@ -1,7 +1,6 @@
 //! Finds turns in which an agent showed nothing: it may have taken the prompt for a command of its own.
 
-use crate::trace::recorder::SILENT_TURN;
-use crate::trace::{Body, Event, Role};
+use crate::trace::{Body, Event, NoticeCode, Role};
 
 /// The turns of a session in which the agent showed nothing.
 #[derive(Debug, Default)]
@@ -20,7 +19,7 @@ impl SilentTurns {
                 self.is_waiting = true;
             }
             // Prompts without anything between them are one message.
-            Body::Notice { code, .. } => self.is_found |= code == SILENT_TURN,
+            Body::Notice { code, .. } => self.is_found |= *code == NoticeCode::SilentTurn,
             Body::Message(_)
             | Body::Thought { .. }
             | Body::Plan { .. }

@@ -1,13 +1,12 @@
 //! The engine's lines about tokens, cost and model, as the model's service reported them through the gateway.
 
 use crate::gateway::totals::Totals;
+use crate::text::plural;
+use crate::trace::NoticeCode;
 use crate::trace::amount::Amount;
 use crate::trace::recorder::Recorder;
 use crate::trace::usage::UsageTotal;
 use crate::wire::EngineLine;
-
-/// The code of the notice that the agent reported other figures than the service.
-const DIFFERS: &str = "usage_differs";
 
 /// Returns true if the lines hold the tokens of a session, so that no other line may price them.
 pub(super) fn are_told(lines: &[EngineLine]) -> bool {
@@ -28,7 +27,7 @@ pub(super) fn lines_for(totals: &Totals, recorder: &mut Recorder) -> Vec<EngineL
         let mut of_service = UsageTotal::default();
         of_service.add(usage);
         lines.extend(
-            difference(&of_agent, &of_service).map(|text| EngineLine::Notice { code: DIFFERS.to_owned(), text }),
+            difference(&of_agent, &of_service).map(|text| EngineLine::Notice { code: NoticeCode::UsageDiffers, text }),
         );
     }
     if usage.is_some() || model.is_some() {
@@ -40,6 +39,13 @@ pub(super) fn lines_for(totals: &Totals, recorder: &mut Recorder) -> Vec<EngineL
             cost_usd: cost.map(Amount::value),
             cost_is_lower_bound: cost.is_some_and(|cost| !cost.is_exact()),
         });
+    }
+    if totals.cut > 0 && of_agent.is_exact() {
+        let answers = plural(totals.cut, "answer");
+        let text = format!(
+            "{answers} of the model broke off, and no report has all of their tokens, so the totals are lower bounds"
+        );
+        lines.push(EngineLine::Notice { code: NoticeCode::UsageIncomplete, text });
     }
     lines
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// A checkout of a repository.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct GitSource {
     pub repository: GitRepository,
     /// Commit, branch or tag. Default: the repository's HEAD.
@@ -28,7 +28,7 @@ impl GitSource {
 }
 
 /// The location of a repository.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum GitRepository {
     /// A folder.
     Path(PathBuf),

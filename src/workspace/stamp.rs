@@ -29,13 +29,6 @@ impl Stamp {
         };
         Self { device: meta.dev(), inode: meta.ino(), mode: meta.mode(), size, written, changed }
     }
-
-    /// Returns true if a file is an earlier version with at least its permissions, as after `chmod +x`. A program that forges the
-    /// time of writing is not noticed.
-    pub fn is_written_as(&self, earlier: &Self) -> bool {
-        let as_before = Self { mode: earlier.mode, changed: earlier.changed, ..*self };
-        as_before == *earlier && self.mode & earlier.mode == earlier.mode
-    }
 }
 
 /// The stamps of a folder and of everything in it.

@@ -25,11 +25,11 @@ pub fn read(text: &str) -> Report {
             report.named_failures += 1;
             continue;
         }
-        if let Some(count) = trimmed.strip_prefix("Ran ").and_then(|rest| rest.split_once(" test")) {
-            if is_unreadable(count.0) {
+        if let Some(count) = count_of_run(trimmed) {
+            if is_unreadable(count) {
                 report.doubts.push(unreadable(trimmed));
             }
-            if let Some(count) = whole(count.0) {
+            if let Some(count) = whole(count) {
                 ran = Some(count);
                 runs += 1;
                 let shown = std::mem::take(&mut shown);
@@ -75,6 +75,12 @@ const RULE: &str = "============================================================
 
 /// The beginnings of the lines that name a failed test.
 const HEADLINES: [&str; 3] = ["FAIL: ", "ERROR: ", "UNEXPECTED SUCCESS: "];
+
+/// Returns the number in `Ran 2 tests in 0.001s`. The line of another runner ends differently: `Ran 2 tests across 1 file.` of bun.
+fn count_of_run(line: &str) -> Option<&str> {
+    let (count, rest) = line.strip_prefix("Ran ")?.split_once(" test")?;
+    rest.strip_prefix('s').unwrap_or(rest).starts_with(" in ").then_some(count)
+}
 
 /// Returns true for the line of a fixture that failed or was skipped.
 fn is_fixture(line: &str) -> bool {

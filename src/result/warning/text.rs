@@ -109,6 +109,9 @@ impl fmt::Display for Warning {
             ),
             Warning::ExitCode { exit } => write!(out, "the agent exited {exit} after its answer"),
             Warning::ExitSignal { signal } => write!(out, "the agent was ended by signal {signal} after its answer"),
+            Warning::RepeatedRequest { why } => {
+                write!(out, "when its time was over, the agent was repeating a request to its model: {why}")
+            }
             Warning::NoModel { requests, why } => {
                 let requests =
                     if *requests == 1 { "1 request was".to_owned() } else { format!("{requests} requests were") };

@@ -116,7 +116,7 @@ pub(super) async fn kept_again(
     }
     lost.extend(lacks_beside.then(|| format!("the agent changed what was not kept: {BESIDE}")));
     let is_masked = left.warnings().iter().any(|warning| matches!(warning, Warning::KeptMasked { .. }));
-    let shell = graders_shell(&shell, folders, case, before.as_ref().and_then(Before::home))?;
+    let shell = graders_shell(&shell, folders, case, before.as_ref())?;
     let ready = Ready::there(shell, known, lost, |lost| Warning::KeptInPart { lost });
     let places = Change { unmeasured: places, ..Change::default() };
     let may_differ = MayDiffer { is_masked, places, all, ..MayDiffer::default() };

@@ -110,7 +110,7 @@ pub(super) async fn rebuilt(
     may_differ.left_out = unknown;
     lost.extend(beyond.into_iter().map(|what| format!("the agent changed what no patch holds: {what}")));
     lost.extend(left.doubt.clone());
-    let ready = Ready::there(graders_shell(&shell, folders, case, before.home())?, (known.0, touched), lost, |lost| {
+    let ready = Ready::there(graders_shell(&shell, folders, case, Some(&before))?, (known.0, touched), lost, |lost| {
         Warning::RebuiltInPart { lost }
     });
     let mut ready = Ready { lacks_work, may_differ, before: Some(before), ..ready };

@@ -114,13 +114,17 @@ pub fn is_of_scripts(path: &Path) -> bool {
     path.iter().next().is_some_and(|name| name.to_string_lossy().starts_with(MOVED))
 }
 
+/// Returns true for the lock files of package managers, by their names.
+pub fn is_lock_file(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| LOCK_FILES.iter().any(|lock| name == *lock))
+}
+
 /// Returns the stamps of the hidden files in a workspace, by which a change that was undone is noticed. Of lock files, only the
 /// content counts.
 pub fn stamps(hidden: &Path, workspace: &Path) -> BTreeMap<PathBuf, Stamp> {
     let mut stamps = BTreeMap::new();
     let walked = walk(hidden, |path, meta| {
-        let is_lock_file = path.file_name().is_some_and(|name| LOCK_FILES.iter().any(|lock| name == *lock));
-        let has_stamp = !meta.is_dir() && !is_of_scripts(path) && !is_lock_file;
+        let has_stamp = !meta.is_dir() && !is_of_scripts(path) && !is_lock_file(path);
         if let (true, Ok(now)) = (has_stamp, workspace.join(path).symlink_metadata()) {
             stamps.insert(path.to_owned(), Stamp::of(&now));
         }

@@ -141,7 +141,7 @@ impl<'a> Lines<'a> {
 
     /// Reads the change of a file, from the text after `diff --git `.
     fn piece(&mut self, names: &[u8]) -> Result<Piece, PatchError> {
-        let path = self.path(both(names).ok_or_else(|| self.wrong("it names no file"))?)?;
+        let path = self.path(path_of_head(names).ok_or_else(|| self.wrong("it names no file"))?)?;
         let mut piece = Piece { path, how: FileChangeKind::Changed, mode: None, edit: Edit::None };
         loop {
             let line = self.peek();
@@ -299,11 +299,14 @@ fn span(text: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// Returns the path of `a/PATH b/PATH`, where both paths are the same, quoted or not.
-fn both(names: &[u8]) -> Option<Vec<u8>> {
+/// Returns the path of `a/PATH b/PATH` in the first line of a file in a patch of git, if both paths are the same. They may be
+/// quoted.
+pub fn path_of_head(names: &[u8]) -> Option<Vec<u8>> {
     if names.starts_with(b"\"") {
-        let (name, _) = unquoted(names)?;
-        return name.strip_prefix(b"a/").map(<[u8]>::to_vec);
+        let (name, rest) = unquoted(names)?;
+        let (other, rest) = unquoted(rest.strip_prefix(b" ")?)?;
+        let name = name.strip_prefix(b"a/")?;
+        return (other.strip_prefix(b"b/") == Some(name) && rest.is_empty()).then(|| name.to_vec());
     }
     let length = names.len().checked_sub(5)? / 2;
     let name = names.get(2..2 + length)?;

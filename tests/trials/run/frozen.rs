@@ -305,6 +305,30 @@ fn a_run_goes_on_with_the_snapshot_it_began_with_or_says_that_it_changed() {
 }
 
 #[test]
+fn a_case_whose_trials_are_all_kept_keeps_the_digests_of_the_files_they_were_judged_by() {
+    let project = Project::new();
+    project.case("a", "graders: [{snapshot: {}}]", "steps: [{say: one}]");
+    project.evals(&["run", "--snapshot", "update"]).exits(0);
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.case("b", "workspace: {setup: ['exit 1']}", "steps: [{say: done}]");
+    project.evals(&["run"]).exits(3);
+    let judged_by = || {
+        let record = project.read(&format!("{}/run.json", project.run_folder()));
+        let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+        record["cases"][0]["judged_by"].clone()
+    };
+    let before = judged_by();
+    assert!(before.to_string().contains("a.snapshots/demo.snap"), "{before}");
+    let snapshot = project.read("cases/a.snapshots/demo.snap");
+    project.write("cases/a.snapshots/demo.snap", &format!("{snapshot}\n"));
+    let resume = ["run", "--resume", "latest", "--rerun", "errored"];
+    project.evals(&[&resume[..], &["--changed", "keep"]].concat()).exits(3);
+    assert_eq!(judged_by(), before);
+    // So the next resume asks again.
+    project.evals(&resume).exits(2).says("`a` changed");
+}
+
+#[test]
 fn a_resumed_run_reads_the_price_table_that_its_command_line_named() {
     let project = Project::new();
     project.case("a", "", "steps: [{say: done}]");

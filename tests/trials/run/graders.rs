@@ -361,17 +361,39 @@ fn a_report_that_lay_there_before_says_nothing() {
     let report =
         "<testsuites><testsuite name=\\\"s\\\"><testcase classname=\\\"c\\\" name=\\\"a\\\"/></testsuite></testsuites>";
     let write = format!("steps: [{{write: {{path: out/report.xml, text: \"{report}\"}}}}]");
-    let keys = |run: &str| format!("graders: [{{tests: {{run: {run}, report: 'out/*.xml'}}}}]");
+    let keys = |run: &str| {
+        format!(
+            "workspace: {{files: {{ok.xml: \"{report}\"}}}}\n\
+             graders: [{{tests: {{run: {run}, report: 'out/*.xml'}}}}, {{files: {{exists: [out/report.xml]}}}}]"
+        )
+    };
     project.case("forged", &keys("'true'"), &write);
     project.case("none", &keys("'true'"), "steps: [{say: hi}]");
     // The same bytes, written by the test runner.
-    project.case("fresh", &keys("'cat out/report.xml > new && cat new > out/report.xml'"), &write);
+    project.case("fresh", &keys("'cp ok.xml out/report.xml'"), &write);
+    // The line of the runner reaches the report of the agent, and writes none.
+    project.case("rights", &keys("'chmod -R u+rwX,go-rwx .'"), &write);
+    project.case("owner", &keys("'chown -R $(id -u) .'"), &write);
+    project.case("link", &keys("'ln out/report.xml saved.xml || true'"), &write);
+    project.case("copy", &keys("'cp out/report.xml out/copy.xml || true'"), &write);
+    project.case("moved", &keys("'mv out old; mv old out'"), &write);
+    project.case("touched", &keys("'touch out/report.xml'"), &write);
     project.evals(&["run"]).exits(1);
+    let before = "the files there existed before";
     for (id, passed, reason) in [
-        ("forged", false, "the files there existed before"),
+        ("forged", false, before),
         ("none", false, "wrote no report matching `out/*.xml`"),
         ("fresh", true, "all of 1 test passed"),
+        ("rights", false, before),
+        ("owner", false, before),
+        ("link", false, before),
+        ("copy", false, before),
+        ("moved", false, before),
+        ("touched", false, "wrote the report `out/report.xml`, but it is not XML"),
     ] {
+        // The report of the agent is in its place again.
+        let exists = &project.result(&format!("{id}/demo/default/1"))["grades"][1];
+        assert_eq!(exists["passed"], id != "none", "{id}: {exists}");
         let grade = &project.result(&format!("{id}/demo/default/1"))["grades"][0];
         assert_eq!(grade["passed"], passed, "{id}: {grade}");
         assert!(grade["reason"].as_str().unwrap().contains(reason), "{id}: {grade}");

@@ -155,12 +155,62 @@ fn a_command_that_makes_its_hidden_check_executable_can_pass() {
         let project = Project::new();
         project.write("cases/fix.hidden/check/run.sh", "#!/bin/sh\nsh a.sh; sh check/assert.sh\n");
         project.write("cases/fix.hidden/check/assert.sh", "grep -q good a.sh\n");
-        let keys =
-            "hidden: fix.hidden\ngraders: [{command: {run: 'sleep 0.1; chmod +x check/*.sh && ./check/run.sh'}}]";
+        let keys = "hidden: fix.hidden\ngraders: [{command: {run: 'chmod +x check/*.sh && ./check/run.sh'}}]";
         project.case("a", keys, &format!("steps:\n  - write: {{path: a.sh, text: \"{code}\"}}\n"));
         project.evals(&["run"]);
         let result = project.result("a/demo/default/1");
         assert_eq!(result["verdict"], verdict, "{code}: {result}");
+    }
+}
+
+#[test]
+fn a_command_that_sets_permissions_elsewhere_in_its_line_excuses_no_change_of_a_hidden_check() {
+    // The agent's `build.sh` replaces the check for one run, and its replacement puts back content and time.
+    let forge = "cp -p check/run.sh $TMPDIR/k\n\
+                 printf '#!/bin/sh\\ncat $TMPDIR/k > check/run.sh; touch -r $TMPDIR/k check/run.sh\\n' > check/run.sh\n";
+    for (line, honest) in [
+        ("chmod +x build.sh check/run.sh && ./build.sh && check/run.sh", "pass"),
+        ("chmod +x check/run.sh; sh build.sh && check/run.sh", "pass"),
+        // The check did not have the permission, so another program gave it one.
+        ("sh build.sh && chmod +x check/run.sh && check/run.sh", "ungraded"),
+        ("sh build.sh && sh check/run.sh # chmod", "pass"),
+        ("echo chmod; sh build.sh && sh check/run.sh", "pass"),
+        ("ln -s /usr/lib lib; sh build.sh && sh check/run.sh", "pass"),
+        ("chmod +x $(sh build.sh) check/run.sh; sh check/run.sh", "ungraded"),
+    ] {
+        let project = Project::new();
+        project.write("cases/fix.hidden/check/run.sh", "#!/bin/sh\ngrep -q 42 a.txt\n");
+        let keys = format!("hidden: fix.hidden\ngraders: [{{command: {{run: {}}}}}]", serde_json::json!(line));
+        let write = |path: &str, text: &str| format!("{{write: {{path: {path}, text: {}}}}}", serde_json::json!(text));
+        let steps = |build: &str, answer: &str| {
+            let build = format!("#!/bin/sh\nsleep 0.1\n{build}");
+            format!("steps: [{}, {}]\n", write("build.sh", &build), write("a.txt", answer))
+        };
+        project.case("honest", &keys, &steps("", "42"));
+        project.case("lazy", &keys, &steps("", "7"));
+        project.case("forged", &keys, &steps(forge, "7"));
+        project.evals(&["run"]);
+        let verdict = |id: &str| project.result(&format!("{id}/demo/default/1"))["verdict"].clone();
+        assert_eq!((verdict("honest"), verdict("lazy")), (honest.into(), "fail".into()), "{line}");
+        assert_eq!(verdict("forged"), "ungraded", "{line}");
+    }
+}
+
+#[test]
+fn a_command_whose_permissions_cannot_be_set_ends_as_the_shell_ends_it() {
+    for (line, verdict) in [
+        ("chmod +x none && sh check/run.sh", "fail"),
+        ("chmod +x none; sh check/run.sh", "pass"),
+        ("chmod +x check/run.sh", "pass"),
+        ("chmod +x none", "fail"),
+    ] {
+        let project = Project::new();
+        project.write("cases/fix.hidden/check/run.sh", "true\n");
+        let keys = format!("hidden: fix.hidden\ngraders: [{{command: {{run: '{line}'}}}}]");
+        project.case("a", &keys, "steps: [{say: done}]");
+        project.evals(&["run"]);
+        let result = project.result("a/demo/default/1");
+        assert_eq!(result["verdict"], verdict, "{line}: {result}");
     }
 }
 

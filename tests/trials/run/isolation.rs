@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::project::{Project, of_type, wait_for};
+use crate::project::{Project, not_run, of_type, wait_for};
 
 fn output_of_call(project: &Project, trial: &str) -> String {
     let trace = project.trace(trial);
@@ -294,10 +294,12 @@ fn a_grader_leaves_neither_home_nor_protected_files_nor_settings_to_the_next_one
         result["grades"].as_array().unwrap().iter().map(|grade| grade["passed"].clone()).collect::<Vec<_>>()
     };
     // What the first grader left in the home may have been needed by the second one, which fails.
-    let expected = [json!(true), json!(null), json!(true)];
+    let expected = [json!(null), json!(null), json!(true)];
     project.evals(&["run"]).exits(3);
     let result = project.result("a/demo/default/1");
     assert_eq!(passed(&result), expected, "{result}");
+    let reason = result["grades"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("the protected path `tests/two.sh` was changed"), "{reason}");
     let reason = result["grades"][1]["reason"].as_str().unwrap();
     assert!(reason.contains("the earlier grader `command` changed the graders' home"), "{reason}");
     assert!(reason.contains("exited with 1") && reason.contains("graders-home: shared"), "{reason}");
@@ -360,12 +362,66 @@ fn a_folder_of_protected_files_that_a_grader_closes_is_opened_again() {
         let graders = format!("[{{command: {{run: sh code.sh}}}}, {{command: {{run: '{last}'}}}}]");
         let keys = format!("workspace: {{files: {files}, protect: ['tests/**']}}\ngraders: {graders}");
         project.case("a", &keys, &format!("steps: [{{write: {{path: code.sh, text: '{closes}'}}}}]"));
-        project.evals(&["run"]).exits(0);
+        project.evals(&["run"]).exits(3);
         let result = project.result("a/demo/default/1");
+        let passed = [&result["grades"][0]["passed"], &result["grades"][1]["passed"]];
+        assert_eq!(passed, [&json!(null), &json!(true)], "{closes}: {result}");
         let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "protected_put_back");
         let files = told.unwrap_or_else(|| panic!("{closes}: {result}"))["files"].as_str().unwrap();
         assert!(files.starts_with("tests, tests/sub"), "{closes}: {files}");
     }
+}
+
+#[test]
+fn a_grader_whose_commands_change_the_protected_files_that_it_runs_does_not_pass() {
+    let undone = "cp -p tests/run.sh $TMPDIR/k; echo 'cat $TMPDIR/k > tests/run.sh; touch -r $TMPDIR/k tests/run.sh' > \
+                  tests/run.sh";
+    let cases = [
+        ("left", "echo true > tests/run.sh", "ungraded"),
+        ("undone", undone, "ungraded"),
+        ("replaced", "echo true > t; mv t tests/run.sh", "ungraded"),
+        ("removed", "rm tests/old.sh; echo 42 > a.txt", "ungraded"),
+        ("lazy", "true", "fail"),
+        ("honest", "echo 42 > a.txt", "pass"),
+        // By-products of an honest run, and a lock file that is written again.
+        ("new", "echo 42 > a.txt; touch tests/new.log; mkdir tests/__pycache__; touch tests/__pycache__/a.pyc", "pass"),
+        ("coverage", "echo 42 > a.txt; echo 2 > tests/.coverage", "pass"),
+        ("lock", "echo 42 > a.txt; cp tests/go.sum t; mv t tests/go.sum", "pass"),
+        ("other-lock", "echo 42 > a.txt; echo 2 > tests/go.sum", "ungraded"),
+    ];
+    let project = Project::new();
+    let files = "{tests/run.sh: 'grep -q 42 a.txt', tests/old.sh: '', tests/.coverage: '1', tests/go.sum: '1'}";
+    for strict in [false, true] {
+        let workspace = format!("{{files: {files}, protect: ['tests/**'], protect-strict: {strict}}}");
+        let keys = format!("workspace: {workspace}\ngraders: [{{command: {{run: 'sh build.sh; sh tests/run.sh'}}}}]");
+        for (id, build, _) in cases {
+            let build = json!(format!("sleep 0.1; {build}"));
+            project.case(
+                &format!("{id}-{strict}"),
+                &keys,
+                &format!("steps: [{{write: {{path: build.sh, text: {build}}}}}]"),
+            );
+        }
+    }
+    project.evals(&["run"]).exits(1);
+    for (id, _, verdict) in cases {
+        for strict in [false, true] {
+            let result = project.result(&format!("{id}-{strict}/demo/default/1"));
+            assert_eq!(result["verdict"], verdict, "{id}: {result}");
+            let is_told = result["grades"][0]["reason"].as_str().unwrap().contains("the protected path");
+            assert_eq!(is_told, verdict == "ungraded", "{id}: {result}");
+        }
+    }
+}
+
+#[test]
+fn a_grader_that_gives_its_protected_check_permissions_first_can_pass() {
+    let project = Project::new();
+    let run = "chmod +x tests/run.sh && sleep 0.1 && tests/run.sh";
+    let files = "{tests/run.sh: \"#!/bin/sh\\ngrep -q 42 a.txt\\n\"}";
+    let keys = format!("workspace: {{files: {files}, protect: [tests/**]}}\ngraders: [{{command: {{run: '{run}'}}}}]");
+    project.case("a", &keys, "steps: [{write: {path: a.txt, text: '42'}}]");
+    project.evals(&["run"]).exits(0);
 }
 
 #[test]
@@ -416,6 +472,53 @@ fn a_later_grader_that_fails_without_a_program_that_an_earlier_one_left_is_ungra
         let result: serde_json::Value = serde_json::from_str(&result).unwrap();
         assert_eq!(result["verdict"], verdict, "{id}: {result}");
     }
+}
+
+#[test]
+fn a_later_grader_that_fails_without_a_cache_to_which_the_workspace_links_is_ungraded() {
+    let project = Project::new();
+    for (id, link, verdict) in
+        [("linked", "ln -s ~/.cache/uv/a lib", "ungraded"), ("copied", "cp ~/.cache/uv/a copy", "fail")]
+    {
+        let first = format!("mkdir -p ~/.cache/uv && echo 42 > ~/.cache/uv/a && {link}");
+        let graders = format!("[{{command: {{name: install, run: '{first}'}}}}, {{command: {{run: cat lib}}}}]");
+        project.case(id, &format!("graders: {graders}"), "steps: [{say: done}]");
+        project.evals(&["run", "--case", id, "--label", id]);
+        let result = project.read(&format!("{}/trials/{id}/demo/default/1/result.json", project.run_named(id)));
+        let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+        assert_eq!(result["verdict"], verdict, "{id}: {result}");
+        let reason = result["grades"][1]["reason"].as_str().unwrap();
+        assert_eq!(reason.contains("earlier grader `install`"), verdict == "ungraded", "{id}: {reason}");
+    }
+}
+
+#[test]
+fn an_agent_whose_home_cannot_be_moved_leaves_its_graders_ungraded() {
+    // Not in memory: not every file system has the attribute.
+    let project = Project::on_disk();
+    project.write("probe", "");
+    let chattr = |how: &str, path: &std::path::Path| {
+        let ran = std::process::Command::new("chattr").arg(how).arg(path).output();
+        ran.is_ok_and(|output| output.status.success())
+    };
+    if !chattr("+i", &project.path("probe")) {
+        return not_run("EVALS_REQUIRE_CHATTR", "chattr does not work here");
+    }
+    assert!(chattr("-i", &project.path("probe")));
+    let keys = "workspace: {setup: ['echo x > $HOME/of-setup']}\n\
+                graders: [{command: {run: 'true'}}, {stop: {reason: [end_turn]}}]";
+    project.case("a", keys, "steps: [{run: {command: chattr +i $HOME}}]");
+    project.evals(&["run"]).exits(3);
+    for folder in project.left_over() {
+        for trial in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            chattr("-i", &trial.path().join("home"));
+        }
+    }
+    let result = project.result("a/demo/default/1");
+    assert_eq!((&result["verdict"], &result["error"]), (&json!("ungraded"), &json!(null)), "{result}");
+    let reason = result["grades"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("could not move the agent's home"), "{reason}");
+    assert_eq!(result["grades"][1]["passed"], true, "{result}");
 }
 
 #[test]

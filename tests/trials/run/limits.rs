@@ -44,6 +44,31 @@ fn idle() {
     hit("idle: 300ms", "steps: [{say: hm}, {sleep: 10m}]", "idle", "idle");
 }
 
+/// Without the gateway, only the agent's own lines show that its model's service refuses it.
+#[test]
+fn a_request_that_is_repeated_until_the_time_is_over_is_a_warning() {
+    let project = Project::new();
+    let init = json!({"type": "system", "subtype": "init", "session_id": "s", "cwd": "/w", "tools": []});
+    let retry = json!({"type": "system", "subtype": "api_retry", "session_id": "s", "attempt": 3, "max_retries": 10,
+        "error_status": 401, "error": "authentication_failed"});
+    let says = |text: &str| {
+        json!({"type": "assistant", "session_id": "s", "message": {"role": "assistant", "id": "m",
+            "content": [{"type": "text", "text": text}]}})
+    };
+    for (name, lines) in [("refused", vec![&init, &retry]), ("answered", vec![&init, &retry, &says("Well.")])] {
+        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        project.write(&format!("{name}.jsonl"), &lines);
+        let lines = project.path(&format!("{name}.jsonl")).canonicalize().unwrap();
+        let command = format!("command: [sh, -c, \"cat '{}'; sleep 60\"]", lines.display());
+        project.harness(name, &format!("adapter: claude-code-stream\n{command}\nprompt-via: stdin"));
+    }
+    project.case("a", "harnesses: [refused, answered]\nlimits: {time: 2s}", "");
+    project.evals(&["run"]).exits(1);
+    let warnings = |name: &str| project.result(&format!("a/{name}/default/1"))["warnings"].to_string();
+    assert!(warnings("refused").contains("authentication_failed, status 401"), "{}", warnings("refused"));
+    assert!(!warnings("answered").contains("repeated_request"), "{}", warnings("answered"));
+}
+
 #[test]
 fn steps() {
     hit("steps: 2", CALLS, "max_turns", "steps");

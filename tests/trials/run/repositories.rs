@@ -99,6 +99,17 @@ fn a_copy_that_contains_the_case_under_another_name_is_named() {
 }
 
 #[test]
+fn a_repository_is_looked_up_with_the_environment_of_each_case() {
+    let project = Project::new();
+    with_a_future(&project);
+    let keys = "workspace: {git: {path: ../repository}}\ngraders: [{diff: {none: true}}]";
+    project.case("a", keys, "");
+    project.case("b", &format!("{keys}\nenv: {{GIT_DIR: /none}}"), "");
+    let checked = project.evals(&["check"]).exits(2).says("`repository` is not a git repository");
+    assert!(checked.err.contains("cases/b.yaml:2:") && !checked.err.contains("cases/a.yaml"), "{}", checked.err);
+}
+
+#[test]
 fn a_revision_may_be_a_commit_a_branch_or_a_tag_and_one_that_is_not_there_is_named() {
     let project = Project::new();
     with_a_future(&project);

@@ -384,6 +384,53 @@ fn a_killed_engine_loses_nothing_and_its_run_goes_on() {
 }
 
 #[test]
+fn a_reader_changes_nothing_of_a_run_that_is_going_on() {
+    let (project, flag) = project();
+    let child = begin(&project);
+    let results = format!("{}/results.jsonl", project.run_folder());
+    assert_eq!(summary(&project)["pass"], 1);
+    assert!(!project.path(&results).exists());
+    // The results that another reader saw before the first trial had ended.
+    project.write(&results, "");
+    assert_eq!(summary(&project)["pass"], 1);
+    assert!(!project.path(&format!("{}/results.changed-1.jsonl", project.run_folder())).exists());
+    assert_eq!(project.read(&results), "");
+    std::fs::write(flag, "").unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(lines(&project.read(&results)).len(), 3);
+}
+
+#[test]
+fn temporary_files_of_a_killed_engine_are_removed_when_its_run_goes_on() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--max-time", "0"]).exits(3);
+    let mut ended = Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    let part = format!("{}/results.jsonl.{}-5.part", project.run_folder(), ended.id());
+    project.write(&part, "{");
+    project.evals(&["run", "--resume", "latest", "--max-time", "100"]).exits(0);
+    assert!(!project.path(&part).exists());
+}
+
+#[test]
+fn a_kill_before_the_journal_names_a_new_plan_discards_no_result_of_the_next_resume() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0);
+    let journal = format!("{}/journal.jsonl", project.run_folder());
+    let before = project.read(&journal);
+    project.evals(&["run", "--resume", "latest", "--fail-under", "0.5"]).exits(0);
+    assert_ne!(project.read(&journal), before);
+    // The engine was killed when it had replaced `run.json`.
+    project.write(&journal, &before);
+    project.evals(&["run", "--resume", "latest", "--fail-under", "0.6"]).exits(0);
+    let now = summary(&project);
+    assert_eq!((&now["pass"], &now["errored"]), (&1.into(), &0.into()));
+}
+
+#[test]
 fn an_interrupted_run_ends_with_130_and_goes_on() {
     let (project, flag) = project();
     let args = ["run", "--jobs", "1", "--reporter", "json=out.json"];

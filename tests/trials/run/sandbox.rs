@@ -333,6 +333,51 @@ fn graders_in_bwrap_find_what_setup_left_in_the_home_under_its_own_path() {
 }
 
 #[test]
+fn what_setup_left_beside_the_workspace_is_there_for_agent_and_graders_in_bwrap() {
+    if !bwrap() {
+        return;
+    }
+    let project = Project::new();
+    std::fs::write(project.home().join("secret"), "of-the-user").unwrap();
+    let setup = format!(
+        "['mkdir ../data && echo 42 > ../data/x && echo one > ../notes', 'ln -s data ../link && cat ../notes', \
+         'ln -s {} ../out']",
+        project.home().join("secret").display()
+    );
+    let graders = "[{command: {run: 'cmp a.txt ../data/x && cmp ../link/y ../data/y && test ! -e ../planted'}}, \
+                   {command: {run: 'grep -q one ../notes && test ! -e ../out'}}]";
+    project.case(
+        "a",
+        &format!("workspace: {{setup: {setup}}}\ngraders: {graders}"),
+        &runs("cat ../link/x > a.txt; echo more > ../data/y; touch ../planted; cat ../out"),
+    );
+    run(&project, &["--sandbox", "bwrap"]).exits(0);
+    assert!(!output(&project, "a/demo/default/1").contains("of-the-user"));
+}
+
+#[test]
+fn a_grader_in_bwrap_that_fails_without_the_agents_home_is_ungraded() {
+    if !bwrap() {
+        return;
+    }
+    for (act, verdict, code) in [
+        ("ln -s $HOME/tools/t tool", "ungraded", 3),
+        ("echo \"sh $HOME/tools/t\" > tool", "ungraded", 3),
+        ("echo exit 1 > tool", "fail", 1),
+        ("echo exit 0 > tool; ln -s $HOME/tools/t other", "pass", 0),
+    ] {
+        let project = Project::new();
+        let act = format!("mkdir $HOME/tools; echo exit 0 > $HOME/tools/t; {act}");
+        project.case("a", "graders: [{command: {run: sh tool}}]", &runs(&act));
+        run(&project, &["--sandbox", "bwrap"]).exits(code);
+        let result = project.result("a/demo/default/1");
+        assert_eq!(result["verdict"], verdict, "{act}: {result}");
+        let told = result["grades"][0]["reason"].as_str().unwrap().contains("in the agent's home");
+        assert_eq!(told, verdict == "ungraded", "{act}: {result}");
+    }
+}
+
+#[test]
 fn a_hidden_folder_in_bwrap_cannot_be_moved_aside_and_back_by_the_code_that_the_check_runs() {
     if !bwrap() {
         return;

@@ -134,6 +134,42 @@ call('call_1', 'tool_call_update', content=shows(t)); later('session/request_per
 }
 
 #[test]
+fn work_in_the_background_ends_with_its_process() {
+    let text = "{'type': 'text', 'text': 'Background agent launched successfully.'}";
+    let begins = format!(
+        "call('c', title='agent', kind='other', status='in_progress', rawInput={{'prompt': 'x'}}, _meta={{'toolName': 'agent'}}); \
+         call('c', 'tool_call_update', status='completed', content=[{{'type': 'content', 'content': {text}}}], _meta={{'toolName': 'agent'}})"
+    );
+    let task = "{'toolUseId': 'c', 'status': 'completed', 'kind': 'agent'}";
+    let ends = format!(
+        "update('agent_message_chunk', content={{'type': 'text', 'text': 'It is done.'}}, \
+         _meta={{'source': 'background_notification', 'backgroundTask': {task}}})"
+    );
+    let graders = "graders: [{tool-calls: {forbid: [{command: rm}]}}]";
+    for (first, verdict, lost) in
+        [(format!("{begins}; {ends}"), "pass", None), (begins.clone(), "ungraded", Some(("background_cut", "call")))]
+    {
+        let project = project("");
+        let env = format!("CAN: '{{\"loadSession\": true}}', HISTORY: \"{begins}\"");
+        case(
+            &project,
+            &[first.as_str(), "say(2)"],
+            &format!("session: {{between-turns: load}}\nlimits: {{time: 20s}}\nenv: {{{env}}}\n{graders}"),
+        );
+        let (trace, result) = run(&project, &[]);
+        assert_eq!(result["verdict"], verdict, "{result}");
+        // The run does not wait for the limit.
+        assert_eq!(trace.last().unwrap()["reason"], "end_turn");
+        assert!(result["metrics"]["duration_ms"].as_u64().unwrap() < 19_000, "{result}");
+        let told: Vec<(&str, &str)> = of_type(&trace, "notice")
+            .into_iter()
+            .filter_map(|notice| Some((notice["code"].as_str()?, notice["lost"].as_str()?)))
+            .collect();
+        assert_eq!(told, Vec::from_iter(lost), "{first}");
+    }
+}
+
+#[test]
 fn an_agent_that_cannot_go_on_is_told_before_anything_is_paid_for() {
     for (by, says) in [
         (

@@ -520,16 +520,16 @@ fn what_a_merge_left_that_was_killed_is_removed_by_the_next() {
     let project = Project::new();
     project.case("a", "", PASS);
     project.evals(&["run", "--shard", "1/1", "--label", "one"]).exits(0);
-    project.write(".evals/runs/.merge-left/20260101-000000-0000/.lock", "");
+    project.write(".evals/runs/.unfinished-left/20260101-000000-0000/.lock", "");
     // An engine that was killed before it made a lock. Another one may be about to make one.
     for (name, age) in [("old", 100), ("new", 0)] {
-        let folder = project.path(&format!(".evals/runs/.merge-{name}"));
+        let folder = project.path(&format!(".evals/runs/.unfinished-{name}"));
         fs::create_dir(&folder).unwrap();
         let changed = SystemTime::now() - Duration::from_secs(age);
         fs::File::open(&folder).unwrap().set_modified(changed).unwrap();
     }
     project.evals(&["merge", "one"]).exits(0);
-    let left = ["left", "old", "new"].map(|name| project.path(&format!(".evals/runs/.merge-{name}")).exists());
+    let left = ["left", "old", "new"].map(|name| project.path(&format!(".evals/runs/.unfinished-{name}")).exists());
     assert_eq!(left, [false, false, true]);
 }
 

@@ -112,6 +112,18 @@ fn a_limit_that_is_never_shown_is_told() {
     let ran = project.evals(&["check"]).exits(0);
     let ran = ran.says("case `a`: the limit `steps` cannot be checked with harness `demo-text`");
     ran.says("the limit `tokens` cannot be checked with harness `demo-text`, which reports no usage");
+    // A rule that is only called so reports none.
+    for (name, emits, is_told) in
+        [("quiet", "message: {text: line.text}", true), ("counts", "usage: {input: line.n}", false)]
+    {
+        let rule = format!("{{name: usage, when: line.kind == 'x', emit: {{{emits}}}}}");
+        project
+            .harness(name, &format!("adapter: json-stream\ncommand: [sh, -c, 'true', '{{prompt}}']\nstream: [{rule}]"));
+        project.case("a", &format!("limits: {{tokens: 5}}\nharnesses: [{name}]"), "");
+        let said = project.evals(&["check"]).exits(0).err;
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(said.contains("which reports no usage"), is_told, "{said}");
+    }
     project.evals(&["run"]).exits(0);
     let warnings = project.result("a/demo-text/default/1")["warnings"].to_string();
     assert!(warnings.contains("limit `tokens`") && warnings.contains("limit `steps`"), "{warnings}");

@@ -20,6 +20,17 @@ fn a_run_without_tests_fails() {
 }
 
 #[test]
+fn a_runner_whose_last_line_resembles_that_of_unittest_is_not_read_as_unittest() {
+    let bun = "a.test.js:\n(pass) m > a [0.04ms]\n(pass) m > b [0.04ms]\n\n 2 pass\n 0 fail\n 2 expect() calls\n\
+               Ran 2 tests across 1 file. [43.00ms]\n";
+    for text in [bun.to_owned(), bun.replace("(pass) m > b", "(fail) m > b")] {
+        let (passed, _, reason) = scored(grade("run: x", &text, 0));
+        assert!(!passed && reason.contains("showed no test that could be understood"), "{reason}");
+    }
+    assert!(scored(grade("run: x", "Ran 1 test in 0.001s\n\nOK\n", 0)).0);
+}
+
+#[test]
 fn a_skipped_test_whose_clean_up_failed_did_not_pass() {
     let of = |inner: &str| {
         format!(

@@ -60,7 +60,7 @@ fn more_reports_than_are_read_are_unknown() {
         std::fs::write(workspace.path().join(format!("out/{number}.xml")), text).unwrap();
     };
     (0..MOST).for_each(report);
-    let before = reports(workspace.path(), &globs).unwrap();
+    let before = OldReports::find(workspace.path(), &globs).unwrap();
     assert!(
         matches!(written(workspace.path(), &globs, &before, &ran("", 0)), Err(NoReport::Wrong(why)) if why.contains("existed"))
     );
