@@ -411,7 +411,7 @@ impl Translation {
                 }
             }
             EngineLine::Notice { code, text } => match code {
-                NoticeCode::MalformedWireLine => self.recorder.lost(code.clone(), text.clone()),
+                NoticeCode::MalformedWireLine | NoticeCode::WireCut => self.recorder.lost(code.clone(), text.clone()),
                 NoticeCode::BackgroundCut | NoticeCode::UnshownAction => {
                     self.recorder.did_unseen(code.clone(), text.clone());
                 }
@@ -486,6 +486,9 @@ impl Translation {
         }
         // The output of a plain command is read at its end.
         self.compare_models();
+        if let Some(message) = self.ending.refused_until_limit() {
+            self.recorder.notice(NoticeCode::ApiRetry, message);
+        }
         let (stop, host) = self.ending.decide(answer);
         self.recorder.finish_into(stop, host, each)
     }
@@ -510,6 +513,15 @@ impl Ending {
             let from = self.stderr_tail.ceil_char_boundary(self.stderr_tail.len() - KEPT);
             self.stderr_tail.drain(..from);
         }
+    }
+
+    /// Returns the failure of the agent's model if a limit of time ended the session while the service refused a request that
+    /// the agent needed, and had answered others before: the limit decides, and a reader has to know why it was exceeded.
+    fn refused_until_limit(&self) -> Option<String> {
+        let reason = ended_at(self.limit.as_ref()?.parse().ok()?);
+        let by_time = matches!(reason, StopReason::TimedOut | StopReason::Idle);
+        let refused = self.refused.as_ref().filter(|refused| by_time && !refused.closed && !refused.unanswered)?;
+        Some(refused.message.clone())
     }
 
     /// Decides the ending by the contract's table, from the top: the engine's actions take precedence over the

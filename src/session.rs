@@ -104,6 +104,8 @@ pub struct Session {
     process_end: ProcessEnd,
     /// The exit of an earlier process of the session, if it is not a normal exit.
     bad_exit: Option<Exit>,
+    /// True if it is unknown how an earlier process of the session ended.
+    lost_earlier: bool,
     lines_wanted: bool,
     terminals: Terminals,
 }
@@ -231,6 +233,7 @@ impl Session {
             exit: None,
             process_end: ProcessEnd::ByItself,
             bad_exit: None,
+            lost_earlier: false,
             lines_wanted: true,
             terminals: Terminals::default(),
         })

@@ -47,7 +47,8 @@ impl<R> Requests<R> {
     pub fn ask(&mut self, id: &str, call: Option<&str>, request: R, recorder: &mut Recorder) {
         if let Some(before) = self.by_id.get(id) {
             let text = format!("a second request with the id {id} came before the first was answered");
-            match call.is_some() && before.iter().all(|it| it.call.as_deref() == call) {
+            // If an earlier request is about another call, the notice about the request after it reports the loss.
+            match call.is_some() && before.back().is_some_and(|last| last.call.as_deref() == call) {
                 true => recorder.notice(NoticeCode::DuplicateRequest, text),
                 false => recorder.did_unseen(NoticeCode::DuplicateRequest, text),
             }
@@ -136,6 +137,26 @@ mod tests {
         requests.ask("r", Some("a"), 1, &mut recorder);
         requests.ask("r", Some("a"), 2, &mut recorder);
         assert_eq!(told(recorder), [(NoticeCode::DuplicateRequest, None)]);
+    }
+
+    #[test]
+    fn many_requests_with_one_id_take_linear_time() {
+        let (mut requests, mut recorder) = (Requests::default(), recorder());
+        let begun = std::time::Instant::now();
+        for n in 0..30_000 {
+            requests.ask("r", Some("a"), n, &mut recorder);
+        }
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn the_first_request_about_another_call_reports_the_loss() {
+        let (mut requests, mut recorder) = (Requests::default(), recorder());
+        for (n, call) in ["a", "b", "b"].into_iter().enumerate() {
+            requests.ask("r", Some(call), n, &mut recorder);
+        }
+        let code = NoticeCode::DuplicateRequest;
+        assert_eq!(told(recorder), [(code.clone(), Some(Lost::Call)), (code, None)]);
     }
 
     #[test]

@@ -14,8 +14,14 @@ const SHORTEST_QUOTE: usize = 40;
 /// The requests of a trial that got no answer of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Refusals {
-    answered: u64,
-    refused: u64,
+    /// Requests of the task that offer tools.
+    with_tools: Counts,
+    /// Requests of the task that offer no tools.
+    without_tools: Counts,
+    /// Requests outside the task, such as one for a title.
+    aside: Counts,
+    /// True if a request of the task with tools was refused, and not for its content.
+    lacks_tools: bool,
     /// The last refused request.
     last: Option<Refused>,
     /// The refused requests that the agent needed, and whose conversations were not answered afterwards.
@@ -25,6 +31,19 @@ pub struct Refusals {
     /// True if the agent offers tools to its model.
     offers: bool,
     main: MainConversation,
+}
+
+/// The numbers of requests of one kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    answered: u64,
+    refused: u64,
+}
+
+impl Counts {
+    fn plus(self, other: Self) -> Self {
+        Self { answered: self.answered + other.answered, refused: self.refused + other.refused }
+    }
 }
 
 /// A refused request that the agent needed.
@@ -74,7 +93,7 @@ impl Refusals {
     }
 
     fn add_answered(&mut self, answered: Answered, outcome: Outcome, is_main: bool) {
-        self.answered += 1;
+        self.counts(&outcome).answered += 1;
         if outcome.aside {
             return;
         }
@@ -96,9 +115,12 @@ impl Refusals {
     }
 
     fn add_refused(&mut self, refused: Refused, outcome: Outcome, is_main: bool) {
-        self.refused += 1;
-        // A refusal explains more than a connection that the agent closed.
-        if self.last.is_none() || !refused.is_closed() {
+        self.counts(&outcome).refused += 1;
+        self.lacks_tools |= outcome.is_plain && outcome.place.offers;
+        // A refusal explains more than a connection that the agent closed, and one of the task more than another.
+        let is_of_less = outcome.aside && self.with_tools.refused + self.without_tools.refused > 0;
+        let is_better = |last: &Refused| !refused.is_closed() && (last.is_closed() || !is_of_less);
+        if self.last.as_ref().is_none_or(is_better) {
             self.last = Some(refused.clone());
         }
         let place = outcome.place;
@@ -122,9 +144,10 @@ impl Refusals {
     /// Returns the request without which the agent could not do its task, and what happened in words. Returns `None` if
     /// the agent's model answered.
     pub fn decisive(&self) -> Option<(&Refused, String)> {
-        if let (Some(last), 0) = (&self.last, self.answered) {
-            let requests = plural(self.refused, "request");
-            let text = "the gateway: the agent's model answered no request";
+        if let (Some(last), Some(failed)) = (&self.last, self.all_refused()) {
+            let requests = plural(failed, "request");
+            let of_task = if self.answered() > 0 { " of the task" } else { "" };
+            let text = format!("the gateway: the agent's model answered no request{of_task}");
             return Some((last, format!("{text} ({requests} failed); the last one: {}", last.why())));
         }
         let open = self.open.iter().rev().find(|open| self.is_decisive(open))?;
@@ -134,9 +157,35 @@ impl Refusals {
         Some((&open.refused, text))
     }
 
-    /// Returns true if requests failed, and none was answered.
+    /// Returns true if requests failed, and none of the task was answered.
     pub fn are_all(&self) -> bool {
-        self.refused > 0 && self.answered == 0
+        self.all_refused().is_some()
+    }
+
+    /// Returns the number of failed requests if none of the task was answered. Two kinds of answers are none of the task: to a
+    /// request whose text shows that it is aside, and to one without tools if the requests with tools were refused.
+    fn all_refused(&self) -> Option<u64> {
+        let (task, aside) = if self.lacks_tools {
+            (self.with_tools, self.aside.plus(self.without_tools))
+        } else {
+            (self.with_tools.plus(self.without_tools), self.aside)
+        };
+        // If requests aside were answered, the service may refuse one of them and still serve the task.
+        let failed = task.refused + if aside.answered == 0 { aside.refused } else { 0 };
+        (task.answered == 0 && failed > 0).then_some(failed)
+    }
+
+    fn answered(&self) -> u64 {
+        self.with_tools.answered + self.without_tools.answered + self.aside.answered
+    }
+
+    /// Returns the numbers of requests of this kind.
+    fn counts(&mut self, outcome: &Outcome) -> &mut Counts {
+        match (outcome.aside, outcome.place.offers) {
+            (true, _) => &mut self.aside,
+            (false, true) => &mut self.with_tools,
+            (false, false) => &mut self.without_tools,
+        }
     }
 
     /// Returns the text with which the model ended the case's conversation. Returns `None` if the agent did not receive it
@@ -359,6 +408,29 @@ mod tests {
         }
         let of_sub = after(&[(&first, "calls"), (&sub, "calls"), (&sub_second, "429")]).unwrap();
         assert!(!of_sub.contains("of the conversation"), "{of_sub}");
+    }
+
+    #[test]
+    fn an_answered_title_is_no_answer_to_the_task() {
+        let first = with_tools(&[message("user", "Do it.")]);
+        let second = with_tools(&results_after(message("user", "Do it.")));
+        let title = json!({"messages": [message("system", "You are a title generator."), message("user", "Do it.")]});
+        let bare = json!({"messages": [message("system", "Name it"), message("user", "Do it.")]});
+        for (lines, are_all) in [
+            (vec![(&title, "A name"), (&first, "429")], true),
+            (vec![(&first, "429"), (&title, "A name")], true),
+            (vec![(&bare, "A name"), (&first, "429"), (&first, "429")], true),
+            (vec![(&title, "429")], true),
+            (vec![(&title, "A name"), (&title, "429")], false),
+            (vec![(&title, "429"), (&first, "Done.")], false),
+            (vec![(&first, "calls"), (&second, "429")], false),
+            (vec![(&title, "A name"), (&first, "calls"), (&second, "429")], false),
+            (vec![(&bare, "ls"), (&bare, "429")], false),
+        ] {
+            assert_eq!(refusals_of(&lines).are_all(), are_all, "{lines:?}");
+        }
+        let text = after(&[(&title, "A name"), (&first, "429")]).unwrap();
+        assert!(text.contains("answered no request of the task (1 request failed)"), "{text}");
     }
 
     #[test]

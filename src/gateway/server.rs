@@ -4,6 +4,7 @@
 //! answer has ended. The modes differ only in the source of the answer.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -268,6 +269,10 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     let mut pending = Pending::new(shared.log.clone(), exchange);
     let (body, unread) = match to_bytes(body, MAX_REQUEST).await {
         Ok(bytes) => (bytes, None),
+        // No request came: the exchange is logged as closed by the agent.
+        Err(error) if broke_off(&error) => {
+            return plain(StatusCode::BAD_REQUEST, &json!({"error": {"message": "the request is not complete"}}));
+        }
         Err(error) => (Bytes::new(), Some(error.to_string())),
     };
     if let (Some(why), Some(_)) = (&unread, &shared.upstream) {
@@ -561,6 +566,19 @@ fn not_served(asking: &Asking) -> String {
 fn unknown_path(api: Option<Api>, message: String) -> Value {
     let refusal = Refusal { status: 404, message, retry_after_ms: None };
     api.unwrap_or(Api::OpenaiChat).error(&refusal)
+}
+
+/// Returns true if a body could not be read because its connection ended: the agent gave up the request.
+fn broke_off(error: &axum::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].contains(&error.kind());
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// Refuses a request with the service's own form of an error.

@@ -159,7 +159,9 @@ impl Totals {
         let from_service = exchange.source == Source::Upstream;
         let left_alone = exchange.error.as_ref().is_some_and(|error| error.kind == FailureKind::Closed);
         // A service goes on with a request that its agent gave up, and no program receives the tokens that it reports.
-        let given_up = is_answer && from_service && left_alone && !exchange.is_answered();
+        // A request whose body did not come never reached the service.
+        let is_sent = !exchange.request.is_null();
+        let given_up = is_answer && from_service && left_alone && is_sent && !exchange.is_answered();
         self.without_usage += u64::from(given_up);
         self.cut += u64::from(given_up);
         let malformed = exchange.error.as_ref().is_some_and(|error| error.kind == FailureKind::Malformed);

@@ -78,8 +78,8 @@ impl Ended {
 
     /// Finishes the trace. Its last events go to the same sink as the others.
     pub fn finish(self) -> (Finished, SessionRemains) {
-        let Session { started, mut translation, mut sink, mut log, ended, process_end, bad_exit, turn, .. } =
-            self.session;
+        let process_end = if self.session.lost_earlier { ProcessEnd::Unknown } else { self.session.process_end };
+        let Session { started, mut translation, mut sink, mut log, ended, bad_exit, turn, .. } = self.session;
         // A replay begins no turns; its recording shows how many were answered.
         let answered = translation.recorder().turns() as usize;
         let prompts = turn.map_or(answered, |turn| turn.number);
@@ -119,7 +119,7 @@ impl Session {
         let (lines, bytes) = self.log.cut;
         if lines > 0 {
             let text = format!("{lines} lines of {bytes} bytes are neither in the wire log nor in the trace");
-            self.notice(NoticeCode::WireCut, text);
+            self.notice(if self.log.lost { NoticeCode::WireCut } else { NoticeCode::StderrCut }, text);
         }
         if let Some(exit) = self.exit {
             self.took_exit(exit);
@@ -137,6 +137,7 @@ impl Session {
             self.bad_exit = self.bad_exit.or(is_bad.then_some(exit));
         }
         self.engine(&EngineLine::Restart);
+        self.lost_earlier |= self.process_end == ProcessEnd::Unknown;
         (self.closing, self.process_end) = (false, ProcessEnd::ByItself);
     }
 

@@ -49,6 +49,8 @@ pub(super) struct Log {
     pub(super) tail: String,
     /// The number of lines that were dropped, and their size in bytes.
     pub(super) cut: (u64, u64),
+    /// True if one of these lines is not of standard error, so that it may have shown an action.
+    pub(super) lost: bool,
     /// The search for secrets that are complete only over several lines.
     split: Watch,
 }
@@ -81,6 +83,7 @@ impl Log {
             failed: None,
             tail: String::new(),
             cut: (0, 0),
+            lost: false,
             split: Watch::default(),
         })
     }
@@ -109,6 +112,7 @@ impl Log {
         if self.full && !(weight == Weight::Engine || (weight == Weight::Ending && reserved)) {
             self.cut.0 += 1;
             self.cut.1 += line.line.len() as u64 + line.cut.unwrap_or(0);
+            self.lost |= line.dir != Dir::Stderr;
             return Written::Cut;
         }
         let before = self.unwritten.len();
@@ -141,7 +145,14 @@ impl Log {
 
     fn write_stderr(&mut self, line: &str) {
         if self.stderr.is_none() {
-            self.stderr = create(&self.stderr_path).ok().map(BufWriter::new);
+            // A file that begins later would look complete.
+            if self.failed.is_some() {
+                return;
+            }
+            match create(&self.stderr_path) {
+                Ok(file) => self.stderr = Some(BufWriter::new(file)),
+                Err(error) => self.failed = Some(error.kind()),
+            }
         }
         if let Some(out) = &mut self.stderr {
             self.written += line.len() as u64 + 1;

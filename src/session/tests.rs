@@ -8,7 +8,7 @@ use crate::driver::acp::drive;
 use crate::harness::Adapter;
 use crate::harness::Manifest;
 use crate::interaction::{Interaction, Policy};
-use crate::trace::{Body, Header, Seen, StopReason};
+use crate::trace::{Body, Header, Lost, Seen, StopReason};
 
 /// Runs a shell script as an agent over ACP. Returns its events, its wire log, and how the prompt ended.
 async fn run(script: &str, prompt: &str, max_wire: u64, time_ms: u64) -> (Vec<Event>, String, StopReason) {
@@ -64,6 +64,15 @@ fn notices(events: &[Event]) -> Vec<(&str, &str)> {
     told.flatten().collect()
 }
 
+/// Returns the codes of the notices, with what they lose.
+fn losses(events: &[Event]) -> Vec<(&str, Option<Lost>)> {
+    let told = events.iter().filter_map(|event| match &event.body {
+        Body::Notice { code, lost, .. } => Some((code.as_str(), *lost)),
+        _ => None,
+    });
+    told.collect()
+}
+
 const HANDSHAKE: &str = r#"
     read x; echo '{"id":0,"result":{"protocolVersion":1}}'
     read x; echo '{"id":1,"result":{"sessionId":"s"}}'
@@ -80,10 +89,20 @@ async fn the_wire_log_is_bounded_and_the_answer_still_counts() {
     assert_eq!(reason, StopReason::EndTurn);
     assert!(wire.len() < 60_000, "{} bytes", wire.len());
     let notices = notices(&events);
-    assert_eq!(notices.iter().map(|(code, _)| *code).collect::<Vec<_>>(), ["wire_full", "wire_cut"]);
+    assert_eq!(losses(&events), [("wire_full", None), ("wire_cut", Some(Lost::Line))]);
     // Every line of the flood is either there or counted.
     let kept = wire.lines().filter(|line| line.contains("agent_thought_chunk")).count();
     assert!(notices[1].1.starts_with(&format!("{} lines of ", 5000 - kept)), "{notices:?}");
+}
+
+#[tokio::test]
+async fn lines_of_standard_error_that_do_not_fit_the_wire_log_lose_no_event() {
+    let script = format!(
+        "{HANDSHAKE} read x; yes noise | head -n 5000 >&2; echo '{{\"id\":2,\"result\":{{\"stopReason\":\"end_turn\"}}}}'; cat >&2"
+    );
+    let (events, _, reason) = run(&script, "go", 50_000, 30_000).await;
+    assert_eq!(reason, StopReason::EndTurn);
+    assert_eq!(losses(&events), [("wire_full", None), ("stderr_cut", None)]);
 }
 
 #[tokio::test]
@@ -139,4 +158,47 @@ async fn what_leaves_its_group_is_ended_with_the_session() {
     // A process that has ended remains as a zombie until its parent takes its exit.
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_else(|_| ") Z".to_owned());
     assert!(state.contains(") Z"), "process {pid} is alive: {state}");
+}
+
+#[test]
+fn a_file_of_standard_error_that_cannot_be_created_is_a_failure_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing");
+    let wire = folder.path().join("wire.jsonl");
+    let mut log = Log::create(&wire, &missing.join("stderr.log"), Arc::new(Masker::default()), MAX_WIRE).unwrap();
+    log.write(&WireLine::text(0, Dir::Stderr, "first"), Weight::Agent);
+    assert_eq!(log.failed, Some(io::ErrorKind::NotFound));
+    // The file does not begin with a later line.
+    std::fs::create_dir(&missing).unwrap();
+    log.write(&WireLine::text(0, Dir::Stderr, "second"), Weight::Agent);
+    assert!(!missing.join("stderr.log").exists());
+}
+
+#[tokio::test]
+async fn the_unknown_end_of_an_earlier_process_stays_unknown() {
+    for (earlier, expected) in [
+        (ProcessEnd::Unknown, ProcessEnd::Unknown),
+        (ProcessEnd::ByEngine, ProcessEnd::ByItself),
+        (ProcessEnd::ByItself, ProcessEnd::ByItself),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (_interrupt, interrupt) = watch::channel(false);
+        let setup = Setup {
+            wire: folder.path().join("wire.jsonl"),
+            stderr: folder.path().join("stderr.log"),
+            masker: Arc::new(Masker::default()),
+            limits: Limits::default(),
+            interrupt,
+            limit: None,
+            sink: Box::new(|_| {}),
+            max_wire: MAX_WIRE,
+        };
+        let header = Header::new("acp", Seen { tracing: true, interaction: true });
+        let translation = Translation::new(Adapter::Acp, &Arc::new(Manifest::bare(Adapter::Acp)), header);
+        let mut session = Session::begin(setup, translation).unwrap();
+        session.process_end = earlier;
+        session.end_for_another(Duration::ZERO).await;
+        let (_, remains) = session.close(Duration::ZERO).await.finish();
+        assert_eq!(remains.process_end, expected, "{earlier:?}");
+    }
 }

@@ -233,8 +233,10 @@ pub enum NoticeCode {
     LetGo,
     /// The wire log is full: from here on it only records how the session ends.
     WireFull,
-    /// Lines are missing in the wire log, because it was full.
+    /// Lines are missing in the wire log and in the trace, because the log was full.
     WireCut,
+    /// Lines of standard error are missing in the wire log, because it was full.
+    StderrCut,
     /// The engine itself was stopped for some time.
     EngineStopped,
     /// The agent's supervisor was lost, so it is unknown how the agent ended.

@@ -99,6 +99,8 @@ pub struct Recorder {
     steps: HashMap<Option<String>, Step>,
     next_step: u64,
     requests: HashMap<String, OpenRequest>,
+    /// The open requests by the calls that they are about. Both have their ids in the trace.
+    requests_of: HashMap<String, HashSet<String>>,
     /// For open requests that came before their call was announced: the agent's ids of the requests, and how often
     /// each occurs.
     of_unknown_calls: HashMap<String, usize>,
@@ -221,6 +223,7 @@ impl Recorder {
             steps: HashMap::new(),
             next_step: 0,
             requests: HashMap::new(),
+            requests_of: HashMap::new(),
             of_unknown_calls: HashMap::new(),
             last_usage: None,
             total: UsageTotal::default(),

@@ -825,6 +825,24 @@ fn a_task_that_fails_after_its_call_was_forgotten_is_not_passed_over() {
 }
 
 #[test]
+fn a_failure_in_the_background_that_the_trace_shows_is_no_other_outcome_when_it_is_told_again() {
+    let news = json!({"type": "system", "subtype": "task_notification", "task_id": "b", "tool_use_id": "t1", "status": "failed"});
+    let mut lines = vec![news.to_string()];
+    for n in 0..300 {
+        let call = json!({"type": "tool_use", "id": format!("c{n}"), "name": "Read"});
+        let result = json!({"type": "tool_result", "tool_use_id": format!("c{n}"), "content": "x"});
+        let said = json!({"type": "assistant", "message": {"id": format!("c{n}"), "model": "x", "content": [call]}});
+        let told = json!({"type": "user", "message": {"role": "user", "content": [result]}});
+        lines.extend([said.to_string(), told.to_string()]);
+    }
+    lines.push(news.to_string());
+    lines.push(json!({"type": "result", "subtype": "success", "is_error": false, "result": "A"}).to_string());
+    let trace = imported(&session_with("Bash", r#"{"backgroundTaskId":"b"}"#, &lines.join("\n")));
+    assert_eq!(events_of(&trace, "tool_result")[0]["status"], "error", "{trace}");
+    assert!(lost(&trace).iter().all(|(code, _)| code != "task_failed"), "{trace}");
+}
+
+#[test]
 fn what_a_command_in_the_background_came_to_is_not_passed_over() {
     let end = r#"{"type":"result","subtype":"success","is_error":false,"result":"A"}"#;
     let task =

@@ -31,7 +31,9 @@ impl Translator {
             locations: content::locations(update.get("locations")),
             ..CallSaid::default()
         };
-        let says_more = !recorder.ended_knowing(id, &again);
+        // The end of a call is remembered for some time. Afterwards, only what is said now can be news.
+        let is_forgotten = recorder.ended_as(id).is_none();
+        let is_known = recorder.ended_knowing(id, &again) || (is_forgotten && recorder.says_nothing(&again));
         let raw = update.remove("rawOutput").unwrap_or(Value::Null);
         let content = content::shown(update.remove("content").unwrap_or(Value::Null));
         let in_terminals = self.calls.terminals.show(&content.terminals);
@@ -57,8 +59,11 @@ impl Translator {
         let is_start = was_ok && goes_on(meta);
         if contradicts || fails || is_start || prints_more(id, content.text.as_deref(), &raw, meta, recorder) {
             recorder.contradicted(NoticeCode::LateUpdate, text);
-        } else if says_more || shows_other_changes(id, &content, recorder) {
+        } else if !is_known || shows_other_changes(id, &content, recorder) {
             recorder.lost(NoticeCode::LateUpdate, text);
+        } else if is_forgotten && matches!(status.as_str(), Some("completed" | "failed" | "cancelled" | "canceled")) {
+            // The call may have ended otherwise.
+            recorder.contradicted(NoticeCode::LateUpdate, text);
         } else {
             recorder.notice(NoticeCode::LateUpdate, text);
         }

@@ -52,6 +52,8 @@ pub(super) struct Tasks {
     failed_early: HashSet<String>,
     /// The calls whose tasks are reported as failed or stopped.
     told: HashSet<String>,
+    /// The calls whose results show that they failed, also when the results are forgotten.
+    failed: HashSet<String>,
 }
 
 /// The end of a task.
@@ -130,6 +132,8 @@ impl Tasks {
             return false;
         }
         self.is_of(told.and_then(|told| told.background_task.get()), Some(id));
+        // The agent may use the ID of a call again.
+        self.failed.remove(id);
         if self.failed_early.remove(id) {
             self.ended(None, Some(id), Some("failed"), recorder);
         }
@@ -139,6 +143,7 @@ impl Tasks {
     /// Takes the result of a call that ended, or that started a sub-agent in the background.
     pub(super) fn returned(&mut self, id: &str, told: Option<&ToolUseResult<'_>>, recorder: &mut Recorder) {
         let failed = self.failed_early.remove(id);
+        self.failed.remove(id);
         if told.is_some_and(|told| told.is_async.is_true()) && self.launched.len() < MAX_KNOWN {
             self.launched.insert(id.to_owned());
             if failed {
@@ -150,6 +155,13 @@ impl Tasks {
     /// Returns the call that started a task, if it is known.
     pub(super) fn call(&self, task: Option<&str>) -> Option<&str> {
         self.calls.get(task?).map(String::as_str)
+    }
+
+    /// Remembers a call whose result shows that it failed.
+    fn keep_failure(&mut self, call: String, recorder: &Recorder) {
+        if recorder.ended_as(&call) == Some(CallStatus::Error) && self.failed.len() < MAX_KNOWN {
+            self.failed.insert(call);
+        }
     }
 
     /// Notes that a call started a task.
@@ -174,11 +186,13 @@ impl Tasks {
                 End::Stopped => return,
             };
             recorder.result(&call, ResultSaid { outcome, ..ResultSaid::default() });
+            self.keep_failure(call, recorder);
             return;
         }
         let is_launched = self.launched.contains(&call);
         let (ended, is_open) = (recorder.ended_as(&call), recorder.is_open(&call));
-        let is_forgotten = ended.is_none() && !is_open && recorder.was_announced(&call);
+        let is_known = self.failed.contains(&call);
+        let is_forgotten = ended.is_none() && !is_open && !is_known && recorder.was_announced(&call);
         let may_be_ok = is_forgotten || ended == Some(CallStatus::Ok);
         match (end, ended) {
             // The result of the call will follow.
@@ -195,6 +209,7 @@ impl Tasks {
                 let text = format!("the call {call} went on in the background and was stopped there");
                 recorder.contradicted(NoticeCode::TaskStopped, text);
             }
+            (End::Failed, Some(_)) => self.keep_failure(call, recorder),
             _ => {}
         }
     }

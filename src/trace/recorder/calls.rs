@@ -1,9 +1,11 @@
 //! Tool calls: announced and updated. Their permission requests and their ends are in the modules below.
 
-use super::bounds::{hash_in, hash_of};
+use std::collections::VecDeque;
+
 use serde_json::Value;
 
-use super::{CallSaid, MAX_BEHIND, MAX_OPEN, QuotedLine, Recorder, ReportedStatus, is_empty};
+use super::bounds::{hash_in, hash_of};
+use super::{CallSaid, MAX_BEHIND, MAX_OPEN, QuotedLine, Recorder, ReportedStatus, Slot, is_empty};
 use crate::text::first_bytes;
 use crate::trace::view;
 use crate::trace::{Body, CallStatus, FileDiff, NoticeCode, PermissionOutcome, ToolCall, ToolKind};
@@ -57,7 +59,7 @@ struct More {
     last_request: String,
     /// The number of requests whose answers are awaited.
     awaited: usize,
-    /// The content of the call's event, if the event has left the recorder.
+    /// The content of the call's event, if the event has left the recorder, or leaves it at the end of the line.
     written: Option<Shown>,
 }
 
@@ -181,6 +183,19 @@ impl OpenCall {
 
     fn more(&mut self) -> &mut More {
         self.more.get_or_insert_default()
+    }
+
+    /// Returns the content of the call's event, if the event has left the recorder or leaves it at the end of the line.
+    fn written(&self) -> Option<&Shown> {
+        self.more.as_ref()?.written.as_ref()
+    }
+
+    /// Keeps the content of the call's event, if the event is in one of these slots.
+    fn keep_written(&mut self, slots: &VecDeque<Slot>, first: u64) {
+        let slot = self.slot.checked_sub(first).and_then(|n| slots.get(n as usize));
+        let Some(Body::ToolCall(call)) = slot.map(|slot| &slot.event.body) else { return };
+        let paths = view::written_paths(call.shown_input(), &call.locations, self.diffs());
+        self.more().written = Some(Shown::of(call, &paths));
     }
 }
 
@@ -336,8 +351,9 @@ impl Recorder {
         *next = n + 1;
         // The answers to the requests about the open call are about it under its new name.
         if open.more.as_ref().is_some_and(|more| !more.requests.is_empty()) {
-            for request in self.requests.values_mut() {
-                if request.call == call && request.agent_call.as_deref() == Some(id) {
+            for request in self.requests_of.get(&call).into_iter().flatten() {
+                let request = self.requests.get_mut(request).filter(|it| it.agent_call.as_deref() == Some(id));
+                if let Some(request) = request {
                     request.agent_call = Some(aside.clone());
                 }
             }
@@ -428,11 +444,13 @@ impl Recorder {
             let now = call.clone();
             self.keep_asked(id, &asked, &now);
         }
+        self.renew_written(id);
     }
 
     /// Adds a notice if an open call whose event has left the recorder is described otherwise than the event shows.
     fn comes_too_late(&mut self, id: &str, said: &CallSaid) {
-        let written = self.open.get(id).and_then(|open| open.more.as_ref()?.written.as_ref());
+        // Until the end of the line, the event takes what the line says.
+        let written = self.open.get(id).filter(|open| open.slot < self.first).and_then(OpenCall::written);
         let Some(written) = written else { return };
         let input = said.input.clone().filter(|input| !is_empty(input));
         let is_other_kind = said.unknown_kind && written.kind.is_some();
@@ -449,11 +467,14 @@ impl Recorder {
     /// Keeps the content of the events of open calls that leave the recorder: those before this slot.
     pub(super) fn keep_written(&mut self, end: u64) {
         for open in self.open.values_mut().filter(|open| open.slot < end) {
-            let slot = open.slot.checked_sub(self.first).and_then(|n| self.slots.get(n as usize));
-            let Some(Body::ToolCall(call)) = slot.map(|slot| &slot.event.body) else { continue };
-            let paths = view::written_paths(call.shown_input(), &call.locations, open.diffs());
-            let shown = Shown::of(call, &paths);
-            open.more().written = Some(shown);
+            open.keep_written(&self.slots, self.first);
+        }
+    }
+
+    /// Keeps the content of a call's event again, if the event leaves the recorder at the end of the current line.
+    fn renew_written(&mut self, id: &str) {
+        if let Some(open) = self.open.get_mut(id).filter(|open| open.written().is_some()) {
+            open.keep_written(&self.slots, self.first);
         }
     }
 
@@ -507,6 +528,7 @@ impl Recorder {
         if title.is_some() && !(starts_hidden && call.name.is_none()) {
             call.title = title;
         }
+        self.renew_written(id);
     }
 
     /// Notes the input that an open call showed before the one that it has now, such as one in pieces.

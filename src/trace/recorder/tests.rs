@@ -39,6 +39,26 @@ fn many_open_calls_with_one_id_are_put_aside_in_bounded_time() {
 }
 
 #[test]
+fn calls_with_open_requests_are_put_aside_in_bounded_time() {
+    let mut recorder = recorder();
+    let begun = std::time::Instant::now();
+    let mut last = String::new();
+    for n in 0..9000 {
+        recorder.call("a", CallSaid::default());
+        last = recorder.request(&n.to_string(), "a", Vec::new());
+        recorder.put_aside("a");
+    }
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+    let outcome = PermissionOutcome::Rejected;
+    recorder.respond(&last, Answered { outcome, option: None, by: DecidedBy::default(), updated_input: None });
+    let denied = finish(recorder).into_iter().filter_map(|event| match event.body {
+        Body::ToolResult(result) if result.status == CallStatus::Denied => Some(result.call),
+        _ => None,
+    });
+    assert!(denied.eq(["a#9000".to_owned()]));
+}
+
+#[test]
 fn an_id_used_again_names_the_last_call() {
     let mut recorder = recorder();
     assert_eq!(recorder.call_id("a"), "a");
@@ -405,6 +425,21 @@ fn what_is_said_of_a_call_after_its_event_was_written_is_lost_unless_the_event_s
             assert_eq!(losses(&events), expected, "{said:?}");
         }
     }
+}
+
+#[test]
+fn what_the_line_says_with_which_an_event_leaves_is_in_the_event() {
+    let mut recorder = recorder();
+    recorder.call("c", CallSaid::default());
+    recorder.plan(None, Vec::new());
+    recorder.weigh(MAX_HELD_BYTES + 1);
+    let said = || CallSaid { input: Some(json!({"command": "ls"})), ..CallSaid::default() };
+    recorder.update("c", said(), false);
+    let mut events: Vec<Event> = recorder.drain().collect();
+    recorder.update("c", said(), false);
+    events.extend(finish(recorder));
+    assert!(matches!(&events[0].body, Body::ToolCall(call) if call.input.is_some()));
+    assert_eq!(losses(&events), [("let_go", None)]);
 }
 
 #[test]

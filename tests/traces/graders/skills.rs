@@ -96,15 +96,6 @@ fn a_skill_is_used_by_a_call_that_did_not_fail() {
 }
 
 #[test]
-fn signs_of_a_glob_in_the_name_of_a_skill_are_compared_as_they_are() {
-    let call = read("/w/.mine/skills/wow!/SKILL.md");
-    check(
-        &calls(&[(&call, "ok")]),
-        &[("skills: {used: ['wow!']}", Pass(&[0, 1])), ("skills: {not-used: ['wow?', 'wow*', 'wow']}", Pass(&[]))],
-    );
-}
-
-#[test]
 fn what_only_names_a_skill_uses_none() {
     for call in [
         skill("a-b"),

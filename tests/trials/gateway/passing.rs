@@ -333,6 +333,33 @@ def main():
 }
 
 #[test]
+fn a_request_that_the_agent_breaks_off_is_closed_and_its_work_is_graded() {
+    let service = Service::start(streams);
+    let project = reaching(&service, "");
+    let breaks_off = "
+import socket, urllib.parse
+to = urllib.parse.urlsplit(os.environ[\"AGENT_URL\"])
+with socket.create_connection((to.hostname, to.port)) as gateway:
+    gateway.sendall(b\"POST /v1/messages HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Length: 100\\r\\n\\r\\n{\")
+    gateway.shutdown(socket.SHUT_WR)
+    try:
+        gateway.recv(1)
+    except OSError:
+        pass
+";
+    project.write("agent.py", &(project.read("agent.py") + breaks_off));
+    project.evals(&["run", "--gateway", "observe"]).exits(0);
+    assert_eq!(service.requests().len(), 1, "{:?}", service.requests());
+    let log: Vec<Value> = crate::project::lines(&project.of_trial(TRIAL, "llm.jsonl"));
+    assert_eq!(log.len(), 2, "{log:?}");
+    assert_eq!((&log[1]["error"]["kind"], &log[1]["status"]), (&json!("closed"), &Value::Null), "{log:?}");
+    // The service did not see the request, so its tokens are not unknown.
+    let trace = project.trace(TRIAL);
+    let notices = of_type(&trace, "notice");
+    assert!(notices.iter().all(|notice| notice["code"] != "usage_incomplete"), "{notices:?}");
+}
+
+#[test]
 fn a_service_that_is_not_there_is_told_and_the_agent_is_not_blamed() {
     let mut project = project("");
     project.env("ANTHROPIC_API_KEY", KEY);

@@ -33,6 +33,19 @@ fn changed(project: &Project, from: &str, to: &str) {
 const TITLE: &str = "    try:\n        ask([{\"role\": \"user\", \"content\": \"Write a short title for this conversation:\\n\" + \
                      sys.argv[1]}])\n    except urllib.error.HTTPError:\n        pass\n";
 
+/// What the agent does with a refused request: it goes on without an answer, or repeats the request.
+const GOES_ON: &str = "        if os.environ.get(\"AGENT_MODE\") != \"goes-on\":\n            raise\n";
+const REPEATS: &str = "        time.sleep(0.2)\n        return ask(messages)\n";
+
+/// Answers only requests for a title.
+fn only_titles(request: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
+    if request.body.contains("short title") {
+        (200, EVENTS, STREAM.to_vec())
+    } else {
+        (429, JSON, vec![(0, NOT_TODAY)])
+    }
+}
+
 /// Asserts that the trial is errored because of what the gateway saw, and returns the message.
 #[track_caller]
 fn errored(project: &Project, trial: &str, category: &str) -> String {
@@ -178,11 +191,7 @@ fn an_agent_that_repeats_a_refused_request_until_its_time_is_over_has_not_failed
     let columns: Vec<&str> = statuses.iter().flat_map(|(status, _)| ["--model", *status]).collect();
     for limit in ["time", "idle"] {
         let project = reaching(refuses);
-        changed(
-            &project,
-            "        if os.environ.get(\"AGENT_MODE\") != \"goes-on\":\n            raise\n",
-            "        time.sleep(0.2)\n        return ask(messages)\n",
-        );
+        changed(&project, GOES_ON, REPEATS);
         let limit_of_run = format!("{limit}=3s");
         let run = ["run", "--gateway", "observe", "--jobs", "3", "--limit", limit_of_run.as_str()];
         project.evals(&[&run[..], &columns[..]].concat()).exits(3);
@@ -194,6 +203,29 @@ fn an_agent_that_repeats_a_refused_request_until_its_time_is_over_has_not_failed
             assert_eq!(project.trace(&trial).pop().unwrap()["host"], true);
         }
     }
+}
+
+#[test]
+fn an_answered_title_is_no_answer_to_the_task_of_an_agent_whose_time_is_over() {
+    let project = reaching(only_titles);
+    changed(&project, GOES_ON, REPEATS);
+    changed(&project, "    text = \"\"\n    while", &format!("{TITLE}    text = \"\"\n    while"));
+    project.evals(&["run", "--gateway", "observe", "--limit", "time=3s"]).exits(3);
+    let message = errored(&project, TRIAL, "rate_limit");
+    assert!(message.ends_with("status 429: not today; limit `time` then ended the session"), "{message}");
+    assert_eq!(lines(&project.of_trial(TRIAL, "llm.jsonl"))[0]["status"], 200);
+}
+
+#[test]
+fn the_last_refusal_of_an_agent_whose_time_is_over_is_a_warning() {
+    let answers =
+        "turns:\n  - calls: [{write: {path: a.txt, text: x}}]\n  - fault: {http-error: {status: 503, message: busy}}\n";
+    let stand = Stand::with(answers, "");
+    changed(&stand.project, GOES_ON, REPEATS);
+    stand.run("observe", &["--limit", "time=3s"]).exits(1);
+    let result = stand.result("observe");
+    let warnings = result["warnings"].to_string();
+    assert!(warnings.contains("repeated_request") && warnings.contains("status 503: busy"), "{result}");
 }
 
 #[test]
@@ -232,14 +264,7 @@ fn a_request_that_the_agent_needed_at_the_end_counts_although_others_were_answer
     assert!(!stand.project.path(CASSETTE).exists(), "a session without its end was recorded");
 
     // Only a title was answered.
-    fn titles(request: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
-        if request.body.contains("short title") {
-            (200, EVENTS, STREAM.to_vec())
-        } else {
-            (429, JSON, vec![(0, NOT_TODAY)])
-        }
-    }
-    let project = reaching(titles);
+    let project = reaching(only_titles);
     changed(&project, "    text = \"\"\n    while", &format!("{TITLE}    text = \"\"\n    while"));
     project.evals(&["run", "--gateway", "observe"]).exits(3);
     errored(&project, TRIAL, "rate_limit");

@@ -238,6 +238,21 @@ fn a_script_of_which_no_turn_was_played_is_not_judged() {
     project.evals(&["run"]).exits(0);
 }
 
+/// With `on-limit: grade`, an agent that did nothing would pass.
+#[test]
+fn a_script_of_which_no_turn_was_played_before_a_limit_is_not_judged() {
+    let keys = "limits: {time: 3s, on-limit: grade}\ngraders: [{diff: {none: true}}]";
+    let project = project("turns: [{text: That is all.}]", keys);
+    let agent = project.read("agent.py");
+    let sleeping = agent.replace("    text = \"\"\n    while", "    time.sleep(60)\n    text = \"\"\n    while");
+    assert_ne!(agent, sleeping);
+    project.write("agent.py", &sleeping);
+    project.evals(&["run"]).exits(3);
+    let error = project.result(TRIAL)["error"].clone();
+    let begins = "the agent made no request to the gateway, so no turn of the script was played";
+    assert!(error["category"] == "setup" && error["message"].as_str().unwrap().starts_with(begins), "{error}");
+}
+
 #[test]
 fn a_turn_that_the_agent_cannot_be_given_is_not_judged() {
     let project = project("turns: [{calls: [{edit: {path: a, old: b, new: c}}]}, {text: later}]", "");

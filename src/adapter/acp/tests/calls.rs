@@ -27,6 +27,29 @@ fn a_word_for_a_call_that_ended_is_a_notice() {
 }
 
 #[test]
+fn a_late_repeat_of_a_forgotten_call_leaves_only_its_outcome_in_doubt() {
+    for (between, late, lost) in [
+        (3, json!({"status": "completed"}), None),
+        (300, json!({"status": "completed"}), Some(Lost::Outcome)),
+        (300, json!({"title": "more"}), None),
+        (300, json!({"status": "completed", "rawInput": {"command": "rm x"}}), Some(Lost::Line)),
+    ] {
+        let mut script = Script::prompted();
+        script.call("c", json!({"kind": "read", "status": "completed"}));
+        for n in 0..between {
+            script.call(&format!("d{n}"), json!({"kind": "read", "status": "completed"}));
+        }
+        script.change("c", late.clone());
+        let told = script.done();
+        let losses = collect(&told.events, |event| match &event.body {
+            Body::Notice { code: NoticeCode::LateUpdate, lost, .. } => Some(*lost),
+            _ => None,
+        });
+        assert_eq!(losses, [lost], "{between} {late}");
+    }
+}
+
+#[test]
 fn an_update_may_be_the_first_word_of_a_call() {
     let mut script = Script::prompted();
     script.change(

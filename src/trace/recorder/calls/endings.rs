@@ -256,6 +256,13 @@ impl Recorder {
         self.ended(id).is_some_and(|ended| !said.unknown_kind && ended.shown.knows(said, titles_are_commands))
     }
 
+    /// Returns true if what is said of a call can be no news, whatever the call showed before. A title says nothing unless
+    /// titles are commands.
+    pub fn says_nothing(&self, said: &CallSaid) -> bool {
+        let titles_are_commands = self.header.command_title.is_some();
+        !said.unknown_kind && Shown::default().knows(said, titles_are_commands)
+    }
+
     /// Returns true if a call has ended and showed its input.
     pub fn ended_with_input(&self, id: &str) -> bool {
         self.ended(id).is_some_and(|ended| ended.shown.input.is_some())

@@ -61,6 +61,7 @@ impl Recorder {
         let agent_call = call_id.map(str::to_owned);
         let asked_as = request.to_owned();
         let is_awaited = asking.awaits_answer && is_known;
+        self.requests_of.entry(call.clone()).or_default().insert(unique.clone());
         self.requests.insert(
             unique.clone(),
             OpenRequest { call, agent_call, parent, asked_as, unknown, is_awaited, input: asking.updated_input },
@@ -98,6 +99,12 @@ impl Recorder {
     /// Records the answer to a request, and its effect on the call.
     pub fn respond(&mut self, request: &str, answered: Answered) {
         let Some(open) = self.requests.remove(request) else { return };
+        if let Entry::Occupied(mut of_call) = self.requests_of.entry(open.call.clone()) {
+            of_call.get_mut().remove(request);
+            if of_call.get().is_empty() {
+                of_call.remove();
+            }
+        }
         if let Some(Entry::Occupied(mut count)) = open.unknown.map(|request| self.of_unknown_calls.entry(request)) {
             *count.get_mut() -= 1;
             if *count.get() == 0 {
