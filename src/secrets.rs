@@ -328,23 +328,22 @@ pub fn looks_secret(name: &str) -> bool {
     const WHOLE: [&str; 5] = ["AUTH", "AUTHORIZATION", "COOKIE", "PASS", "PAT"];
     // `JWT` is a token, but the `JWT_ISSUER` is none.
     const LAST: [&str; 4] = ["BEARER", "CRED", "CREDS", "JWT"];
-    const PARTS: [&str; 2] = ["KEY", "KEYS"];
-    // Words that may be joined to others, as in `DBPASSWD`. `TOKENS` is not among them, because it is mostly a count.
-    const ENDS: [&str; 14] = [
+    const PARTS: [&str; 6] = ["CREDENTIAL", "CREDENTIALS", "KEY", "KEYS", "PASSPHRASE", "PASSWD"];
+    // Words that may be joined to others, as in `NPM_AUTHTOKEN`.
+    const ENDS: [&str; 4] = ["APIKEY", "PASSWORD", "SECRET", "TOKEN"];
+    // Further such words, and plurals. `SECRETS_PATH` and `SSHPRIVATEKEY_FILE` hold no secret. `TOKENS` is not among them,
+    // because it is mostly a count.
+    const JOINED: [&str; 10] = [
         "ACCESSKEY",
-        "APIKEY",
         "APIKEYS",
         "CREDENTIAL",
         "CREDENTIALS",
         "PASSPHRASE",
         "PASSWD",
-        "PASSWORD",
         "PASSWORDS",
         "PRIVATEKEY",
-        "SECRET",
         "SECRETKEY",
         "SECRETS",
-        "TOKEN",
     ];
     const DIGITS: std::ops::RangeInclusive<char> = '0'..='9';
     let name = name.to_ascii_uppercase();
@@ -356,13 +355,23 @@ pub fn looks_secret(name: &str) -> bool {
     if name.rsplit(['_', '-', '.']).next().is_some_and(|last| LAST.contains(&last)) {
         return true;
     }
+    let is_about = names_something_else(name);
     name.split(['_', '-', '.']).any(|part| {
         if WHOLE.contains(&part) {
             return true;
         }
         let part = part.trim_end_matches(|c| DIGITS.contains(&c));
-        PARTS.contains(&part) || ENDS.iter().any(|end| part.ends_with(end))
+        PARTS.contains(&part)
+            || ENDS.iter().any(|end| part.ends_with(end))
+            || (!is_about && JOINED.iter().any(|end| part.ends_with(end)))
     })
+}
+
+/// Returns true if the last word of a name says that the value is not the secret itself: `APP_SECRETS_FILE`.
+fn names_something_else(name: &str) -> bool {
+    const OTHERS: [&str; 8] = ["BACKEND", "DIRECTORY", "FILES", "FOLDER", "ID", "MANAGER", "PATHS", "STORE"];
+    let last = name.rsplit(['_', '-', '.']).next().unwrap_or(name);
+    OTHERS.contains(&last) || fields::is_about(last)
 }
 
 /// Returns the credentials in the URLs of a variable, a header or a setting. The address of a proxy may have no scheme.
@@ -466,6 +475,8 @@ mod tests {
             "secretKey",
             "SERVICE_APIKEYS",
             "USER_PASSWORDS",
+            "VAULT_SECRET_ID",
+            "SECRETS_2",
         ] {
             assert!(looks_secret(name), "{name}");
         }
@@ -484,6 +495,15 @@ mod tests {
             "AUTH0_DOMAIN",
             "JWT_ISSUER",
             "PRIVATE_REGISTRY",
+            "SECRETS_PATH",
+            "APP_SECRETS_FILE",
+            "secrets.dir",
+            "SECRETS_BACKEND",
+            "USER_PASSWORDS_COUNT",
+            "SERVICE_APIKEYS_URL",
+            "SSHPRIVATEKEY_FILE",
+            "SECRETS_MANAGER_ARN",
+            "SECRETS_FILE_2",
             "PATH_2",
             "PWD",
             "OLDPWD",

@@ -25,6 +25,7 @@ mod audit;
 mod drafts;
 mod experiments;
 mod limits;
+mod models;
 mod revisions;
 
 #[derive(Debug, clap::Args)]
@@ -96,6 +97,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         let (catalog, names) = inputs::catalog(&harnesses)?;
         for warning in catalog.warnings() {
             terminal::note(format_args!("note: {warning}"));
+        }
+        for line in models::needed(&names, &catalog) {
+            terminal::note(format_args!("warning: {line}"));
         }
         let library = inputs::named_graders()?.library();
         let wrong: Vec<_> = library.iter().filter_map(|(_, grader)| grader.read().err()).flatten().collect();
@@ -182,6 +186,10 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         terminal::note(format_args!("note: {notice}"));
     }
     for line in limits::never_shown(&inputs.cases, &inputs.catalog, &inputs.harnesses) {
+        terminal::note(format_args!("warning: {line}"));
+    }
+    let of_cases = inputs.cases.iter().flat_map(|case| &case.harnesses);
+    for line in models::needed(inputs.harnesses.iter().chain(of_cases), &inputs.catalog) {
         terminal::note(format_args!("warning: {line}"));
     }
     // JSON output must be the only output.

@@ -78,6 +78,8 @@ const ABOUT: [&str; 39] = [
     "usage",
     "var",
 ];
+/// Words that contain a word for a secret and mean something else.
+const OTHER_WORDS: [&str; 4] = ["secretary", "secretaries", "secretariat", "passwordless"];
 /// Beginnings of values that name the place of a secret, and stand-ins.
 const ELSEWHERE: [&str; 18] = [
     "$",
@@ -181,7 +183,14 @@ fn secrets(text: &str, form: &Regex, is_quoted: fn(&Captures<'_>) -> bool) -> Ve
 pub(super) fn is_name(name: &str) -> bool {
     let lower = name.to_lowercase();
     let is_figure = lower.contains("tokens") || lower.contains("tokeniz");
-    !is_figure && !PLACE.is_match(name) && !is_about(&lower)
+    !is_figure && !PLACE.is_match(name) && !is_about(&lower) && !is_other_word(&lower)
+}
+
+/// Returns true if a word for something else is all that makes a name look like that of a secret: `secretary`, but not
+/// `secretary_password`.
+fn is_other_word(lower: &str) -> bool {
+    let rest = OTHER_WORDS.iter().fold(lower.to_owned(), |name, word| name.replace(word, ""));
+    rest != lower && !WORDS.iter().any(|word| rest.contains(word))
 }
 
 /// Returns true if the value of a field with this name is not the secret itself.
@@ -315,6 +324,7 @@ mod tests {
             ("password: Summer2024(x)", "password: [redacted:secret-field](x)"),
             ("token=G7h2Kp9Lm(Q4)", "token=[redacted:secret-field](Q4)"),
             ("homepage_token=q7Xm2LpR9vKd4TzW8bNc", "homepage_token=[redacted:secret-field]"),
+            ("secretary_password: hunter2", "secretary_password: [redacted:secret-field]"),
             ("password: correct/h0rse.png", "password: [redacted:secret-field]"),
         ] {
             assert_eq!(mask(text), masked);
@@ -353,6 +363,7 @@ mod tests {
             r#"__all__ = ["InvalidTokenError", "MissingRequiredClaimError", "Token", "QuotedString"]"#,
             r##"token = Token.Name.Builtin.SchemeFunction; Token: "#d8dee9"; private_key: ed25519.Ed25519PrivateKey"##,
             r#"token_re = "tok[a-z0-9]+", token="min(a1)", password="{{ db.pw1 }}", token = "t1{name}""#,
+            r#"{"secretary": "Mary-Ann2", "passwordless": "magic-link2"}, secretary: jane_smith1, passwordlessMode=link_v2x"#,
             "secret_rotation: 2024-01-01T00:00:00Z, token_ttl = 86400s, token-lib: ^1.20.3",
         ] {
             assert_eq!(mask(text), text);

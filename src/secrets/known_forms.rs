@@ -579,9 +579,12 @@ fn is_of_variable(found: &Found<'_>) -> bool {
     !is_no_secret && (is_usual(name) || (!is_of_other_key(name) && looks_like_one()))
 }
 
-/// Returns true if the values of a variable with this name are secrets even if they may be words.
+/// Returns true if the values of a variable with this name are secrets even if they may be words. `SECRETS` and `PASSWORDS` may
+/// be a path or a list.
 fn is_usual(name: &str) -> bool {
-    VARIABLES.iter().any(|part| name.contains(part))
+    let is_singular = |part: &str, rest: &str| part.ends_with("KEY") || !rest.starts_with('S');
+    let has = |part: &str| name.match_indices(part).any(|(at, _)| is_singular(part, &name[at + part.len()..]));
+    looks_secret(name) && VARIABLES.iter().any(|part| has(part))
 }
 
 /// Returns the part of a value in quotes that may be a secret. A bracket may be part of a password, and in most variables

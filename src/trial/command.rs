@@ -3,6 +3,13 @@
 use crate::environment::Placeholders;
 use crate::harness::{Manifest, ModelVia};
 use crate::project;
+use crate::text::{first_chars, marked, one_line};
+
+/// The place of the model in a command.
+const MODEL: &str = "{model}";
+
+/// The maximum number of characters of an argument that a message quotes.
+const LONGEST: usize = 80;
 
 /// Returns program and arguments, ready to run. A relative path to the program is resolved from the project's root,
 /// if it exists there.
@@ -28,7 +35,7 @@ fn filled(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
         if word == "--" {
             end.get_or_insert(words.len());
         }
-        if word.contains("{model}") && placeholders.model.is_none() {
+        if placeholders.model.is_none() && is_model_alone(word) {
             // Without a model, the flag of the argument is removed as well. It would take the next argument.
             if !word.starts_with('-') && words.len() > 1 && words.last().is_some_and(|flag| takes_value(flag)) {
                 words.pop();
@@ -43,6 +50,40 @@ fn filled(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
     words
 }
 
+/// Checks that the command of an agent can be made without a model.
+///
+/// # Errors
+/// Returns the reason why the command needs a model.
+pub fn check_without_model(manifest: &Manifest) -> Result<(), String> {
+    let Some(argument) = needs_model(manifest) else { return Ok(()) };
+    let (name, argument) = (&manifest.name, quoted(argument));
+    Err(format!(
+        "harness `{name}` needs a model for the argument `{argument}` of its command: pass --model, or set `default` \
+         under `model` in its manifest"
+    ))
+}
+
+/// Returns the first argument of a command that holds the model's placeholder and cannot be left out, because it holds
+/// more than a model's name, or is the program. Without a model, such a command cannot be made.
+fn needs_model(manifest: &Manifest) -> Option<&str> {
+    let mut words = manifest.command.iter().map(String::as_str).enumerate();
+    let needed = words.find(|(at, word)| word.contains(MODEL) && (*at == 0 || !is_model_alone(word)));
+    needed.map(|(_, word)| word)
+}
+
+/// Returns an argument as a message quotes it: one line, cut to a maximum.
+fn quoted(argument: &str) -> String {
+    let line = one_line(argument);
+    marked(first_chars(&line, LONGEST), &line)
+}
+
+/// Returns true if an argument is a value made of the model's placeholder and signs of a model's name: `openai/{model}`,
+/// `--model={model}`. Anything else may hold more than the model: a script, a file of settings, the prompt.
+fn is_model_alone(word: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "/:=._-@+,[]".contains(c);
+    word.contains(MODEL) && word.replace(MODEL, "").chars().all(is_of_name)
+}
+
 /// Returns true if a word of the command may be a flag whose value is the next word.
 fn takes_value(word: &str) -> bool {
     word.starts_with('-') && word != "--" && !word.contains('=')
@@ -51,7 +92,7 @@ fn takes_value(word: &str) -> bool {
 /// Returns the flags of the agent. The file of MCP servers comes last, because a flag for several files takes
 /// all words after it.
 fn flags(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
-    let named = manifest.command.iter().any(|word| word.contains("{model}"));
+    let named = manifest.command.iter().any(|word| word.contains(MODEL));
     let by_flag = manifest.model.via == ModelVia::Flag && !named;
     let model = (manifest.model.flag.as_ref(), placeholders.model.as_ref().filter(|_| by_flag));
     let system_prompt = (manifest.system_prompt.flag.as_ref(), placeholders.system_prompt.as_ref());
@@ -134,6 +175,34 @@ mod tests {
         }
         for flag in ["--", "--quiet=yes"] {
             assert_eq!(of(&["agent", flag, "{model}"], None, None), ["agent", flag]);
+        }
+    }
+
+    #[test]
+    fn only_a_model_s_name_is_left_out_and_any_other_argument_needs_a_model() {
+        let needed = |command: &[&str]| {
+            let mut manifest = Manifest::bare(Adapter::OutputOnly);
+            manifest.command = command.iter().map(|word| (*word).to_owned()).collect();
+            needs_model(&manifest).map(str::to_owned)
+        };
+        for word in ["{model}", "openai/{model}", "{model}:free", "--model={model}", "model={model}", "{model}[1m]"] {
+            assert_eq!(needed(&["agent", "-m", word]), None, "{word}");
+        }
+        for word in [
+            "my-agent --model \"{model}\"",
+            "agent;{model}",
+            "{\"model\":\"{model}\"}",
+            "model={model} task={prompt}",
+            "{model}/{workspace}",
+            "-c\tmodel={model}",
+        ] {
+            assert_eq!(needed(&["bash", "-c", word]).as_deref(), Some(word));
+            // The flag before the argument stays.
+            assert_eq!(of(&["bash", "-c", word], None, None)[..2], ["bash", "-c"], "{word}");
+        }
+        assert_eq!(needed(&["agent-{model}", "{prompt}"]).as_deref(), Some("agent-{model}"));
+        for manifest in crate::harness::built_in::built_in() {
+            assert_eq!(needs_model(manifest), None, "{}", manifest.name);
         }
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::check_requests::{self, Sought};
-use super::{Attempt, Engine, Folders};
+use super::task::model_asked;
+use super::{Attempt, Engine, Folders, command};
 use crate::environment::Placeholders;
 use crate::gateway::canonical::{Canon, Here, Rules};
 use crate::gateway::cassette::{self, Cassette, Header};
@@ -112,8 +113,19 @@ pub(super) async fn reserve(attempt: &Attempt, inside: &TrialSandbox) -> Result<
 /// Returns the attempt with an agent that is pointed at the gateway; `None` if its manifest does not define how.
 ///
 /// # Errors
-/// Returns the reason why the agent cannot be pointed there in this mode.
+/// Returns the reason why the agent cannot be pointed there in this mode, or why it cannot be started without a model.
 pub(super) fn pointed(engine: &Engine, attempt: &Attempt) -> Result<Option<Attempt>, String> {
+    let pointed = at_gateway(engine, attempt)?;
+    let attempt = pointed.as_ref().unwrap_or(attempt);
+    let of_gateway = attempt.manifest.gateway.as_ref().filter(|_| attempt.route.is_some());
+    let has_model = model_asked(attempt).requested.is_some() || of_gateway.is_some_and(|it| it.model.is_some());
+    if !has_model {
+        command::check_without_model(&attempt.manifest)?;
+    }
+    Ok(pointed)
+}
+
+fn at_gateway(engine: &Engine, attempt: &Attempt) -> Result<Option<Attempt>, String> {
     let (Some(route), Some(at)) = (&attempt.route, &attempt.manifest.gateway) else { return Ok(None) };
     let how = match route {
         Route::Script(_) => Pointed::Script,
@@ -324,7 +336,9 @@ pub(super) struct SessionEnd {
 /// Returns the reason why a trial is errored whose agent made no request: it used another model than the gateway's, or
 /// none.
 fn never_asked(requests: u64, route: &Route, how: &SessionEnd) -> Option<(ErrorCategory, String)> {
-    if requests > 0 || how.ended_by_engine || how.failed {
+    // A recording or a script that was not played shows nothing about the agent, whatever ended it.
+    let is_played = matches!(route, Route::Script(_) | Route::Replay(_));
+    if requests > 0 || how.failed || (how.ended_by_engine && !is_played) {
         return None;
     }
     let why = match route {
@@ -389,7 +403,6 @@ fn never_begun(totals: &Totals, turns: usize, how: &SessionEnd) -> Option<(Error
                 "{requests} without tools got an answer aside; `without-tools: play` in the script plays its turns to them"
             )
         }
-        (0, 0) if how.ended_by_engine => return None,
         (0, 0) => "no request of the agent continues the case's conversation".to_owned(),
     };
     Some(of_script(format!("no turn of the script was played, because {why}")))

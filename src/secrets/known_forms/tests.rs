@@ -59,6 +59,11 @@ fn secrets_are_masked_and_other_text_stays() {
         ("Authorization: Bearer $TOKEN", "Authorization: Bearer $TOKEN"),
         ("MY_API_KEY=abcdef1 run", "MY_API_KEY=[redacted:secret-variable] run"),
         ("MAX_TOKENS=4096000 run", "MAX_TOKENS=4096000 run"),
+        ("SECRETARY=alice-of-sales PASSWORDLESS=webauthn", "SECRETARY=alice-of-sales PASSWORDLESS=webauthn"),
+        ("TOKENS_PER_MINUTE=90k-burst SECRETARIAT=horse-1", "TOKENS_PER_MINUTE=90k-burst SECRETARIAT=horse-1"),
+        ("SECRETS=config/secrets.toml x", "SECRETS=config/secrets.toml x"),
+        ("SECRETS=q7Xm2LpR9vKd4TzW8bNc x", "SECRETS=[redacted:secret-variable] x"),
+        ("MY_SECRET=config/secrets x", "MY_SECRET=[redacted:secret-variable] x"),
         (
             "git@github.com:a/b sk-short task-list-of-things-to-do-now-and-then",
             "git@github.com:a/b sk-short task-list-of-things-to-do-now-and-then",

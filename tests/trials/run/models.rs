@@ -68,6 +68,30 @@ fn an_agent_by_variable_or_by_placeholder() {
     project.evals(&["run", "--harness", "by-flag"]).exits(0);
 }
 
+/// Without its script, a shell would run the prompt. Without its argument, an agent would get no prompt.
+#[test]
+fn a_command_that_needs_a_model_is_not_started_without_one() {
+    let project = Project::new();
+    project.case("a", "turns: [echo done]\ngraders: [{output: {contains: done}}]", "");
+    let script = "command: [sh, -c, 'echo \"I am {model}\"']\nprompt-via: stdin\nmodel: {via: env, env: WHICH}";
+    project.harness("script", &format!("adapter: output-only\n{script}"));
+    let joined = "command: [echo, --task, 'model={model} task={prompt}']\nmodel: {via: flag}";
+    project.harness("joined", &format!("adapter: output-only\n{joined}"));
+    for name in ["script", "joined"] {
+        let message = format!("harness `{name}` needs a model for the argument");
+        project.evals(&["run", "--harness", name]).exits(3);
+        let result = project.result(&format!("a/{name}/default/1"));
+        assert_eq!(result["verdict"], "errored", "{result}");
+        assert_eq!(result["error"]["category"], "setup", "{result}");
+        assert!(result["error"]["message"].as_str().unwrap().starts_with(&message), "{result}");
+        std::fs::remove_dir_all(project.path(".evals")).unwrap();
+        project.evals(&["check", "--harness", name]).exits(0).says(&message);
+        project.evals(&["check", &format!("harnesses/{name}.yaml")]).exits(0).says(&message);
+    }
+    project.evals(&["run", "--harness", "script", "--model", "big"]).exits(1);
+    project.evals(&["run", "--harness", "joined", "--model", "big"]).exits(0);
+}
+
 /// Makes an agent for testing how its model is set: `opened`, `set` and `prompted` are its answers, `update` is sent
 /// while a prompt runs, and without an answer to a choice the agent stays silent.
 fn agent(opened: &str, set: &str, update: &str, prompted: &str) -> String {
