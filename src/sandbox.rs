@@ -220,9 +220,10 @@ pub struct Places {
     /// Folders of the workspace that bubblewrap mounts at their own place, outer ones first, so that no command can rename or
     /// remove them. A folder that does not exist is left out.
     pub fixed: Vec<PathBuf>,
-    /// Files and folders that bubblewrap mounts at their own place, writable: what setup left beside the workspace, or the folder
-    /// around the workspace while setup runs. A link is made anew, so that it shows nothing that is hidden.
-    pub beside: Vec<PathBuf>,
+    /// The folder around the workspace, if bubblewrap mounts it, writable: while setup runs, and if setup left something in it.
+    pub around: Option<PathBuf>,
+    /// Folders in it that bubblewrap hides: those of the agent, from the graders.
+    pub hides_around: Vec<PathBuf>,
 }
 
 impl TrialSandbox {

@@ -54,6 +54,16 @@ pub enum Run {
     Line(String),
     /// A program and its arguments.
     Program(Vec<String>),
+    /// The end of a line for `sh -c`, because the commands before it were run alone.
+    #[serde(skip)]
+    Rest {
+        /// The end of the line, which the shell runs.
+        line: String,
+        /// The line, by which messages name the command.
+        whole: String,
+        /// The exit code of the commands before it, which is `$?` at its beginning.
+        status: i32,
+    },
 }
 
 impl<'de> Shapes<'de> for Run {
@@ -88,7 +98,7 @@ impl Run {
     /// Returns true if the command names no program.
     pub(super) fn is_empty(&self) -> bool {
         match self {
-            Run::Line(line) => runs_nothing(line),
+            Run::Line(line) | Run::Rest { line, .. } => runs_nothing(line),
             Run::Program(words) => match words.as_slice() {
                 [] => true,
                 [shell, option, line, ..] if is_shell(shell) && option == "-c" => runs_nothing(line),
@@ -97,7 +107,7 @@ impl Run {
         }
     }
 
-    /// Returns the commands that set permissions or owners before any other program runs, if there are any.
+    /// Returns the commands that set permissions or owners, or remove files, before any other program runs, if there are any.
     pub(super) fn own_modes(&self) -> Option<OwnModes> {
         OwnModes::of(self)
     }
@@ -106,6 +116,12 @@ impl Run {
     pub(super) fn command(&self) -> Command {
         match self {
             Run::Line(line) => Command::Line(line.clone()),
+            Run::Rest { line, whole, status } => {
+                let before = whole.strip_suffix(line.as_str()).unwrap_or_default();
+                // `$LINENO` counts the lines before it, too.
+                let lines = "\n".repeat(before.matches('\n').count());
+                Command::Line(format!("{lines}(exit {status});{line}"))
+            }
             Run::Program(words) => Command::Program(words.clone()),
         }
     }
@@ -114,7 +130,7 @@ impl Run {
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Run::Line(line) => f.write_str(line),
+            Run::Line(line) | Run::Rest { whole: line, .. } => f.write_str(line),
             Run::Program(words) => f.write_str(&words.join(" ")),
         }
     }
@@ -200,11 +216,11 @@ impl RunCommand {
         let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
         match evidence.shell.run(&command, None, self.timeout.0).await {
             Err(error) => Grade::ungraded(format!("{shown} could not be started: {error}")),
-            Ok(ran) => self.judge_run(&shown, &command, &ran, evidence),
+            Ok(ran) => self.judge_run(&shown, &ran, evidence),
         }
     }
 
-    fn judge_run(&self, shown: &str, command: &Command, ran: &CommandOutcome, evidence: &Evidence<'_>) -> Grade {
+    fn judge_run(&self, shown: &str, ran: &CommandOutcome, evidence: &Evidence<'_>) -> Grade {
         let tail = ran.end();
         let mut checks = Checks::default();
         let ended = match ran.exit {
@@ -214,7 +230,7 @@ impl RunCommand {
                     self.timeout
                 ));
             }
-            Some(Exit { code: Some(127), .. }) if self.exit != 127 && is_not_installed(command, evidence) => {
+            Some(Exit { code: Some(127), .. }) if self.exit != 127 && is_not_installed(&self.run, evidence) => {
                 return Grade::ungraded(format!("{shown} could not be started: its program is not installed{tail}"));
             }
             Some(Exit { code: Some(code), .. }) => {
@@ -256,8 +272,8 @@ impl RunCommand {
 
 /// Returns true if the program of a command line is not installed on this machine: then the grader failed, not
 /// the agent. A path within the workspace is the agent's work.
-pub(super) fn is_not_installed(command: &Command, evidence: &Evidence<'_>) -> bool {
-    let Command::Line(line) = command else { return false };
+pub(super) fn is_not_installed(run: &Run, evidence: &Evidence<'_>) -> bool {
+    let (Run::Line(line) | Run::Rest { line, .. }) = run else { return false };
     let is_setting = |word: &&str| word.split_once('=').is_some_and(|(name, _)| is_name(name));
     let Some(program) = line.split_whitespace().find(|word| !is_setting(word)) else { return false };
     if program.starts_with('/') {
@@ -304,10 +320,6 @@ mod tests {
     /// Judges how a command ended, without running it.
     fn judge(grader: &str, exit: Option<Exit>, stdout: &str, stderr: &str) -> Grade {
         let grader: RunCommand = serde_yaml::from_str(grader).unwrap();
-        let command = match &grader.run {
-            Run::Line(line) => Command::Line(line.clone()),
-            Run::Program(words) => Command::Program(words.clone()),
-        };
         let env = BTreeMap::from([("PATH".to_owned(), "/bin:/usr/bin".to_owned())]);
         let ran = CommandOutcome { exit, stdout: stdout.into(), stderr: stderr.into() };
         let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
@@ -332,7 +344,7 @@ mod tests {
             judges: &crate::judge::Judges::none(),
             unmasked: None,
         };
-        grader.judge_run("`it`", &command, &ran, &evidence)
+        grader.judge_run("`it`", &ran, &evidence)
     }
 
     fn exited(code: i32) -> Option<Exit> {
@@ -360,6 +372,14 @@ mod tests {
         let lost = Some(Exit { code: None, signal: None });
         let Grade::Ungraded { reason } = judge("run: x", lost, "out\n", "") else { panic!("it was scored") };
         assert_eq!(reason, "`it` ended in an unknown way, because its supervisor was lost\nstdout:\nout");
+    }
+
+    #[test]
+    fn the_end_of_a_line_begins_with_the_exit_code_and_in_the_line_of_the_whole() {
+        let whole = "chmod +x a\nchmod +x b; sh c".to_owned();
+        let rest = Run::Rest { line: " sh c".to_owned(), whole, status: 1 };
+        assert!(matches!(rest.command(), Command::Line(line) if line == "\n(exit 1); sh c"));
+        assert_eq!(rest.to_string(), "chmod +x a\nchmod +x b; sh c");
     }
 
     #[test]

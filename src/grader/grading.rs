@@ -252,7 +252,7 @@ impl Grading {
                 rewritten = rewritten_hidden(evidence, &laid).or(protected);
                 ran_commands = Some(name.clone());
             }
-            let without = if needs.commands { undone.doubt() } else { None };
+            let without = if needs.commands { undone.doubt().or_else(|| surroundings.doubt()) } else { None };
             let mut missed = self.lost.iter().filter(|(lost, _)| grader.kind.misses(*lost));
             // After these losses, what was found may be wrong, too.
             let of_found = [Lost::Speaker, Lost::Caller, Lost::Outcome];
@@ -310,8 +310,8 @@ impl Grading {
     }
 }
 
-/// Runs the commands at the beginning of a grader's line that set permissions or owners, and removes them from the line, so that
-/// each later change of a file is one of another program. If they fail and the shell would then skip commands, the line stays as it
+/// Runs the commands at the beginning of a grader's line that set permissions or owners, or remove files, and cuts them from the line,
+/// so that each later change of a file is one of another program. If they fail and the shell would then skip commands, the line stays as it
 /// is. Returns true if the grader runs no other command.
 async fn set_own_modes(run: Option<&mut Run>, evidence: &Evidence<'_>) -> bool {
     let Some(run) = run else { return false };
@@ -328,8 +328,8 @@ async fn set_own_modes(run: Option<&mut Run>, evidence: &Evidence<'_>) -> bool {
     };
     let ran = evidence.shell.run(&Command::Line(first), None, five_minutes().0).await;
     let code = ran.ok().and_then(|ran| ran.exit).and_then(|exit| exit.code);
-    if code.is_some_and(|code| code == 0 || !needs_success) {
-        *run = Run::Line(rest);
+    if let Some(status) = code.filter(|code| *code == 0 || !needs_success) {
+        *run = Run::Rest { line: rest, whole: run.to_string(), status };
     }
     // A later change within one step of the file system's clock would have the same stamp.
     tokio::time::sleep(CLOCK_STEP).await;
@@ -355,9 +355,9 @@ fn rewritten_hidden(evidence: &Evidence<'_>, laid: &BTreeMap<PathBuf, Stamp>) ->
     Some(format!(
         "passed, but the hidden file `{}` was written or got other permissions while the commands ran, and may have had another \
          content meanwhile: what was checked is unknown. If the check needs other permissions, give them to the file in the \
-         folder of the hidden files, or put `chmod` first in `run`; let a program that sets permissions, such as `npm install`, \
-         run in an earlier grader with `diagnostic: true`; let a check that changes its own files work on a copy without hard \
-         links",
+         folder of the hidden files, or begin `run` with `chmod`, without variables and with no other command before it, such \
+         as `set -e`; let a program that sets permissions, such as `npm install`, run in an earlier grader with \
+         `diagnostic: true`; let a check that changes its own files work on a copy without hard links",
         path.display()
     ))
 }

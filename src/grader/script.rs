@@ -65,7 +65,7 @@ impl GraderSpec for Script {
 
     fn named_files(&self) -> Vec<&Path> {
         let words: &[String] = match &self.run {
-            Run::Line(_) => &[],
+            Run::Line(_) | Run::Rest { .. } => &[],
             Run::Program(words) => words,
         };
         words.iter().filter(|word| may_be_a_file(word)).map(Path::new).collect()
@@ -157,7 +157,7 @@ impl Script {
     /// Returns the command, and the files beside the case that it names.
     fn command(&self, folder: &Path) -> (Command, Vec<PathBuf>) {
         let words = match &self.run {
-            Run::Line(line) => return (Command::Line(line.clone()), Vec::new()),
+            Run::Line(_) | Run::Rest { .. } => return (self.run.command(), Vec::new()),
             Run::Program(words) => words,
         };
         let mut files = Vec::new();
@@ -174,7 +174,7 @@ impl Script {
 
 /// Returns a hint if a command line names a file that lies beside the case and not in the workspace, else an empty text.
 fn hint_at_file_beside(run: &Run, case_folder: &Path, workspace: &Path) -> String {
-    let Run::Line(line) = run else { return String::new() };
+    let (Run::Line(line) | Run::Rest { line, .. }) = run else { return String::new() };
     let is_only_beside = |word: &&str| file_in(case_folder, word).is_some() && !workspace.join(word).exists();
     line.split_whitespace().find(is_only_beside).map_or_else(String::new, |word| {
         format!(

@@ -7,6 +7,11 @@ pub trait Surroundings: Sync {
         None
     }
 
+    /// Returns why a failure of a grader's commands does not count, if the surroundings were changed before the first grader.
+    fn doubt(&self) -> Option<String> {
+        None
+    }
+
     /// Restores what the commands of an earlier grader changed, before the next grader runs commands.
     ///
     /// # Errors

@@ -202,7 +202,7 @@ impl Tests {
                 let why = format!("{shown} took longer than its timeout of {timeout} and was ended{told}");
                 return (Grade::fail(why), None);
             }
-            Some(Exit { code: Some(127), .. }) if is_not_installed(&command, evidence) => {
+            Some(Exit { code: Some(127), .. }) if is_not_installed(&self.run, evidence) => {
                 let why = format!("{shown} could not be started: its program is not installed{}", ran.end());
                 return (Grade::ungraded(why), None);
             }
@@ -210,7 +210,12 @@ impl Tests {
         }
         // The code under test may have written long reports, which no limit of time ends.
         let (tests, workspace, folder) = (self.clone(), workspace.to_owned(), evidence.shell.folder.clone());
-        let judged = move || tests.judge_run(&shown, &workspace, &folder, before, &ran);
+        let judged = move || {
+            let missing = tests.missing(before.as_ref());
+            let (grade, seen) = tests.judge_run(&shown, &workspace, &folder, before, &ran);
+            let has_run = seen.as_ref().is_some_and(|seen| seen.any_ran);
+            (if has_run { unless_missing(grade, &missing) } else { grade }, seen)
+        };
         let judged = tokio::task::spawn_blocking(judged).await;
         judged.unwrap_or_else(|error| (Grade::ungraded(format!("the report could not be graded: {error}")), None))
     }
@@ -227,6 +232,11 @@ impl Tests {
         let move_away = move || OldReports::move_away(&workspace, &globs, change.as_ref(), hidden.as_deref());
         let moved = tokio::task::spawn_blocking(move_away).await;
         moved.unwrap_or_else(|error| Err(format!("the reports could not be read: {error}"))).map(Some)
+    }
+
+    /// Returns the files of the agent that tests may read, and that were moved away while they ran.
+    fn missing(&self, before: Option<&OldReports>) -> Vec<String> {
+        self.report.as_ref().zip(before).map(|(globs, before)| before.missing(globs)).unwrap_or_default()
     }
 
     /// Grades a run that ended. `before` are the reports that existed before it.
@@ -531,6 +541,20 @@ impl Tests {
     }
 }
 
+/// Returns the grade, or ungraded if the tests failed while files of the agent were moved away. `missing` are these files.
+fn unless_missing(grade: Grade, missing: &[String]) -> Grade {
+    match grade {
+        Grade::Scored(Score { passed: false, reason, .. }) if !missing.is_empty() => {
+            let files = text::first_few(missing.iter().map(|path| format!("`{path}`")), SHOWN);
+            Grade::ungraded(format!(
+                "{files}, which the agent wrote and `report` matches, could not be read while the tests ran, so it is unknown \
+                 whether they fail: write a `report` that matches only the reports of the runner. The grader failed: {reason}"
+            ))
+        }
+        grade => grade,
+    }
+}
+
 /// Returns true if a runner exited with 0.
 fn has_succeeded(ran: &CommandOutcome) -> bool {
     ran.exit.is_some_and(|exit| exit.code == Some(0))
@@ -678,6 +702,13 @@ fn written(
     names.sort();
     if names.is_empty() {
         let wanted = text::any_of(globs.iter().map(|glob| format!("`{glob}`")));
+        let behind_link = |path: &String| !after.contains_key(path) && workspace.join(path).is_file();
+        let mut in_workspace = globs.iter().filter_map(PathGlob::path).filter(|path| !path.starts_with('/'));
+        if let Some(path) = in_workspace.find(behind_link) {
+            let why =
+                format!("wrote no report that counts: `{path}` is a link or lies behind one, which is not followed");
+            return Err(NoReport::Wrong(why));
+        }
         return Err(NoReport::Wrong(match before.is_empty() {
             true => format!("wrote no report matching {wanted}"),
             false => format!("wrote no report matching {wanted}; the files there existed before"),

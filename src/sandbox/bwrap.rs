@@ -121,19 +121,17 @@ pub(super) fn around(
             add(&["--tmpfs", &path]);
         }
     }
-    let (links_beside, beside): (Vec<&PathBuf>, Vec<&PathBuf>) =
-        places.beside.iter().partition(|path| path.is_symlink());
-    if let (false, Some(around)) = (links_beside.is_empty(), places.workspace.parent()) {
-        // An earlier command may have made the same link in a scratch folder on the disk.
-        add(&["--tmpfs", &around.to_string_lossy()]);
-    }
-    for path in beside {
-        let path = path.to_string_lossy();
-        add(&["--bind-try", &path, &path]);
-    }
-    for link in links_beside {
-        if let Ok(target) = link.read_link() {
-            add(&["--symlink", &target.to_string_lossy(), &link.to_string_lossy()]);
+    if let Some(around) = &places.around {
+        let path = around.to_string_lossy();
+        add(&["--bind", &path, &path]);
+        for hidden in &places.hides_around {
+            let path = hidden.to_string_lossy();
+            add(&["--tmpfs", &path, "--remount-ro", &path]);
+        }
+        // A mount cannot be replaced by a link, which would lead out of the sandbox of the next command.
+        for own in [&places.home, &places.scratch].into_iter().filter(|own| own.starts_with(around)) {
+            let path = own.to_string_lossy();
+            add(&["--bind", &path, &path]);
         }
     }
     for path in &reads {
@@ -145,7 +143,10 @@ pub(super) fn around(
     }
     let workspace = places.workspace.to_string_lossy();
     add(&["--bind", &workspace, &workspace, "--chdir", &workspace]);
-    for folder in &places.fixed {
+    // A link in the place of such a folder would lead out of the sandbox.
+    let is_linked =
+        |folder: &Path| folder.ancestors().take_while(|above| *above != places.workspace).any(Path::is_symlink);
+    for folder in places.fixed.iter().filter(|folder| !is_linked(folder)) {
         let folder = folder.to_string_lossy();
         add(&["--bind-try", &folder, &folder]);
     }
@@ -274,7 +275,8 @@ mod tests {
             hides: vec!["/usr/share".into(), "/tmp/run".into(), "/project/cases".into()],
             through: Vec::new(),
             fixed: vec!["/tmp/run/trial/workspace/check".into()],
-            beside: vec!["/tmp/run/trial/origin.git".into()],
+            around: Some("/tmp/run/trial".into()),
+            hides_around: vec!["/tmp/run/trial/agents-home".into()],
         }
     }
 
@@ -285,7 +287,7 @@ mod tests {
 
     #[test]
     fn the_workspace_and_the_home_are_all_that_can_be_written() {
-        let line = line(Network::None, &[], &places());
+        let line = line(Network::None, &[], &Places { around: None, ..places() });
         let writable: Vec<&str> = line.split(" --bind ").skip(1).map(|rest| rest.split(' ').next().unwrap()).collect();
         assert_eq!(writable, ["/tmp/run/trial/tmp", "/tmp/run/trial/home", "/tmp/run/trial/workspace"]);
         assert!(line.contains("--unshare-net"));
@@ -308,7 +310,10 @@ mod tests {
         assert!(at("--ro-bind /project /project") < at("--tmpfs /usr/share"));
         assert!(at("--bind /tmp/run /tmp/run") < at("--tmpfs /tmp/run"));
         assert!(at("--tmpfs /tmp/run") < at("--bind /tmp/run/trial/home"));
-        assert!(at("--tmpfs /tmp/run") < at("--bind-try /tmp/run/trial/origin.git"));
+        let around = at("--bind /tmp/run/trial /tmp/run/trial");
+        assert!(at("--tmpfs /tmp/run") < around && around < at("--tmpfs /tmp/run/trial/agents-home --remount-ro"));
+        assert!(around < at("--bind /tmp/run/trial/tmp /tmp/run/trial/tmp"));
+        assert!(around < at("--bind /tmp/run/trial/home /tmp/run/trial/home"));
         assert!(at("--bind /tmp/run/trial/workspace") < at("--bind-try /tmp/run/trial/workspace/check"));
         assert!(!line.contains("--unshare-net"));
     }

@@ -172,9 +172,9 @@ impl Beside {
         self.copy.as_ref().map(Vanishing::path)
     }
 
-    /// Returns the paths of everything that setup left beside the workspace, which lies in `trial`.
-    pub(super) fn paths(&self, trial: &Path) -> Vec<PathBuf> {
-        self.left.keys().map(|name| trial.join(name)).collect()
+    /// Returns true if setup left nothing beside the workspace.
+    pub(super) fn is_empty(&self) -> bool {
+        self.left.is_empty()
     }
 
     /// Returns true if something that setup left beside the workspace changed since, or if this is unknown.

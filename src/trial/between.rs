@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::above::{self, Beside};
 use super::prepare_workspace::{Before, Copies};
-use super::protected::{ProtectedCopy, WatchedFiles};
+use super::protected::{self, ProtectedCopy, WatchedFiles};
 use super::{Folders, TrialError, graders_home, io as failed};
 use crate::case::{Case, GradersHome};
 use crate::grader::Renewed;
@@ -51,8 +51,10 @@ const BY_PRODUCTS: [&str; 16] = [
 #[derive(Default)]
 pub(super) struct Between {
     state: Option<State>,
-    /// The protected files. Absent if there are none, or if no grader runs commands.
+    /// The protected files that the agent found. Absent if there are none, or if no grader runs commands.
     watched: Option<WatchedFiles>,
+    /// The reason why a failure of a command does not count, if there is one before the first grader.
+    doubt: Option<String>,
     changed: Mutex<Changed>,
 }
 
@@ -89,17 +91,25 @@ struct Changed {
 
 impl Between {
     /// Takes the state before the first grader. Of the state, only the protected files are needed if a single grader runs commands.
+    /// `warnings` name the protected files that were restored when the agent had stopped.
     pub(super) fn of(
         case: &Case,
         folders: &Folders,
         shell: &Shell,
         before: Option<&Before>,
         temporary: &Path,
+        warnings: &[Warning],
     ) -> Result<Self, TrialError> {
         let run_commands = case.graders.iter().filter(|grader| grader.kind.needs().commands).count();
-        let watched = if run_commands == 0 { None } else { WatchedFiles::of(case, &folders.workspace) };
+        let found = before.map(|before| before.path.as_path());
+        let watched = match run_commands {
+            0 => None,
+            _ => WatchedFiles::of(case, found, &folders.workspace).map_err(failed("look at the protected files"))?,
+        };
+        let doubt = found.map(|found| protected::doubt_of_failures(&case.workspace, found, warnings));
+        let doubt = doubt.transpose().map_err(failed("look at the protected files"))?.flatten();
         if run_commands < 2 {
-            return Ok(Self { watched, ..Self::default() });
+            return Ok(Self { watched, doubt, ..Self::default() });
         }
         let trial = folders.workspace.parent().unwrap_or(&folders.workspace).to_owned();
         let home = graders_home::place(folders, before.and_then(Before::home));
@@ -122,12 +132,17 @@ impl Between {
             temporary: temporary.to_owned(),
         };
         let changed = Changed { home: Some(stamps), settings, ..Changed::default() };
-        Ok(Self { state: Some(state), watched, changed: Mutex::new(changed) })
+        Ok(Self { state: Some(state), watched, doubt, changed: Mutex::new(changed) })
     }
 
-    /// Returns the protected files. `None` if there are none, or if no grader runs commands.
+    /// Returns the protected files that the agent found. `None` if there are none, or if no grader runs commands.
     pub(super) fn watched(&self) -> Option<&WatchedFiles> {
         self.watched.as_ref()
+    }
+
+    /// Returns why a failure of a command does not count, if there is a reason before the first grader.
+    pub(super) fn doubt(&self) -> Option<&str> {
+        self.doubt.as_deref()
     }
 
     /// Restores the state before the next grader, and returns what was undone.

@@ -66,6 +66,10 @@ impl Surroundings for JudgedWorkspace<'_> {
         self.obstacle.map(str::to_owned)
     }
 
+    fn doubt(&self) -> Option<String> {
+        self.between.doubt().map(str::to_owned)
+    }
+
     fn restore(&self) -> Result<Renewed, String> {
         self.between.restore()
     }

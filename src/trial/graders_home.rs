@@ -16,7 +16,7 @@ use crate::workspace::remove::remove;
 use crate::workspace::walk::{Descend, walk};
 
 /// The folder in which the agent's home lies while the graders have its place.
-const AGENTS_HOME: &str = "agents-home";
+pub(super) const AGENTS_HOME: &str = "agents-home";
 /// The maximum number of links on the way to one target, as on Linux.
 const MOST_LINKS: usize = 40;
 

@@ -136,6 +136,7 @@ pub(super) fn after_the_agent(
     let beyond_patch: Vec<String> = unrecorded.into_iter().chain(beside).map(str::to_owned).collect();
     let beside_patch = recorded.if_needed(!beyond_patch.is_empty());
     let (put_back, unlinked) = lay_over(case, before, workspace, &new)?;
+    change.restored = protected::restored(&case.workspace, &change);
     let touched = !put_back.is_empty();
     warnings.extend(protected::unmatched(case, before));
     warnings.extend(put_back.into_iter().chain(unlinked));

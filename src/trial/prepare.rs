@@ -64,7 +64,7 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
         Some(Err(NotSetUp::Engine(error))) => return Err(Ended::Broken(error)),
         None => return Err(Ended::With(Outcome::Interrupted)),
     };
-    inside.places.beside = before.paths_beside(folders);
+    inside.places.around = before.around(folders);
     shell.inside = Some(inside.clone());
     let warnings = warnings_before(attempt, &env, &masker);
     let mut task = task_of(attempt, folders, &placeholders, env, shell.clone());

@@ -71,9 +71,9 @@ impl Before {
         self.home.as_ref().map(Vanishing::path)
     }
 
-    /// Returns the paths of what setup left beside the workspace.
-    pub(super) fn paths_beside(&self, folders: &Folders) -> Vec<PathBuf> {
-        folders.workspace.parent().map(|trial| self.beside.paths(trial)).unwrap_or_default()
+    /// Returns the folder around the workspace, if setup left something in it.
+    pub(super) fn around(&self, folders: &Folders) -> Option<PathBuf> {
+        folders.workspace.parent().filter(|_| !self.beside.is_empty()).map(Path::to_owned)
     }
 
     /// Returns true if setup left files in its home or beside the workspace.
@@ -142,7 +142,7 @@ async fn make_workspace_and_state(
     let mut shell = Shell { inside: shell.inside.clone().map(TrialSandbox::with_network), ..shell.clone() };
     if let Some(inside) = &mut shell.inside {
         // What setup makes beside the workspace stays for the agent and the graders.
-        inside.places.beside = folders.workspace.parent().map(Path::to_owned).into_iter().collect();
+        inside.places.around = folders.workspace.parent().map(Path::to_owned);
     }
     let time = case.setup_time.or(attempt.manifest.timeouts.setup).unwrap_or(SETUP_TIME);
     for line in &case.workspace.setup {

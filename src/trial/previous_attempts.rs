@@ -19,10 +19,23 @@ pub(super) fn sum(trial: &Path, attempt: u32, manifest: &Manifest) -> Option<Ear
 /// Returns the sum of the attempts of a trial that has no result yet, or `None` if no agent can have spent anything: the
 /// attempt that is going on or was interrupted, and those before it. `manifest` is that of the harness.
 pub fn of_unfinished(trial: &Path, manifest: Option<&Manifest>) -> Option<EarlierAttempts> {
-    let attempts = (1..).map(|number: u32| trial.join("attempts").join(number.to_string()));
-    let earlier = attempts.take_while(|folder| !folder.is_symlink() && folder.is_dir());
-    let sum = sum_of(earlier.chain(std::iter::once(trial.to_owned())), manifest)?;
-    (sum.cost_usd.is_some() || sum.cost_unknown > 0).then_some(sum)
+    sum_of(ended(trial).chain(std::iter::once(trial.to_owned())), manifest).filter(may_have_cost)
+}
+
+/// Returns the sum of the attempts of a trial before the last one, or `None` if there are none or nothing can have been spent.
+/// `manifest` is that of the harness.
+pub fn of_ended(trial: &Path, manifest: Option<&Manifest>) -> Option<EarlierAttempts> {
+    sum_of(ended(trial), manifest).filter(may_have_cost)
+}
+
+/// Returns the folders of the attempts before the last one.
+fn ended(trial: &Path) -> impl Iterator<Item = PathBuf> {
+    let attempts = (1..).map(move |number: u32| trial.join("attempts").join(number.to_string()));
+    attempts.take_while(|folder| !folder.is_symlink() && folder.is_dir())
+}
+
+fn may_have_cost(sum: &EarlierAttempts) -> bool {
+    sum.cost_usd.is_some() || sum.cost_unknown > 0
 }
 
 /// Returns the attempt of a trial that is going on or was interrupted after an earlier one had a result, or `None` if there
@@ -112,5 +125,10 @@ mod tests {
         }
         let sum = sum_of((1..=4).map(|number| folder.path().join(format!("attempts/{number}"))), None).unwrap();
         assert_eq!((sum.count, sum.cost_usd, sum.cost_unknown), (4, Some(2.0), 1));
+        // What the last attempt has reported is not included.
+        let reported = serde_json::to_vec(&TrialResult::blank(&trial, Verdict::Fail)).unwrap();
+        std::fs::write(folder.path().join("result.json"), reported).unwrap();
+        assert_eq!(of_ended(folder.path(), None), Some(sum));
+        assert_eq!(of_unfinished(folder.path(), None).map(|all| (all.count, all.cost_unknown)), Some((5, 2)));
     }
 }

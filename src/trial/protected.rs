@@ -20,9 +20,11 @@ use crate::workspace::stamp::FolderStamps;
 use crate::workspace::tree::Tree;
 use crate::workspace::walk::{Descend, walk};
 
+mod ignored;
 mod while_graded;
 
-pub(super) use while_graded::WatchedFiles;
+use ignored::IgnoredByGit;
+pub(super) use while_graded::{WatchedFiles, folders};
 
 /// The maximum number of files that are named in a result.
 const NAMED: usize = 20;
@@ -279,6 +281,39 @@ pub(super) fn is_protected(globs: &[PathGlob], path: &str) -> bool {
     is_any(globs, Path::new(path))
 }
 
+/// Returns the changed files that are protected, and that [`restore`] therefore restores.
+pub(super) fn restored(case: &Workspace, change: &Change) -> Vec<String> {
+    let paths = change.files().map(|(path, _)| path);
+    paths.filter(|path| is_protected(&case.protect, path)).map(str::to_owned).collect()
+}
+
+/// Returns why a failure of a command does not count, if the agent changed or removed a protected file that git ignores and no glob
+/// names, and that was restored: a build may use it in place of the agent's work. `before` is the state before the agent.
+///
+/// # Errors
+/// Returns an error if the state before the agent cannot be read.
+pub(super) fn doubt_of_failures(case: &Workspace, before: &Path, warnings: &[Warning]) -> io::Result<Option<String>> {
+    let restored = warnings.iter().filter_map(|warning| match warning {
+        Warning::ProtectedFile { path, change, put_back: true, .. } => {
+            (*change != FileChange::Created).then_some(path.as_str())
+        }
+        _ => None,
+    });
+    let restored: Vec<&str> = restored.collect();
+    if restored.is_empty() {
+        return Ok(None);
+    }
+    let ignored = IgnoredByGit::of(&case.protect, before)?;
+    let path = restored.into_iter().find(|path| ignored.has(Path::new(path)));
+    Ok(path.map(|path| {
+        format!(
+            "the protected file `{path}`, which git ignores, changed while the agent worked, and was put back as it was before, so \
+             it is unknown whether this fails: a build may use it in place of the agent's work. Let the grader remove or build it \
+             first, or leave it out of `workspace.protect`"
+        )
+    }))
+}
+
 /// Returns the same warning, without the claim that the file was restored.
 pub(super) fn without_putting_back(warning: &Warning) -> Warning {
     match warning.clone() {
@@ -292,16 +327,21 @@ pub(super) fn without_putting_back(warning: &Warning) -> Warning {
 /// Returns true if a glob that applies to an ignored file has the name of its ignored folder in it. `now` has the files
 /// that are not ignored, and the ignored folders in which git tracks files.
 fn names_what_is_ignored(globs: &[PathGlob], path: &Path, now: &Tree) -> bool {
+    let ignored = ignored_folder(path, now).and_then(Path::file_name);
+    let is_name = |name: &OsStr, part: &str| name == part || name.to_str().is_some_and(|it| escaped_glob(it) == part);
+    let names =
+        |glob: &PathGlob| glob.to_string().split('/').any(|part| ignored.is_some_and(|name| is_name(name, part)));
+    globs.iter().any(|glob| names(glob) && glob.protects(path))
+}
+
+/// Returns the ignored folder that an ignored file is in. `now` has the files that are not ignored.
+fn ignored_folder<'a>(path: &'a Path, now: &Tree) -> Option<&'a Path> {
     let has_files =
         |folder: &Path| now.entries.range(folder.to_owned()..).next().is_some_and(|it| it.0.starts_with(folder));
     let mut above: Vec<&Path> = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
     above.reverse();
     let is_ignored = |folder: &&Path| now.entered.contains(*folder) || !has_files(folder);
-    let ignored = above.into_iter().find(is_ignored).and_then(Path::file_name);
-    let is_name = |name: &OsStr, part: &str| name == part || name.to_str().is_some_and(|it| escaped_glob(it) == part);
-    let names =
-        |glob: &PathGlob| glob.to_string().split('/').any(|part| ignored.is_some_and(|name| is_name(name, part)));
-    globs.iter().any(|glob| names(glob) && glob.protects(path))
+    above.into_iter().find(is_ignored)
 }
 
 /// Returns false for a path in a folder `.git` if the glob does not name that folder: agents commit, so a glob such as

@@ -136,7 +136,9 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
     let from_root = |path: &Option<PathBuf>| path.as_deref().and_then(|path| std::path::absolute(path).ok());
     let (trace, patch) = (from_root(&left.trace), from_root(&left.patch));
     let between = match (&folders, &ready.shell) {
-        (Some(folders), Some(shell)) => Between::of(case, folders, shell, ready.before.as_ref(), &engine.temporary)?,
+        (Some(folders), Some(shell)) => {
+            Between::of(case, folders, shell, ready.before.as_ref(), &engine.temporary, &ready.touched)?
+        }
         _ => Between::default(),
     };
     let site = JudgedWorkspace {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::gateway::Relay;
 use super::prepare_workspace::Before;
 use super::read_outside::Outside;
-use super::{Attempt, Engine, Folders, TrialError, graders_home, io};
+use super::{Attempt, Engine, Folders, TrialError, graders_home, io, protected};
 use crate::case::Case;
 use crate::driver::Task;
 use crate::environment::{self, Placeholders};
@@ -30,7 +30,8 @@ pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> R
         through: Vec::new(),
         hides,
         fixed: Vec::new(),
-        beside: Vec::new(),
+        around: None,
+        hides_around: Vec::new(),
     };
     let mut inside = TrialSandbox { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places };
     inside.places.scratch = scratch(&inside, &folders.home, folders.beside("tmp"));
@@ -89,12 +90,29 @@ pub(super) fn graders_shell(
             }
         }
         inside.places.home = home;
-        inside.places.beside = before.map(|before| before.paths_beside(folders)).unwrap_or_default();
-        // A hidden folder that is moved aside and back leaves no trace.
-        let fixed = case.hidden.as_deref().map(folders_of_hidden).unwrap_or_default();
-        inside.places.fixed = fixed.iter().map(|folder| folders.workspace.join(folder)).collect();
+        inside.places.around = before.and_then(|before| before.around(folders));
+        // The agent's home and scratch folder. Links are left out, because bubblewrap would hide what they lead to.
+        let of_agent = [folders.home.clone(), folders.beside(graders_home::AGENTS_HOME), old];
+        let is_folder = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+        let hides = of_agent.into_iter().filter(|path| *path != inside.places.home && is_folder(path));
+        inside.places.hides_around = hides.collect();
+        if let Sandbox::Bwrap { .. } = inside.sandbox {
+            let found = before.map_or(folders.workspace.as_path(), |before| before.path.as_path());
+            let fixed = fixed(case, found).map_err(io("look at the protected files"))?;
+            inside.places.fixed = fixed.iter().map(|folder| folders.workspace.join(folder)).collect();
+        }
     }
     Ok(shell)
+}
+
+/// Returns the folders of hidden and protected files, outer ones first: one that is moved aside and back leaves no trace. `found` is
+/// the workspace as the agent found it.
+fn fixed(case: &Case, found: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut folders = case.hidden.as_deref().map(folders_of_hidden).unwrap_or_default();
+    folders.extend(protected::folders(case, found)?);
+    folders.sort_by_key(|path| (path.iter().count(), path.clone()));
+    folders.dedup();
+    Ok(folders)
 }
 
 /// Returns the graders' shell in an empty folder, for trials without a workspace.

@@ -109,7 +109,7 @@ pub async fn printed(
         inside.places.home = env.get("HOME").map_or(home, PathBuf::from);
         inside.places.workspace.clone_from(&workspace);
         inside.places.scratch = scratch;
-        inside.places.beside.clear();
+        inside.places.around = None;
         inside.places.reads = words.iter().filter(|word| word.starts_with('/')).map(PathBuf::from).collect();
         inside.places.reads.retain(|path| path.is_file());
         inside

@@ -28,6 +28,8 @@ pub struct Change {
     pub unmeasured: Vec<String>,
     /// Of these, the sockets, devices and pipes.
     pub special: Vec<String>,
+    /// Changed files that are protected: before grading, the engine restored or removed them.
+    pub restored: Vec<String>,
     /// True if only the patch is known: what else changed is recorded nowhere.
     pub is_patch_alone: bool,
 }

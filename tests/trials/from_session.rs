@@ -143,9 +143,27 @@ fn a_draft_that_cannot_be_loaded_is_not_in_the_way_of_the_next_call() {
     project.write("cases/sessions/suite.yaml", "no-such-key: 1\n");
     let ran = project.evals(&["case", "from-session", "session.jsonl"]).exits(2).says("no-such-key");
     assert_eq!(ran.out, "");
-    assert_eq!(project.files("cases/sessions").into_keys().collect::<Vec<_>>(), ["suite.yaml"]);
+    let files: Vec<String> = project.files("cases/sessions").into_keys().collect();
+    let draft = files.iter().find(|file| file.ends_with(".yaml.draft")).unwrap();
+    ran.says(&format!("the draft cannot be loaded, so it is now in cases/sessions/{draft}"));
+    assert_eq!(files.len(), 2, "{files:?}");
     fs::remove_file(project.path("cases/sessions/suite.yaml")).unwrap();
     project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+    let (name, text) = case(&project);
+    assert_eq!(draft, &format!("{name}.yaml.draft"));
+    assert_eq!(project.read(&format!("cases/sessions/{draft}")), text);
+}
+
+#[test]
+fn a_prompt_with_a_table_of_intervals_becomes_a_case() {
+    let (project, _) = project();
+    let folder = project.path("").canonicalize().unwrap();
+    let table: String = (0..1_100).map(|number| format!("[{number}, {})\n", number + 1)).collect();
+    let prompt = format!("Find the interval of a number:\n{table}");
+    project.write("session.jsonl", &made(&prompt, &[], folder.to_str().unwrap()));
+    project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+    assert!(case(&project).1.contains("  [1099, 1100)\n"));
+    project.evals(&["check", "cases/sessions"]).exits(0);
 }
 
 /// Makes a session of Pi's form from calls: tool, input, whether it failed, and its output.

@@ -315,6 +315,34 @@ fn a_case_of_an_earlier_mining_is_made_again_without_a_flaky_test_unless_it_was_
 }
 
 #[test]
+fn a_test_that_is_flaky_at_an_older_commit_does_not_guard_the_case_of_a_newer_one() {
+    let every_other = "touch \"$HOME/runs\"\nn=$(wc -c < \"$HOME/runs\")\nprintf x >> \"$HOME/runs\"\n\
+                       if [ $((n % 2)) = 0 ]; then echo 'ok 1 - steady'; else echo 'not ok 1 - steady'; fi\n";
+    let has = |number: u32| {
+        format!("if grep -q {number} value; then echo 'ok 2 - has {number}'; else echo 'not ok 2 - has {number}'; fi\n")
+    };
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("value", Some("1\n")), ("tests/run.sh", Some("echo 1..0\n"))]);
+    let flaky = format!("echo 1..2\n{every_other}{}", has(2));
+    history.commit("Set the value to two", &[("value", Some("2\n")), ("tests/run.sh", Some(&flaky))]);
+    let steady = format!("echo 1..2\necho 'ok 1 - steady'\n{}", has(3));
+    history.commit("Set the value to three", &[("value", Some("3\n")), ("tests/run.sh", Some(&steady))]);
+    let words = ["--test", "sh tests/run.sh", "--setup", "true", "--repeat", "2", "--hunks", "0"];
+    let newest = mine(&project, &[&words[..], &["-n", "1"]].concat()).exits(0).json();
+    assert_eq!(of(&newest, "Set the value to three")["pass_to_pass"], serde_json::json!(["steady"]));
+    for more in [&["-n", "9", "--resume"][..], &["-n", "9", "--force"]] {
+        let all = mine(&project, &[&words[..], more].concat()).exits(0).json();
+        assert_eq!(of(&all, "Set the value to two")["flaky"], serde_json::json!(["steady"]));
+        let three = of(&all, "Set the value to three");
+        let lists = ["fail_to_pass", "pass_to_pass", "flaky"].map(|list| &three[list]);
+        assert_eq!(lists, [&serde_json::json!(["has 3"]), &serde_json::json!([]), &serde_json::json!(["steady"])]);
+        let text = project.read(three["case"].as_str().unwrap());
+        assert!(!text.contains("steady"), "{text}");
+    }
+}
+
+#[test]
 fn the_newest_commits_come_first_and_leaks_are_named() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");

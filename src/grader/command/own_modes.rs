@@ -1,19 +1,21 @@
-//! Finds the commands at the beginning of a grader's line that set permissions or owners of files. They run before any other
-//! program, so a change of a file that they make is the grader's own.
+//! Finds the commands at the beginning of a grader's line that set permissions or owners of files, or remove files. They run before
+//! any other program, so a change of a file that they make is the grader's own.
 
 use super::{Run, runs_nothing};
 
-/// The programs that change the state of a file and not what is written in it.
-const PROGRAMS: [&str; 3] = ["chmod", "chown", "chgrp"];
+/// The programs that change the state of a file or remove it, and change nothing that is written in it.
+const PROGRAMS: [&str; 4] = ["chmod", "chown", "chgrp", "rm"];
+/// The redirection that may be part of such a command.
+const SILENT: &str = "2>/dev/null";
 
-/// The commands of a grader that set permissions or owners before any other program runs.
+/// The commands of a grader that set permissions or owners, or remove files, before any other program runs.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::grader) enum OwnModes {
     /// The grader runs no other program.
     All,
     /// The beginning of a line.
     First {
-        /// The commands that set permissions or owners.
+        /// The commands.
         first: String,
         /// The rest of the line.
         rest: String,
@@ -23,19 +25,22 @@ pub(in crate::grader) enum OwnModes {
 }
 
 impl OwnModes {
-    /// Returns the commands of a grader that set permissions or owners before any other program runs, if there are any.
+    /// Returns the commands of a grader that set permissions or owners, or remove files, before any other program runs, if there are
+    /// any.
     pub(super) fn of(run: &Run) -> Option<Self> {
         let line = match run {
             Run::Line(line) => line.as_str(),
+            Run::Rest { .. } => return None,
             Run::Program(words) => return words.first().filter(|name| is_known(name)).map(|_| Self::All),
         };
         let begin = without_comments(line);
-        let (mut rest, mut end, mut needs_success) = (begin, 0, false);
-        while let Some((len, join)) = command(without_comments(rest)) {
+        let (mut rest, mut end, mut needs_success, mut may_exit) = (begin, 0, false, false);
+        while let Some(command) = command(without_comments(rest)) {
             let text = without_comments(rest);
-            end = begin.len() - text.len() + len;
-            rest = &text[len + join.len()..];
-            needs_success = join == "&&";
+            end = begin.len() - text.len() + command.len;
+            rest = &text[command.whole..];
+            may_exit |= command.may_exit;
+            needs_success = may_exit || command.needs_success;
         }
         match () {
             () if end == 0 => None,
@@ -54,40 +59,94 @@ fn without_comments(text: &str) -> &str {
     }
 }
 
-/// Returns the length of the command at the beginning of a text, and the operator after it, if the command sets permissions or
-/// owners, has plain arguments, and writes no standard output.
-fn command(text: &str) -> Option<(usize, &'static str)> {
-    let len = end_of_plain(text)?;
-    let (command, after) = text.split_at(len);
+/// A command at the beginning of a text.
+struct OwnCommand {
+    /// The length of the command.
+    len: usize,
+    /// The length with the operator or the comment behind the command.
+    whole: usize,
+    /// True if the shell runs the next command only after success.
+    needs_success: bool,
+    /// True if the shell ends with an error if the command fails.
+    may_exit: bool,
+}
+
+/// Returns the command at the beginning of a text, if the command sets permissions or owners, or removes files, has plain arguments,
+/// and writes no standard output.
+fn command(text: &str) -> Option<OwnCommand> {
+    let mut len = end_of_plain(text)?;
+    if !is_own(&text[..len]) {
+        return None;
+    }
+    let mut may_exit = false;
+    if let Some(other) = text[len..].strip_prefix("||") {
+        let end = end_of_plain(other)?;
+        may_exit = exits(&other[..end])?;
+        len += "||".len() + end;
+    }
+    let after = &text[len..];
+    let comment = if after.starts_with('#') { after.find('\n').unwrap_or(after.len()) } else { 0 };
+    let after = &after[comment..];
     let join = ["&&", ";", "\n"].into_iter().find(|join| after.starts_with(*join));
     let join = join.or(after.is_empty().then_some(""))?;
+    Some(OwnCommand { len, whole: len + comment + join.len(), needs_success: join == "&&", may_exit })
+}
+
+fn is_own(command: &str) -> bool {
+    let command = command.replace("\\\n", "");
     let mut words = command.split_whitespace();
     let is_meant = words.next().is_some_and(is_known);
-    let writes = |word: &str| word.starts_with("--") || (word.starts_with('-') && word.contains(['v', 'c']));
+    let is_option = |word: &str| word.starts_with('-') && word != "--";
+    let writes = |word: &str| is_option(word) && (word.starts_with("--") || word.contains(['v', 'c', 'i', 'I']));
     let words: Vec<&str> = words.collect();
-    (is_meant && !words.is_empty() && !words.into_iter().any(writes)).then_some((len, join))
+    is_meant && !words.is_empty() && !words.into_iter().any(writes)
+}
+
+/// Returns whether the command after `||` ends the shell with an error. Returns `None` if the command is another one than `true`,
+/// `:` and `exit`, or if the shell may end without an error.
+fn exits(command: &str) -> Option<bool> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    match words.as_slice() {
+        ["true" | ":"] => Some(false),
+        ["exit"] => Some(true),
+        ["exit", code] => code.parse::<u8>().is_ok_and(|code| code > 0).then_some(true),
+        _ => None,
+    }
 }
 
 fn is_known(program: &str) -> bool {
     PROGRAMS.contains(&program)
 }
 
-/// Returns the place of the first operator or line end of a text, or its length. Returns `None` if the shell would run or replace
-/// something before it, or write to a file. Patterns of file names are plain.
+/// Returns the place of the first operator, comment or line end of a text, or its length. Returns `None` if the shell would run or
+/// replace something before it, or write to a file. Patterns of file names, lines that continue, and [`SILENT`] are plain.
 fn end_of_plain(text: &str) -> Option<usize> {
     let mut quote = None;
     for (at, c) in text.char_indices() {
+        let (before, here) = text.split_at(at);
+        let is_first = before.is_empty() || before.ends_with([' ', '\t']);
         match quote {
+            None if here.starts_with("\\\n") || (c == '\n' && before.ends_with('\\')) => {}
             _ if ['$', '`', '\\'].contains(&c) => return None,
             Some(open) if c == open => quote = None,
             Some(_) => {}
             None if c == '\'' || c == '"' => quote = Some(c),
             None if [';', '\n', '&', '|'].contains(&c) => return Some(at),
+            None if c == '#' && is_first => return Some(at),
+            None if c == '>' && is_silent(before, here) => {}
             None if ['<', '>', '(', ')', '#'].contains(&c) => return None,
             None => {}
         }
     }
     quote.is_none().then_some(text.len())
+}
+
+/// Returns true if [`SILENT`] is around the place between two parts of a text.
+fn is_silent(before: &str, here: &str) -> bool {
+    let (number, file) = SILENT.split_at(1);
+    let begins = before.strip_suffix(number).is_some_and(|before| before.ends_with([' ', '\t']));
+    let after = here.strip_prefix(file);
+    begins && after.is_some_and(|after| after.is_empty() || after.starts_with([' ', '\t', '\n', ';', '&', '|']))
 }
 
 #[cfg(test)]
@@ -109,9 +168,18 @@ mod tests {
         let lines = "# modes\nchmod 755 'a b' && chown root a\nchgrp x *.sh\n\nsh a && sh b";
         assert_eq!(of(lines), split("chmod 755 'a b' && chown root a\nchgrp x *.sh", "\nsh a && sh b", false));
         assert_eq!(of("chmod +x a; chmod +x b || sh c"), split("chmod +x a", " chmod +x b || sh c", false));
-        for all in ["chmod +x a", "chmod +x a && chmod +x b", "chmod +x a; # done"] {
+        for all in ["chmod +x a", "chmod +x a && chmod +x b", "chmod +x a; # done", "chmod +x a # done"] {
             assert_eq!(of(all), Some(OwnModes::All), "{all}");
         }
+        assert_eq!(of("chmod +x \\\n a && sh b"), split("chmod +x \\\n a ", " sh b", true));
+        assert_eq!(of("chmod -- +x a; sh b"), split("chmod -- +x a", " sh b", false));
+        assert_eq!(of("chmod +x a # it's\nsh b"), split("chmod +x a ", "sh b", false));
+        assert_eq!(of("chmod +x a 2>/dev/null\nsh b"), split("chmod +x a 2>/dev/null", "sh b", false));
+        assert_eq!(of("chmod +x a || true; sh b"), split("chmod +x a || true", " sh b", false));
+        // If the shell ends, the rest must not run.
+        let exits = "chmod +x a || exit 1\nchmod +x b\nsh b";
+        assert_eq!(of(exits), split("chmod +x a || exit 1\nchmod +x b", "sh b", true));
+        assert_eq!(of("rm -f -- 'a b' && sh b"), split("rm -f -- 'a b' ", " sh b", true));
         let words = ["chmod", "+x", "a"].map(str::to_owned).to_vec();
         assert_eq!(OwnModes::of(&Run::Program(words)), Some(OwnModes::All));
     }
@@ -130,7 +198,17 @@ mod tests {
             "chmod +x a | sh b",
             "chmod +x a & sh b",
             "chmod +x a || sh b",
+            "chmod +x a || exit 0; sh b",
+            "chmod +x a || exit 256; sh b",
+            "chmod +x a || true || sh b",
             "chmod +x a > b; sh a",
+            "chmod +x a 2>/dev/null/b; sh a",
+            "chmod +x a2>/dev/null; sh a",
+            "chmod +x a\\\\\nb; sh a",
+            "chmod -\\\nv +x a; sh a",
+            "rm -v a; sh a",
+            "rm -i a; sh a",
+            "set -e; chmod +x a; sh a",
             "chmod +x a <(sh b); sh a",
             "chmod -v +x a; sh a",
             "chmod --reference=a b; sh a",

@@ -61,6 +61,8 @@ pub struct OldReports {
     present: HashMap<String, Stamp>,
     /// The reports that were moved away, until this is dropped.
     away: Option<Away>,
+    /// Of these, those that git does not ignore: each may be a part of the solution.
+    tracked: Vec<String>,
 }
 
 impl OldReports {
@@ -69,12 +71,13 @@ impl OldReports {
     /// # Errors
     /// Returns an error if it is not known which files match.
     pub fn find(workspace: &Path, globs: &OneOrList<PathGlob>) -> Result<Self, String> {
-        Ok(Self { present: reports(workspace, globs)?, away: None })
+        Ok(Self { present: reports(workspace, globs)?, away: None, tracked: Vec::new() })
     }
 
     /// Moves the reports away that the agent may have written. A runner may copy, merge or touch whatever it finds, and the
     /// times of a file do not tell this from writing a report. Files that are no reports stay, such as a `pom.xml` that a
-    /// broad glob matches, and so do hidden files and files that the agent did not change: tests may read them.
+    /// broad glob matches, and so do hidden files, and files that the agent did not change or that were restored: tests may
+    /// read them.
     ///
     /// # Errors
     /// Returns an error if it is not known which files match, or if a report cannot be moved.
@@ -90,6 +93,10 @@ impl OldReports {
             |path: &str| !is_hidden(path) && may_be_of_the_agent(path, change) && is_report(&workspace.join(path));
         let paths: Vec<String> = old.present.keys().filter(|path| is_moved(path)).cloned().collect();
         if !paths.is_empty() {
+            let is_tracked = |path: &&String| {
+                change.is_some_and(|change| change.files().any(|(changed, _)| changed == path.as_str()))
+            };
+            old.tracked = paths.iter().filter(is_tracked).cloned().collect();
             old.present.retain(|path, _| !paths.contains(path));
             let away = Away::of(workspace, paths);
             old.away = Some(away.map_err(|error| format!("reports of the agent could not be moved away: {error}"))?);
@@ -102,6 +109,19 @@ impl OldReports {
         self.present.get(path) != Some(stamp)
     }
 
+    /// Returns the reports of the agent that were moved away, that a pattern of `report` matches, and that the runner did not write
+    /// again: tests may read such a file. A glob without a pattern names a report of the runner, and a file that git ignores is a
+    /// report of a run by the agent.
+    pub fn missing(&self, globs: &OneOrList<PathGlob>) -> Vec<String> {
+        let Some(away) = &self.away else { return Vec::new() };
+        let is_named = |path: &str| globs.iter().any(|glob| glob.is_path() && glob.is_match(path));
+        let is_missing = |path: &str| away.workspace.join(path).symlink_metadata().is_err();
+        let mut missing: Vec<String> =
+            self.tracked.iter().filter(|path| !is_named(path) && is_missing(path)).cloned().collect();
+        missing.sort();
+        missing
+    }
+
     /// Returns true if no file matched.
     pub fn is_empty(&self) -> bool {
         self.present.is_empty() && self.away.is_none()
@@ -111,8 +131,9 @@ impl OldReports {
 /// Returns true unless it is known that the agent did not write a file.
 fn may_be_of_the_agent(path: &str, change: Option<&Change>) -> bool {
     change.is_none_or(|change| {
-        let is_unknown = change.is_patch_alone || (change.has_ignored && change.unmeasured.is_empty());
-        is_unknown || change.may_hide(path).is_some() || change.files().any(|(changed, _)| changed == path)
+        let is_changed = change.files().any(|(changed, _)| changed == path);
+        let is_restored = change.restored.iter().any(|restored| restored == path);
+        change.is_patch_alone || change.may_hide(path).is_some() || (is_changed && !is_restored)
     })
 }
 
@@ -208,6 +229,8 @@ mod tests {
         let change = Change { created, has_ignored: true, unmeasured: vec!["target".to_owned()], ..Change::default() };
         let globs = OneOrList(vec!["**/*.xml".parse::<PathGlob>().unwrap()]);
         let old = OldReports::move_away(&workspace, &globs, Some(&change), Some(&hidden)).unwrap();
+        let with_named = OneOrList(["**/*.xml", "a.xml"].map(|glob| glob.parse::<PathGlob>().unwrap()).to_vec());
+        assert_eq!(old.missing(&with_named), ["b.xml", "linked/c.xml"]);
         let present = || {
             let mut names: Vec<String> = reports(&workspace, &globs).unwrap().into_keys().collect();
             names.sort();
@@ -218,6 +241,7 @@ mod tests {
         write(&workspace, "b.xml", "new");
         fs::remove_dir(workspace.join("linked")).unwrap();
         symlink(root.path(), workspace.join("linked")).unwrap();
+        assert_eq!(old.missing(&globs), ["a.xml", "linked/c.xml"]);
         drop(old);
         assert_eq!(present(), ["a.xml", "b.xml", "known.xml", "pom.xml", "target/e.xml", "tests/d.xml"]);
         assert_eq!(fs::read_to_string(workspace.join("b.xml")).unwrap(), "new");

@@ -2,16 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::{is_any, permission_bits};
+use super::{IgnoredByGit, is_any, permission_bits};
 use crate::case::Case;
 use crate::regular;
-use crate::values::PathGlob;
 use crate::workspace::hidden::changed::{is_lock_file, is_of_scripts};
 use crate::workspace::stamp::Stamp;
 use crate::workspace::walk::{Descend, walk};
+
+/// The maximum number of folders that [`folders`] returns.
+const MOST_FOLDERS: usize = 64;
 
 /// Files and folders, by their names, that test runners write and that decide no test.
 const BY_PRODUCTS: [&str; 8] = [
@@ -27,10 +30,11 @@ const BY_PRODUCTS: [&str; 8] = [
 /// The same in a folder `node_modules`.
 const OF_NODE: [&str; 5] = [".cache", ".vite", ".vite-temp", ".vitest", ".package-lock.json"];
 
-/// The protected files of a workspace while graders run commands.
+/// The protected files that the agent found, while graders run commands.
 pub(in crate::trial) struct WatchedFiles {
     workspace: PathBuf,
-    globs: Vec<PathGlob>,
+    /// The files and their folders, relative to the workspace.
+    paths: BTreeSet<PathBuf>,
     /// The marks of the files before the commands of a grader, while they run.
     before: Mutex<Option<BTreeMap<PathBuf, Mark>>>,
 }
@@ -45,28 +49,32 @@ enum Mark {
 }
 
 impl WatchedFiles {
-    /// Returns the protected files. `None` if the case protects none, or if its hidden files hold scripts of a converted case, which
-    /// change protected files themselves, such as by a patch.
-    pub(in crate::trial) fn of(case: &Case, workspace: &Path) -> Option<Self> {
-        let globs = case.workspace.protect.clone();
-        let mut hidden = case.hidden.iter().flat_map(|hidden| hidden.read_dir()).flatten().flatten();
-        if globs.is_empty() || hidden.any(|entry| is_of_scripts(Path::new(&entry.file_name()))) {
-            return None;
+    /// Returns the protected files, except those that git ignores and no glob names. `None` if there are none. `before` is the state
+    /// before the agent; without it, all protected files of the workspace count.
+    ///
+    /// # Errors
+    /// Returns an error if the state before the agent cannot be read.
+    pub(in crate::trial) fn of(case: &Case, before: Option<&Path>, workspace: &Path) -> io::Result<Option<Self>> {
+        let mut files = files(case, before.unwrap_or(workspace))?;
+        if let Some(before) = before {
+            leave_out_ignored(&mut files, case, before)?;
         }
-        Some(Self { workspace: workspace.to_owned(), globs, before: Mutex::default() })
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let paths = folders_of(&files).into_iter().chain(files).collect();
+        Ok(Some(Self { workspace: workspace.to_owned(), paths, before: Mutex::default() }))
     }
 
     /// Looks at the files before the commands of a grader.
     pub(in crate::trial) fn begin(&self) {
-        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = self.marks();
+        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.marks());
     }
 
     /// Returns why a pass of the grader does not count, if its commands changed files that [`WatchedFiles::begin`] looked at.
     pub(in crate::trial) fn end(&self) -> Option<String> {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let Some(now) = self.marks() else {
-            return Some("passed, but the protected files could not be compared with those before it".to_owned());
-        };
+        let now = self.marks();
         let (path, _) = before.iter().find(|(path, mark)| now.get(*path) != Some(*mark))?;
         Some(format!(
             "passed, but the protected path `{}` was changed, removed or written while the commands ran: what was checked is \
@@ -76,34 +84,74 @@ impl WatchedFiles {
         ))
     }
 
-    /// Returns the marks of the protected files and of their folders. `None` if the workspace cannot be read.
-    fn marks(&self) -> Option<BTreeMap<PathBuf, Mark>> {
-        let mut marks = BTreeMap::new();
-        walk(&self.workspace, |path, meta| {
-            if !meta.is_dir() && is_any(&self.globs, path) && !is_by_product(path) {
-                marks.insert(path.to_owned(), Mark::of(&self.workspace.join(path), meta));
-            }
-            Descend::Enter
-        })
-        .ok()?;
-        let folders = marks.keys().flat_map(|path| path.ancestors().skip(1)).map(Path::to_owned);
-        let folders: BTreeSet<PathBuf> = folders.filter(|folder| !folder.as_os_str().is_empty()).collect();
-        for folder in folders {
-            if let Ok(meta) = self.workspace.join(&folder).symlink_metadata() {
-                marks.insert(folder, Mark::Folder(permission_bits(&meta)));
-            }
-        }
-        Some(marks)
+    /// Returns the marks of the files and folders that exist and can be reached.
+    fn marks(&self) -> BTreeMap<PathBuf, Mark> {
+        let mark = |path: &PathBuf| {
+            let place = self.workspace.join(path);
+            let meta = place.symlink_metadata().ok()?;
+            Some((path.clone(), Mark::of(&place, &meta)))
+        };
+        self.paths.iter().filter_map(mark).collect()
     }
 }
 
 impl Mark {
     fn of(path: &Path, meta: &Metadata) -> Self {
-        match is_lock_file(path) {
-            true => Self::Content(regular::read(path).ok()),
-            false => Self::Stamp(Stamp::of(meta)),
+        match () {
+            () if meta.is_dir() => Self::Folder(permission_bits(meta)),
+            () if is_lock_file(path) => Self::Content(regular::read(path).ok()),
+            () => Self::Stamp(Stamp::of(meta)),
         }
     }
+}
+
+/// Returns the folders of the protected files in the state before the agent, the least deep ones first and at most
+/// [`MOST_FOLDERS`].
+///
+/// # Errors
+/// Returns an error if the state before the agent cannot be read.
+pub(in crate::trial) fn folders(case: &Case, before: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = files(case, before)?;
+    leave_out_ignored(&mut files, case, before)?;
+    let mut folders: Vec<PathBuf> = folders_of(&files).into_iter().collect();
+    folders.sort_by_key(|path| (path.iter().count(), path.clone()));
+    folders.truncate(MOST_FOLDERS);
+    Ok(folders)
+}
+
+/// Returns the protected files in the state before the agent: new ones were removed when it had stopped, except those that git
+/// ignores, which a build leaves beside protected files. There are none if the hidden files of the case hold scripts of a converted
+/// case, which change protected files themselves, such as by a patch.
+fn files(case: &Case, before: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    let globs = &case.workspace.protect;
+    let mut hidden = case.hidden.iter().flat_map(|hidden| hidden.read_dir()).flatten().flatten();
+    let mut files = BTreeSet::new();
+    if globs.is_empty() || !before.is_dir() || hidden.any(|entry| is_of_scripts(Path::new(&entry.file_name()))) {
+        return Ok(files);
+    }
+    walk(before, |path, meta| {
+        if !meta.is_dir() && is_any(globs, path) && !is_by_product(path) {
+            files.insert(path.to_owned());
+        }
+        Descend::Enter
+    })?;
+    Ok(files)
+}
+
+/// Leaves out the files that git ignores and no glob names: a grader that builds them anew does not change what it checks. `before` is
+/// the state before the agent, whose `.gitignore` files no agent wrote.
+fn leave_out_ignored(files: &mut BTreeSet<PathBuf>, case: &Case, before: &Path) -> io::Result<()> {
+    if !files.is_empty() {
+        let ignored = IgnoredByGit::of(&case.workspace.protect, before)?;
+        files.retain(|path| !ignored.has(path));
+    }
+    Ok(())
+}
+
+/// Returns the folders that contain files, without the workspace itself.
+fn folders_of(files: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+    let folders = files.iter().flat_map(|path| path.ancestors().skip(1));
+    folders.filter(|folder| !folder.as_os_str().is_empty()).map(Path::to_owned).collect()
 }
 
 fn is_by_product(path: &Path) -> bool {

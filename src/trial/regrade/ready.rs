@@ -203,6 +203,7 @@ pub(super) async fn ready(
         change.is_patch_alone = recorded.is_none() && !changed_nothing_else(left);
         change.unmeasured = recorded.map(|recorded| recorded.changed.clone()).unwrap_or_default();
         change.special = recorded.map(|recorded| recorded.special.clone()).unwrap_or_default();
+        change.restored = protected::restored(&case.workspace, change);
     }
     let touched = protected::touched_before(&case.workspace, change.as_ref(), left.warnings());
     let Some(folders) = folders else { return Ok(Ready { change, touched, ..Ready::default() }) };

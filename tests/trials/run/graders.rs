@@ -401,6 +401,78 @@ fn a_report_that_lay_there_before_says_nothing() {
 }
 
 #[test]
+fn tests_that_fail_without_a_report_that_the_agent_wrote_are_ungraded() {
+    let report = "<testsuite><testcase name=\"a\"/></testsuite>";
+    let failed = "<testsuite failures=\"1\"><testcase name=\"a\"><failure/></testcase></testsuite>";
+    let files = serde_json::json!({"good": report, "bad": failed});
+    let read =
+        "mkdir -p build; if grep -q testcase samples/out.xml; then cp good build/r.xml; else cp bad build/r.xml; fi";
+    let write = serde_json::json!({"steps": [{"write": {"path": "samples/out.xml", "text": report}}]});
+    let project = Project::new();
+    let cases = [
+        ("wide", read, "'**/*.xml'", "ungraded"),
+        ("narrow", read, "'build/*.xml'", "pass"),
+        ("named", read, "['build/*.xml', samples/out.xml]", "fail"),
+        // What the tests read is there, or is not needed.
+        ("written", "cp good samples/out.xml; mkdir build; cp bad build/r.xml", "'**/*.xml'", "fail"),
+        ("not-needed", "mkdir build; cp good build/r.xml", "'**/*.xml'", "pass"),
+        ("slow", "sleep 9", "'**/*.xml'", "fail"),
+    ];
+    for (id, run, report, _) in cases {
+        let timeout = if id == "slow" { "500ms" } else { "1m" };
+        let tests = format!("{{run: '{run}', report: {report}, timeout: {timeout}}}");
+        let keys = format!("workspace: {{files: {files}}}\ngraders: [{{tests: {tests}}}]");
+        project.case(id, &keys, &write.to_string());
+    }
+    project.evals(&["run"]).exits(1);
+    for (id, _, _, verdict) in cases {
+        let result = project.result(&format!("{id}/demo/default/1"));
+        assert_eq!(result["verdict"], verdict, "{id}: {result}");
+        let reason = result["grades"][0]["reason"].as_str().unwrap();
+        assert_eq!(reason.contains("`samples/out.xml`, which the agent wrote"), verdict == "ungraded", "{reason}");
+    }
+}
+
+#[test]
+fn a_report_behind_a_link_is_named_as_such() {
+    let project = Project::new();
+    let good = "<testsuite><testcase name=\\\"a\\\"/></testsuite>";
+    let keys = format!(
+        "workspace: {{files: {{good: \"{good}\"}}}}\ngraders: [{{tests: {{run: cp good reports/r.xml, report: reports/r.xml}}}}]"
+    );
+    let link = "mkdir real reports; touch real/r.xml; ln -s ../real/r.xml reports/r.xml";
+    project.case("file", &keys, &format!("steps: [{{run: {{command: '{link}'}}}}]"));
+    project.case("folder", &keys, "steps: [{run: {command: 'mkdir real; ln -s real reports'}}]");
+    project.evals(&["run"]).exits(1);
+    for id in ["file", "folder"] {
+        let grade = &project.result(&format!("{id}/demo/default/1"))["grades"][0];
+        assert_eq!(grade["passed"], false, "{id}: {grade}");
+        assert!(grade["reason"].as_str().unwrap().contains("`reports/r.xml` is a link or lies behind one"), "{grade}");
+    }
+}
+
+#[test]
+fn a_report_that_is_not_of_the_agent_stays_where_tests_read_it() {
+    let report = "<testsuite><testcase name=\"a\"/></testsuite>";
+    let files = serde_json::json!({
+        ".gitignore": "cache\n", "cache/x": "1", "a.txt": "", "more.xml": report, "tests/sample.xml": report
+    });
+    let read = "grep -q testcase tests/sample.xml && cp tests/sample.xml out.xml";
+    let keys = format!(
+        "workspace: {{files: {files}, protect: ['tests/**']}}\ngraders: [{{tests: {{run: '{read}', report: '**/*.xml'}}}}]"
+    );
+    let project = Project::new();
+    project.case("other", &keys, "steps: [{write: {path: a.txt, text: done}}]");
+    // What the agent wrote there is not there any more.
+    project.case("restored", &keys, "steps: [{write: {path: tests/sample.xml, text: <testsuite/>}}]");
+    project.evals(&["run"]);
+    for id in ["other", "restored"] {
+        let result = project.result(&format!("{id}/demo/default/1"));
+        assert_eq!(result["verdict"], "pass", "{id}: {result}");
+    }
+}
+
+#[test]
 fn a_report_may_have_another_encoding_and_a_named_one_has_to_be_written() {
     let project = Project::new();
     let latin = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><testsuite tests=\"1\"><testcase name=\"t\u{e9}\"/></testsuite>";

@@ -171,6 +171,7 @@ fn a_command_that_sets_permissions_elsewhere_in_its_line_excuses_no_change_of_a_
     for (line, honest) in [
         ("chmod +x build.sh check/run.sh && ./build.sh && check/run.sh", "pass"),
         ("chmod +x check/run.sh; sh build.sh && check/run.sh", "pass"),
+        ("chmod -- +x \\\n check/run.sh 2>/dev/null || exit 1 # the check\nsh build.sh && check/run.sh", "pass"),
         // The check did not have the permission, so another program gave it one.
         ("sh build.sh && chmod +x check/run.sh && check/run.sh", "ungraded"),
         ("sh build.sh && sh check/run.sh # chmod", "pass"),
@@ -201,16 +202,37 @@ fn a_command_whose_permissions_cannot_be_set_ends_as_the_shell_ends_it() {
     for (line, verdict) in [
         ("chmod +x none && sh check/run.sh", "fail"),
         ("chmod +x none; sh check/run.sh", "pass"),
+        ("chmod +x none\n[ $? -eq 0 ] || exit 1\nsh check/run.sh", "fail"),
+        ("chmod +x none; rc=$?\nsh check/run.sh || rc=1\nexit $rc", "fail"),
+        ("chmod 755 check/run.sh; chmod +x none\ntest $? -ne 0 && sh check/run.sh", "pass"),
+        ("chmod +x none || exit 1\nsh check/run.sh", "fail"),
+        ("chmod +x none || true\nsh check/run.sh", "pass"),
         ("chmod +x check/run.sh", "pass"),
         ("chmod +x none", "fail"),
     ] {
         let project = Project::new();
         project.write("cases/fix.hidden/check/run.sh", "true\n");
-        let keys = format!("hidden: fix.hidden\ngraders: [{{command: {{run: '{line}'}}}}]");
+        let run = serde_json::json!(line);
+        let keys = format!("hidden: fix.hidden\ngraders: [{{command: {{run: {run}}}}}]");
         project.case("a", &keys, "steps: [{say: done}]");
         project.evals(&["run"]);
         let result = project.result("a/demo/default/1");
         assert_eq!(result["verdict"], verdict, "{line}: {result}");
+    }
+}
+
+#[test]
+fn a_command_that_fails_is_named_with_the_commands_that_set_its_permissions() {
+    let line = "chmod +x check/run.sh && sh check/run.sh";
+    let project = Project::new();
+    project.write("cases/fix.hidden/check/run.sh", "exit 3\n");
+    let graders = format!("[{{command: {{run: '{line}'}}}}, {{script: {{run: '{line}'}}}}]");
+    project.case("a", &format!("hidden: fix.hidden\ngraders: {graders}"), "steps: [{say: done}]");
+    project.evals(&["run"]).exits(1);
+    let result = project.result("a/demo/default/1");
+    for grade in result["grades"].as_array().unwrap() {
+        let reason = grade["reason"].as_str().unwrap();
+        assert!(reason.contains(&format!("`{line}` exited with 3")), "{reason}");
     }
 }
 

@@ -415,6 +415,69 @@ fn a_grader_whose_commands_change_the_protected_files_that_it_runs_does_not_pass
 }
 
 #[test]
+fn a_grader_that_writes_files_that_git_ignores_beside_protected_ones_can_pass() {
+    let report = "<testsuite><testcase name=\"a\"/></testsuite>";
+    let build = "mkdir -p dist && cp src/a.test.js dist/a.test.js";
+    let project = Project::new();
+    // The agent built the same before.
+    let keys = format!(
+        "workspace: {{files: {{.gitignore: dist, src/a.test.js: grep -q 42 a.txt}}, protect: ['**/*.test.js']}}\n\
+         graders: [{{command: {{run: 'sleep 0.1; {build} && sh dist/a.test.js'}}}}]"
+    );
+    project.case("built", &keys, &format!("steps: [{{run: {{command: '{build}; echo 42 > a.txt'}}}}]"));
+    let test = json!(format!("sleep 0.1; echo '{report}' > tests/junit.xml"));
+    let keys = format!(
+        "workspace: {{files: {{.gitignore: junit.xml, tests/a.sh: {test}}}, protect: ['tests/**']}}\n\
+         graders: [{{tests: {{run: sh tests/a.sh, report: tests/junit.xml}}}}]"
+    );
+    project.case("report", &keys, "steps: [{run: {command: sh tests/a.sh}}]");
+    project.evals(&["run"]);
+    for id in ["built", "report"] {
+        let result = project.result(&format!("{id}/demo/default/1"));
+        assert_eq!(result["verdict"], "pass", "{id}: {result}");
+    }
+}
+
+#[test]
+fn what_a_build_in_setup_left_in_a_protected_folder_decides_no_grade() {
+    // As `make` does, the grader builds `tests/t` anew only if it is older than its input.
+    let make = "test -n \"$(find a.txt -newer tests/t)\" && cp a.txt tests/t";
+    let run = format!("{make}; sh tests/run.sh");
+    let files = json!({
+        ".gitignore": "tests/t\n*.lock\n", "a.txt": "7", "tests/run.sh": "grep -q 42 tests/t", "tests/a.lock": "1"
+    });
+    let again = format!("{make}; true");
+    let cases = [
+        // The grader builds the file, which git ignores.
+        ("built", "tests/**", "", &*run, "pass"),
+        ("removed", "tests/**", "", "rm tests/t; cp a.txt tests/t; sh tests/run.sh", "pass"),
+        // The agent built it, and the file of setup was put back.
+        ("worked", "tests/**", "; cp a.txt tests/t", &*run, "ungraded"),
+        ("passed", "tests/**", "; cp a.txt tests/t", &*again, "pass"),
+        ("not-built", "tests/**", "", "false", "fail"),
+        // A glob names the file.
+        ("named", "tests/t", "", &*run, "ungraded"),
+        ("named-worked", "tests/t", "; cp a.txt tests/t", &*run, "fail"),
+        ("named-by-pattern", "tests/*.lock", "", "echo 2 > tests/a.lock", "ungraded"),
+        ("seen", "tests/**", "", "echo true > tests/run.sh", "ungraded"),
+    ];
+    let project = Project::new();
+    for (id, glob, agent, run, _) in cases {
+        let workspace = format!("{{files: {files}, protect: ['{glob}'], setup: ['cp a.txt tests/t']}}");
+        let run = json!(format!("sleep 0.1; {run}"));
+        let keys = format!("workspace: {workspace}\ngraders: [{{command: {{run: {run}}}}}]");
+        project.case(id, &keys, &format!("steps: [{{run: {{command: 'sleep 0.1; echo 42 > a.txt{agent}'}}}}]"));
+    }
+    project.evals(&["run"]).exits(1);
+    for (id, _, _, _, verdict) in cases {
+        let result = project.result(&format!("{id}/demo/default/1"));
+        assert_eq!(result["verdict"], verdict, "{id}: {result}");
+        let reason = result["grades"][0]["reason"].as_str().unwrap();
+        assert_eq!(reason.contains("`tests/t`, which git ignores"), id == "worked", "{id}: {reason}");
+    }
+}
+
+#[test]
 fn a_grader_that_gives_its_protected_check_permissions_first_can_pass() {
     let project = Project::new();
     let run = "chmod +x tests/run.sh && sleep 0.1 && tests/run.sh";

@@ -356,6 +356,27 @@ fn what_setup_left_beside_the_workspace_is_there_for_agent_and_graders_in_bwrap(
 }
 
 #[test]
+fn what_setup_left_beside_the_workspace_can_be_replaced_in_bwrap_and_folders_of_the_trial_cannot() {
+    if !bwrap() {
+        return;
+    }
+    let project = Project::new();
+    let setup = "['mkdir ../data && echo 1 > ../file && ln -s data ../link']";
+    // Graders do not see what the agent left in its home and its scratch folder.
+    let check = "grep -q 2 ../file && test ! -e ../home/secret && test ! -e ../tmp/secret && ! touch ../tmp/new";
+    project.case(
+        "a",
+        &format!("workspace: {{setup: {setup}}}\ngraders: [{{command: {{run: '{check}'}}}}]"),
+        &runs(
+            "echo s > $HOME/secret; echo s > /tmp/secret; sed -i s/1/2/ ../file; echo $?; mv ../data ../moved; echo $?; \
+             for own in tmp home workspace; do mv ../$own ../other 2>/dev/null && echo moved; done; true",
+        ),
+    );
+    run(&project, &["--sandbox", "bwrap"]).exits(0);
+    assert_eq!(output(&project, "a/demo/default/1").lines().collect::<Vec<_>>(), ["0", "0"]);
+}
+
+#[test]
 fn a_grader_in_bwrap_that_fails_without_the_agents_home_is_ungraded() {
     if !bwrap() {
         return;
@@ -393,6 +414,26 @@ fn a_hidden_folder_in_bwrap_cannot_be_moved_aside_and_back_by_the_code_that_the_
             "steps: [{{write: {{path: a.txt, text: '{answer}'}}}}, {{write: {{path: build.sh, text: '{forge}'}}}}]"
         );
         project.case("a", "hidden: fix.hidden\ngraders: [{command: {run: sh run.sh}}]", &steps);
+        run(&project, &["--sandbox", "bwrap"]).exits(code);
+    }
+}
+
+#[test]
+fn a_protected_folder_in_bwrap_cannot_be_moved_aside_and_back_by_the_code_that_the_check_runs() {
+    if !bwrap() {
+        return;
+    }
+    for (folder, answer, code) in [("tests", "0", 1), ("tests/deep", "0", 1), ("other", "42", 0)] {
+        let project = Project::new();
+        let keys = "workspace: {files: {tests/deep/verify.sh: grep -q 42 a.txt}, protect: ['tests/**']}\n\
+                    graders: [{command: {run: 'sh build.sh; sh tests/deep/verify.sh'}}]";
+        let forge = format!(
+            "mv {folder} .aside && mkdir -p tests/deep && echo \"rm -r {folder}; mv .aside {folder}\" > tests/deep/verify.sh"
+        );
+        let steps = format!(
+            "steps: [{{write: {{path: a.txt, text: '{answer}'}}}}, {{write: {{path: build.sh, text: '{forge}'}}}}]"
+        );
+        project.case("a", keys, &steps);
         run(&project, &["--sandbox", "bwrap"]).exits(code);
     }
 }

@@ -119,12 +119,12 @@ fn a_limit_that_is_never_shown_is_told() {
         let rule = format!("{{name: usage, when: line.kind == 'x', emit: {{{emits}}}}}");
         project
             .harness(name, &format!("adapter: json-stream\ncommand: [sh, -c, 'true', '{{prompt}}']\nstream: [{rule}]"));
-        project.case("a", &format!("limits: {{tokens: 5}}\nharnesses: [{name}]"), "");
+        project.case("b", &format!("limits: {{tokens: 5}}\nharnesses: [{name}]"), "");
         let said = project.evals(&["check"]).exits(0).err;
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(said.contains("which reports no usage"), is_told, "{said}");
+        assert_eq!(said.contains(&format!("`{name}`, which reports no usage")), is_told, "{said}");
     }
-    project.evals(&["run"]).exits(0);
+    project.evals(&["run", "cases/a.yaml"]).exits(0);
     let warnings = project.result("a/demo-text/default/1")["warnings"].to_string();
     assert!(warnings.contains("limit `tokens`") && warnings.contains("limit `steps`"), "{warnings}");
 }
