@@ -1,8 +1,6 @@
 //! Compares two or more arms case by case: the differences, their confidence intervals, and the results of the
 //! gates. Pure.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 
 pub mod side;
@@ -305,8 +303,6 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
     let (mut done, mut gates, mut evidence, mut not_compared) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut refused, mut open, mut undecided) = (None, false, 0);
     let nothing_counts = pairs.iter().all(is_without_cases);
-    // The cases that every pair compares.
-    let mut common: Option<BTreeSet<&str>> = None;
     for of_both in pairs {
         let ((old_side, old), (new_side, new)) = of_both;
         let joined = join((old_side, old), (new_side, new));
@@ -331,11 +327,6 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
             doubts.extend(trend::trend(&joined.cases));
         }
         let Some(effect) = effect else { continue };
-        let ids: BTreeSet<&str> = joined.cases.iter().map(|case| case.id).collect();
-        common = Some(match &common {
-            Some(common) => common & &ids,
-            None => ids,
-        });
         doubts.extend(few_differ::few_differ(&joined.cases, &effect, level, options.margin));
         done.push(pair(old, new, joined, &effect, doubts, words, level, options, &mut generator));
     }
@@ -345,9 +336,10 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
         return Err(refused);
     }
     adjust(&mut done);
-    let arms = arms_of(pairs);
+    let with_sides = arms_of(pairs);
+    let arms: Vec<&Arm> = with_sides.iter().map(|(_, arm)| *arm).collect();
     let mut rows = summaries(&arms);
-    let ranking = rank(&mut rows, &arms, &done, &common.unwrap_or_default());
+    let ranking = rank(&mut rows, &with_sides, &done);
     let new: Vec<&str> = pairs.iter().map(|(_, (_, new))| &*new.name).collect();
     let counted: Vec<&ArmPair<'_>> = pairs.iter().filter(|pair| nothing_counts || !is_without_cases(pair)).collect();
     let counts = |arm: &Arm| counted.iter().any(|((_, old), (_, new))| old.name == arm.name || new.name == arm.name);
@@ -432,12 +424,12 @@ fn is_without_cases(((_, old), (_, new)): &ArmPair<'_>) -> bool {
     old.cases.is_empty() && new.cases.is_empty()
 }
 
-/// Returns every arm once, in the order of the pairs.
-fn arms_of<'a>(pairs: &[ArmPair<'a>]) -> Vec<&'a Arm> {
-    let mut arms: Vec<&Arm> = Vec::new();
-    for arm in pairs.iter().flat_map(|((_, old), (_, new))| [*old, *new]) {
-        if !arms.iter().any(|known| known.name == arm.name) {
-            arms.push(arm);
+/// Returns every arm once with its side, in the order of the pairs.
+fn arms_of<'a>(pairs: &[ArmPair<'a>]) -> Vec<(&'a Side, &'a Arm)> {
+    let mut arms: Vec<(&Side, &Arm)> = Vec::new();
+    for (side, arm) in pairs.iter().flat_map(|(old, new)| [*old, *new]) {
+        if !arms.iter().any(|(_, known)| known.name == arm.name) {
+            arms.push((side, arm));
         }
     }
     arms

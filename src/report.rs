@@ -185,6 +185,12 @@ impl Summary {
     pub fn trials(&self) -> usize {
         self.pass + self.fail + self.ungraded + self.errored + self.skipped + self.not_run
     }
+
+    /// Returns how far a run has come that is going on.
+    fn state_so_far(&self) -> String {
+        let planned = self.trials() - self.skipped;
+        format!("going on: {} of {} so far", planned - self.not_run, text::plural(planned, "trial"))
+    }
 }
 
 impl Report {
@@ -255,9 +261,9 @@ impl Report {
     ) -> Self {
         let Gathered { summary, mut cells, again, asked, halves, activation, mut note_facts, trials, models } =
             gathered;
-        for (trial, attempts) in unfinished::of(&run, folder, &cells, &trials) {
-            cells.add_unfinished(trial, &attempts);
-            note_facts.unfinished += 1;
+        for found in unfinished::of(&run, folder, &cells, &trials, going_on) {
+            cells.add_unfinished(found.trial, &found.attempts);
+            note_facts.unfinished += usize::from(!found.is_running);
         }
         let (cells, columns) = cells.all(&run);
         let summary = Summary { not_run, ..summary };
@@ -296,8 +302,7 @@ impl Report {
 
     /// Returns how far a run has come that is going on.
     pub fn state_so_far(&self) -> String {
-        let planned = self.summary.trials() - self.summary.skipped;
-        format!("going on: {} of {} so far", planned - self.summary.not_run, text::plural(planned, "trial"))
+        self.summary.state_so_far()
     }
 
     /// Returns true if the policy of any trial is `manual`. Comparisons leave such a run out.

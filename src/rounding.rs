@@ -37,6 +37,8 @@ pub fn coefficient_beside(value: f64, other: f64) -> String {
 
 /// Returns a p-value's figure with at least `places` decimals.
 pub fn p_figure(p: f64, places: usize) -> String {
+    // A p-value that is closer to 0 than an error of rounding is not 0.
+    let p = if p > 0.0 { p.max(1e-9) } else { p };
     apart(p, &[0.0, 1.0], places, places.max(4), false)
 }
 
@@ -138,6 +140,11 @@ mod tests {
             ("0.998".into(), "0.9996".into(), "0.0004".into())
         );
         assert_eq!((percent_beside(0.7996, 0.8), percent_beside(0.8, 0.8)), ("79.96 %".into(), "80.0 %".into()));
+    }
+
+    #[test]
+    fn a_p_value_above_0_is_never_0() {
+        assert_eq!([1e-17, 1e-9, 0.0].map(|p| p_figure(p, 3)), ["<0.0001", "<0.0001", "0.000"]);
     }
 
     #[test]

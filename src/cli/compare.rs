@@ -324,6 +324,8 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
             record.run
         )));
     }
+    // Asked first: a run that ends in this moment has all of its results.
+    let is_going_on = folder.is_in_use();
     let begin = || (Side::of_run(&record), record.trials.len());
     let (side, missing) = folder.fold_results(&record, begin, |(side, missing), result| {
         super::terminal::tell_if_not_as_judged(&result);
@@ -336,7 +338,11 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
     let side = Side { origins, digests, ..side };
     if missing > 0 && usage != Use::Gated {
         let word = run_word(&record, &folder.path);
-        let go_on = if record.graded { String::new() } else { format!("; resume it with `evals run --resume {word}`") };
+        let go_on = match (record.graded, is_going_on) {
+            (true, _) => String::new(),
+            (false, true) => "; the run is going on".to_owned(),
+            (false, false) => format!("; resume it with `evals run --resume {word}`"),
+        };
         return Err(CliError::unreadable(format!(
             "run {} is not finished, so it cannot be {what}: {} of {} not run{go_on}",
             record.run,

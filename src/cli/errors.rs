@@ -1,8 +1,10 @@
 //! Error messages: each error with its place, a snippet and how to fix it, and all errors at once.
 
 use std::error::Error;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Report, SourceCode};
 
 use super::{BROKEN_OFF, UNREADABLE, output};
@@ -70,9 +72,9 @@ impl CliError {
     }
 }
 
-/// Returns true if diagnostics on a stream are coloured.
-pub fn wants_colour(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && crate::own_environment::var("NO_COLOR").is_none()
+/// Returns true if diagnostics on a stream are coloured. The door to the stream shows colours under the same condition.
+pub fn wants_colour(stream: &impl RawStream) -> bool {
+    stream.is_terminal() && AutoStream::choice(stream) != ColorChoice::Never
 }
 
 /// Returns a diagnostic with its snippet, sanitised for a terminal.

@@ -201,7 +201,10 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
     let rows: Vec<RunRow> = find::all(&args.folder.runs)
         .into_iter()
         .map(|(path, record)| {
-            let summary = RunFolder::open(&path)
+            let folder = RunFolder::open(&path);
+            // Asked first: a run that ends in this moment has all of its results.
+            let is_in_use = folder.is_in_use();
+            let summary = folder
                 .results(&record)
                 .ok()
                 .inspect(|results| results.iter().for_each(terminal::tell_if_not_as_judged))
@@ -220,6 +223,7 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
                 started: record.started,
                 path: path.display().to_string(),
                 columns,
+                going_on: is_in_use && summary.as_ref().is_some_and(|summary| summary.not_run > 0),
                 summary,
                 derived_from: record.derived_from,
             }

@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::join::Paired;
+use super::per_trial::{known_in_both, without_errors};
 use super::side::ArmDetails;
+use crate::fold::CaseTrials;
 use crate::result::TrialResult;
 use crate::statistics::distributions::t_two_sided;
 use crate::statistics::{Interval, LEVEL, means, several};
 use crate::trace::ToolKind;
-use crate::trace::amount::Amount;
 
 /// A figure of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,11 +30,11 @@ pub enum Figure {
     Requests,
     /// Permission requests that were rejected.
     Rejected,
-    /// All tokens.
+    /// All tokens. Cases with errored trials are left out.
     Tokens,
     /// The duration in seconds.
     Seconds,
-    /// The cost in US dollars.
+    /// The cost in US dollars, including earlier attempts. Cases with errored trials are left out.
     Dollars,
 }
 
@@ -57,11 +58,10 @@ impl Figure {
 /// The sum of a figure over trials, and the number of trials that reported it.
 pub type Sum = (f64, u64);
 
-/// Returns the figures of a trial that are known exactly.
+/// Returns the figures of a trial that are known exactly, without cost and tokens, which [`CaseTrials`] has.
 pub fn figures(result: &TrialResult) -> Vec<(Figure, f64)> {
     let metrics = &result.metrics;
     let count = |figure, count: Option<u64>| count.map(|count| (figure, count as f64));
-    let exact = |amount: Option<Amount<u64>>| amount.filter(|it| it.is_exact()).map(|it| it.value());
     let permissions = metrics.permissions.as_ref();
     let mut known: Vec<(Figure, f64)> = [
         count(Figure::Calls, metrics.tool_calls),
@@ -70,9 +70,7 @@ pub fn figures(result: &TrialResult) -> Vec<(Figure, f64)> {
         count(Figure::ChangedFiles, metrics.changed_files),
         count(Figure::Requests, permissions.map(|it| it.requested)),
         count(Figure::Rejected, permissions.map(|it| it.rejected)),
-        count(Figure::Tokens, exact(metrics.tokens())),
         result.duration_ms().map(|ms| (Figure::Seconds, ms as f64 / 1000.0)),
-        metrics.cost().filter(|cost| cost.is_exact()).map(|cost| (Figure::Dollars, cost.value())),
     ]
     .into_iter()
     .flatten()
@@ -112,6 +110,7 @@ pub struct Change {
 pub fn changes(cases: &[Paired<'_>], old: &ArmDetails, new: &ArmDetails) -> Vec<Change> {
     let mut figures: BTreeSet<Figure> =
         old.figures.values().chain(new.figures.values()).flat_map(BTreeMap::keys).copied().collect();
+    figures.extend([Figure::Tokens, Figure::Dollars]);
     if old.is_timed_otherwise(new) {
         figures.remove(&Figure::Seconds);
     }
@@ -137,16 +136,20 @@ fn change(cases: &[Paired<'_>], old: &ArmDetails, new: &ArmDetails, figure: Figu
         let trials = told.trials.get(case.id).copied().unwrap_or_default();
         (count > 0 && count == trials).then(|| sum / count as f64)
     };
-    let pairs: Vec<(f64, f64)> = cases.iter().filter_map(|case| Some((mean(old, case)?, mean(new, case)?))).collect();
-    let deltas: Vec<f64> = pairs.iter().map(|(old, new)| new - old).collect();
+    let (before, now): (Vec<f64>, Vec<f64>) = match figure {
+        Figure::Tokens => known_in_both(&without_errors(cases), |it: &CaseTrials| it.tokens),
+        Figure::Dollars => known_in_both(&without_errors(cases), |it: &CaseTrials| it.cost),
+        _ => cases.iter().filter_map(|case| Some((mean(old, case)?, mean(new, case)?))).unzip(),
+    };
+    let deltas: Vec<f64> = before.iter().zip(&now).map(|(old, new)| new - old).collect();
     // Sums that no number holds say nothing.
     let delta = means::mean(&deltas).filter(|delta| delta.is_finite())?;
     let spread = means::of_cases(&deltas, LEVEL).filter(|mean| mean.se > 0.0);
     Some(Change {
         figure: figure.name(),
         is_ratio: matches!(figure, Figure::Tokens | Figure::Seconds | Figure::Dollars),
-        old: means::mean(&pairs.iter().map(|(old, _)| *old).collect::<Vec<_>>())?,
-        new: means::mean(&pairs.iter().map(|(_, new)| *new).collect::<Vec<_>>())?,
+        old: means::mean(&before)?,
+        new: means::mean(&now)?,
         delta,
         interval: spread.as_ref().map(|mean| mean.t),
         p: spread.as_ref().map(|mean| t_two_sided(delta / mean.se, (deltas.len() - 1) as f64)),

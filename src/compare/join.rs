@@ -25,7 +25,7 @@ pub struct Paired<'a> {
 }
 
 /// Differences up to this are rounding.
-pub(super) const SAME: f64 = 1e-9;
+pub const SAME: f64 = 1e-9;
 
 impl Paired<'_> {
     /// Returns the new arm's mean minus the old one's; a difference of rounding size is 0.

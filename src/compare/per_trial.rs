@@ -50,7 +50,12 @@ impl PerTrial {
 /// Returns the cases without an errored trial. The cost and the tokens of a trial that ended early do not compare with those
 /// of a trial that did the task.
 pub(super) fn without_errors<'a>(cases: &[Paired<'a>]) -> Vec<Paired<'a>> {
-    cases.iter().filter(|case| case.old.errored + case.new.errored == 0).cloned().collect()
+    cases.iter().filter(|case| has_no_errors(case.old) && has_no_errors(case.new)).cloned().collect()
+}
+
+/// Returns true if no trial of a case was errored. A trial that counts as a failure (`--errors fail`) was errored nevertheless.
+pub(super) fn has_no_errors(trials: &CaseTrials) -> bool {
+    trials.errored + trials.counted_errors == 0
 }
 
 /// Returns the means per trial of the old and of the new arm, for each case in which every trial of both reported the figure.

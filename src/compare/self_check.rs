@@ -25,6 +25,8 @@ pub struct SelfCheck {
     pub arm: String,
     /// The number of cases with a verdict in both halves. Cases in quarantine are not counted.
     pub cases: usize,
+    /// The cases without a verdict in one of the halves: trials that were errored, ungraded or not run leave it open.
+    pub open: Vec<String>,
     /// The cases whose verdict differs between the halves.
     pub flipped: Vec<String>,
     /// The cases in which trials of the arm had different verdicts.
@@ -59,20 +61,27 @@ struct Half {
 impl Halves {
     /// Begins with a plan. Returns `None` if the run does not compare an arm with itself.
     pub fn of(run: &RunRecord) -> Option<Self> {
-        run.options.aa.then(Self::default)
+        run.options.aa.then(|| {
+            let mut halves = Self::default();
+            for trial in run.trials.iter().filter(|trial| trial.skip.is_none()) {
+                halves.half(&trial.case, &trial.arm).trials.plan();
+            }
+            halves
+        })
+    }
+
+    /// Returns the half of a case that an arm is.
+    fn half(&mut self, case: &str, arm: &str) -> &mut Half {
+        let [first, second] = self.cases.entry(case.to_owned()).or_default();
+        if without_copy(arm) == arm { first } else { second }
     }
 
     /// Adds a result.
     pub fn add(&mut self, result: &TrialResult) {
         self.first.get_or_insert_with(|| (result.harness.clone(), result.arm.clone()));
-        if result.verdict == Verdict::Skipped {
-            return;
-        }
-        let half = usize::from(without_copy(&result.arm) != result.arm);
-        if let Some(half) = self.cases.entry(result.case.clone()).or_default().get_mut(half) {
-            half.trials.add(result);
-            half.outcomes.extend(result.score.map(|score| (score.get(), result.verdict == Verdict::Pass)));
-        }
+        let half = self.half(&result.case, &result.arm);
+        half.trials.add(result);
+        half.outcomes.extend(result.score.map(|score| (score.get(), result.verdict == Verdict::Pass)));
     }
 
     /// Returns the comparison of the arm with itself. The random divisions are drawn from the run's seed.
@@ -82,21 +91,26 @@ impl Halves {
 }
 
 fn compared(halves: &Halves, run: &RunRecord) -> SelfCheck {
-    let (mut flipped, mut noisy, mut pooled) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut open, mut flipped, mut noisy, mut pooled) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (id, halves) in &halves.cases {
         // A case in quarantine is in no gate.
         let Some(case) = run.case(id).filter(|_| run.quarantine(id).is_none()) else { continue };
-        let verdicts = halves.each_ref().map(|half| half.trials.verdict_of_judged(case.pass));
+        if halves.iter().all(|half| half.trials.planned() == 0) {
+            // All trials were skipped.
+            continue;
+        }
+        let verdicts = halves.each_ref().map(|half| half.trials.verdict(case.pass));
         let outcomes = halves.each_ref().map(|half| half.outcomes.clone());
-        if outcomes.iter().any(Vec::is_empty) {
+        let all: Vec<Outcome> = outcomes.concat();
+        if all.iter().any(|(_, passed)| *passed) && all.iter().any(|(_, passed)| !passed) {
+            noisy.push(id.clone());
+        }
+        if verdicts.iter().any(|verdict| !matches!(verdict, Verdict::Pass | Verdict::Fail)) {
+            open.push(id.clone());
             continue;
         }
         if verdicts[0] != verdicts[1] {
             flipped.push(id.clone());
-        }
-        let all: Vec<Outcome> = outcomes.concat();
-        if all.iter().any(|(_, passed)| *passed) && all.iter().any(|(_, passed)| !passed) {
-            noisy.push(id.clone());
         }
         let guarded = is_guarded(case.critical, case.kind);
         pooled.push(Pooled { first: outcomes[0].len(), all, pass: case.pass, guarded });
@@ -108,6 +122,7 @@ fn compared(halves: &Halves, run: &RunRecord) -> SelfCheck {
     SelfCheck {
         arm: halves.first.as_ref().map(named).unwrap_or_default(),
         cases: pooled.len(),
+        open,
         flipped,
         noisy,
         gate: if least.is_some() { "fail-under" } else { "no-regressions" },

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::Pair;
-use super::side::Arm;
+use super::join::join;
+use super::per_trial::has_no_errors;
+use super::side::{Arm, Side};
 use crate::fold::{CaseTrials, KnownSum, Scores};
 use crate::statistics::means::{IntervalMethod, mean};
 use crate::statistics::{Interval, attempts, figures};
@@ -85,7 +87,7 @@ pub struct ArmSummary {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ranking {
-    /// The number of cases: those that every pair compares, without an errored or ungraded trial of a ranked arm.
+    /// The number of cases: those that can be compared between all ranked arms, without an errored or ungraded trial of one.
     pub cases: usize,
     /// The arms that are compared and whose costs are all known.
     pub arms: Vec<RankedArm>,
@@ -125,18 +127,25 @@ pub fn summaries(arms: &[&Arm]) -> Vec<ArmSummary> {
     arms.iter().map(|arm| summary(arm)).collect()
 }
 
-/// Ranks the arms of the pairs over the cases of `common`, which every pair compares, and adds to each arm those that dominate
-/// it. Returns `None` if fewer than two arms can be ranked, or if they completed no case in common.
-pub fn rank(rows: &mut [ArmSummary], arms: &[&Arm], pairs: &[Pair], common: &BTreeSet<&str>) -> Option<Ranking> {
+/// Ranks the arms of the pairs, each given with its side, over the cases that can be compared between all ranked arms, and adds
+/// to each of them those that dominate it. Returns `None` if fewer than two arms can be ranked, or if they completed no case in
+/// common.
+pub fn rank(rows: &mut [ArmSummary], arms: &[(&Side, &Arm)], pairs: &[Pair]) -> Option<Ranking> {
     let is_compared = |name: &str| pairs.iter().any(|pair| pair.old == name || pair.new == name);
     let has_costs = |row: &ArmSummary| row.cost_per_trial().is_some_and(Amount::is_exact);
     let is_ranked = |row: &ArmSummary| row.score.is_some() && has_costs(row) && is_compared(&row.name);
-    let (mut rows, arms): (Vec<&mut ArmSummary>, Vec<&Arm>) =
+    let (mut rows, arms): (Vec<&mut ArmSummary>, Vec<(&Side, &Arm)>) =
         rows.iter_mut().zip(arms.iter().copied()).filter(|(row, _)| is_ranked(row)).unzip();
-    let is_complete =
-        |case: &CaseTrials| case.errored + case.ungraded == 0 && case.score().is_some() && case.cost.mean().is_some();
-    let in_all = |id: &str| arms.iter().all(|arm| arm.cases.get(id).is_some_and(is_complete));
-    let cases: Vec<&str> = common.iter().copied().filter(|id| in_all(id)).collect();
+    let is_complete = |case: &CaseTrials| {
+        has_no_errors(case) && case.ungraded == 0 && case.score().is_some() && case.cost.mean().is_some()
+    };
+    // An arm that is not ranked leaves out no case.
+    let first = *arms.first()?;
+    let with_first =
+        arms.iter().map(|arm| join(first, *arm).cases.into_iter().map(|case| case.id).collect::<BTreeSet<&str>>());
+    let common = with_first.reduce(|all, of_arm| &all & &of_arm).unwrap_or_default();
+    let in_all = |id: &str| arms.iter().all(|(_, arm)| arm.cases.get(id).is_some_and(is_complete));
+    let cases: Vec<&str> = common.into_iter().filter(|id| in_all(id)).collect();
     if rows.len() < 2 || cases.is_empty() {
         return None;
     }
@@ -146,11 +155,11 @@ pub fn rank(rows: &mut [ArmSummary], arms: &[&Arm], pairs: &[Pair], common: &BTr
         let scores: Vec<f64> = own.iter().filter_map(|case| case.score()).collect();
         (mean(&costs).unwrap_or_default(), mean(&scores).unwrap_or_default())
     };
-    let points: Vec<(f64, f64)> = arms.iter().map(|arm| point(arm)).collect();
+    let points: Vec<(f64, f64)> = arms.iter().map(|(_, arm)| point(arm)).collect();
     for (row, by) in rows.iter_mut().zip(figures::dominated_by(&points)) {
-        row.dominated_by = Some(by.iter().filter_map(|place| Some(arms.get(*place)?.name.clone())).collect());
+        row.dominated_by = Some(by.iter().filter_map(|place| Some(arms.get(*place)?.1.name.clone())).collect());
     }
-    let ranked = |(arm, (cost_per_trial, score)): (&&Arm, (f64, f64))| RankedArm {
+    let ranked = |((_, arm), (cost_per_trial, score)): (&(&Side, &Arm), (f64, f64))| RankedArm {
         name: arm.name.clone(),
         score,
         cost_per_trial,

@@ -83,6 +83,9 @@ fn describe(suite: &mut TestSuite, report: &Report, column: &Column) {
     if let Some(label) = &run.label {
         add("label", label.clone());
     }
+    if report.going_on {
+        add("state", report.state_so_far());
+    }
     add("harness", column.id.harness.clone());
     add(if report.run.experiment.is_some() { "arm" } else { "model" }, column.id.arm.clone());
     if let Some(names) = mixed::told(run) {

@@ -111,6 +111,9 @@ pub struct RunRow {
     /// The number of its trials by verdict. Absent if the results could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
+    /// True if an engine is running trials of the run. Absent otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub going_on: bool,
     /// The run that this run was made from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived_from: Option<String>,
@@ -202,8 +205,13 @@ pub fn named(what: &str, rows: &[NamedRow], form: ListForm, out: &mut dyn Write)
 /// Returns an error if the output cannot be written.
 pub fn runs(rows: &[RunRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
     write(rows, form, out, ["run", "label", "started", "columns", "trials"], [2, 1], |row| {
-        let counts =
-            |summary: &Summary| summary.parts().into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(", ");
+        let counts = |summary: &Summary| {
+            let (so_far, of) = match row.going_on {
+                true => (format!("{}: ", summary.state_so_far()), Summary { not_run: 0, ..*summary }),
+                false => (String::new(), *summary),
+            };
+            format!("{so_far}{}", of.parts().into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(", "))
+        };
         let from = row.derived_from.as_ref().map(|from| format!(" (from {from})")).unwrap_or_default();
         let shard = row.shard.map(|shard| format!(" (shard {shard})")).unwrap_or_default();
         [

@@ -110,11 +110,12 @@ const LEAST_REASON: usize = 16;
 
 /// Returns the lines about an arm that was compared with itself.
 fn self_check(found: &SelfCheck) -> Vec<String> {
-    let SelfCheck { arm, cases, flipped, noisy, gate, gate_false_alarms, draws } = found;
+    let SelfCheck { arm, cases, open, flipped, noisy, gate, gate_false_alarms, draws } = found;
     let named = |names: &[String]| if names.is_empty() { "none".to_owned() } else { some_of(names, 8) };
+    let without = if open.is_empty() { String::new() } else { format!("; open: {}", named(open)) };
     let mut lines = vec![
         format!(
-            "{arm} against itself: {} of {} changed the verdict: {}",
+            "{arm} against itself: the verdict changed in {} of {} with a verdict on both sides: {}{without}",
             flipped.len(),
             plural(*cases, "case"),
             named(flipped)
@@ -126,7 +127,7 @@ fn self_check(found: &SelfCheck) -> Vec<String> {
             "the gate `{gate}` fires by chance alone in {} of {draws} random divisions of these trials",
             rounding::percent(*share)
         ),
-        None => "no case was graded in both halves, so nothing is known about false alarms".to_owned(),
+        None => "no case has a verdict on both sides, so nothing is known about false alarms".to_owned(),
     });
     lines
 }

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -91,9 +91,19 @@ impl RunFolder {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+        // `is_of_last_engine` compares the time of a wire log with this one.
+        let _ = file.set_modified(SystemTime::now());
         self.lock = Some(file);
         remove_left_parts(&self.path);
         Ok(())
+    }
+
+    /// Returns true if the attempt in the folder of a trial is one of the engine that locked the run last: its wire log was
+    /// written later. An older attempt was interrupted.
+    pub fn is_of_last_engine(&self, trial: &Path) -> bool {
+        let changed = |path: PathBuf| fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok();
+        let (log, lock) = (changed(trial.join("wire.jsonl")), changed(self.path.join(".lock")));
+        log.zip(lock).is_some_and(|(log, lock)| log >= lock)
     }
 
     /// Returns true if an engine is using the run: it is going on, or is being graded.
@@ -357,4 +367,25 @@ pub fn write_gitignore(runs: &Path) -> Result<(), RunError> {
         },
     );
     written.map(drop).map_err(RunError::io("write", &file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_of_an_engine_have_logs_that_are_written_after_its_lock() {
+        let root = tempfile::tempdir().unwrap();
+        let ago = |seconds: u64| SystemTime::now() - Duration::from_secs(seconds);
+        let file = |name: &str, at: SystemTime| File::create(root.path().join(name)).unwrap().set_modified(at).unwrap();
+        // A killed engine locked the run and wrote the log.
+        file(".lock", ago(120));
+        file("wire.jsonl", ago(60));
+        let mut folder = RunFolder::open(root.path());
+        assert!(folder.is_of_last_engine(root.path()));
+        folder.lock().unwrap();
+        assert!(!folder.is_of_last_engine(root.path()));
+        file("wire.jsonl", SystemTime::now() + Duration::from_secs(60));
+        assert!(folder.is_of_last_engine(root.path()));
+    }
 }

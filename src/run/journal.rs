@@ -206,7 +206,7 @@ impl Journal {
     /// Returns an error if the file system refuses.
     pub fn write_all(&self, lines: &[JournalLine]) -> Result<(), RunError> {
         let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let before = inner.chain.clone();
+        let (before, length) = (inner.chain.clone(), inner.text.len());
         let mut text = Vec::new();
         for line in lines {
             let line = JournalLine { plan: line.plan.clone().or_else(|| self.plan.clone()), ..line.clone() };
@@ -216,7 +216,8 @@ impl Journal {
         // The last line end is added with the text.
         text.pop();
         let written = inner.append(&self.path, text);
-        if written.is_err() {
+        // Lines that were written and not synced are in the file.
+        if written.is_err() && inner.text.len() == length {
             // The next line follows the last one in the file.
             inner.chain = before;
         }
@@ -606,12 +607,30 @@ mod tests {
         // A file that is open for reading cannot be written.
         let inner = Inner { file: File::open(&path).unwrap(), text: Vec::new(), chain: Chain::default() };
         let journal = Journal { path, plan: None, inner: Mutex::new(inner) };
+        assert!(journal.write(&started()).is_err());
+        assert!(journal.settle().unwrap().is_none(), "the file is as it was");
+        assert!(!journal.inner.lock().unwrap().chain.begun, "the next line is the first");
+    }
+
+    #[test]
+    fn a_line_that_was_written_and_not_synced_is_in_the_chain() {
+        // Everything can be written to this file, and nothing can be synced.
+        let path = PathBuf::from("/dev/null");
+        let file = File::options().write(true).open(&path).unwrap();
+        let inner = Inner { file, text: Vec::new(), chain: Chain::default() };
+        let journal = Journal { path, plan: None, inner: Mutex::new(inner) };
+        assert!(journal.write(&started()).is_err());
+        assert!(journal.write(&started()).is_err());
+        let text = journal.inner.lock().unwrap().text.clone();
+        let read = Reader::of(&text, &Plan::default());
+        assert_eq!((read.number, read.states.broken), (3, None));
+    }
+
+    fn started() -> JournalLine {
         let line = serde_json::json!({
             "at": "2026-01-01T00:00:00Z", "event": "started", "case": "a", "harness": "demo", "model": "default",
             "trial": 1, "attempt": 1
         });
-        assert!(journal.write(&serde_json::from_value(line).unwrap()).is_err());
-        assert!(journal.settle().unwrap().is_none(), "the file is as it was");
-        assert!(!journal.inner.lock().unwrap().chain.begun, "the next line is the first");
+        serde_json::from_value(line).unwrap()
     }
 }

@@ -181,11 +181,24 @@ fn a_run_that_goes_on_is_followed_until_it_ends() {
     for format in ["table", "markdown", "html"] {
         let ran = project.evals(&["report", "live", "--format", format, "-o", "-"]).exits(0);
         assert!(!ran.out.contains("--resume"), "{format}: {}", ran.out);
+        // The trial that is running is no interrupted one.
+        assert!(!ran.out.contains("attempt without a result"), "{format}: {}", ran.out);
         ran.says("the run is going on: 1 of 2 trials so far");
+    }
+    let listed = project.evals(&["list", "runs"]).exits(0).says("going on: 1 of 2 trials so far: 1 passed");
+    assert!(!listed.out.contains("not run"), "{}", listed.out);
+    let listed = || project.evals(&["list", "runs", "--format", "json"]).exits(0).json()[0]["going_on"].clone();
+    assert_eq!(listed(), true);
+    let junit = project.evals(&["report", "live", "--format", "junit", "-o", "-"]);
+    junit.says("<property name=\"state\" value=\"going on: 1 of 2 trials so far\"/>");
+    for args in [&["compare", "live", "live"][..], &["baseline", "set", "live"]] {
+        let ran = project.evals(args).exits(2).says("1 trial of 2 not run; the run is going on");
+        assert!(!ran.err.contains("--resume"), "{}", ran.err);
     }
 
     going.release(&project, 2);
     assert_eq!(going.end(), 0);
+    assert_eq!(listed(), Value::Null);
     let now = state(&format!("{run}?state"));
     assert_eq!((&now["going_on"], &now["finished"]), (&json!(false), &json!(2)));
     assert_eq!(state("?state")["going_on"], json!({}));

@@ -156,17 +156,22 @@ fn draft_of(args: &FromSessionArgs, redactor: &mut Redactor) -> Result<u8, CliEr
     }
     let is_new = file.symlink_metadata().is_err();
     write_whole(&file, |out| out.write_all(text.as_bytes()))?;
+    let shown = |path: &Path| redactor.text(&path.display().to_string());
     // A draft whose workspace is to be written is refused by `check`, with its place.
     let case = match &before {
         Before::Commit { .. } => Some(loaded(&file).inspect_err(|_| {
-            // A draft that cannot be used would prevent the next call.
-            if is_new {
-                let _ = fs::remove_file(&file);
+            // A case file that cannot be loaded would prevent the next call.
+            let aside = file.with_extension("yaml.draft");
+            if is_new && fs::rename(&file, &aside).is_ok() {
+                terminal::note(format_args!(
+                    "note: the draft cannot be loaded, so it is now in {}; correct the error and rename it to {}",
+                    shown(&aside),
+                    shown(&file)
+                ));
             }
         })?),
         Before::Unknown(_) => None,
     };
-    let shown = |path: &Path| redactor.text(&path.display().to_string());
     let mut out = output::stdout(Content::Text);
     writeln!(out, "{}", shown(&file))?;
     for remark in &remarks {

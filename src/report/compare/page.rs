@@ -9,7 +9,7 @@ use crate::compare::cases::{CaseRow, Flag, Tried};
 use crate::compare::changes::Change;
 use crate::compare::coverage::{RestsOn, Trials};
 use crate::compare::effect::{Method, Verdict};
-use crate::compare::join::Reason;
+use crate::compare::join::{Reason, SAME};
 use crate::compare::summary::{ArmSummary, RankedArm, Ranking};
 use crate::compare::{Comparison, Gates, Pair, gate};
 use crate::report::page::{Block, Meaning, Page, Table};
@@ -18,8 +18,6 @@ use crate::rounding;
 use crate::statistics::means::IntervalMethod;
 use crate::text::some_of;
 
-/// Scores closer to each other than this are equal.
-const SAME: f64 = 1e-9;
 /// The maximum number of cases that are shown; the JSON form has all of them.
 const MOST_CASES: usize = 20;
 /// The maximum number of diverging traces that are shown.
@@ -320,10 +318,7 @@ fn legend_of_star(ranking: &Ranking, arms: &[ArmSummary]) -> String {
     let ranked: Vec<&ArmSummary> = arms.iter().filter(|arm| arm.dominated_by.is_some()).collect();
     let others = if ranked.len() < arms.len() { "no other compared arm with known costs" } else { "no other arm" };
     let text = format!("* {others} scores as much for less, or more for as much (Pareto)");
-    let is_whole = |arm: &&ArmSummary| {
-        let errored = arm.errored - arm.errored_as_failures;
-        arm.cases == ranking.cases && errored + arm.ungraded == 0
-    };
+    let is_whole = |arm: &&ArmSummary| arm.cases == ranking.cases && arm.errored + arm.ungraded == 0;
     if ranked.iter().all(is_whole) {
         return text;
     }

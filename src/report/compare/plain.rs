@@ -63,8 +63,9 @@ pub(super) fn how_sure(pair: &Pair) -> String {
 /// Returns what a trial of both sides cost over the compared cases: money, tokens and time. A figure that some trials did not
 /// report is a lower bound, and says so.
 pub(super) fn what_it_cost(pair: &Pair) -> String {
+    type Show = fn(f64) -> String;
     let PerTrial { cost_usd, tokens, duration_ms } = pair.per_trial;
-    let figures: [(&str, TrialFigure, fn(f64) -> String); 3] = [
+    let figures: [(&str, TrialFigure, Show); 3] = [
         ("money", cost_usd, money),
         ("tokens", tokens, |tokens| format!("{} tokens", count(tokens.round() as u64))),
         ("time", duration_ms, |ms| duration(ms.round() as u64)),

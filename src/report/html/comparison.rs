@@ -82,7 +82,7 @@ fn rows(pair: &Pair, old: Option<&ColumnId>, new: Option<&ColumnId>, places: &Pl
             _ => String::new(),
         };
         let tried = |it: &crate::compare::cases::Tried| {
-            format!("{}/{} <span class=\"m-quiet\">{}</span>", it.passed, it.judged, percent(it.score))
+            format!("{}/{} <span class=\"m-quiet\">{}</span>", it.passed, it.judged, text(&percent(it.score)))
         };
         let mut flags: Vec<&str> = row.flags.iter().map(|flag| flag.word()).collect();
         flags.extend(row.critical.then_some("critical"));
@@ -96,8 +96,8 @@ fn rows(pair: &Pair, old: Option<&ColumnId>, new: Option<&ColumnId>, places: &Pl
             links(old),
             tried(&row.new),
             links(new),
-            points(row.delta),
-            row.p_adjusted.map(|p| rounding::p_figure(p, 3)).unwrap_or_default(),
+            text(&points(row.delta)),
+            row.p_adjusted.map(|p| text(&rounding::p_figure(p, 3))).unwrap_or_default(),
             flags.join(", "),
         );
     }

@@ -102,7 +102,7 @@ fn overview(history: &History) -> String {
             text(&cell.id.case),
             text(&column_name(&cell.id.harness, &cell.id.arm)),
             cell.points.len(),
-            figures::score(last.score, &LOOK),
+            text(&figures::score(last.score, &LOOK)),
             passed(last),
             time(last),
             cost(last),
@@ -121,7 +121,7 @@ fn time(point: &Point) -> String {
 }
 
 fn cost(point: &Point) -> String {
-    figures::cost(point.cost(), &LOOK)
+    text(&figures::cost(point.cost(), &LOOK))
 }
 
 /// Renders the charts and the table of a cell.
@@ -179,7 +179,7 @@ fn table(name: &str, cell: &CellHistory) -> String {
          </tr></thead>\n<tbody>\n",
     );
     for point in &cell.points {
-        let score = if point.score.is_none() { "x".to_owned() } else { figures::score(point.score, &LOOK) };
+        let score = if point.score.is_none() { "x".to_owned() } else { text(&figures::score(point.score, &LOOK)) };
         let _ = writeln!(
             out,
             "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"num\">{score}</td><td class=\"num\">{}</td>\

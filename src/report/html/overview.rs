@@ -154,7 +154,7 @@ fn cell(cell: &Cell, places: &Places<'_>) -> String {
         0 | 1 => String::new(),
         all => format!(" <span class=\"m-quiet\">{}/{all}</span>", cell.tally.passed),
     };
-    let score = cell.score.map(|score| format!(" <span class=\"m-quiet\">{}</span>", rounding::share(score)));
+    let score = cell.score.map(|score| format!(" <span class=\"m-quiet\">{}</span>", text(&rounding::share(score))));
     let taken = figures::taken(&cell.figures, &escape::LOOK);
     let known: Vec<&str> = taken.iter().map(String::as_str).filter(|it| *it != escape::LOOK.unknown()).collect();
     let mut out = format!("<td data-verdicts=\"{}\">", words.join(","));

@@ -1,7 +1,9 @@
 //! Writes the folder of a run completely or not at all: in a folder that is not a run, from which it is moved when it is
 //! complete.
 
-use std::fs;
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -72,23 +74,46 @@ impl Drop for Place {
 
 /// Removes what killed engines left. An engine that writes a run holds its lock, which it makes at once.
 fn remove_left(runs: &Path) {
-    for part in fs::read_dir(runs).into_iter().flatten().flatten() {
-        if !part.file_name().to_string_lossy().starts_with(UNFINISHED) {
-            continue;
-        }
-        let changed = part.metadata().and_then(|meta| meta.modified()).ok();
-        let is_old = changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > WITHOUT_LOCK);
-        let runs = fs::read_dir(part.path()).into_iter().flatten().flatten();
-        let locked = runs.map(|run| RunFolder::open(&run.path())).filter(|run| run.path.join(".lock").exists());
-        let mut locked = locked.peekable();
-        if (is_old && locked.peek().is_none()) || locked.any(|mut run| run.lock().is_ok()) {
+    let mut held: HashSet<OsString> = HashSet::new();
+    for part in entries(runs).filter(|part| part.file_name().to_string_lossy().starts_with(UNFINISHED)) {
+        let (ids, locked): (Vec<OsString>, Vec<RunFolder>) = entries(&part.path())
+            .map(|run| (run.file_name(), RunFolder::open(&run.path())))
+            .filter(|(_, run)| run.path.join(".lock").exists())
+            .unzip();
+        if (is_old(&part) && locked.is_empty()) || locked.into_iter().any(|mut run| run.lock().is_ok()) {
             let _ = crate::workspace::remove::remove(&part.path());
+            // Only an empty folder is removed.
+            ids.iter().for_each(|id| drop(fs::remove_dir(runs.join(id))));
+        } else {
+            held.extend(ids);
         }
     }
+    // An engine may have been killed before its part had the ID.
+    let is_left = |place: &DirEntry| has_form_of_id(&place.file_name().to_string_lossy()) && is_old(place);
+    for place in entries(runs).filter(|place| is_left(place) && !held.contains(&place.file_name())) {
+        let _ = fs::remove_dir(place.path());
+    }
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
+    fs::read_dir(folder).into_iter().flatten().flatten()
+}
+
+fn is_old(entry: &DirEntry) -> bool {
+    let changed = entry.metadata().and_then(|meta| meta.modified()).ok();
+    changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > WITHOUT_LOCK)
+}
+
+/// Returns true for a name in the form of the ID of a run, such as `20260101-000000-0a1f`.
+fn has_form_of_id(name: &str) -> bool {
+    name.split('-').map(str::len).eq([8, 6, 4]) && name.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{File, FileTimes};
+    use std::time::SystemTime;
+
     use super::*;
     use crate::run::find;
 
@@ -112,5 +137,32 @@ mod tests {
         assert_eq!(published.record().unwrap().run, first.run);
         // The lock moved with the folder.
         assert!(RunFolder::open(&published.path).is_in_use());
+    }
+
+    #[test]
+    fn the_remains_of_killed_engines_are_removed_and_other_folders_stay() {
+        let root = tempfile::tempdir().unwrap();
+        let runs = root.path().join("runs");
+        let mut first = record();
+        let going_on = UnfinishedRun::begin(&runs, &mut first).unwrap();
+        let [with_part, alone, young] = ["20260101-000001-0000", "20260101-000002-0000", "20260101-000003-0000"];
+        // One engine was killed while it wrote, and one before its part had the ID.
+        let part = runs.join(format!("{UNFINISHED}killed"));
+        fs::create_dir_all(part.join(with_part)).unwrap();
+        fs::write(part.join(with_part).join(".lock"), "").unwrap();
+        for name in [with_part, alone, young, "notes"] {
+            fs::create_dir(runs.join(name)).unwrap();
+        }
+        let long_ago = FileTimes::new().set_modified(SystemTime::now() - WITHOUT_LOCK * 2);
+        for name in [first.run.as_str(), alone, "notes"] {
+            File::open(runs.join(name)).unwrap().set_times(long_ago).unwrap();
+        }
+        remove_left(&runs);
+        let mut left: Vec<String> = entries(&runs).map(|it| it.file_name().to_string_lossy().into_owned()).collect();
+        left.retain(|name| !name.starts_with(UNFINISHED));
+        left.sort();
+        assert_eq!(left, [first.run.as_str(), young, "notes"]);
+        assert!(!part.exists());
+        going_on.publish().unwrap();
     }
 }

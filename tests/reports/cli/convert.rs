@@ -337,3 +337,38 @@ fn converted_graders_pass_and_fail_as_in_the_source() {
         }
     }
 }
+
+#[test]
+fn keys_of_touchstone_that_are_not_known_are_named() {
+    let case = "id: adds\ntask: {prompt: Implement add., prompts: [x]}\nsource: {path: ./source, isolation: worktree}\n\
+        matrix: {harnesses: [echo], models: [a], trial: 2}\nenvironment: {kind: command, commands: ['true'], \
+        requirement: [six], env: {A: '1'}}\nsetup: {runs: [x], stub: [{file: a.py, function: f, line: 1}]}\n\
+        observe: {interactive: 1, interaction: {policy: auto-approve, rule: x}}\nexpect: {threshold: 1}\n\
+        graders:\n  - {type: command, cmd: test -f done}\n";
+    let project = Project::with(&[("evals/adds/case.yaml", case), ("evals/adds/source/a.py", "def f(): pass\n")]);
+    let convert = || project.evals(&["convert", "--from", "touchstone", "evals", "-o", "out", "--force"]);
+    let ran = convert().exits(0);
+    for key in [
+        "task.prompts",
+        "matrix.trial",
+        "environment.requirement",
+        "setup.runs",
+        "setup.stub[0].line",
+        "observe.interactive",
+        "observe.interaction.rule",
+        "expect.threshold",
+    ] {
+        let said = format!("`{key}`: the key is not known, and was left out");
+        assert!(ran.err.contains(&said), "{said}\n{}", ran.err);
+    }
+    assert_eq!(ran.err.matches("the key is not known").count(), 8, "{}", ran.err);
+    ran.says("`source.isolation`: left out: each trial gets a fresh copy of the files");
+    // Another kind, or another way to install, is not replaced by a default.
+    for (from, to, said) in [
+        ("kind: command", "kind: conda", "`environment.kind`: no case was written: the kind `conda` is not known"),
+        ("kind: command", "install: wheel", "`environment.install`: no case was written: `wheel` is neither `none`"),
+    ] {
+        project.write("evals/adds/case.yaml", &case.replace(from, to));
+        convert().exits(2).says(said);
+    }
+}

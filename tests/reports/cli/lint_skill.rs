@@ -167,7 +167,7 @@ fn a_folder_that_is_too_deep_to_be_searched_is_named() {
     let ran = project.evals(&["lint-skill", "skills"]).exits(0);
     assert!(ran.err.is_empty(), "{}", ran.err);
     // Without the permission to read it, its skills are unknown. Root may read it.
-    fs::set_permissions(project.path("skills/1"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(project.path("skills/1"), fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read_dir(project.path("skills/1")).is_err() {
         project.evals(&["lint-skill", "skills"]).exits(2).says("the folder skills/1 could not be read");
     }

@@ -207,3 +207,24 @@ fn a_long_trace_is_shown_through_the_pager() {
     let screen = terminal.once("\nCODE-0-AFTER");
     assert!(screen.contains("LEFT"), "{screen}");
 }
+
+#[test]
+fn a_message_has_colours_only_if_the_terminal_shows_them() {
+    let project = Project::new();
+    let message = |env: &[(&str, &str)]| {
+        let mut command = Command::new("python3");
+        command.args(["-c", "import pty, sys; pty.spawn(sys.argv[1:])", EVALS, "report", "nonesuch"]);
+        command.current_dir(project.path("")).env("HOME", project.home()).env("TMPDIR", project.temporary());
+        for name in ["CI", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        let ran = command.env("TERM", "xterm").envs(env.iter().copied()).output().unwrap();
+        String::from_utf8_lossy(&ran.stdout).into_owned()
+    };
+    let coloured = message(&[]);
+    assert!(coloured.contains("\u{1b}[31m"), "{coloured:?}");
+    for env in [("TERM", "dumb"), ("NO_COLOR", "1"), ("CLICOLOR", "0")] {
+        let plain = message(&[env]);
+        assert!(plain.contains("nonesuch") && !plain.contains("[31m"), "{env:?}: {plain:?}");
+    }
+}

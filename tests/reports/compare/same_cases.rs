@@ -71,6 +71,36 @@ fn an_arm_that_was_errored_in_the_hard_cases_is_not_the_best() {
 }
 
 #[test]
+fn an_arm_that_is_not_ranked_leaves_out_no_case() {
+    let project = Project::new();
+    let mut run = Stored::new("x");
+    for n in 0..6 {
+        let (id, is_easy) = (format!("c{n:02}"), n < 2);
+        run = run.case(&id, "a", if is_easy { "p" } else { "r" });
+        run = run.case(&id, "b", if is_easy { "p" } else { "f" }).case(&id, "d", "p");
+    }
+    let cost = |it: &mut Value| {
+        let cost = match it["arm"].as_str().unwrap() {
+            "a" => Value::Null,
+            "b" => json!(0.25),
+            _ => json!(0.5),
+        };
+        it["metrics"]["cost_usd"] = cost;
+    };
+    run.results(cost).write(&project, 0);
+    for baseline in ["b", "a"] {
+        let found = project.evals(&["compare", "x", "--baseline", baseline, "--format", "json"]).json();
+        assert_eq!(found["ranking"]["cases"], 6, "{baseline}");
+        for name in ["agent / b", "agent / d"] {
+            assert_eq!(arm(&found, name)["dominated_by"], json!([]), "{baseline}: {name}");
+        }
+        assert_eq!(arm(&found, "agent / a")["dominated_by"], Value::Null, "{baseline}");
+        let page = project.evals(&["compare", "x", "--baseline", baseline]).says("or more for as much (Pareto)").out;
+        assert!(page.contains("agent / d *") && !page.contains("that all of them completed"), "{page}");
+    }
+}
+
+#[test]
 fn one_arm_with_known_costs_is_not_the_best() {
     let project = Project::new();
     of_cases("old", &[(6, "p")]).write(&project, 0);
@@ -93,6 +123,45 @@ fn costs_of_errored_trials_are_not_compared() {
     of_cases("new", &[(4, "pr")]).results(cost()).write(&project, 0);
     let says = "money and tokens unknown, because every case has an errored trial";
     project.evals(&["compare", "old", "new"]).says(says);
+    // A trial that crashed ended early, whatever it counts as.
+    of_cases("new", &[(4, "pc")]).results(cost()).write(&project, 0);
+    project.evals(&["compare", "old", "new", "--errors", "fail"]).says(says);
+}
+
+#[test]
+fn differences_in_cost_and_tokens_are_those_of_the_comparison() {
+    let project = Project::new();
+    of_cases("old", &[(6, "pp")]).write(&project, 0);
+    let change = |outcomes: &[(usize, &str)], earlier: Value, figure: &str| {
+        let retried = |it: &mut Value| {
+            (it["metrics"]["cost_usd"], it["metrics"]["total_tokens"]) = (0.125.into(), 2000.into());
+            it["earlier_attempts"] = earlier.clone();
+        };
+        of_cases("new", outcomes).results(retried).write(&project, 0);
+        let found = project.evals(&["compare", "old", "new", "--format", "json"]).json();
+        let changes = found["pairs"][0]["behaviour"]["changes"].as_array().unwrap();
+        let of_figure = changes.iter().find(|change| change["figure"] == figure);
+        of_figure.map(|it| json!([it["old"], it["new"], it["delta"], it["cases"]]))
+    };
+    let dollars = "cost in US dollars";
+    let known = json!({"count": 1, "cost_usd": 5.0});
+    assert_eq!(change(&[(6, "pp")], known.clone(), dollars), Some(json!([0.5, 5.125, 4.625, 6])));
+    assert_eq!(change(&[(6, "pp")], json!({"count": 1, "cost_unknown": 1}), dollars), None);
+    assert_eq!(change(&[(1, "pr"), (5, "pp")], known.clone(), dollars), Some(json!([0.5, 5.125, 4.625, 5])));
+    assert_eq!(change(&[(1, "pr"), (5, "pp")], known, "tokens"), Some(json!([1000.0, 2000.0, 1000.0, 5])));
+}
+
+#[test]
+fn an_arm_is_not_cheaper_by_crashes_that_count_as_failures() {
+    let project = Project::new();
+    let cost = || costs(|it| if it["verdict"] == "errored" { 0.01 } else { 1.0 });
+    of_cases("old", &[(6, "p")]).results(cost()).write(&project, 0);
+    of_cases("new", &[(5, "p"), (1, "c")]).results(cost()).write(&project, 0);
+    let page = project.evals(&["compare", "old", "new", "--errors", "fail"]);
+    let page = page.says("what a trial cost: $1.00 instead of $1.00 (over 5 of 6 cases)");
+    page.says(
+        "over the 5 cases that all of them completed: agent (old) 100.0 % for $1.00, agent (new) 100.0 % for $1.00",
+    );
 }
 
 #[test]
@@ -127,6 +196,19 @@ fn the_page_shows_adjusted_p_values_as_every_format_does() {
 }
 
 #[test]
+fn a_p_value_is_never_shown_as_0() {
+    let project = Project::new();
+    Stored::new("x").case("c00", "a", &"p".repeat(30)).case("c00", "b", &"f".repeat(30)).write(&project, 0);
+    let found = project.evals(&["compare", "x", "--baseline", "a", "--format", "json"]).json();
+    let p = found["pairs"][0]["cases"][0]["p_adjusted"].as_f64().unwrap();
+    assert!(p > 0.0 && p < 1e-12, "{p}");
+    project.evals(&["compare", "x", "--baseline", "a"]).says("c00 30/30 0/30 -100.0 pp <0.0001");
+    project.evals(&["report", "x", "--format", "html", "-o", "x.html"]).exits(0);
+    let page = project.read("x.html");
+    assert!(page.contains("<td class=\"num\">&lt;0.0001</td>"), "{page}");
+}
+
+#[test]
 fn scores_of_a_case_that_are_not_its_share_of_passed_trials_are_shown() {
     let project = Project::new();
     let partly = |it: &mut Value| {
@@ -153,4 +235,23 @@ fn intervals_of_different_methods_are_marked() {
     project.evals(&["compare", "old", "new"]).says(says);
     of_cases("new", &[(4, "p"), (2, "f")]).write(&project, 0);
     assert!(!project.evals(&["compare", "old", "new"]).out.contains("methods"));
+}
+
+#[test]
+fn an_open_case_of_an_arm_against_itself_is_not_an_unchanged_one() {
+    let project = Project::new();
+    let aa = |trials: &str, not_run: usize| {
+        let run = Stored::new("x").with("options", json!({"aa": true}));
+        let run = run.case("c1", "default", "p").case("c1", "default#2", "p");
+        run.case("c2", "default", "pp").case("c2", "default#2", trials).write(&project, not_run);
+        let found = project.evals(&["report", "x", "--format", "json"]).json();
+        json!([found["aa"]["cases"], found["aa"]["flipped"], found["aa"]["open"]])
+    };
+    assert_eq!(aa("pu", 0), json!([1, [], ["c2"]]), "ungraded");
+    assert_eq!(aa("rr", 0), json!([1, [], ["c2"]]), "errored");
+    assert_eq!(aa("pp", 1), json!([1, [], ["c2"]]), "not run");
+    assert_eq!(aa("fr", 0), json!([2, ["c2"], []]), "the errored trial cannot change the verdict");
+    assert_eq!(aa("pr", 0), json!([1, [], ["c2"]]));
+    let says = "agent against itself: the verdict changed in 0 of 1 case with a verdict on both sides: none; open: c2";
+    project.evals(&["report", "x"]).says(says);
 }

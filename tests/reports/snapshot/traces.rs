@@ -134,8 +134,13 @@ fn calls_between_two_usage_reports_share_a_step_where_the_manifest_says_so() {
     let prompt = "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/prompt\",\"params\":{\"sessionId\":\"s\",\"prompt\":[{\"type\":\"text\",\"text\":\"Do it.\"}]}}";
     let wire = |lines: &str| -> String {
         let line = |dir: &str, line: &str| format!("{}\n", serde_json::json!({"at_ms": 1, "dir": dir, "line": line}));
-        let received: String = lines.lines().map(|text| line("recv", text)).collect();
-        format!("{}{received}", line("send", prompt))
+        let received = |lines: &str| -> String { lines.lines().map(|text| line("recv", text)).collect() };
+        // A report before the prompt is one of the session so far.
+        let (before, after) = match lines.strip_prefix(usage.as_str()) {
+            Some(after) => (received(&usage), after),
+            None => (String::new(), lines),
+        };
+        format!("{before}{}{}", line("send", prompt), received(after))
     };
     let mut shown = Vec::new();
     for (n, first) in [side_by_side, one_by_one, other].iter().enumerate() {
