@@ -304,14 +304,14 @@ pub async fn mine(
         let mut flaky: BTreeSet<String> = looked.flaky.iter().cloned().collect();
         miner.flaky.extend(looked.flaky.iter().cloned());
         candidates.push(looked);
-        // A case that rests on a test that turns out to be flaky is made again without it, unless a person edited it. This may
-        // show that other tests are flaky.
+        // A case that names a test that turns out to be flaky is made again without the test, unless a person edited the case.
+        // This may show that other tests are flaky.
         while !flaky.is_empty() {
             let mut more = BTreeSet::new();
             for (looked, commit) in candidates.iter_mut().zip(&commits) {
                 let place = Place::of(&settings.out, commit.subject(), &commit.id);
-                let rests_on_it = looked.fail_to_pass.iter().any(|test| flaky.contains(test));
-                if looked.status != LookedStatus::Kept || !rests_on_it {
+                let names_one = looked.fail_to_pass.iter().chain(&looked.pass_to_pass).any(|test| flaky.contains(test));
+                if looked.status != LookedStatus::Kept || !names_one {
                     continue;
                 }
                 let made = state.made(&commit.id);

@@ -19,6 +19,7 @@ mod recovered;
 pub mod lists;
 pub mod shapes;
 mod locate;
+mod open_brackets;
 mod recover;
 mod surrogates;
 pub mod words;

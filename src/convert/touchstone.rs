@@ -17,6 +17,34 @@ const STUB: &str = include_str!("touchstone/stub.py");
 /// The folder of the hidden files in the workspace while no command of a grader runs.
 const HIDDEN: &str = ".evals-hidden";
 
+/// The maps of a case, and the keys that are read from each.
+const MAPS: [(&[&str], &[&str]); 10] = [
+    (&["task"], &["prompt", "system_prompt", "instruction_files", "turns"]),
+    (&["source"], &["path", "repo", "commit", "subdir", "isolation"]),
+    (&["fixtures"], &["repo", "commit", "subdir"]),
+    (&["matrix"], &["harnesses", "models", "entries", "trials"]),
+    (
+        &["environment"],
+        &[
+            "kind",
+            "venv",
+            "system_site_packages",
+            "requirements",
+            "requirement_files",
+            "install",
+            "pip_args",
+            "commands",
+            "env",
+            "timeout_s",
+        ],
+    ),
+    (&["environment", "env"], &[]),
+    (&["setup"], &["stub", "run"]),
+    (&["observe"], &["tracing", "interaction"]),
+    (&["observe", "interaction"], &["policy", "model", "guidelines", "guidelines_file", "fallback"]),
+    (&["expect"], &["pass_threshold"]),
+];
+
 /// Reads the case of a folder, or the cases below it.
 pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlError>> {
     let (name, found) = folders::with(path, "case.yaml").map_err(|error| vec![error])?;
@@ -87,20 +115,28 @@ impl Reader<'_> {
 
     /// Refuses a key that is no map: the keys below it would not be read.
     fn maps(&self) -> Result<(), Refused> {
-        let paths: [&[&str]; 10] = [
-            &["task"],
-            &["source"],
-            &["fixtures"],
-            &["matrix"],
-            &["environment"],
-            &["environment", "env"],
-            &["setup"],
-            &["observe"],
-            &["observe", "interaction"],
-            &["expect"],
-        ];
-        let other = paths.into_iter().find(|path| self.at(path).is_some_and(|value| !value.is_object()));
+        let mut paths = MAPS.into_iter().map(|(path, _)| path);
+        let other = paths.find(|path| self.at(path).is_some_and(|value| !value.is_object()));
         other.map_or(Ok(()), |path| Err(refused(&path.join("."), "this is not a map")))
+    }
+
+    /// Adds a note for each key of a map that the source does not define. The variables of `environment.env` have any name.
+    fn unknown_keys(&mut self) {
+        let mut unknown = Vec::new();
+        for (path, known) in MAPS.into_iter().filter(|(path, _)| *path != ["environment", "env"]) {
+            let keys = self.at(path).and_then(Value::as_object).into_iter().flat_map(Map::keys);
+            let other = keys.filter(|key| !known.contains(&key.as_str()));
+            unknown.extend(other.map(|key| format!("{}.{key}", path.join("."))));
+        }
+        let stubs = self.at(&["setup", "stub"]).and_then(Value::as_array).into_iter().flatten();
+        for (at, stub) in stubs.enumerate() {
+            let keys = stub.as_object().into_iter().flat_map(Map::keys);
+            let other = keys.filter(|key| !["file", "function"].contains(&key.as_str()));
+            unknown.extend(other.map(|key| format!("setup.stub[{at}].{key}")));
+        }
+        for key in unknown {
+            self.note(&key, super::UNKNOWN);
+        }
     }
 
     fn note(&mut self, key: &str, message: impl Into<String>) {
@@ -171,6 +207,7 @@ impl Reader<'_> {
         for key in unknown {
             self.note(&key, super::UNKNOWN);
         }
+        self.unknown_keys();
         Ok(())
     }
 
@@ -197,6 +234,9 @@ impl Reader<'_> {
     }
 
     fn source(&mut self) -> Result<(), Refused> {
+        if self.text(&["source", "isolation"])?.is_some_and(|isolation| isolation != "auto") {
+            self.note("source.isolation", "left out: each trial gets a fresh copy of the files");
+        }
         if let Some(path) = self.text(&["source", "path"])? {
             let clean = path.trim_start_matches("./");
             let wrong = |why: &str| refused("source.path", format!("its files cannot be copied: {why}"));
@@ -229,6 +269,14 @@ impl Reader<'_> {
         }
         let commands = self.list(&["environment", "commands"])?;
         let kind = self.text(&["environment", "kind"])?.unwrap_or("pip-venv").to_owned();
+        if !["pip-venv", "uv", "command"].contains(&kind.as_str()) {
+            return Err(refused("environment.kind", format!("the kind `{kind}` is not known")));
+        }
+        let install = self.text(&["environment", "install"])?.unwrap_or("none");
+        if !["none", "editable"].contains(&install) {
+            return Err(refused("environment.install", format!("`{install}` is neither `none` nor `editable`")));
+        }
+        let is_editable = install == "editable";
         let mut lines = Vec::new();
         if kind != "command" && !is_off {
             let args: Vec<String> =
@@ -258,7 +306,7 @@ impl Reader<'_> {
                     lines.push(format!("printf %s {} | {pip} -r /dev/stdin", shell_word(&text)));
                 }
             }
-            if self.text(&["environment", "install"])? == Some("editable") {
+            if is_editable {
                 lines.push(format!("{pip} -e ."));
             }
         }

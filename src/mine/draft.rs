@@ -88,8 +88,8 @@ impl Miner<'_> {
         let mut names = change::unknown_words(self.repository, parent, words).await?;
         names.extend(change::unknown_names(self.repository, parent, &change.roles, used).await?);
         let unnamed = |files: &BTreeSet<String>| -> BTreeSet<String> {
-            let is_told = |path: &&String| !prompt::names_file(&prompt, path) && !closed.contains(path);
-            files.iter().filter(is_told).cloned().collect()
+            let is_untold = |path: &&String| !prompt::names_file(&prompt, path) && !closed.contains(path);
+            files.iter().filter(is_untold).cloned().collect()
         };
         let imported: BTreeSet<String> = change.imported.union(&interface::files(change)).cloned().collect();
         let (imported, needed) = (unnamed(&imported), unnamed(&change.needed));
@@ -158,7 +158,8 @@ impl Miner<'_> {
         }
         if !open_settings.is_empty() {
             remarks.extend(with_paths(
-                "A test needs the change of these settings, so they are not protected: an agent may change them, too, and replace                  the packages that the tests use; read the change of an agent that passes",
+                "A test needs the change of these settings, so they are not protected: an agent may change them, too, and \
+                 replace the packages that the tests use; read the change of an agent that passes",
                 open_settings,
             ));
         }

@@ -11,9 +11,9 @@ use super::patched::hunks;
 /// The endings of TypeScript.
 pub(super) const OF_TYPESCRIPT: [&str; 4] = ["cts", "mts", "ts", "tsx"];
 /// The code before an object that a function of JavaScript returns, alone or in a list.
-const RETURNS_OF_NODE: [&str; 4] = ["=> ({", "push({", "return ({", "return {"];
+const RETURNS_OF_NODE: [&str; 6] = ["=> ({", "=> [{", "push({", "return ({", "return [{", "return {"];
 /// The code before a dictionary that a function of Python returns, alone or in a list.
-const RETURNS_OF_PYTHON: [&str; 3] = ["append({", "return {", "yield {"];
+const RETURNS_OF_PYTHON: [&str; 4] = ["append({", "return [{", "return {", "yield {"];
 /// Calls of Python that make a type; the names of its fields or members follow its own name.
 const TYPES: [&str; 6] = ["Enum(", "Flag(", "NamedTuple(", "TypedDict(", "make_dataclass(", "namedtuple("];
 /// Words of JavaScript and TypeScript before the name of a member.
@@ -68,7 +68,21 @@ fn of_python(code: &str) -> Vec<&str> {
     let arguments = contents(code, "return dict(").into_iter().flat_map(items);
     found.extend(arguments.filter(|item| item.contains('=')).map(first_name));
     found.extend(assigned_by_key(code));
+    found.extend(typed_keys(code));
+    // `result.setdefault("count", 0)`
+    let defaults = contents(code, ".setdefault(").into_iter().filter(|arguments| arguments.starts_with(['"', '\'']));
+    found.extend(defaults.filter_map(|arguments| arguments.split(['"', '\'']).nth(1)).filter(|name| is_name(name)));
     found
+}
+
+/// Returns the keys of dictionaries that classes in code of Python describe: `class Row(TypedDict):`.
+fn typed_keys(code: &str) -> Vec<&str> {
+    let classes = code.split("TypedDict").skip(1).filter_map(|rest| rest.split_once(":\n"));
+    let bodies = classes.filter(|(head, _)| head.ends_with(')') && !head.contains('\n')).map(|(_, body)| body);
+    let lines =
+        bodies.flat_map(|body| body.lines().take_while(|line| line.is_empty() || line.starts_with([' ', '\t'])));
+    let keys = lines.filter_map(|line| line.trim_start().split_once(": ")).map(|(name, _)| name);
+    keys.filter(|name| is_name(name)).collect()
 }
 
 /// Returns the properties of objects in code of JavaScript.
@@ -214,6 +228,11 @@ mod tests {
             ("r = {\"count\": 1}\nr[\"longest\"] = 2\nreturn r", &["count", "longest"]),
             ("r = {\"count\": 1}\nsave(r)\nif r[\"longest\"] == 2:\n    pass", &[]),
             ("found.append({\"line\": 1})", &["line"]),
+            ("class Row(typing.TypedDict):\n    label: str\n\n    size: int\n\n\nother: int = 1", &["label", "size"]),
+            ("class Row(TypedDict, total=False):\n    label: str", &["label"]),
+            ("from typing import TypedDict\n\n\ndef run():\n    other: int = 1", &[]),
+            ("r.setdefault(\"count\", 0)\nr.setdefault(other, 1)", &["count"]),
+            ("return [{\"line\": it, \"text\": f({\"other\": 1})} for it in l]", &["line", "text"]),
         ] {
             assert_eq!(of("a.py", code), expected, "{code}");
         }
@@ -228,6 +247,8 @@ mod tests {
                 "const r = { openings: 1, 'longest': { text: f({ other: 1 }) } };\nreturn r;",
                 &["longest", "openings", "text"],
             ),
+            ("function rows(l) {\n  return [{ width, text: l }];\n}", &["text", "width"]),
+            ("const rows = (l) => [{ width: l.length }];", &["width"]),
             ("const r = { other: 1 };\nsave(r);", &[]),
             ("exports['tally'] = (l) => l.length;", &["tally"]),
             ("if (x['tally'] === 1 || x.other == 2 || x.more >= 3) {}", &[]),

@@ -25,12 +25,13 @@ const ROOTS_OF_PYTHON: [&str; 3] = ["", "src/", "lib/"];
 
 /// Returns the names that tests use without an import, and that a patch introduces: parts of something else (`module.name`,
 /// `object.name()`, `crate::name`, `const { name } = lib`), names within quotes in calls such as `getattr` and `patch.object`,
-/// macros, arguments by keyword, keys of options, and fields of results, if the patch defines them as such. In Go, tests of the
-/// same package use names without a package.
+/// macros, arguments by keyword, keys of options, fields of results, and methods that a type of a test implements, if the patch
+/// defines them as such. In Go, tests of the same package use names without a package.
 pub(super) fn names<'a>(tests: &'a [(String, String)], patch: &str) -> BTreeSet<&'a str> {
     let attributes = options::attributes(patch);
     let (defined, fields, given) = (members::names(patch), fields::names(patch), options::names(patch));
     let of_go = OfGo::read(patch);
+    let implemented = members::implemented_methods(patch);
     let is_defined = |name: &&str| defined.contains(*name) || attributes.contains(*name);
     let is_field = |name: &&str| fields.contains(*name);
     let is_given = |name: &&str| given.contains(*name) || attributes.contains(*name);
@@ -46,11 +47,13 @@ pub(super) fn names<'a>(tests: &'a [(String, String)], patch: &str) -> BTreeSet<
                 found.extend(arguments.filter(|name| is_given(name) || is_field(name)));
                 let keys = [keys_of_python(text), quoted(text, &WITH_KEYS_OF_PYTHON)].concat();
                 found.extend(keys.into_iter().filter(is_field));
+                found.extend(names_after(text, &["def "]).into_iter().filter(|name| implemented.contains(*name)));
             }
             "rs" => {
                 let bare = if text.contains("::*") { bare(text) } else { Vec::new() };
                 let members = [names_after(text, &[".", "::"]), keys(text), macros(text), bare].concat();
                 found.extend(members.into_iter().filter(is_defined));
+                found.extend(names_after(text, &["fn "]).into_iter().filter(|name| implemented.contains(*name)));
             }
             "go" => found.extend(of_go.used(text)),
             _ if NODE.has_extension(extension) => {
@@ -552,6 +555,19 @@ mod tests {
         assert_eq!(all("calc/copy_test.go", text, patch), ["Copy", "Fetch"]);
         let patch = "+++ b/calc/copy.go\n+type Store interface{ Fetch(k string) string; Close() }\n";
         assert_eq!(all("calc/copy_test.go", text, patch), ["Fetch"]);
+    }
+
+    #[test]
+    fn methods_that_a_type_of_a_test_implements_are_names() {
+        let patch = "+++ b/src/lib.rs\n+pub trait Plug {\n+    fn handle_event(&self, kind: &str) -> String;\n+    fn fire(&self) {}\n+}\n\
+                     +fn other() {}\n";
+        let text = "impl tab::Plug for Mine {\n    fn handle_event(&self, kind: &str) -> String { kind.to_owned() }\n}\n\
+                    fn other() {}\n";
+        assert_eq!(all("tests/a.rs", text, patch), ["Plug", "handle_event"]);
+        let patch = "+++ b/acme/core.py\n+class Plug(abc.ABC):\n+    @abc.abstractmethod\n+    def handle(self, kind):\n+        ...\n\
+                     +    def fire(self):\n+        return self.handle('go')\n";
+        let text = "class Mine(core.Plug):\n    def handle(self, kind):\n        return kind\n    def fire(self):\n        pass\n";
+        assert_eq!(all("tests/test_core.py", text, patch), ["Plug", "handle"]);
     }
 
     #[test]

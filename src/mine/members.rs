@@ -7,26 +7,28 @@ use super::brackets::{contents, inner, items};
 use super::fields::{OF_TYPESCRIPT, begins_member, is_assigned, key_of_node, keys, of_types};
 use super::interface::{Word, first_name, last_name, words};
 use super::language::NODE;
-use super::patched::{Hunk, hunks};
+use super::patched::{Hunk, NO_METHODS, hunks};
 use crate::audit::definitions;
 
-/// The names before brackets in JavaScript that are no names of methods.
-const NO_METHODS: [&str; 12] =
-    ["await", "catch", "constructor", "for", "function", "if", "return", "super", "switch", "typeof", "while", "with"];
-
 /// Returns the names that a patch defines and that code reaches from elsewhere: those after a keyword such as `def`, besides
-/// local variables, and members without a keyword, such as methods of JavaScript, attributes of Python and fields of Rust.
+/// local variables that no object has as a key, and members without a keyword, such as methods of JavaScript, attributes of
+/// Python and fields of Rust.
 pub(super) fn names(patch: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for hunk in hunks(patch) {
+    let all = hunks(patch);
+    // The object may be in another hunk than the variable.
+    let shared: BTreeSet<&str> = all.iter().flat_map(|hunk| keys_of_objects(&hunk.code, hunk.extension)).collect();
+    for hunk in &all {
         let (extension, code) = (hunk.extension, hunk.code.as_str());
         for line in &hunk.added {
             let locals = locals(line, extension);
-            let defined = definitions::in_line(line).into_iter().filter(|name| !locals.contains(name));
-            found.extend(defined.chain(member(line, extension)).map(str::to_owned));
+            let is_reached = |name: &&str| !locals.contains(*name) || shared.contains(*name);
+            let defined = definitions::in_line(line).into_iter().filter(is_reached);
+            let together = if extension == "py" { assigned_together(line) } else { Vec::new() };
+            found.extend(defined.chain(member(line, extension)).chain(together).map(str::to_owned));
         }
         let of_code = match extension {
-            "py" => [of_types(code), aliases(code)].concat(),
+            "py" => [of_types(code), aliases(code), of_namespaces(code)].concat(),
             "rs" => [public_fields(code), of_enums(code), exported_by_use(code)].concat(),
             _ if OF_TYPESCRIPT.contains(&extension) => [of_node(code), of_enums(code)].concat(),
             _ if NODE.has_extension(extension) => of_node(code),
@@ -36,6 +38,42 @@ pub(super) fn names(patch: &str) -> BTreeSet<String> {
     }
     found.retain(|name| name.chars().count() >= 2);
     found
+}
+
+/// Returns the methods of traits of Rust and the abstract methods of Python that a patch defines: a type of a test that
+/// implements them needs their names.
+pub(super) fn implemented_methods(patch: &str) -> BTreeSet<String> {
+    let of_hunk = |hunk: Hunk<'_>| match hunk.extension {
+        "py" => hunk.introduced(abstract_methods(&hunk.code)),
+        "rs" => hunk.introduced(methods_of_traits(&hunk.code)),
+        _ => Vec::new(),
+    };
+    hunks(patch).into_iter().flat_map(of_hunk).collect()
+}
+
+/// Returns the methods in code of Python that each subclass defines.
+fn abstract_methods(code: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut lines = code.lines().map(str::trim);
+    while let Some(line) = lines.next() {
+        if line.starts_with('@') && line.ends_with("abstractmethod") {
+            found.extend(lines.by_ref().find_map(|line| line.split_once("def ")).map(|(_, rest)| first_name(rest)));
+        }
+    }
+    found
+}
+
+/// Returns the methods of the traits in code of Rust.
+fn methods_of_traits(code: &str) -> Vec<&str> {
+    let heads = code.split("trait ").skip(1).filter_map(|rest| rest.split_once('{'));
+    let bodies = heads.filter(|(head, _)| !head.contains([';', '}'])).map(|(_, body)| inner(body));
+    bodies.flat_map(words).filter(|word| word.before.ends_with("fn ")).map(|word| word.name).collect()
+}
+
+/// Returns the attributes of namespaces in code of Python: `SimpleNamespace(rows=1)`.
+fn of_namespaces(code: &str) -> Vec<&str> {
+    let arguments = contents(code, "SimpleNamespace(").into_iter().flat_map(items);
+    arguments.filter(|item| item.contains('=')).map(first_name).collect()
 }
 
 /// Returns the local variables that a patch defines in Rust and JavaScript.
@@ -62,6 +100,27 @@ fn locals<'a>(line: &'a str, extension: &str) -> BTreeSet<&'a str> {
         }
     };
     words(line).into_iter().filter(is_local).map(|word| word.name).collect()
+}
+
+/// Returns the keys of the objects in code of JavaScript. A local variable that is such a key leaves its function as a property:
+/// `done(null, { total })`, `return Object.freeze({ load, save })`.
+fn keys_of_objects<'a>(code: &'a str, extension: &str) -> Vec<&'a str> {
+    if !NODE.has_extension(extension) {
+        return Vec::new();
+    }
+    let is_key = |word: &Word<'_>| {
+        let Some((outer, inside)) = word.opened.and_then(|at| word.before.split_at_checked(at)) else { return false };
+        // `const { total } = values`, `const [{ total }] = values`, `import { total } from './values.js'`
+        let keyword = last_name(outer.trim_end_matches([' ', '(', '[', '{']));
+        let is_taken = ["const", "import", "let", "var"].contains(&keyword);
+        // `${total}` in a text, `<b>{total}</b>`
+        let is_object = inside.starts_with('{') && !outer.ends_with(['$', '>']);
+        // `{ 'total': total }`
+        let before = word.before.trim_end_matches(['"', '\'']).trim_end();
+        let after = word.after.trim_start_matches(['"', '\'']).trim_start();
+        is_object && !is_taken && before.ends_with(['{', ',']) && after.starts_with([',', '}', ':'])
+    };
+    words(code).into_iter().filter(is_key).map(|word| word.name).collect()
 }
 
 /// Returns the member that a line defines without a keyword.
@@ -109,6 +168,23 @@ fn member<'a>(line: &'a str, extension: &str) -> Option<&'a str> {
     }
 }
 
+/// Returns the names and attributes that a line of Python assigns together: `MAJOR, MINOR = 1, 2`, `self.low, self.high = pair`.
+/// Names of other lines than those without indentation are local variables.
+fn assigned_together(line: &str) -> Vec<&str> {
+    let is_assignment = |(targets, value): &(&str, &str)| targets.contains(',') && !value.starts_with('=');
+    let Some((targets, _)) = line.split_once('=').filter(is_assignment) else { return Vec::new() };
+    let is_top = !line.starts_with([' ', '\t']);
+    let targets = targets.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
+    let targets = targets.split(',').map(|target| target.trim().trim_start_matches('*')).filter(|it| !it.is_empty());
+    let names = targets.map(|target| {
+        let own = target.strip_prefix("self.").or_else(|| target.strip_prefix("cls."));
+        let name = own.unwrap_or(target);
+        (first_name(name) == name && (own.is_some() || is_top)).then_some(name)
+    });
+    // The arguments of a call are no names alone: `run(a, b=1)`.
+    names.collect::<Option<Vec<&str>>>().unwrap_or_default()
+}
+
 /// Returns the names that imports in code of Python give to what they import: `from .io import load as read`.
 fn aliases(code: &str) -> Vec<&str> {
     let imports = code.lines().map(str::trim).filter(|line| {
@@ -122,10 +198,14 @@ fn aliases(code: &str) -> Vec<&str> {
 fn of_node(code: &str) -> Vec<&str> {
     let mut found: Vec<&str> = words(code).into_iter().filter(is_method).map(|word| word.name).collect();
     let objects = code.match_indices('{').filter_map(|(at, _)| code.split_at_checked(at));
-    // `module.exports = { load, save }`, `export const Mode = { FAST: 1 }`
+    // `module.exports = { load, save }`, `export const Mode = { FAST: 1 }`, `const Mode = { FAST: 1 }` that is exported later
     for (before, object) in objects {
-        let line = before.rsplit('\n').next().unwrap_or_default().trim();
-        let is_export = line.starts_with("export ") || line.contains("exports");
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let constant = line.strip_prefix("const ").map(first_name);
+        let line = line.trim();
+        let is_export = line.starts_with("export ")
+            || line.contains("exports")
+            || constant.is_some_and(|name| !name.is_empty() && is_exported(code, name));
         if line == "export default" || (is_export && (line.ends_with('=') || line.ends_with("freeze("))) {
             found.extend(keys(object, key_of_node));
         }
@@ -135,6 +215,19 @@ fn of_node(code: &str) -> Vec<&str> {
     found.extend(listed.map(last_name));
     found.extend(code.split("export * as ").skip(1).map(first_name));
     found
+}
+
+/// Returns true if code of JavaScript exports a name: `exports.Mode = Mode`, `module.exports = { Mode }`, `export { Mode }`.
+fn is_exported(code: &str, name: &str) -> bool {
+    let is_value = |value: &str| value.trim().trim_end_matches(';') == name;
+    let assigned = code.split("exports").skip(1).filter_map(|rest| rest.lines().next()?.split_once('='));
+    let mut default = code.lines().filter_map(|line| line.strip_prefix("export default "));
+    let mut in_object = contents(code, "exports = {").into_iter().flat_map(items).map(last_name);
+    let mut in_list = contents(code, "export {").into_iter().flat_map(items).map(first_name);
+    assigned.map(|(_, value)| value).any(is_value)
+        || default.any(is_value)
+        || in_object.any(|it| it == name)
+        || in_list.any(|it| it == name)
 }
 
 /// Returns true if a word is the name of a method of JavaScript: `async tally(items) {`.
@@ -217,6 +310,14 @@ mod tests {
                 &["half", "io", "total"],
             ),
             ("const lib = { product: 1 };", &["lib"]),
+            ("const Level = { LOW: 1 };\nexports.Level = Level;", &["LOW", "Level"]),
+            (
+                "const Level = Object.freeze({\n  LOW: 1,\n});\nmodule.exports = {\n  half,\n  Level,\n};",
+                &["LOW", "Level", "half"],
+            ),
+            ("const Level = { LOW: 1 };\nexport { Level };", &["LOW", "Level"]),
+            ("const Level = { LOW: 1 };\nexport default Level;", &["LOW", "Level"]),
+            ("const level = { LOW: 1 };\nexports.half = (n) => n / level.LOW;", &["half", "level"]),
         ] {
             assert_eq!(of("a.js", code), expected, "{code}");
         }
@@ -247,6 +348,21 @@ mod tests {
     }
 
     #[test]
+    fn names_that_python_assigns_together_are_members() {
+        for (code, expected) in [
+            ("MAJOR, MINOR = 1, 2", &["MAJOR", "MINOR"][..]),
+            ("(LOW, *HIGH) = pair", &["HIGH", "LOW"]),
+            ("        self.rows, self.columns = size", &["columns", "rows"]),
+            ("    first, second = pair", &[]),
+            ("run(first, second=1)", &[]),
+            ("assert first, second == 1", &[]),
+            ("for first, second in pairs: total = 1", &[]),
+        ] {
+            assert_eq!(of("a.py", code), expected, "{code}");
+        }
+    }
+
+    #[test]
     fn methods_of_javascript_have_any_form() {
         for code in [
             "class Box {\n  tally() { this.n += 1; return this.n; }\n}",
@@ -255,6 +371,8 @@ mod tests {
             "class Box {\n  tally(\n    items,\n    more = { a: 1 },\n  ) {\n    call(items, () => {});\n  }\n}",
             "class Box {\n  set tally(v) { this.n = v; }\n}",
             "export class Box {\n  *tally<T>(items: T[]): number { yield 1; }\n}",
+            "class Box {\n  * tally() {\n    yield 1;\n  }\n}",
+            "class Box {\n  /**\n   * for (const it of l) {\n   * other(a): the text\n   * other(l, () => {\n   * }\n   */\n  * tally() {}\n}",
         ] {
             assert_eq!(of("a.ts", code), ["Box", "tally"], "{code}");
         }
@@ -278,10 +396,36 @@ mod tests {
                 "fn sum() {\n    let mut expected = 0;\n    if let Some(it) = x {}\n}\nconst KEPT: u8 = 1;",
                 &["KEPT", "sum"],
             ),
+            ("a.js", "function sum(l) {\n  let expected = 0;\n  return `all: ${expected}`;\n}", &["sum"]),
+            // A property of what the function takes.
+            ("a.js", "function stat(l) {\n  const [{ total }] = l;\n  return total;\n}", &["stat"]),
             ("a.rs", "fn sum() {}\n#[cfg(test)]\nmod tests {\n    fn expected() {}\n}\nfn more() {}", &["more", "sum"]),
         ] {
             assert_eq!(of(path, code), expected, "{code}");
         }
+    }
+
+    #[test]
+    fn local_variables_that_leave_their_function_as_keys_are_members() {
+        for (code, expected) in [
+            (
+                "function stat(l, done) {\n  const total = l.length;\n  done(null, { total });\n}",
+                &["stat", "total"][..],
+            ),
+            (
+                "function stat(l, res) {\n  const total = 1, other = 2;\n  res.json({ 'total': total, more: other });\n}",
+                &["stat", "total"],
+            ),
+            (
+                "module.exports = (() => {\n  const addAll = (a) => a;\n  return Object.freeze({ addAll });\n})();",
+                &["addAll"],
+            ),
+            ("function rows(l) {\n  const width = l.length;\n  return [{ width, text: l }];\n}", &["rows", "width"]),
+        ] {
+            assert_eq!(of("a.js", code), expected, "{code}");
+        }
+        let patch = "+++ b/a.js\n@@ -1 +1,2 @@\n+  const total = 1;\n@@ -9 +10,2 @@\n+  done({\n+    total,\n+  });\n";
+        assert_eq!(names(patch).into_iter().collect::<Vec<String>>(), ["total"]);
     }
 
     #[test]
@@ -319,6 +463,7 @@ mod tests {
                 &["get", "total"],
             ),
             ("with open(p) as file:\n    pass", &[]),
+            ("return types.SimpleNamespace(rows=1, columns=f(other=2))", &["columns", "rows"]),
         ] {
             assert_eq!(of("a.py", code), expected, "{code}");
         }

@@ -2,8 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::interface::words;
+use super::brackets::inner;
+use super::interface::{first_name, words};
+use super::language::NODE;
 
+/// The names before brackets in JavaScript that are no names of methods.
+pub(super) const NO_METHODS: [&str; 12] =
+    ["await", "catch", "constructor", "for", "function", "if", "return", "super", "switch", "typeof", "while", "with"];
 /// The maximum number of bytes of a line of a hunk that is read. A longer one is the work of a program.
 const LONGEST: usize = 2_000;
 
@@ -78,10 +83,22 @@ fn without_comment<'a>(line: &'a str, extension: &str) -> &'a str {
     if let Some(rest) = start.strip_prefix("/*") {
         return rest.split_once("*/").map_or("", |(_, code)| code);
     }
-    if start == "*" || ["//", "* ", "*/"].iter().any(|mark| start.starts_with(mark)) {
+    let is_comment = start == "*" || ["//", "* ", "*/"].iter().any(|mark| start.starts_with(mark));
+    if is_comment && !(NODE.has_extension(extension) && begins_generator(start)) {
         return "";
     }
     line.split(" // ").next().unwrap_or_default()
+}
+
+/// Returns true if a line of JavaScript begins a method that is a generator: `* leaves() {`. A line of a comment may begin with an
+/// asterisk, too.
+fn begins_generator(line: &str) -> bool {
+    let Some(method) = line.strip_prefix("* ") else { return false };
+    let name = first_name(method);
+    let list = method.strip_prefix(name).and_then(|rest| rest.trim_start().strip_prefix('('));
+    let body = list.and_then(|list| list.get(inner(list).len() + 1..)).unwrap_or_default();
+    let is_named = !name.is_empty() && !NO_METHODS.contains(&name);
+    is_named && body.trim_start().starts_with(['{', ':']) && line.ends_with(['{', '}'])
 }
 
 /// Returns the ending of the file in a line `+++ b/…` of a patch, without its dot.
@@ -108,6 +125,8 @@ mod tests {
                 ("mod tests {\n".to_owned(), Vec::new()),
             ]
         );
+        let patch = "+++ b/a.js\n@@ -0,0 +1,4 @@\n+   * leaves (a) reads {a}\n+   * if (a) {\n+  * leaves(a) {\n+  * nodes() {}\n";
+        assert_eq!(hunks(patch)[1].code, "\n\n  * leaves(a) {\n  * nodes() {}\n");
         let patch = "+++ b/a.py\n@@ -1,9 +1,9 @@ def load(\n+x = 1  # one\n+# two\n";
         let hunks = hunks(patch);
         assert_eq!(hunks[1].code, "x = 1\n\n");

@@ -9,7 +9,7 @@ use serde::de::{
 };
 
 use super::recovered::{LeftOut, OwnedStep};
-use super::{MAX_ERRORS, YamlError, locate};
+use super::{MAX_ERRORS, YamlError, locate, open_brackets};
 
 /// The maximum number of open brackets.
 const MAX_UNCLOSED: usize = 1_000;
@@ -20,7 +20,8 @@ const MAX_VALUES: usize = 200_000;
 
 /// Checks a text, and returns false if no type could be read from it. A single wrong place is left out.
 pub(super) fn check(path: &Path, text: &str, left_out: &mut LeftOut, errors: &mut Vec<YamlError>) -> bool {
-    if let Some(byte) = unclosed(text) {
+    // The parser checks every open bracket again for each further token, so deep nesting would take too long.
+    if let Some(byte) = open_brackets::exceeding(text, MAX_UNCLOSED) {
         let range = Some(byte..byte + 1);
         errors.push(
             YamlError::at(path, text, range, format!("more than {MAX_UNCLOSED} brackets are open here"))
@@ -50,24 +51,6 @@ pub(super) fn check(path: &Path, text: &str, left_out: &mut LeftOut, errors: &mu
         }
     }
     false
-}
-
-/// Returns the place of the first bracket that exceeds the maximum number of open brackets. The parser checks every
-/// open bracket again for each further character, so deep nesting would take too long.
-fn unclosed(text: &str) -> Option<usize> {
-    let (mut open, mut before) = (0_usize, b'\n');
-    text.bytes().position(|byte| {
-        // A bracket within a word is text, such as the one of `\e[32m`. The parser takes some characters beyond ASCII
-        // for line ends.
-        let begins = before.is_ascii_whitespace() || !before.is_ascii() || b"[{,:-?".contains(&before);
-        match byte {
-            b'[' | b'{' if begins => open += 1,
-            b']' | b'}' => open = open.saturating_sub(1),
-            _ => {}
-        }
-        before = byte;
-        open > MAX_UNCLOSED
-    })
 }
 
 fn empty(path: &Path, text: &str) -> YamlError {

@@ -204,6 +204,26 @@ fn brackets_within_words_of_a_text_are_not_counted() {
 }
 
 #[test]
+fn brackets_of_texts_and_comments_are_not_counted() {
+    let lines = "  [0, 1)\n".repeat(1_100);
+    for text in [
+        format!("prompt: |\n{lines}list: [plain]\n"),
+        format!("prompt: >-\n{lines}list: [plain]\n"),
+        format!("prompt: a\n{lines}list: [plain]\n"),
+        format!("prompt: 'a\n{lines}  '\nlist: [plain]\n"),
+        format!("prompt: \"a\n{lines}  \"\nlist: [plain]\n"),
+        format!("{}prompt: 0, 1)\nlist: [plain]\n", "# [0, 1)\n".repeat(1_100)),
+    ] {
+        let read = parse::<Sample>(Path::new("a.yaml"), &text).unwrap();
+        assert!(read.prompt.contains("0, 1)"), "{text:.20}");
+        assert_eq!(read.list, [Shape::Plain], "{text:.20}");
+    }
+    // A bracket within quotes closes none.
+    let error = error(&format!("list: {}", "[\"]\",".repeat(80_000)));
+    assert_eq!((error.message(), error.place()), ("more than 1000 brackets are open here", Some((1, 5_007))));
+}
+
+#[test]
 fn deep_values_are_read_and_deeper_ones_refused() {
     let nested = |levels: usize| format!("{}x{}", "[".repeat(levels), "]".repeat(levels));
     assert!(parse::<serde_json::Value>(Path::new("a.yaml"), &nested(120)).is_ok());
