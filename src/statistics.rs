@@ -2,6 +2,8 @@
 //!
 //! The unit is the case: if trials are repeated, the mean of each case counts (adr/0024). Nothing here reads a
 //! file, a clock or a random source; functions that draw random numbers take a [`random::Generator`].
+//!
+//! The module is a part of the library's interface, so it also has functions that this program does not call.
 
 pub mod agreement;
 pub mod attempts;
