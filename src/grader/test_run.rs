@@ -548,7 +548,7 @@ fn unless_missing(grade: Grade, missing: &[String]) -> Grade {
             let files = text::first_few(missing.iter().map(|path| format!("`{path}`")), SHOWN);
             Grade::ungraded(format!(
                 "{files}, which the agent wrote and `report` matches, could not be read while the tests ran, so it is unknown \
-                 whether they fail: write a `report` that matches only the reports of the runner. The grader failed: {reason}"
+                 whether they fail: name the runner's reports in `report` without signs of a glob, or let git ignore their folder in the workspace of the case. The grader failed: {reason}"
             ))
         }
         grade => grade,

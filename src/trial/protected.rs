@@ -1,7 +1,6 @@
 //! Protected files, which an agent must not change: changes are detected and undone.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +10,7 @@ use crate::case::{Case, Workspace};
 use crate::result::Warning;
 use crate::result::warning::FileChange;
 use crate::run::temporary::Vanishing;
-use crate::values::{PathGlob, escaped_glob, is_plain};
+use crate::values::{PathGlob, is_plain};
 use crate::workspace::change::{Change, FileChangeKind, differences};
 use crate::workspace::make_ready::make_ready;
 use crate::workspace::proc_links::leads_through_proc;
@@ -324,14 +323,29 @@ pub(super) fn without_putting_back(warning: &Warning) -> Warning {
     }
 }
 
-/// Returns true if a glob that applies to an ignored file has the name of its ignored folder in it. `now` has the files
-/// that are not ignored, and the ignored folders in which git tracks files.
+/// Returns true if a glob that applies to an ignored file names its ignored folder: `dist`, `{dist,out}` or `di?t`, and not `*`. `now`
+/// has the files that are not ignored, and the ignored folders in which git tracks files.
 fn names_what_is_ignored(globs: &[PathGlob], path: &Path, now: &Tree) -> bool {
-    let ignored = ignored_folder(path, now).and_then(Path::file_name);
-    let is_name = |name: &OsStr, part: &str| name == part || name.to_str().is_some_and(|it| escaped_glob(it) == part);
-    let names =
-        |glob: &PathGlob| glob.to_string().split('/').any(|part| ignored.is_some_and(|name| is_name(name, part)));
-    globs.iter().any(|glob| names(glob) && glob.protects(path))
+    let Some(name) = ignored_folder(path, now).and_then(Path::file_name) else { return false };
+    let is_name = |part: &str| {
+        let has_letters = part.contains(char::is_alphanumeric);
+        Path::new(part) == name
+            || (has_letters && part.parse::<PathGlob>().is_ok_and(|it| it.is_match_path(name.as_ref())))
+    };
+    // Alternatives may have several folders.
+    let has_paths = |glob: &str| {
+        let mut depth = 0_usize;
+        glob.chars().any(|c| {
+            depth = match c {
+                '{' => depth + 1,
+                '}' => depth.saturating_sub(1),
+                _ => depth,
+            };
+            c == '/' && depth > 0
+        })
+    };
+    let names = |glob: String| has_paths(&glob) || glob.split('/').any(is_name);
+    globs.iter().any(|glob| glob.protects(path) && names(glob.to_string()))
 }
 
 /// Returns the ignored folder that an ignored file is in. `now` has the files that are not ignored.

@@ -6,11 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::{IgnoredByGit, is_any, permission_bits};
+use super::{IgnoredByGit, fixed_folders, is_any, permission_bits};
 use crate::case::Case;
 use crate::regular;
 use crate::workspace::hidden::changed::{is_lock_file, is_of_scripts};
 use crate::workspace::stamp::Stamp;
+use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::walk::{Descend, walk};
 
 /// The maximum number of folders that [`folders`] returns.
@@ -105,15 +106,24 @@ impl Mark {
     }
 }
 
-/// Returns the folders of the protected files in the state before the agent, the least deep ones first and at most
-/// [`MOST_FOLDERS`].
+/// Returns the folders with which protecting globs begin, and those above and below them: `src`, `src/tests` and its folders of
+/// `src/tests/**`. Only folders with a protected file that git does not ignore count, because builds remove and rename the others.
+/// The least deep ones are first, and there are at most [`MOST_FOLDERS`].
 ///
 /// # Errors
 /// Returns an error if the state before the agent cannot be read.
 pub(in crate::trial) fn folders(case: &Case, before: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = files(case, before)?;
-    leave_out_ignored(&mut files, case, before)?;
+    if !files.is_empty() {
+        let tree = Tree::read(before, &Ignore::of(before, &[])?)?;
+        files.retain(|path| tree.entries.contains_key(path));
+    }
+    // A glob that is a path protects a file, and its folder may hold anything.
+    let globs = case.workspace.protect.iter().filter(|glob| !glob.is_path());
+    let begins = globs.map(|glob| fixed_folders(&glob.to_string()));
+    let begins: Vec<PathBuf> = begins.filter(|begin| !begin.as_os_str().is_empty()).collect();
     let mut folders: Vec<PathBuf> = folders_of(&files).into_iter().collect();
+    folders.retain(|folder| begins.iter().any(|begin| begin.starts_with(folder) || folder.starts_with(begin)));
     folders.sort_by_key(|path| (path.iter().count(), path.clone()));
     folders.truncate(MOST_FOLDERS);
     Ok(folders)

@@ -444,7 +444,7 @@ fn what_a_build_in_setup_left_in_a_protected_folder_decides_no_grade() {
     let make = "test -n \"$(find a.txt -newer tests/t)\" && cp a.txt tests/t";
     let run = format!("{make}; sh tests/run.sh");
     let files = json!({
-        ".gitignore": "tests/t\n*.lock\n", "a.txt": "7", "tests/run.sh": "grep -q 42 tests/t", "tests/a.lock": "1"
+        ".gitignore": "tests/t\n*.lock\ntests/data/\n", "tests/data/a": "1", "a.txt": "7", "tests/run.sh": "grep -q 42 tests/t", "tests/a.lock": "1"
     });
     let again = format!("{make}; true");
     let cases = [
@@ -459,6 +459,10 @@ fn what_a_build_in_setup_left_in_a_protected_folder_decides_no_grade() {
         ("named", "tests/t", "", &*run, "ungraded"),
         ("named-worked", "tests/t", "; cp a.txt tests/t", &*run, "fail"),
         ("named-by-pattern", "tests/*.lock", "", "echo 2 > tests/a.lock", "ungraded"),
+        ("folder", "tests/**", "", "echo 2 > tests/data/a", "pass"),
+        ("folder-in-braces", "tests/{data,other}/**", "", "echo 2 > tests/data/a", "ungraded"),
+        ("folders-in-braces", "{tests/data,other}/**", "", "echo 2 > tests/data/a", "ungraded"),
+        ("folder-by-pattern", "tests/d?ta/**", "", "echo 2 > tests/data/a", "ungraded"),
         ("seen", "tests/**", "", "echo true > tests/run.sh", "ungraded"),
     ];
     let project = Project::new();
