@@ -111,7 +111,7 @@ impl RunFolder {
         self.keep_engines_away().is_err()
     }
 
-    /// Keeps engines from using the run while the returned file is open. An engine that begins in this time waits longer. Returns
+    /// Keeps engines from using the run while the returned file is open. An engine that wants to use it in this time waits. Returns
     /// `None` if the run has no lock, as in a copy without hidden files.
     ///
     /// # Errors

@@ -20,7 +20,8 @@ const OTHER: u32 = 60;
 const LARGEST: usize = 1 << 20;
 /// The maximum number of comparisons of calls for the search: two steps are compared call by call.
 const MOST_COMPARISONS: usize = 1 << 22;
-/// The maximum number of calls of a step that are compared with those of another step, beside equal calls.
+/// The maximum number of calls of a step that are compared with each call of another step. Calls that are equal are paired before,
+/// and do not count.
 const MOST_CALLS: usize = 300;
 
 /// Two positions that belong together, or one that has no counterpart.

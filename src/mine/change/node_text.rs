@@ -4,8 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::node_names::{ENDINGS, Names};
+use crate::mine::brackets::inner;
 use crate::mine::language::NODE;
 use crate::mine::role::split;
+use crate::text::first_bytes;
 
 /// Calls that load a module.
 const LOADS: [&str; 2] = ["require(", "import("];
@@ -262,21 +264,9 @@ fn calls<'a>(text: &'a str, signs: &'a [&'a str]) -> impl Iterator<Item = &'a st
     signs.iter().flat_map(of_sign).take(MOST_CALLS)
 }
 
-/// Returns the text up to the bracket that closes it.
+/// Returns the text up to the bracket that closes it, or its first [`LONGEST`] bytes.
 fn within(text: &str) -> &str {
-    let mut depth = 0_usize;
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' if depth == 0 => return text.get(..at).unwrap_or_default(),
-            ')' | ']' | '}' => depth -= 1,
-            _ => {}
-        }
-        if at > LONGEST {
-            return text.get(..at).unwrap_or_default();
-        }
-    }
-    text
+    inner(first_bytes(text, LONGEST))
 }
 
 /// Returns true if arguments begin with a whole text in quotes.
