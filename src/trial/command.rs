@@ -57,10 +57,11 @@ fn filled(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
 pub fn check_without_model(manifest: &Manifest) -> Result<(), String> {
     let Some(argument) = needs_model(manifest) else { return Ok(()) };
     let (name, argument) = (&manifest.name, quoted(argument));
-    Err(format!(
-        "harness `{name}` needs a model for the argument `{argument}` of its command: pass --model, or set `default` \
-         under `model` in its manifest"
-    ))
+    let way_out = match manifest.model_selection() {
+        true => "pass --model, or set `default` under `model` in its manifest",
+        false => "write `model: {via: flag}` in its manifest, and pass --model",
+    };
+    Err(format!("harness `{name}` needs a model for the argument `{argument}` of its command: {way_out}"))
 }
 
 /// Returns the first argument of a command that holds the model's placeholder and cannot be left out, because it holds

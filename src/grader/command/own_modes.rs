@@ -95,11 +95,13 @@ fn command(text: &str) -> Option<OwnCommand> {
 fn is_own(command: &str) -> bool {
     let command = command.replace("\\\n", "");
     let mut words = command.split_whitespace();
-    let is_meant = words.next().is_some_and(is_known);
+    let Some(program) = words.next().filter(|program| is_known(program)) else { return false };
     let is_option = |word: &str| word.starts_with('-') && word != "--";
     let writes = |word: &str| is_option(word) && (word.starts_with("--") || word.contains(['v', 'c', 'i', 'I']));
+    // A pattern or a folder may lead `rm` to files of which the grader says nothing.
+    let is_wide = |word: &str| word.contains(['*', '?', '[']) || (is_option(word) && word.contains(['r', 'R']));
     let words: Vec<&str> = words.collect();
-    is_meant && !words.is_empty() && !words.into_iter().any(writes)
+    !words.is_empty() && !words.into_iter().any(|word| writes(word) || (program == "rm" && is_wide(word)))
 }
 
 /// Returns whether the command after `||` ends the shell with an error. Returns `None` if the command is another one than `true`,
@@ -207,6 +209,9 @@ mod tests {
             "chmod +x a\\\\\nb; sh a",
             "chmod -\\\nv +x a; sh a",
             "rm -v a; sh a",
+            "rm -rf dist; sh a",
+            "rm -fR dist; sh a",
+            "rm dist/*; sh a",
             "rm -i a; sh a",
             "set -e; chmod +x a; sh a",
             "chmod +x a <(sh b); sh a",

@@ -415,6 +415,27 @@ fn a_grader_whose_commands_change_the_protected_files_that_it_runs_does_not_pass
 }
 
 #[test]
+fn a_grader_that_first_removes_files_through_a_link_of_the_agent_does_not_pass() {
+    let project = Project::new();
+    let files = json!({"all.sh": "for test in tests/*.sh; do test ! -e $test || sh $test || exit 1; done", "tests/a.sh": "false", "dist/x": ""});
+    for (id, run) in [
+        ("pattern", "rm -f dist/*; sh all.sh"),
+        ("folder", "rm -rf dist/; sh all.sh"),
+        ("name", "rm -f dist/a.sh; sh all.sh"),
+    ] {
+        let keys = format!(
+            "workspace: {{files: {files}, protect: ['tests/**', all.sh]}}\ngraders: [{{command: {{run: '{run}'}}}}]"
+        );
+        project.case(id, &keys, "steps: [{run: {command: 'rm -r dist; ln -s tests dist; sleep 0.1'}}]");
+    }
+    project.evals(&["run"]);
+    for id in ["pattern", "folder", "name"] {
+        let result = project.result(&format!("{id}/demo/default/1"));
+        assert_ne!(result["verdict"], "pass", "{id}: {result}");
+    }
+}
+
+#[test]
 fn a_grader_that_writes_files_that_git_ignores_beside_protected_ones_can_pass() {
     let report = "<testsuite><testcase name=\"a\"/></testsuite>";
     let build = "mkdir -p dist && cp src/a.test.js dist/a.test.js";
