@@ -515,7 +515,7 @@ impl Ending {
         }
     }
 
-    /// Returns the failure of the agent's model if a limit of time ended the session while the service refused a request that
+    /// Returns the failure of the agent's model if a time limit ended the session while the service refused a request that
     /// the agent needed, and had answered others before: the limit decides, and a reader has to know why it was exceeded.
     fn refused_until_limit(&self) -> Option<String> {
         let reason = ended_at(self.limit.as_ref()?.parse().ok()?);

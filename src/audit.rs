@@ -160,7 +160,7 @@ impl Tried {
             _ if sound => false,
             // The agent should fail but passed: all graders that passed are responsible.
             (Verdict::Fail, Verdict::Pass) => grade.passed == Some(true),
-            // The agent did not fail, and some graders could not judge.
+            // The agent did not fail, and some graders were ungraded.
             (Verdict::Fail, _) => grade.passed.is_none(),
             (_, _) => grade.passed != Some(true),
         };
@@ -213,8 +213,8 @@ impl Tried {
     }
 }
 
-/// Returns the graders that pass without any change although they run commands, and the tests of `fail-to-pass` that do.
-/// `result` is that of the null agent. Graders that only guard what already works are left out.
+/// Returns the graders that run commands, and the tests of `fail-to-pass`, that pass without any change. `result` is that
+/// of the null agent. Graders that only guard what already works are left out.
 pub fn passes_without_change(case_graders: &[std::sync::Arc<Grader>], result: &TrialResult) -> Vec<Finding> {
     // If the null agent passes, the audit names all graders that let it through.
     if result.verdict != Verdict::Fail {
@@ -237,7 +237,7 @@ pub fn passes_without_change(case_graders: &[std::sync::Arc<Grader>], result: &T
     graders.filter_map(finding).collect()
 }
 
-/// Returns true if a folder as the reference solution contains what the grader judges: the workspace, but neither
+/// Returns true if a folder as the reference solution contains what the grader examines: the workspace, but neither
 /// messages nor calls.
 pub fn shown_by_folder(grader: &Grader) -> bool {
     grader.kind.needs().judges_workspace()

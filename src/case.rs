@@ -1,5 +1,4 @@
-//! Cases: a task for an agent and how the result is judged, after reading, merging with the suites, and
-//! checking.
+//! Cases: a task for an agent and how the result is graded, after reading, merging with the suites, and checking.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -86,7 +85,7 @@ pub struct Case {
     pub oracle: Option<Oracle>,
     /// The model behind the gateway: a script, or a recording.
     pub model: Option<CaseModel>,
-    /// True if a trial is not judged when its model is not the requested one.
+    /// True if a trial is errored when its model is unknown or not the requested one.
     pub require_model: bool,
     /// Answers to the agent's questions.
     pub answers: Vec<QuestionAnswer>,

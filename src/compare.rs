@@ -297,7 +297,8 @@ pub type ArmPair<'a> = ((&'a Side, &'a Arm), (&'a Side, &'a Arm));
 /// Compares each new arm with its old arm.
 ///
 /// # Errors
-/// Returns an error if a pair has no case that can be compared.
+/// Returns an error if no pair has a case that can be compared. If a case only lacks a score, or all common cases are in
+/// quarantine, the comparison is left open instead.
 pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Result<Comparison, CompareError> {
     let mut generator = Generator::seeded(options.seed);
     let (mut done, mut gates, mut evidence, mut not_compared) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -23,7 +23,7 @@ pub use explain::Untrue;
 use value::Json;
 pub use value::Work;
 
-/// The maximum length of an expression, because the parser recurses.
+/// The maximum length of an expression in bytes, because the parser recurses.
 const MAX_BYTES: usize = 2000;
 /// The maximum depth of an expression, because the evaluator recurses.
 const MAX_DEPTH: usize = 64;

@@ -64,9 +64,9 @@ impl KnownSum {
         self.total().map(|total| total.map(|sum| sum / (self.told + self.untold) as f64))
     }
 
-    /// Returns the sum of a run's trials, which is a lower bound if some did not report the figure. Returns `None`
-    /// if no trial reported any of it, or if no number holds the sum. Unlike [`KnownSum::total`], it is known if all
-    /// that was reported is a part of 0.
+    /// Returns the sum of a run's trials, which is a lower bound if some did not report the figure. Returns `None` if no
+    /// trial reported any of it, or if no number holds the sum. Unlike [`KnownSum::total`], this sum is also known if
+    /// trials reported only parts of their figures, whose sum is 0.
     pub fn reported(&self) -> Option<Amount<f64>> {
         self.reported.filter(|sum| sum.is_finite()).map(|sum| Amount::new(sum, self.untold == 0))
     }
@@ -215,7 +215,7 @@ impl CaseTrials {
         of_trials(&trials.collect::<Vec<_>>(), pass)
     }
 
-    /// Returns the verdict on the cell from the judged trials alone.
+    /// Returns the verdict on the cell from the passed and failed trials alone.
     pub fn verdict_of_judged(&self, pass: PassTrials) -> Verdict {
         let judged = Self { passed: self.passed, failed: self.failed, ..Self::default() };
         judged.verdict(pass)

@@ -89,7 +89,7 @@ pub struct Checked {
 /// The reason why a check is not known to have passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotPassed {
-    /// Its last run failed.
+    /// The last run of the check failed.
     #[error("its last run failed")]
     Failed,
     /// The result does not show the exit code.

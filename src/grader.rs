@@ -1,8 +1,7 @@
-//! Graders: each judges one aspect of a trial. This file has the closed list of their kinds; each file below it
-//! is one kind.
+//! Graders: each grades one aspect of a trial. This file has the closed list of their kinds; each file below it is one kind.
 //!
-//! A [`GraderEntry`] is a grader as written in a case, a [`Grader`] is the result when every `use` is resolved,
-//! and a [`Grading`] is the judgement of one trial, made while its events arrive.
+//! A [`GraderEntry`] is a grader as written in a case, a [`Grader`] is the result when every `use` is resolved, and a
+//! [`Grading`] grades one trial while its events arrive.
 
 use std::path::Path;
 

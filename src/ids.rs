@@ -56,7 +56,7 @@ impl TrialRecord {
     }
 }
 
-/// Something that has an id of a case.
+/// A value with the id of a case.
 pub trait HasCaseId {
     /// Returns the id of the case.
     fn case_id(&self) -> &str;

@@ -166,7 +166,8 @@ impl Judges {
         inner.client.is_kept(model, &self.as_sent(question.clone()))
     }
 
-    /// Returns the reason why a judge is void for this question, if it is; tested once per run.
+    /// Returns the canary that a judge passes, if it passes one, so that its answers to this question are void. Each judge
+    /// is tested once per run.
     async fn void_once(
         &self,
         key: String,

@@ -4,14 +4,15 @@
 //! history → candidate → change → laboratory → judgement → draft → case → sound
 //! ```
 //!
-//! [`history`] reads the commits, [`role`] decides which files are tests, [`candidate`] drops those that cannot become a case by their list of files, [`change`]
-//! reads the others. [`runner`] recognises how the tests are set up and run, [`laboratory`] runs them before and after the
-//! commit, and [`judgement`] and [`left_out`] decide which tests the case rests on. [`hunks`] splits the fix, so that the laboratory can
-//! show what of it the tests notice, and [`choice`] prefers the cases whose tests notice all of it. [`prompt`] and
-//! [`leaks`](crate::audit::leaks) make the draft of the prompt, [`interface`] finds the names that tests expect of each solution,
-//! among those that [`members`], [`options`] and [`fields`] find in the hunks of the fix ([`patched`]),
-//! [`write`] writes the case, and [`sound`] tests it in fresh workspaces. [`journal`] keeps each result for `--resume`.
-//! [`miner`] takes a commit through these steps, and [`draft`] puts the case together.
+//! [`history`] reads the commits, [`role`] decides which files are tests, [`candidate`] drops those that cannot become a
+//! case by their list of files, [`change`] reads the others. [`runner`] recognises how the tests are set up and run,
+//! [`laboratory`] runs them before and after the commit, and [`judgement`] and [`left_out`] decide which tests the case
+//! rests on. [`hunks`] splits the fix, so that the laboratory can show what of it the tests notice, and [`choice`] prefers
+//! the cases whose tests notice all of it. [`prompt`] and [`leaks`](crate::audit::leaks) make the draft of the prompt,
+//! [`interface`] finds the names that tests expect of each solution, among those that [`members`], [`options`] and
+//! [`fields`] find in the hunks of the fix ([`patched`]), [`write`] writes the case, and [`sound`] tests it in fresh
+//! workspaces. [`journal`] keeps each result for `--resume`. [`miner`] takes a commit through these steps, and [`draft`]
+//! puts the case together.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -67,10 +68,10 @@ use write::Place;
 
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
-/// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
+/// The version of the mining rules: a change of the rules makes the state of an older version unusable.
 const VERSION: u32 = 17;
 
-/// The settings of a mining.
+/// The settings of `evals mine`.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The folder of the cases.
@@ -197,7 +198,7 @@ pub enum MineError {
     Machine(String),
 }
 
-/// An event of a mining.
+/// An event of `evals mine`.
 #[derive(Debug)]
 pub enum MineEvent<'a> {
     /// The history was read.
@@ -216,11 +217,11 @@ pub enum MineEvent<'a> {
     },
     /// The tests of a commit are run.
     Trying(&'a Commit),
-    /// A commit was judged.
+    /// A commit was tested, and kept or dropped.
     Judged(&'a Looked),
 }
 
-/// The outcome of a mining.
+/// The outcome of `evals mine`.
 pub enum Outcome {
     /// The mining ended.
     Done(Mined),
@@ -255,7 +256,7 @@ pub async fn mine(
     std::fs::create_dir_all(&settings.out).map_err(FileError::io("make", &settings.out))?;
     let _lock = lock::lock(&settings.out).await?;
     if !settings.force {
-        // Without --resume, opening the state removes it, so the judgements are read before.
+        // Without --resume, opening the state removes it, so the results are read before.
         let known = if settings.resume { State::read(&settings.state, &with) } else { HashMap::new() };
         let is_unknown = settings.resume && known.is_empty();
         let other = if is_unknown { State::other_tool(&settings.state, &with) } else { None };
@@ -368,7 +369,7 @@ fn made_with(repository: &Repository, settings: &Settings) -> MadeWith {
     }
 }
 
-/// Returns the settings that change a judgement, as JSON.
+/// Returns the settings that change the result of a commit, as JSON.
 fn judging(settings: &Settings) -> String {
     let Settings {
         out,

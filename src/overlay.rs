@@ -47,7 +47,7 @@ impl Overlay {
 /// Returns the digest of the content of a file or a folder, wherever it lies.
 ///
 /// # Errors
-/// It cannot be read.
+/// Returns an error if the file or the folder cannot be read.
 pub fn digest(path: &Path) -> io::Result<String> {
     if path.is_dir() {
         return tree_digest(path);
@@ -120,7 +120,8 @@ impl SkillSource {
     /// Reads the name of a skill from its folder.
     ///
     /// # Errors
-    /// The folder has no `SKILL.md` that can be read.
+    /// Returns an error if the folder has no `SKILL.md` that can be read, or if the skill's name cannot be the name of a
+    /// folder.
     pub fn read(entry: &SkillEntry) -> Result<Self, String> {
         let name = skill::read(&entry.path)?.name;
         if Path::new(&name).components().count() != 1 || paths::leaves(Path::new(&name)).is_some() {
@@ -162,7 +163,7 @@ impl Instructions {
     /// Returns the text that is laid.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn read(&self) -> io::Result<String> {
         match &self.file {
             Some(file) => Ok(String::from_utf8_lossy(&regular::read(file)?).into_owned()),

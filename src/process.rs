@@ -286,7 +286,7 @@ fn exit_of(status: ExitStatus) -> Exit {
 /// The path of this program, which supervises other programs.
 static SUPERVISOR: OnceLock<PathBuf> = OnceLock::new();
 
-/// Set if a supervisor could not adopt its program's orphans, or if programs run without a supervisor.
+/// True if a supervisor could not adopt its program's orphans, or if programs run without a supervisor.
 static UNCERTAIN: AtomicBool = AtomicBool::new(cfg!(not(target_os = "linux")));
 
 /// Sets the program that supervises every program from now on.

@@ -16,8 +16,8 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
     open_with(path.as_ref(), OFlags::empty())
 }
 
-/// Opens a file that the engine wrote, for reading. The engine makes no links among its files, so a link there is
-/// somebody else's, and might lead to any file of the user.
+/// Opens a file that the engine wrote, for reading. The engine makes no links among its files, so a link there is the work
+/// of another program, and might lead to any file of the user.
 ///
 /// # Errors
 /// Returns the errors of [`open`], and an error if the file is a link.

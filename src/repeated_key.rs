@@ -25,7 +25,8 @@ pub struct KeyFinder {
     open: Vec<usize>,
 }
 
-/// A key with escapes is the same as one without, so keys are compared by their places only if their marks are equal.
+/// The key of an open object. A key with escapes can equal one without, so keys with different marks are only known to
+/// differ if neither has escapes.
 #[derive(Debug, Clone, Copy)]
 struct Key {
     /// The first bytes and the length, or 0 if the key has escapes.
@@ -185,7 +186,7 @@ mod tests {
         }
     }
 
-    /// True if an object has a key twice, as serde's own reader sees it.
+    /// The answer of serde's own reader: true if an object has a key twice.
     struct Twice(bool);
 
     impl<'de> Deserialize<'de> for Twice {

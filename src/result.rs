@@ -154,12 +154,12 @@ impl TrialResult {
             && self.earlier_attempts.is_none_or(|earlier| earlier.cost_unknown == 0)
     }
 
-    /// Returns true if the stored verdict differs from the verdict that was judged.
+    /// Returns true if the stored verdict differs from the recorded verdict.
     pub fn is_not_as_judged(&self) -> bool {
         self.not_as_judged().is_some()
     }
 
-    /// Returns the reason if the stored verdict differs from the verdict that was judged.
+    /// Returns the reason if the stored verdict differs from the recorded verdict.
     pub fn not_as_judged(&self) -> Option<&str> {
         self.warnings.iter().find_map(|warning| match warning {
             Warning::NotAsJudged { why } => Some(&**why),

@@ -101,8 +101,8 @@ fn apart(value: f64, bounds: &[f64], places: usize, most: usize, signed: bool) -
     }
 }
 
-/// Returns the sum of two amounts of money. Amounts are decimal, and their sum must not differ from the decimal one by what a
-/// binary number cannot hold: 0.1 and 0.2 are 0.3. An amount alone stays as it is.
+/// Returns the sum of two amounts of money. A sum below 1000 is rounded to 12 decimals, because amounts are decimal: 0.1
+/// and 0.2 are 0.3. If one amount is 0, the other is returned unchanged.
 pub fn sum_of_money(one: f64, other: f64) -> f64 {
     const PLACES: f64 = 1e12;
     let sum = one + other;

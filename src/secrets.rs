@@ -39,9 +39,9 @@ const DEPTH: u32 = 4;
 /// The handling of a number that contains a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbers {
-    /// It is replaced by the mark.
+    /// The number is replaced by the mark.
     Redacted,
-    /// It stays: a figure of the engine.
+    /// The number stays: it is a figure of the engine.
     Kept,
 }
 

@@ -54,7 +54,7 @@ pub const DEFAULT_TIME: Time = Time(Duration::from_secs(30 * 60));
 /// The maximum time for sending a line to an agent that does not read, once the session is over.
 const UNREAD: Duration = Duration::from_secs(1);
 
-/// The time for which each of two awaited things is waited for in turn.
+/// The time for which one of two events is awaited before the other one is awaited again.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// The maximum number of queued lines that are checked at once for the withdrawal of a request that is being decided.

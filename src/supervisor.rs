@@ -46,7 +46,7 @@ pub const REQUESTS: &str = "--requests";
 
 /// The first byte of a message with the program's streams. No order has it.
 pub const BEGIN: u8 = b'S';
-/// The maximum length of a request. The socket takes so much at once; a longer command line is passed as arguments.
+/// The maximum length of a request in bytes. The socket takes so much at once; a longer command line is passed as arguments.
 const MOST_OF_A_REQUEST: usize = 32 << 10;
 /// The bytes before the words of a request: [`BEGIN`] and the length of the words.
 const HEAD: usize = 5;

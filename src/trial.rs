@@ -133,11 +133,11 @@ pub struct Attempt {
 /// The files that the arms of an experiment give their agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OfArms {
-    /// Their skills.
+    /// The skills of all arms.
     pub skills: Vec<SkillOfArm>,
-    /// The names of their MCP servers.
+    /// The names of the MCP servers of all arms.
     pub servers: BTreeSet<String>,
-    /// The texts of their instruction files.
+    /// The texts of the instruction files of all arms.
     pub instructions: Vec<String>,
 }
 
@@ -145,7 +145,7 @@ pub struct OfArms {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillOfArm {
     pub name: String,
-    /// Its description, which agents offer to their models.
+    /// The skill's description, which agents offer to their models.
     pub description: Option<String>,
 }
 

@@ -38,7 +38,7 @@ word!(Verdict);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     pub verdict: Verdict,
-    /// The weighted mean of the scored grades.
+    /// 0 if a gate failed, otherwise the weighted mean of the scored grades, or 1 if there is none to weigh.
     pub score: Option<Fraction>,
     /// True if the trial fails without the grades of judge models, and would not fail with them.
     pub without_models: bool,

@@ -38,7 +38,7 @@ pub use address::encoded;
 /// The maximum number of documents that are written at the same time; further requests wait.
 const AT_ONCE: usize = 4;
 
-/// Makes the report of a run from its results, and compares it with its baseline, as `evals report` does.
+/// A function that makes the report of a run from its results, and compares the run with its baseline, as `evals report` does.
 pub type Make = fn(&RunFolder, &RunRecord, Vec<TrialResult>) -> Result<(Report, Compared), String>;
 
 /// A server that has an address.

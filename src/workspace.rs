@@ -109,8 +109,9 @@ fn unread(folder: &Path, (path, why): (PathBuf, Unread)) -> WorkspaceError {
     }
 }
 
-/// Copies a folder that programs have worked in, with the permission bits of its folders. Links are copied unchanged, wherever they point; sockets and pipes
-/// are not copied. Anything that cannot be copied is left out, and the rest is still copied.
+/// Copies a folder that programs have worked in, with the permission bits of its folders. Links are copied unchanged,
+/// wherever they point; sockets and pipes are not copied. Anything that cannot be copied is left out, and the rest is still
+/// copied.
 ///
 /// # Errors
 /// Returns the first failure: an error of the file system, or a file that is nested too deeply.

@@ -28,7 +28,7 @@ pub mod wrong_part;
 pub use locate::{Step, StepPart, find};
 pub use recovered::{LeftOut, OwnedStep};
 
-/// The maximum size of a file: larger files are not written by hand, and the parser's time grows with the size.
+/// The maximum size of a file in bytes: larger files are not written by hand, and the parser's time grows with the size.
 const MAX_BYTES: usize = 4 << 20;
 
 /// The maximum number of errors reported for a file; more would not help.

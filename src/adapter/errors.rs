@@ -106,7 +106,7 @@ static PROVIDER: LazyLock<Regex> = LazyLock::new(|| {
     .unwrap()
 });
 
-/// Matches a failed or broken connection to the model's service.
+/// The words for a failed or broken connection to the model's service.
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static CONNECTION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -133,7 +133,7 @@ static OUTPUT_LIMIT: LazyLock<Regex> = LazyLock::new(|| {
         \breason:\s*max_(?:output_)?tokens\b
         | \b(?:finish|stop)[_\s]?reason["'`]?\s*(?:is|was|[:=])?\s*["'`]?(?:length|max_(?:output_)?tokens)\b
         | \bexceeded\s+the\s+[\d,.]+\s+output\s+token\s+(?:maximum|limit)\b
-        | ^\W*(?:error:?\s*)?(?:\w+\s+){0,6}(?:hit|reached|exceeded)\s+(?:the|its)\s+(?:maximum\s+)?output[\s-]token\s+limit\b
+        | ^\W*(?:error:?\s*)?(?:[a-z0-9_]+\s+){0,6}(?:hit|reached|exceeded)\s+(?:the|its)\s+(?:maximum\s+)?output[\s-]token\s+limit\b
         "#,
     )
     .unwrap()
@@ -146,7 +146,7 @@ static CONTENT_FILTER: LazyLock<Regex> = LazyLock::new(|| {
         \breason:\s*content_filter\b
         | \b(?:finish|stop)[_\s]?reason["'`]?\s*(?:is|was|[:=])?\s*["'`]?(?:content[_-]filter|safety|prohibited_content|blocklist|refusal)\b
         | \bcontent[_\s-](?:moderation|management|filtering)[_\s-]policy\b
-        | \b(?:blocked|stopped|flagged|filtered)\s+by\s+(?:(?:the|a|an|its)\s+)?(?:[\w']+\s+){0,3}(?:content|safety)[\s_-](?:filters?|settings)\b
+        | \b(?:blocked|stopped|flagged|filtered)\s+by\s+(?:(?:the|a|an|its)\s+)?(?:[a-z0-9_']+\s+){0,3}(?:content|safety)[\s_-](?:filters?|settings)\b
         "#,
     )
     .unwrap()

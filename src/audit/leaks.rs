@@ -14,7 +14,7 @@ const WORD: usize = 4;
 /// The maximum number of leaks that are listed.
 const MOST: usize = 50;
 
-/// Words of programming languages, and of English in comments, that tell nothing about a solution.
+/// Words of programming languages, and of English in comments, that reveal nothing about a solution.
 const COMMON: &str = " abstract after also assert async await because been before bool boolean both break case catch char \
     class const continue could crate default defer delete dict does done double each elif else elseif endif enum except \
     export extends false final finally float from func function global have ident impl implements import instanceof int \

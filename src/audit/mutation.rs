@@ -87,7 +87,7 @@ impl Seen {
 /// The outcome of a mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// These graders failed the mutant.
+    /// A grader failed the mutant.
     Noticed {
         /// The graders, each with true if it runs tests and no test ran, for example because the build failed.
         by: BTreeMap<String, bool>,
@@ -126,8 +126,8 @@ impl Mutants {
         Self { note: Some(why.into()), ..Self::default() }
     }
 
-    /// Sums up the mutants. `control` is a further trial of the solution itself after them: what fails it is not evidence
-    /// that a grader noticed a mutant.
+    /// Sums up the mutants. `control` is a further trial of the solution itself after them: a grader that fails it has
+    /// noticed no mutant.
     pub fn of(possible: usize, outcomes: Vec<(Mutation, Outcome)>, control: Option<&Seen>) -> Self {
         let mut all = Self { possible, ..Self::default() };
         for (mutation, outcome) in outcomes {

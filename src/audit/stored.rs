@@ -13,7 +13,7 @@ use crate::result::TrialResult;
 use crate::run::{CaseRecord, RunRecord};
 use crate::verdict::Verdict;
 
-/// The minimum number of judged trials after which a grader that never failed is reported.
+/// The minimum number of decided trials after which a grader that never failed is reported.
 pub const ENOUGH: usize = 5;
 /// The harness that plays scripts of the case's author.
 const DEMO: &str = "demo";
@@ -31,7 +31,7 @@ pub struct Stored {
 /// The stored trials of a case.
 #[derive(Debug, Default)]
 struct OfCase {
-    /// The number of trials in which each grader was judged, and whether it failed in any stored trial.
+    /// The number of trials in which each grader gave a pass or a fail, and whether it failed in any stored trial.
     graders: BTreeMap<String, (usize, bool)>,
     /// The verdicts of each arm.
     arms: BTreeMap<(String, String), Vec<Verdict>>,

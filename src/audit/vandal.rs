@@ -25,10 +25,10 @@ pub enum Trick {
 }
 
 impl Trick {
-    /// All ways.
+    /// All tricks.
     pub const ALL: [Trick; 3] = [Trick::Tests, Trick::Everything, Trick::Nothing];
 
-    /// Returns the way in words.
+    /// Returns the trick in words.
     pub fn word(self) -> &'static str {
         match self {
             Trick::Tests => "overwrites tests and protected files",

@@ -40,8 +40,8 @@ impl Case {
         Ok(parts.digest())
     }
 
-    /// Returns the digest of everything that an agent is given in a trial under this policy: its prompts,
-    /// workspace, tools and limits. How the result is judged is not part of it.
+    /// Returns the digest of everything that an agent is given in a trial under this policy: its prompts, workspace, tools
+    /// and limits. How the result is graded is not part of the digest.
     ///
     /// # Errors
     /// Returns an error if a file that the case names cannot be read.
@@ -113,8 +113,8 @@ impl Case {
         Ok(parts.digest())
     }
 
-    /// Returns the files that the trials of these cells (harness and arm) are judged by and that the digest
-    /// leaves out: calibrations of the graders, and accepted snapshots of the cells.
+    /// Returns the files that the trials of these cells (harness and arm) are graded with and that the digest leaves out:
+    /// calibrations of the graders, and accepted snapshots of the cells.
     ///
     /// # Errors
     /// Returns an error if a name cannot be a file name.
@@ -148,7 +148,7 @@ impl Case {
         named.map(|file| view::normalise(&self.folder().join(file)))
     }
 
-    /// Returns every file and folder that the trials are made from and judged by, with links resolved.
+    /// Returns every file and folder that the trials are made from and graded with, with links resolved.
     pub(super) fn inputs(&self) -> Vec<PathBuf> {
         let with_target = |path: PathBuf| {
             let target = path.canonicalize().ok().filter(|target| *target != path);
@@ -206,7 +206,7 @@ impl Case {
     }
 }
 
-/// Returns the digest of a file that a case is judged by, or [`ABSENT`] if the file does not exist.
+/// Returns the digest of a file that a case is graded with, or [`ABSENT`] if the file does not exist.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read.
@@ -235,7 +235,7 @@ pub fn may_differ_behind_links(one: &str, other: &str) -> bool {
     one.0 == other.0 && one.1.is_some() != other.1.is_some()
 }
 
-/// Separates the digest of the parts from the digest of what links lead to.
+/// The separator between the digest of the parts and the digest of the targets of links.
 const LINKED: char = '+';
 
 /// Returns the digest of the parts, and the digest of what links lead to, if it has one.

@@ -38,14 +38,14 @@ pub struct Seal {
 pub struct Digests {
     /// The digest of the case itself.
     pub case: String,
-    /// The digest of each file that the trials are judged by and that the case's digest does not cover.
+    /// The digest of each file that the trials are graded with and that the case's digest does not cover.
     pub judged_by: BTreeMap<PathBuf, String>,
     /// The digest of each file and folder that an arm of an experiment lays into the trial.
     pub laid: BTreeMap<PathBuf, String>,
 }
 
 impl Digests {
-    /// Returns the files that trials are judged by, and the targets of links.
+    /// Returns the files that trials are graded with, and the targets of links.
     fn files(&self) -> impl Iterator<Item = PathBuf> {
         self.judged_by
             .keys()

@@ -285,7 +285,7 @@ fn old_side(runs: &Path, name: &str, what: Use, words: &mut Interner) -> Result<
 pub enum Use {
     /// Figures. The run must be finished.
     Compared,
-    /// Gates. A trial that did not run counts as not completed.
+    /// Gates. A trial that did not run counts as not completed, but the run must not be going on.
     Gated,
     /// A baseline file. The run must be finished.
     Baseline,
@@ -301,7 +301,7 @@ impl Use {
 }
 
 /// Reads a run for a comparison or a baseline, and condenses its results one by one. The run must be finished,
-/// unless it is read for gates, and must not be a rerun of failed trials.
+/// or be read for gates and not be going on, and must not be a rerun of failed trials.
 ///
 /// # Errors
 /// Returns an error if the run does not exist, or cannot be used for this purpose.
@@ -336,7 +336,8 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
     let is_in_parts = record.shard.is_some() || MergedFrom::of(&folder.path)?.is_some();
     let digests = if is_in_parts { result_digests(&folder)? } else { HashMap::new() };
     let side = Side { origins, digests, ..side };
-    if missing > 0 && usage != Use::Gated {
+    // A gate counts trials that did not run as not completed; those of a run that is going on may still be completed.
+    if missing > 0 && (usage != Use::Gated || is_going_on) {
         let word = run_word(&record, &folder.path);
         let go_on = match (record.graded, is_going_on) {
             (true, _) => String::new(),

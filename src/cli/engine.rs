@@ -1,4 +1,4 @@
-//! The set-up of every command that runs or judges trials: a runtime, a private folder, and the engine in it.
+//! The set-up of every command that runs or grades trials: a runtime, a private folder, and the engine in it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::workspace::git_source::{GitRepository, GitSource};
 /// Makes a runtime for trials.
 ///
 /// # Errors
-/// Returns an error if the runtime cannot be made.
+/// Returns an error if the runtime cannot be made, or if the limit of open files or of threads is too low.
 pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     enough_open_files()?;
     enough_threads()?;

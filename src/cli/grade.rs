@@ -1,4 +1,4 @@
-//! `evals grade`: judges stored traces and workspaces by the current graders. It starts no agent.
+//! `evals grade`: grades stored traces and workspaces with the current graders. It starts no agent.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     Ok(code)
 }
 
-/// Checks that the sandboxes are available before anything is judged.
+/// Checks that the sandboxes are available before anything is graded.
 fn check_sandboxes(plan: &Plan) -> Result<(), CliError> {
     let mut confined = false;
     for attempt in plan.works.iter().filter_map(|work| work.with.as_ref().ok()) {
@@ -145,7 +145,7 @@ fn snapshots(plan: &Plan, folder: &RunFolder) -> Result<Vec<Compared>, CliError>
     Ok(during_run::after(mode, folder, &plan.record, &cases, false)?.compared)
 }
 
-/// Judges every trial, several at once. Returns `None` if the user interrupts it.
+/// Grades every trial, several at once. Returns `None` if the user interrupts it.
 async fn judge_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Option<Vec<TrialResult>>, CliError> {
     let mut results: Vec<Option<TrialResult>> = plan.works.iter().map(|_| None).collect();
     let mut running: JoinSet<(usize, Result<Option<TrialResult>, String>)> = JoinSet::new();

@@ -1,5 +1,5 @@
-//! `evals import`: converts a recorded session, or one that an agent kept on disk, to a trace. Events are written to a temporary file until the header is
-//! complete. With `--explain`, shows the translation of each line instead.
+//! `evals import`: converts a recorded session, or one that an agent kept on disk, to a trace. Events are written to a
+//! temporary file until the header is complete. With `--explain`, shows the translation of each line instead.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};

@@ -62,7 +62,7 @@ impl Content {
     }
 }
 
-/// Standard error for code that keeps a writer for long: each write uses a new door.
+/// Standard error for code that keeps a writer for long: each write uses a new [`Door`].
 #[derive(Debug, Clone, Copy)]
 pub struct Notes;
 

@@ -46,8 +46,8 @@ impl PagerArgs {
     }
 }
 
-/// Returns the command of the pager: `EVALS_PAGER`, else `PAGER`, else the usual one. `None` if the user wants none or if
-/// the program is not there.
+/// Returns the command of the pager: `EVALS_PAGER`, else `PAGER`, else the usual one. `None` if the user wants none
+/// (`cat`), the program is not installed, or the terminal cannot show one (`TERM`).
 fn command() -> Option<String> {
     let var = |name: &str| own_environment::var(name).and_then(|value| value.into_string().ok());
     let command = var("EVALS_PAGER").or_else(|| var("PAGER")).unwrap_or_else(|| USUAL.to_owned());

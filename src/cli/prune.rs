@@ -16,9 +16,9 @@ use crate::workspace::remove::remove;
 
 #[derive(Debug, clap::Args)]
 pub struct PruneArgs {
-    /// Number of the newest runs to keep. A merged run and its shards count as one run, and so do shards of one plan and copies
-    /// of a run. Runs that were made from another run, and shards whose results are all in a merged run, do not count; these are kept if they are
-    /// newer than the oldest run that is kept
+    /// Number of the newest runs to keep. A merged run and its shards count as one run, and so do shards of one plan and
+    /// copies of a run. Runs that were made from another run, and shards whose results are all in a merged run, do not
+    /// count; these are kept if they are newer than the oldest run that is kept
     #[arg(long, value_name = "N")]
     keep: usize,
     /// Print the runs to remove, without removing them

@@ -30,7 +30,7 @@ fn width(stream: impl AsFd) -> Option<usize> {
     of_terminal.filter(|width| *width > 0).or_else(of_variable).filter(|width| *width > 0)
 }
 
-/// Returns the size of the terminal of standard error now. `None` if it does not tell it.
+/// Returns the size of the terminal of standard error now. `None` if it is unknown.
 pub fn stderr_size() -> Option<Size> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
     let size = Size { columns: usize::from(size.ws_col), rows: usize::from(size.ws_row) };
@@ -44,7 +44,8 @@ pub fn name_project_above() {
     }
 }
 
-/// Prints a line to standard error, broken between words on a terminal. A failure must not end the current work, nor change its result.
+/// Prints a line to standard error, broken between words on a terminal. A failure must not end the current work, nor change
+/// its result.
 pub fn note(line: impl Display) {
     let line = line.to_string();
     let line = match stderr_size() {
@@ -69,7 +70,7 @@ pub fn tell_project(record: &RunRecord) {
     }
 }
 
-/// Prints a warning if a stored result is not the result that was judged, or if `results.jsonl` was changed.
+/// Prints a warning if a stored result differs from the recorded result, or if `results.jsonl` was changed.
 pub fn tell_if_not_as_judged(result: &TrialResult) {
     for warning in result.warnings.iter().filter(|warning| matches!(warning, Warning::ResultsChanged { .. })) {
         note(format_args!("warning: {warning}"));

@@ -19,8 +19,8 @@ pub(super) fn is_comparison(word: &str) -> bool {
     )
 }
 
-/// Returns true if words can follow a value, as in `$x -join ','`, `$x * 2`, `foreach ($x in $y)` and `{ $x }`. A name cannot: `$x a` is an
-/// error.
+/// Returns true if words can follow a value, as in `$x -join ','`, `$x * 2`, `foreach ($x in $y)` and `{ $x }`. A name
+/// cannot: `$x a` is an error.
 pub(super) fn are_behind_value(first: &str, second: &str) -> bool {
     let is_number = second.starts_with(|c: char| c.is_ascii_digit() || c == '$');
     is_operator(first) || first == "*" && is_number || first == "in" || first == "}"

@@ -28,7 +28,7 @@ const LONGEST_OUTPUT: usize = 1 << 20;
 pub(super) enum Inner<'a> {
     /// The command's last words.
     Words(&'a [Argument]),
-    /// These words.
+    /// Words made of the command's words: some are replaced or added.
     Split(Vec<Argument>),
     /// A text that a shell runs, with the arguments that it gets.
     Script { text: String, arguments: &'a [Argument] },

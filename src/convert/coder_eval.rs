@@ -26,7 +26,7 @@ const FILLED: [&str; 2] = ["initial_prompt", "success_criteria"];
 const HIDDEN: &str = ".evals-task";
 /// The maximum number of the task's files.
 const MOST_HIDDEN: usize = 200;
-/// Runs a command while the task's files are outside of the workspace, in which the source has none of them.
+/// A script that runs a command while the task's files are outside of the workspace, in which the source has none of them.
 const WITH_TASK: &str = include_str!("coder_eval/with_task.sh");
 /// The name of this script in the folder.
 const SCRIPT: &str = "with_task.sh";

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Content, NewCase, Note, copied, dockerfile};
 use crate::text::shell_word;
 
-/// Starts the container of a trial once, and runs each command of the trial in it.
+/// A script that starts the container of a trial once, and runs each command of the trial in it.
 const LAUNCH: &str = include_str!("container/launch.sh");
 
 /// A container of a task.

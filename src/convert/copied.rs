@@ -14,7 +14,7 @@ const DEPTH: usize = 32;
 pub struct Copied {
     /// The file.
     pub from: PathBuf,
-    /// Its path in the workspace.
+    /// The file's path in the workspace.
     pub to: PathBuf,
 }
 

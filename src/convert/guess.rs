@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Format, source, table};
 use crate::yaml;
 
-/// The maximum size of a file that is looked at.
+/// The maximum size in bytes of a file that is looked at.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// Returns the format that a path looks like.

@@ -13,7 +13,7 @@ use super::{
 use crate::text::shell_word;
 use crate::yaml::{self, YamlError};
 
-/// Runs the verifier and prints its rewards as grades.
+/// A script that runs the verifier and prints its rewards as grades.
 const VERIFY: &str = include_str!("harbor/verify.sh");
 /// The folder of the verifier in the workspace while it is graded.
 const FOLDER: &str = ".evals-verifier";

@@ -13,7 +13,7 @@ use super::{Choices, Content, Converted, NewCase, Note, chat, slug, source, uniq
 use crate::paths;
 use crate::yaml::YamlError;
 
-/// Reads the letter of an answer, as the source does, and compares it with the target.
+/// A program that reads the letter of an answer, as the source does, and compares it with the target.
 const CHOICE: &str = include_str!("inspect/choice.py");
 
 /// The comparison of a target with the final answer. Of several targets, one is enough.

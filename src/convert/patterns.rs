@@ -351,7 +351,8 @@ enum Before {
     LazyQuantifier,
 }
 
-/// Returns the first part of a pattern that both sides accept and read differently, or that only this side accepts.
+/// Returns the first part of a pattern that the source and the grader accept and read differently, or that only the grader
+/// accepts.
 fn other_meaning(source: &str, language: Language) -> Option<String> {
     let is_python = language == Language::Python;
     let mut rest = source;

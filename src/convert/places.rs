@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Converted, Note};
 use crate::yaml::{self, Step, StepPart};
 
-/// The maximum size of a file that is searched.
+/// The maximum size in bytes of a file that is searched.
 const MAX_BYTES: usize = 1 << 20;
 /// The maximum number of notes that are searched.
 const MOST: usize = 500;

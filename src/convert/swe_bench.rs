@@ -35,7 +35,7 @@ const REWRITES: [(&str, &str); 13] = [
     ("pyvista/pyvista", "cut"),
     ("sqlfluff/sqlfluff", "cut"),
 ];
-/// The columns that are taken over.
+/// The known columns: any other column that is not empty gets a note.
 const KNOWN: [&str; 14] = [
     "repo",
     "instance_id",

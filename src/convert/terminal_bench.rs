@@ -12,7 +12,7 @@ use super::{
 };
 use crate::yaml::{self, YamlError};
 
-/// Runs the tests.
+/// A script that runs the tests.
 const VERIFY: &str = include_str!("terminal_bench/verify.sh");
 /// The folder of the tests in the workspace while it is graded.
 const FOLDER: &str = ".evals-verifier";

@@ -12,7 +12,7 @@ use crate::yaml::{self, YamlError};
 
 mod graders;
 
-/// Replaces the body of a Python function, as the source does.
+/// A program that replaces the body of a Python function, as the source does.
 const STUB: &str = include_str!("touchstone/stub.py");
 /// The folder of the hidden files in the workspace while no command of a grader runs.
 const HIDDEN: &str = ".evals-hidden";
@@ -90,7 +90,7 @@ struct Reader<'a> {
 
 /// A hidden file of a grader.
 struct Injected {
-    /// Its path in the folder of the hidden files.
+    /// The file's path in the folder of the hidden files.
     from: String,
     /// The path to which the grader copies it.
     to: String,

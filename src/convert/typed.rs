@@ -13,7 +13,7 @@ fn there(value: Option<&Value>) -> Option<&Value> {
     value.filter(|value| !value.is_null())
 }
 
-/// Reads a value, if there is one, or refuses it with what it is not.
+/// Reads a value, if there is one, or refuses it with the expected type.
 fn read<'a, T>(
     value: Option<&'a Value>,
     key: &str,

@@ -271,8 +271,8 @@ impl Client<'_> {
         self.session.reply(&rpc::result(id, &json!({"outcome": outcome}))).await;
     }
 
-    /// Decides a permission request. A request that does not belong to this turn of this session, or about a
-    /// call that the agent never described, is never approved.
+    /// Decides a permission request. A request is never approved if it does not belong to this turn of this session, or is
+    /// about a call that the agent never described.
     async fn decide(&mut self, id: &Value, params: &Value) -> Decision {
         // The translation has seen the ids with their secrets redacted.
         let call = self.session.masked(params.pointer("/toolCall/toolCallId").unwrap_or(&Value::Null));

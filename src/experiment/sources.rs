@@ -110,7 +110,7 @@ impl SourcePlace {
 /// Reads an experiment file, variants of the command line, or both. `common` are the settings of every arm.
 ///
 /// # Errors
-/// All errors in the file and the variants.
+/// Returns all errors in the file and the variants.
 pub fn read(file: Option<&Path>, one_offs: &[OneOff], common: &VariantLayer) -> Result<Written, Vec<LoadError>> {
     let mut errors = Vec::new();
     let mut written = Written::default();

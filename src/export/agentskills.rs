@@ -168,8 +168,7 @@ fn put(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {
     map.extend(value.map(|value| (key.to_owned(), value)));
 }
 
-/// Returns the expectations of a grade: its criteria if it has any, else the grade itself. Parts that could not be
-/// judged are left out.
+/// Returns the expectations of a grade: its criteria if it has any, else the grade itself. Parts that are unknown are left out.
 fn expectations(grade: &GradeRecord) -> Vec<Value> {
     let criteria = grade.judge.iter().flat_map(|judge| &judge.criteria);
     let judged: Vec<Value> = criteria
@@ -238,7 +237,7 @@ fn benchmark(report: WholeReport<'_>, runs: &[Run<'_>], left_out: &[String]) -> 
     })
 }
 
-/// Returns mean, standard deviation, minimum and maximum of the known figures; `None` if none is known, or not all.
+/// Returns mean, standard deviation, minimum and maximum of the known figures; `None` if one is unknown, or if there is none.
 fn statistics(figures: impl Iterator<Item = Option<f64>>) -> Option<Value> {
     let known: Vec<f64> = figures.collect::<Option<_>>()?;
     let mean = means::mean(&known)?;

@@ -189,7 +189,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns true if the name is a macro's. A correct use of a macro is no longer a call.
+/// Returns true if the name is a macro's. The parser replaces each correct use of a macro, so a remaining call is wrong.
 fn is_macro(name: &str) -> bool {
     ["has", "all", "exists", "exists_one", "map", "filter", "optMap", "optFlatMap", "sortBy"].contains(&name)
 }

@@ -13,13 +13,13 @@ pub enum Unfit {
     /// The command hides the exit code of the check.
     #[error("its exit code is not the one of the check, because of `{0}`: it is not known to have passed")]
     HidesExitCode(&'static str),
-    /// It does more than check.
+    /// The command does more than check.
     #[error("it does more than check: as a grader it could do a part of the work itself")]
     DoesMore,
-    /// It names a place of the machine on which the session ran.
+    /// The command names a path of the machine on which the session ran.
     #[error("it names an absolute path of the machine on which the session ran")]
     NamesMachine,
-    /// It enters a folder outside the workspace.
+    /// The command enters a folder outside the workspace.
     #[error("it runs in a folder outside the workspace")]
     RunsElsewhere,
     /// An earlier command may have left the shell in another folder.
@@ -31,10 +31,10 @@ pub enum Unfit {
     /// The command has an option, a variable or a word that may change the meaning of the check.
     #[error("with `{0}` it may check less than its name says, or do a part of the work")]
     Changed(String),
-    /// A part of it was masked.
+    /// A part of the command was masked.
     #[error("a secret in it was redacted, so the text is not the command that ran")]
     Masked,
-    /// It has characters that are not shown.
+    /// The command has characters that are not shown.
     #[error("it has characters that are not shown")]
     Hidden,
 }

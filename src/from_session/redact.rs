@@ -78,7 +78,7 @@ const COMMON: [&str; 26] = [
     "user",
     "vscode",
 ];
-/// The minimum length of a user's name that is masked outside of paths: shorter ones are parts of ordinary text.
+/// The minimum number of characters of a user's name that is masked outside of paths: shorter ones are parts of ordinary text.
 const SHORTEST: usize = 3;
 
 /// Masks secrets and, if requested, text that identifies a person.

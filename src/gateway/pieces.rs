@@ -1,4 +1,5 @@
-//! The bytes of an answer that the gateway itself makes: in pieces, at the pace of a recording, cut if it was.
+//! The bytes of an answer that the gateway itself makes: in pieces, at the pace of a recording, and cut where the recording
+//! was cut.
 
 use std::io;
 use std::pin::Pin;

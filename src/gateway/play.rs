@@ -19,7 +19,7 @@ pub struct Played {
     pub alternative: Option<usize>,
     /// The number of the turn's sub-agent, from 0.
     pub sub_agent: Option<usize>,
-    /// The turn's fault, if it occurred.
+    /// The fault of the turn that was played. Absent if the turn was played without one.
     pub fault: Option<&'static str>,
     /// True if the request contains none of the case's prompts, and was therefore answered aside.
     pub without_prompt: bool,

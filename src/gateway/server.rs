@@ -40,7 +40,7 @@ use super::{Api, Refusal, side_requests};
 use crate::loopback::{self, HEAD, serve};
 use crate::values::Pattern;
 
-/// The maximum size of a request.
+/// The maximum size of a request in bytes.
 const MAX_REQUEST: usize = 256 << 20;
 
 /// The time for which a request beyond a limit is held, so that the engine ends the session before the agent sees an

@@ -12,8 +12,8 @@ use crate::values::Pattern;
 /// suggestions of the user's next input, Qwen Code for its memory.
 const SAID_ASIDE: [&str; 2] = ["[SUGGESTION MODE:", "You are now acting as the managed memory extraction subagent"];
 
-/// The instructions of a request for a title are short. An agent's own instructions are longer, and may mention
-/// titles.
+/// The maximum length in bytes of the instructions of a request for a title. An agent's own instructions are longer, and
+/// may mention titles.
 const MAX_TITLE_REQUEST: usize = 4000;
 
 /// Instructions to name a conversation.

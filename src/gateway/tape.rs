@@ -51,7 +51,7 @@ impl Tape {
     /// Takes the recorded answer to a request. Equal requests are answered in the recorded order.
     ///
     /// # Errors
-    /// Returns the nearest entry if no entry that was not played yet has this request.
+    /// Returns the nearest entry if no entry that is still to be played has this request.
     pub fn take(&mut self, api: Api, method: &str, request: &Canonical, canon: &Canon) -> Result<&Entry, Miss> {
         let body = canon.again(api, &request.body);
         let waiting = self.waiting.get_mut(&digest(api, method, &request.path, &body));

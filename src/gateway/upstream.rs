@@ -49,7 +49,7 @@ pub enum UpstreamError {
     #[error("{variable} is `{address}`, which is not an address that begins with http:// or https://")]
     Address {
         variable: &'static str,
-        /// Its value.
+        /// The value of the variable.
         address: String,
     },
     /// A variable holds no headers.

@@ -210,7 +210,7 @@ impl Observer for Watch {
 }
 
 impl RunCommand {
-    /// Runs the command and judges how it ended.
+    /// Runs the command and grades how it ended.
     async fn grade(&self, evidence: &Evidence<'_>) -> Grade {
         let command = self.run.command();
         let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
@@ -317,7 +317,7 @@ mod tests {
     use crate::trace::usage::UsageTotal;
     use crate::trace::{Header, Seen, Stop, StopReason};
 
-    /// Judges how a command ended, without running it.
+    /// Grades how a command ended, without running it.
     fn judge(grader: &str, exit: Option<Exit>, stdout: &str, stderr: &str) -> Grade {
         let grader: RunCommand = serde_yaml::from_str(grader).unwrap();
         let env = BTreeMap::from([("PATH".to_owned(), "/bin:/usr/bin".to_owned())]);

@@ -326,7 +326,7 @@ async fn set_own_modes(run: Option<&mut Run>, evidence: &Evidence<'_>) -> bool {
         Some(OwnModes::All) => return true,
         Some(OwnModes::First { first, rest, needs_success }) => (first, rest, needs_success),
     };
-    // The agent may have put a link in the place of a folder, so that the command changes other files than those it names.
+    // The agent may have replaced a folder by a link, so that the command changes other files than those it names.
     let is_through_link = |word: &str| {
         let path = Path::new(word.trim_matches(['\'', '"']));
         let is_link = |folder: &Path| evidence.shell.folder.join(folder).is_symlink();

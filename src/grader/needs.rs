@@ -59,7 +59,7 @@ impl Needs {
         matches!(self.workspace, Workspace::Files | Workspace::FilesIfThere)
     }
 
-    /// Returns true if the kind judges the state of the workspace after the trial, instead of messages or calls.
+    /// Returns true if the kind grades the state of the workspace after the trial, instead of messages or calls.
     pub fn judges_workspace(&self) -> bool {
         self.workspace != Workspace::Nothing
     }

@@ -29,7 +29,7 @@ pub(super) trait GraderSpec {
     }
 
     /// Returns true if another outcome of a call than the trace shows could turn a fail, which events show, into another
-    /// grade. What counts attempts fails whatever came of them.
+    /// grade. A grader that counts attempted calls fails whatever their outcomes are.
     fn fails_by_outcome(&self) -> bool {
         true
     }

@@ -175,7 +175,7 @@ impl Observer for Watch {
     }
 }
 
-/// Parses the output of a test runner.
+/// A function that parses the output of a test runner.
 type ReadOutput = fn(&str) -> Report;
 
 impl Tests {
@@ -208,7 +208,7 @@ impl Tests {
             }
             Some(_) => {}
         }
-        // The code under test may have written long reports, which no limit of time ends.
+        // The code under test may have written long reports, which no time limit ends.
         let (tests, workspace, folder) = (self.clone(), workspace.to_owned(), evidence.shell.folder.clone());
         let judged = move || {
             let missing = tests.missing(before.as_ref());
@@ -633,7 +633,7 @@ fn told(wanted: &str, names: &[String]) -> String {
     }
 }
 
-/// Judges the end of a runner that reported no failed test. A failed test makes a runner exit with an error; if no test
+/// Checks the end of a runner that reported no failed test. A failed test makes a runner exit with an error; if no test
 /// failed, something else went wrong.
 fn judge_end(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
     let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
@@ -685,7 +685,7 @@ pub fn program_that_is_missing<'a>(line: &'a str, path: &str) -> Option<&'a str>
 enum NoReport {
     /// The runner's output is no report.
     Wrong(String),
-    /// It is unknown what the runner wrote.
+    /// The output of the runner is unknown.
     Unknown(String),
 }
 

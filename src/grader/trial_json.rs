@@ -59,8 +59,8 @@ impl Account {
         self.calls.iter().any(|call| call.get("kind").is_none())
     }
 
-    /// Returns why the calls cannot be judged, if the outcome of some is unknown: the engine ended them, and
-    /// the account lists each as `unfinished`.
+    /// Returns why the calls cannot be graded, if the outcome of some is unknown: the engine ended them, and the account
+    /// lists each as `unfinished`.
     pub fn unknown_ends(&self) -> Option<String> {
         let calls = if self.cut == 1 { "call" } else { "calls" };
         let cut = self.cut;

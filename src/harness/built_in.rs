@@ -61,7 +61,8 @@ pub(super) fn file(name: &str) -> Option<&'static File> {
 
 /// Returns the built-in manifests whose text contains `part`.
 pub(super) fn files_containing(part: &str) -> impl Iterator<Item = &'static File> {
-    files().iter().filter(move |file| file.text.contains(part))
+    let finder = memchr::memmem::Finder::new(part).into_owned();
+    files().iter().filter(move |file| finder.find(file.text.as_bytes()).is_some())
 }
 
 #[cfg(test)]

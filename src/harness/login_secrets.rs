@@ -12,7 +12,7 @@ use super::login::if_there;
 use super::{Home, Manifest};
 use crate::secrets::looks_secret;
 
-/// The minimum length of a secret: a shorter value in a file may be a setting.
+/// The minimum length of a secret in bytes: a shorter value in a file may be a setting.
 const SHORTEST: usize = 16;
 /// The maximum number of files and folders that are searched, and their maximum depth.
 const MOST: (usize, u32) = (2000, 16);

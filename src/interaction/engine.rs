@@ -84,7 +84,7 @@ fn first_match<'a>(
 /// The subject of the condition that is not about a text.
 const THE_KIND: &str = "the kind";
 
-/// Judges whether all conditions except `nth` hold. A condition about a value that the agent did not show is unknown.
+/// Returns whether all conditions except `nth` hold. A condition about a value that the agent did not show is unknown.
 fn matches(rule: &Rule, request: &Request) -> Judgement {
     Judgement::all(conditions(rule, request).into_iter().map(|(_, holds)| holds))
 }

@@ -1,7 +1,8 @@
 //! Named policies from `policies/`. A policy of a folder replaces the built-in policy of the same name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::{LazyLock, OnceLock};
 
 use serde::Deserialize;
 
@@ -9,9 +10,31 @@ use super::Interaction;
 use crate::embedded;
 use crate::yaml::{self, Step, StepPart, YamlError, words};
 
-/// The named policies.
+/// The named policies of a folder, and the built-in policies.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyFolder(BTreeMap<String, NamedPolicy>);
+
+/// A built-in policy. It is parsed when it is first needed, because its patterns take longer to parse than a small run.
+struct BuiltIn {
+    text: &'static str,
+    parsed: OnceLock<Option<NamedPolicy>>,
+}
+
+impl BuiltIn {
+    fn policy(&self) -> Option<&NamedPolicy> {
+        // The files are part of the program, and a test parses each of them.
+        self.parsed.get_or_init(|| parsed(embedded::ORIGIN, self.text.to_owned()).ok()).as_ref()
+    }
+}
+
+/// Returns the built-in policies, by name.
+fn built_in() -> &'static BTreeMap<&'static str, BuiltIn> {
+    static POLICIES: LazyLock<BTreeMap<&'static str, BuiltIn>> = LazyLock::new(|| {
+        let policy = |(name, text)| (name, BuiltIn { text, parsed: OnceLock::new() });
+        embedded::policies().into_iter().map(policy).collect()
+    });
+    &POLICIES
+}
 
 /// A policy that cases take by its name.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,65 +59,63 @@ struct File {
 }
 
 impl PolicyFolder {
-    /// Reads the built-in policies, and the policies of a folder, which need not exist.
+    /// Reads the policies of a folder, which need not exist.
     ///
     /// # Errors
     /// Returns all errors in any of the files.
     pub fn load(folder: &Path) -> Result<Self, Vec<YamlError>> {
-        let mut policies = Self::default();
+        let mut policies = BTreeMap::new();
         let mut errors = Vec::new();
-        for (name, text) in embedded::policies() {
-            policies.add(name, embedded::ORIGIN, text.to_owned(), &mut errors);
-        }
         for (name, file) in yaml::files(folder).unwrap_or_else(|error| {
             errors.push(error);
             Vec::new()
         }) {
-            match yaml::read(&file) {
-                Ok(text) => policies.add(&name, &file.display().to_string(), text, &mut errors),
-                Err(error) => errors.push(error),
+            let read = yaml::read(&file).map_err(|error| vec![error]);
+            match read.and_then(|text| parsed(&file.display().to_string(), text)) {
+                Ok(policy) => drop(policies.insert(name, policy)),
+                Err(wrong) => errors.extend(wrong),
             }
         }
-        if errors.is_empty() { Ok(policies) } else { Err(errors) }
-    }
-
-    fn add(&mut self, name: &str, origin: &str, text: String, errors: &mut Vec<YamlError>) {
-        let path = Path::new(origin);
-        let file = yaml::parse_all::<File>(path, &text).checked(|file| {
-            let circle = matches!(file.policy, Interaction::Use(_));
-            let steps = [Step::Key("policy")];
-            let message = "a named policy cannot refer to another named policy";
-            let error = || {
-                YamlError::at_steps(path, &text, &steps, StepPart::Value, message)
-                    .with_help("write the settings of the other policy here")
-            };
-            circle.then(error).into_iter().collect()
-        });
-        match file {
-            Ok(File { description, policy }) => {
-                let origin = origin.to_owned();
-                self.0.insert(name.to_owned(), NamedPolicy { description, policy, origin, text });
-            }
-            Err(wrong) => errors.extend(wrong),
-        }
+        if errors.is_empty() { Ok(Self(policies)) } else { Err(errors) }
     }
 
     /// Returns the policy with this name.
     pub fn get(&self, name: &str) -> Option<&NamedPolicy> {
-        self.0.get(name)
+        self.0.get(name).or_else(|| built_in().get(name)?.policy())
     }
 
     /// Returns all policies, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &NamedPolicy)> {
-        self.0.iter().map(|(name, policy)| (name.as_str(), policy))
+        self.names().filter_map(|name| Some((name, self.get(name)?)))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let names: BTreeSet<&str> = self.0.keys().map(String::as_str).chain(built_in().keys().copied()).collect();
+        names.into_iter()
     }
 
     /// Returns help for an unknown name.
     pub fn known(&self, name: &str) -> String {
         let mut known: Vec<&str> = vec!["auto-approve", "auto-reject", "manual"];
-        known.extend(self.0.keys().map(String::as_str));
+        known.extend(self.names());
         format!("{}; or write it as policies/{}.yaml", words::known_words(name, &known, "policies"), words::short(name))
     }
+}
+
+/// Parses a policy. `origin` is its file, or the origin of what is built in.
+fn parsed(origin: &str, text: String) -> Result<NamedPolicy, Vec<YamlError>> {
+    let path = Path::new(origin);
+    let File { description, policy } = yaml::parse_all::<File>(path, &text).checked(|file| {
+        let circle = matches!(file.policy, Interaction::Use(_));
+        let steps = [Step::Key("policy")];
+        let message = "a named policy cannot refer to another named policy";
+        let error = || {
+            YamlError::at_steps(path, &text, &steps, StepPart::Value, message)
+                .with_help("write the settings of the other policy here")
+        };
+        circle.then(error).into_iter().collect()
+    })?;
+    Ok(NamedPolicy { description, policy, origin: origin.to_owned(), text })
 }
 
 #[cfg(test)]

@@ -216,9 +216,9 @@ pub fn kappa(counts: Counts) -> Option<Rate> {
     Some(Rate { value: kappa.kappa?, low, high })
 }
 
-/// Returns the pass rate corrected for the judge's errors: Rogan and Gladen, with the interval of Lee et al.
-/// `negatives` and `positives` are the judge's correct verdicts on what people failed and passed. Returns
-/// `None` if the judge distinguishes too little.
+/// Returns the pass rate corrected for the judge's errors: Rogan and Gladen, with the interval of Lee et al. `negatives`
+/// and `positives` are the judge's correct verdicts on what people failed and passed. Returns `None` if the judge
+/// distinguishes too little, or if a count of verdicts or labels is 0.
 pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u64)) -> Option<Rate> {
     if of == 0 || negatives.1 == 0 || positives.1 == 0 {
         return None;

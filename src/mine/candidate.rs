@@ -10,9 +10,9 @@ use super::role::{Role, Sight};
 pub enum Dropped {
     /// The commit has no parent, so there is no state before it.
     First,
-    /// It changes no test.
+    /// The commit changes no test.
     NoTests,
-    /// It changes tests only inside files of code, which an agent may change.
+    /// The commit changes tests only inside files of code, which an agent may change.
     TestsInCode {
         /// The files.
         files: Vec<String>,
@@ -22,26 +22,26 @@ pub enum Dropped {
         /// The links, each with its target.
         links: Vec<String>,
     },
-    /// Files that it changes may be code or data of its tests.
+    /// Files that the commit changes may be code or data of its tests.
     Doubtful {
         /// The files.
         files: Vec<String>,
     },
-    /// It changes no code.
+    /// The commit changes no code.
     NoCode,
-    /// It is too large.
+    /// The commit is too large.
     TooLarge {
         /// The number of changed lines. Absent if the commit was not read completely.
         lines: Option<u64>,
         /// The allowed number.
         most: u64,
     },
-    /// A file that it changes has a name that a case cannot hold.
+    /// A file that the commit changes has a name that a case cannot hold.
     NotUtf8 {
         /// The name, as far as it is text.
         name: String,
     },
-    /// It changes no code except binary files.
+    /// The commit changes no code except binary files.
     BinaryAlone,
     /// An earlier commit makes the same change.
     Duplicate {
@@ -67,20 +67,20 @@ pub enum Dropped {
     },
     /// The tests that fail before and pass after passed before under other names.
     OnlyRenames {
-        /// Their new names.
+        /// The new names of the tests.
         tests: Vec<String>,
     },
     /// The tests on which the case would depend do not always have the same outcome.
     Flaky {
-        /// Their names.
+        /// The names of the tests.
         tests: Vec<String>,
     },
-    /// The case that was made from it is not sound.
+    /// The case that was made from the commit is not sound.
     NotSound {
         /// The error.
         why: String,
     },
-    /// Its tests do not notice some of its hunks, and there are enough other cases.
+    /// The commit's tests do not notice some of its hunks, and there are enough other cases.
     Unnoticed {
         /// The hunks.
         hunks: Vec<String>,

@@ -1,4 +1,4 @@
-//! Puts the case of a judged commit together: its prompt, remarks, grader and protected files.
+//! Puts the case of a tested commit together: its prompt, remarks, grader and protected files.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The state of a mining, as a file with one line for each commit that was judged, so that an interrupted one can go on.
+//! The state of `evals mine`: a file with one line for each tested commit, so that an interrupted run of it can be resumed.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -60,14 +60,14 @@ pub enum LookedStatus {
     Dropped,
 }
 
-/// The first line of the file: what the judgements were made with.
+/// The first line of the file: the program and the settings that made its results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeWith {
     /// The version of this program.
     pub tool: String,
     /// The folder of the repository.
     pub repo: PathBuf,
-    /// The settings that change a judgement.
+    /// The settings that change the result of a commit.
     pub settings: String,
 }
 
@@ -89,8 +89,8 @@ struct Line {
 }
 
 impl State {
-    /// Opens the state of a mining in a folder. With `resume`, the judgements that were made with the same settings are
-    /// read; otherwise they are removed.
+    /// Opens the state in a folder. With `resume`, the results that were made with the same settings are read; otherwise
+    /// they are removed.
     ///
     /// # Errors
     /// Returns an error if the file system refuses.
@@ -108,12 +108,13 @@ impl State {
         Ok(Self { path, file, known })
     }
 
-    /// Returns the judgements that a mining with these settings made, by commit. Changes no file.
+    /// Returns the results that were made with these settings, by commit. Changes no file.
     pub fn read(folder: &Path, with: &MadeWith) -> HashMap<String, Looked> {
         read(&path(folder, with), with).into_iter().map(|(commit, line)| (commit, line.looked)).collect()
     }
 
-    /// Returns what made the newest state in a folder that another version of the mining made with the same settings.
+    /// Returns the version that made the newest of the states that other versions of the mining rules made with the same
+    /// settings.
     pub fn other_tool(folder: &Path, with: &MadeWith) -> Option<String> {
         let other = |path: PathBuf| {
             let MadeWith { tool, repo, settings } = first(&regular::read_to_string(&path).ok()?)?;
@@ -124,7 +125,7 @@ impl State {
         states.max().map(|(_, tool)| tool)
     }
 
-    /// Returns the judgement of a commit, if it was made.
+    /// Returns the result of a commit, if the commit was tested.
     pub fn known(&self, commit: &str) -> Option<&Looked> {
         self.known.get(commit).map(|line| &line.looked)
     }
@@ -134,7 +135,7 @@ impl State {
         self.known.get(commit)?.made.as_deref()
     }
 
-    /// Adds the judgement of a commit, and the digest of the files of its case. It is on the disk when this returns.
+    /// Adds the result of a commit, and the digest of the files of its case. The line is on the disk when this returns.
     ///
     /// # Errors
     /// Returns an error if the file system refuses.

@@ -33,7 +33,7 @@ impl Judged {
     }
 }
 
-/// Judges the runs of both states. A test that was skipped or did not run has not passed.
+/// Sorts the tests by their outcomes in the runs of both states. A test that was skipped or did not run has not passed.
 pub fn judge(before: &[Outcomes], after: &[Outcomes]) -> Judged {
     let names: BTreeSet<&String> = before.iter().chain(after).flat_map(BTreeMap::keys).collect();
     let mut judged = Judged::default();

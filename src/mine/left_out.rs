@@ -9,7 +9,7 @@ use super::laboratory::Runs;
 use super::role::{self, Role};
 use super::runner::{Recipe, Runner, Tree};
 
-/// Judges the runs of a commit. A test that was flaky at another commit decides nothing.
+/// Sorts the tests by their outcomes in the runs of a commit. A test that was flaky at another commit decides nothing.
 pub(super) fn judged(runs: &Runs, change: &Change, recipe: &Recipe, flaky: &BTreeSet<String>) -> Judged {
     let mut judged = judge(&runs.before, &runs.after).without(flaky);
     judged.left_out = runs.left_out.iter().cloned().collect();
@@ -71,7 +71,7 @@ fn file_of(runner: Runner, test: &str, tree: &Tree) -> Option<String> {
     }
 }
 
-/// Returns the whole text, and its beginnings up to a mark.
+/// Returns the whole text, and its beginning before each mark, the longest first.
 fn starts<'a>(text: &'a str, marks: &[&'static str]) -> impl Iterator<Item = &'a str> {
     let mut ends: Vec<usize> = marks.iter().flat_map(|mark| text.match_indices(*mark).map(|(at, _)| at)).collect();
     ends.push(text.len());

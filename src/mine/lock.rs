@@ -1,4 +1,4 @@
-//! Locks the folder of the cases, so that two minings do not write into it at the same time.
+//! Locks the folder of the cases, so that two processes of `evals mine` do not write into it at the same time.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Locks a folder until the file is closed. The end of this process closes it.
 ///
 /// # Errors
-/// Returns an error if another mining has locked the folder, or if the folder cannot be opened.
+/// Returns an error if another `evals mine` has locked the folder, or if the folder cannot be opened.
 pub(super) async fn lock(folder: &Path) -> Result<File, MineError> {
     let file = File::open(folder).map_err(FileError::io("open", folder))?;
     let begun = Instant::now();
@@ -26,7 +26,7 @@ pub(super) async fn lock(folder: &Path) -> Result<File, MineError> {
             // Some file systems of networks have no locks for folders.
             Ok(()) | Err(_) => return Ok(file),
         }
-        // A program that a mining was just starting when it was killed holds the lock until it has begun.
+        // A program that another `evals mine` was just starting when it was killed holds the lock until it has begun.
         if begun.elapsed() > PATIENCE {
             return Err(MineError::Busy(folder.to_owned()));
         }

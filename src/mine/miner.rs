@@ -1,4 +1,4 @@
-//! Judges commits one after another: runs the tests of each, and makes and tests its case.
+//! Tests commits one after another: runs the tests of each, and makes and tests its case.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +26,7 @@ use crate::trial::Engine;
 /// The maximum number of settings of a patch that are left out one at a time.
 const MOST_SETTINGS: usize = 10;
 
-/// Judges commits one after another.
+/// The part of `evals mine` that tests commits one after another.
 pub(super) struct Miner<'a> {
     pub(super) engine: &'a Engine,
     pub(super) judges: &'a Judges,
@@ -45,7 +45,7 @@ struct Tried {
     runs: Runs,
 }
 
-/// A commit whose tests were judged.
+/// A commit whose tests were run.
 #[derive(Clone, Copy)]
 pub(super) struct Tested<'a> {
     pub(super) commit: &'a Commit,
@@ -56,7 +56,7 @@ pub(super) struct Tested<'a> {
 }
 
 impl Miner<'_> {
-    /// Judges a commit and stores the judgement. Returns `None` if the user interrupts it.
+    /// Tests a commit and stores the result. Returns `None` if the user interrupts it.
     pub(super) async fn look(&mut self, commit: &Commit, state: &mut State) -> Result<Option<Looked>, MineError> {
         let mut interrupt = self.engine.interrupt.clone();
         let interrupted = async move {
@@ -86,7 +86,7 @@ impl Miner<'_> {
         Ok(Some(looked))
     }
 
-    /// Judges a commit. Returns `None` if the user interrupts it.
+    /// Tests a commit. Returns `None` if the user interrupts it.
     async fn judge(&mut self, commit: &Commit) -> Result<Option<Looked>, MineError> {
         let dropped = |why: &Dropped, judged: Judged| Ok(Some(looked(commit, Some(why), judged, None, None)));
         let Some(parent) = &commit.parent else { return dropped(&Dropped::First, Judged::default()) };
@@ -178,8 +178,8 @@ impl Miner<'_> {
         }
     }
 
-    /// Runs the tests again in a new workspace with a new set-up, adds the runs to the earlier ones, and judges all of
-    /// them. Returns `None` if the tests do not run there.
+    /// Runs the tests again in a new workspace with a new set-up, adds the runs to the earlier ones, and sorts the tests by
+    /// all runs. Returns `None` if the tests do not run there.
     async fn try_elsewhere(
         &mut self,
         commit: &Commit,

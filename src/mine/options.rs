@@ -73,7 +73,7 @@ fn of_python(code: &str) -> Vec<&str> {
     lists.flat_map(|(_, rest)| items(inner(rest))).map(|item| first_name(item.trim_start_matches('*'))).collect()
 }
 
-/// Returns the arguments that code of Python takes from those that a parameter such as `**options` holds.
+/// Returns the names of the arguments that code of Python reads from a parameter such as `**options`.
 fn from_rest(code: &str) -> Vec<&str> {
     let mut rests = BTreeSet::from(RESTS);
     rests.extend(code.split("**").skip(1).map(first_name));

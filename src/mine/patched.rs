@@ -17,7 +17,7 @@ const LONGEST: usize = 2_000;
 pub(super) struct Hunk<'a> {
     /// The ending of the file, without its dot.
     pub(super) extension: &'a str,
-    /// The line that the patch shows to say what the hunk is in, and the lines of the hunk as they are afterwards.
+    /// The line behind `@@`, which shows the code around the hunk, and the lines of the hunk after the change.
     pub(super) code: String,
     /// The lines that the patch adds.
     pub(super) added: Vec<&'a str>,

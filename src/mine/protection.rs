@@ -19,9 +19,9 @@ pub(super) mod setup_files;
 
 /// The files that decide about the tests of a language.
 struct Language {
-    /// The endings of its tests, without their dots.
+    /// The endings of the tests, without dots.
     endings: &'static [&'static str],
-    /// Its test runners.
+    /// The test runners of the language.
     runners: &'static [Runner],
     /// Globs of files that runners take for tests. A module of code that an agent may add must not match: for Rust,
     /// `src/parser/tests.rs` is a part of the crate.

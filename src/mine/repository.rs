@@ -77,7 +77,7 @@ pub async fn clone(url: &str, clones: &Path, env: BTreeMap<String, String>) -> R
     }
     let failed =
         |error: std::io::Error| RepositoryError::Git { command: "clone".to_owned(), message: error.to_string() };
-    // Two minings may clone at the same time.
+    // Two processes of `evals mine` may clone at the same time.
     let part =
         tempfile::Builder::new().prefix(&format!("{name}.")).suffix(".part").tempdir_in(clones).map_err(failed)?;
     let to = part.path().to_string_lossy().into_owned();

@@ -220,7 +220,7 @@ pub struct TestFiles<'a> {
     pub guarded: &'a [String],
 }
 
-/// Returns the recipes of one language for a commit, its parent and its test files.
+/// A function that returns the recipes of one language for a commit, its parent and its test files.
 type Detect = fn(&Tree, &Tree, &TestFiles<'_>) -> Vec<Recipe>;
 
 /// The endings of each language's files, and its recipes.

@@ -15,7 +15,7 @@ use super::{AskError, Service};
 use crate::gateway::upstream::causes;
 use crate::secrets::urls::without_credentials;
 
-/// The maximum size of a response.
+/// The maximum size of a response in bytes.
 const MAX_ANSWER: usize = 16 << 20;
 
 #[derive(Debug)]

@@ -49,7 +49,7 @@ impl Services {
         }
     }
 
-    /// Returns the service of a model; a harness has none.
+    /// Returns the service of a model, or `None` for a harness.
     ///
     /// # Errors
     /// Returns an error if the service needs a key and there is none, or its address is invalid.

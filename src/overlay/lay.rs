@@ -65,7 +65,7 @@ impl LayError {
 /// Lays the items of one place below its root: the workspace, or the home.
 ///
 /// # Errors
-/// Something is already there, or the file system refused.
+/// Returns an error if something is already there, or if the file system refuses.
 pub fn lay(items: &[Item<'_>], place: OverlayPlace, root: &Path) -> Result<(), LayError> {
     for item in items.iter().filter(|item| item.place == place) {
         match item.what {

@@ -74,7 +74,7 @@ struct PlaceRequest<'a> {
 }
 
 impl<'a> PlaceRequest<'a> {
-    /// Returns the place. Default: the user's, or the project's if the harness has no other.
+    /// Returns the place and its path in the manifest. Default: the user's, or the project's if the manifest has no other.
     fn decide(&self, manifest: &Manifest) -> Result<(OverlayPlace, &'a Path), String> {
         let Self { key, what, place, project, user } = *self;
         let name = &manifest.name;

@@ -14,8 +14,8 @@ use tokio::net::UnixStream;
 use crate::supervisor::{Order, Report};
 use crate::trace::Exit;
 
-/// A supervisor that is gone must not end the engine with a signal. Where the flag does not exist, the runtime of Rust
-/// already ignores the signal.
+/// The flag that suppresses SIGPIPE: a supervisor that is gone must not end the engine. On systems without the flag, the
+/// runtime of Rust already ignores the signal.
 #[cfg(target_os = "linux")]
 const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(not(target_os = "linux"))]

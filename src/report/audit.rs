@@ -62,7 +62,7 @@ pub fn page(cases: &[Audited]) -> Page {
     Page { blocks, everything: "`--format json`".to_owned(), ..Page::default() }
 }
 
-/// Returns the share of mutations that were noticed, and the reasons why others were not judged.
+/// Returns the share of mutations that were noticed, and the reasons why others were not counted.
 fn mutants(cases: &[Audited]) -> Option<String> {
     let all = || cases.iter().filter_map(|case| case.mutants.as_ref());
     let (judged, noticed) = (all().map(|of| of.judged).sum::<usize>(), all().map(|of| of.noticed).sum::<usize>());

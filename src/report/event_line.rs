@@ -59,7 +59,7 @@ const SUBJECT: usize = 60;
 #[derive(Debug)]
 struct OpenCall {
     title: String,
-    /// Its command or its paths.
+    /// The command or the paths of the call.
     subject: String,
 }
 

@@ -168,8 +168,8 @@ fn beside(column: &Column, decision: &Decision) -> TestCase {
     case
 }
 
-/// Returns the status of a cell, and the trial that describes it. An unknown result is not a pass: a cell that could
-/// not be judged is an error, with a type that states this.
+/// Returns the status of a cell, and the trial that describes it. An unknown result is not a pass: a cell without a pass or
+/// a fail is an error, with a type that states this.
 fn status<'a>(report: &Report, cell: &Cell, trials: &[&'a TrialResult]) -> (TestCaseStatus, Option<&'a TrialResult>) {
     if let Some(quarantine) = cell.quarantine.as_ref().filter(|_| cell.verdict != Some(Verdict::Skipped)) {
         let word = cell.verdict.map_or("not run", Verdict::word);

@@ -242,7 +242,7 @@ fn unjudged(report: &Report) -> Option<String> {
     Some(format!("{} by a judge not given: {first}", plural(report.note_facts.unjudged, "grade")))
 }
 
-/// Returns a note on trials whose stored results are not the ones that were judged.
+/// Returns a note on trials whose stored results differ from the recorded ones.
 fn not_as_judged(report: &Report) -> Option<String> {
     let first = one_line(report.note_facts.first_not_as_judged.as_ref()?, 200, &LOOK);
     let trials = plural(report.note_facts.not_as_judged, "trial");

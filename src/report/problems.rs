@@ -23,7 +23,7 @@ pub struct CellProblem<'a> {
     pub kind: ProblemKind,
     /// The places of the results of the cell's trials that ran and did not pass: those with the cell's verdict first.
     pub places: Vec<usize>,
-    /// Other cells of its harness and model with the same error.
+    /// Other cells of the same harness and model with the same error.
     pub same: Vec<&'a Cell>,
 }
 

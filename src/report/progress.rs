@@ -152,8 +152,7 @@ fn planned(trials: usize, skipped: usize) -> String {
     format!("{} to run{skipped}", plural(trials, "trial"))
 }
 
-/// Returns the line about a finished trial: verdict, case, column, time, and the main reason if it did not
-/// pass.
+/// Returns the line about a finished trial: verdict, case, column, time, cost, and the main reason if it did not pass.
 fn finished(result: &TrialResult, look: &Look) -> String {
     let word = format!("{:<8}", result.verdict.word().to_uppercase());
     let mut parts = vec![place(&result.id())];

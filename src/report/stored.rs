@@ -11,9 +11,9 @@ use crate::run::read_json;
 use crate::trace::jsonl::{Reader, read_event};
 use crate::trace::{Agent, Body};
 
-/// The maximum length of a last line that is read for a report.
+/// The maximum length in bytes of a last line that is read for a report.
 const LONGEST_LINE: u64 = 32 << 20;
-/// The block size for reading.
+/// The number of bytes that are read at a time.
 const BLOCK: u64 = 8 << 10;
 
 /// Returns the final answer of a trial, from the last line of its trace. Returns `None` without a trace, or

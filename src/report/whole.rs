@@ -7,8 +7,8 @@ use super::Report;
 use super::results::Results;
 use crate::result::TrialResult;
 
-/// A report whose results are all in memory. What shows or counts every result asks for it, so that no stored report is
-/// taken for one without results.
+/// A report whose results are all in memory. Code that shows or counts every result requires this type, so that no report
+/// with stored results is taken for one without results.
 #[derive(Debug, Clone, Copy)]
 pub struct WholeReport<'a> {
     report: &'a Report,

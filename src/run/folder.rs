@@ -111,8 +111,8 @@ impl RunFolder {
         self.keep_engines_away().is_err()
     }
 
-    /// Keeps engines from using the run while the returned file is open. An engine that wants to use it in this time waits. Returns
-    /// `None` if the run has no lock, as in a copy without hidden files.
+    /// Keeps engines from using the run while the returned file is open. An engine that needs the run in this time waits.
+    /// Returns `None` if the run has no lock, as in a copy without hidden files.
     ///
     /// # Errors
     /// Returns an error if an engine is using the run.

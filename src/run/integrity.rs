@@ -1,4 +1,4 @@
-//! Checks by digests whether a stored result is the judged one, and makes a replacement if it is not.
+//! Checks by digests whether a stored result is the one that the journal records, and makes a replacement if they differ.
 
 use std::io;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub fn digest(json: &[u8]) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// The reason why a stored result differs from the judged one.
+/// The reason why a stored result differs from the recorded one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Changed {
     /// The journal has another digest.
@@ -73,7 +73,7 @@ impl Changed {
     }
 }
 
-/// Returns the result, or the reason why it differs from the result that was judged according to the journal.
+/// Returns the result, or the reason why it differs from the result that the journal records.
 ///
 /// # Errors
 /// Returns an error if the text is not a result.
@@ -92,8 +92,7 @@ pub(super) fn checked(
     })
 }
 
-/// Returns the reason why a result, which was read from this JSON text, differs from the result that was judged
-/// according to the journal.
+/// Returns the reason why a result, which was read from this JSON text, differs from the result that the journal records.
 pub(super) fn changed(trial: &TrialRecord, state: &TrialState, json: &[u8], result: &TrialResult) -> Option<Changed> {
     if state.digest.as_ref().is_some_and(|told| **told != *digest(json)) {
         return Some(Changed::Digest);
@@ -122,7 +121,7 @@ fn changed_parsed(trial: &TrialRecord, state: &TrialState, result: &TrialResult)
     }
 }
 
-/// Returns the replacement for a result whose stored verdict differs from the judged one. It is never a pass.
+/// Returns the replacement for a result whose stored verdict differs from the recorded one. It is never a pass.
 pub fn not_as_judged(trial: &TrialRecord, state: &TrialState, why: &str) -> TrialResult {
     let message = format!("{why}; the trial does not count, run it again with: evals run --resume RUN --rerun errored");
     TrialResult {
@@ -133,7 +132,7 @@ pub fn not_as_judged(trial: &TrialRecord, state: &TrialState, why: &str) -> Tria
     }
 }
 
-/// Returns the reason if a file of a trial differs from the judged one. Runs of versions without digests are trusted.
+/// Returns the reason if a file of a trial differs from the one that was graded. Runs of versions without digests are trusted.
 pub fn changed_file(folder: &Path, name: &str, result: &TrialResult) -> Option<String> {
     let told = result.files.get(name)?;
     match digest_of_file(&folder.join(name)) {
@@ -154,9 +153,9 @@ pub const AFTER_SETUP: &str = "workspace-after-setup";
 /// The facts about the trial in the result beside a stored trace. It is empty if there is no result beside the trace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Beside {
-    /// The reason if the trace differs from the judged one, or cannot be compared with it.
+    /// The reason if the trace differs from the one that was graded, or cannot be compared with it.
     pub changed: Option<String>,
-    /// The reason if the change of the workspace differs from the judged one, or cannot be compared with it.
+    /// The reason if the change of the workspace differs from the one that was graded, or cannot be compared with it.
     pub patch_changed: Option<String>,
     /// The error of the trial.
     pub error: Option<ErrorRecord>,

@@ -130,7 +130,7 @@ pub enum MergeError {
     Missing {
         /// The missing shards.
         shards: Vec<Shard>,
-        /// Their cells.
+        /// The cells of the missing shards.
         cells: Vec<CellId>,
     },
     /// The shards were run with other inputs.

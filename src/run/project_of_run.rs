@@ -66,7 +66,7 @@ fn present(folder: &Path, from: &Path, record: &RunRecord) -> Option<PathBuf> {
     (to != from && record.cases.iter().any(is_here)).then(|| to.to_owned())
 }
 
-/// Replaces one folder by another in the paths of a case and of the files that it is judged by.
+/// Replaces one folder by another in the paths of a case and of the files that it is graded with.
 pub fn move_case(case: &mut CaseRecord, from: &Path, to: &Path) {
     let moved = |path: &Path| moved(path, from, to);
     case.path = moved(&case.path);

@@ -89,7 +89,7 @@ fn names(value: &Value) -> BTreeSet<String> {
 }
 
 fn share(schema: &mut Value, same: &BTreeSet<String>, places: &BTreeMap<String, String>) {
-    /// A shorter part is shorter than a reference, or not much longer.
+    /// The length in bytes up to which a part is repeated: a reference would be hardly shorter.
     const WORTH_IT: usize = 160;
     for (_, part) in parts_below(schema) {
         let text = part.to_string();

@@ -459,8 +459,8 @@ fn is_connection(arguments: &str) -> bool {
     ["-u", "-h", "--user", "--host"].iter().any(|option| arguments.contains(option))
 }
 
-/// Returns true if the password of an option that names a user and a password is a secret. Numbers are IDs of a user and a
-/// group.
+/// Returns true if the password of an option that names a user and a password is a secret. A pair of numbers is the ID of a
+/// user and that of a group.
 fn is_of_user(found: &Found<'_>) -> bool {
     let (option, password) = (found.group("option"), found.value);
     let user = ["user", "user_double", "user_single"].map(|group| found.group(group)).concat();

@@ -11,7 +11,7 @@ use regex::Regex;
 pub struct Reference {
     /// The path, without a fragment.
     pub target: String,
-    /// Its bytes in the text.
+    /// The bytes of the reference in the text.
     pub range: Range<usize>,
     /// True if the path is the target of a link.
     pub is_link: bool,

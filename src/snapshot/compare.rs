@@ -117,7 +117,7 @@ pub struct PassedOver {
     pub why: String,
     /// True if the reason is that nothing of the trial is visible.
     pub shows_nothing: bool,
-    /// True if the reason is that the judged files were changed.
+    /// True if the reason is that files of the trial were changed after it was graded.
     pub changed: bool,
 }
 

@@ -19,7 +19,7 @@ use crate::trace::{
 /// The maximum depth of nested sub-agents; deeper ones are listed at the end.
 const DEEPEST: usize = 16;
 
-/// The maximum bytes of an input that are searched for how its output was produced.
+/// The maximum bytes of an input that are searched for the command that produced the output.
 const LONGEST_COMMAND: usize = 1 << 16;
 
 /// An observer of a trace, which collects the data that a shape needs.
@@ -213,7 +213,8 @@ impl Watching {
         self.calls.get_mut(number)
     }
 
-    /// Determines which values the environment produced first: compares the values in the agent's calls with the values in tool results.
+    /// Determines which values the environment produced first: compares the values in the agent's calls with the values in
+    /// tool results.
     fn provenance(&mut self, header: &Header) -> Provenance {
         let mut provenance = std::mem::take(&mut self.provenance);
         for call in &mut self.calls {

@@ -195,7 +195,7 @@ impl Provenance {
         self.form(found.last()?.1)
     }
 
-    /// Finds a word that is a value, alone or followed by an extension.
+    /// Finds a word that is a value, alone or followed by one or two extensions.
     fn whole(&self, text: &str, word: Range<usize>, found: &mut Vec<(Range<usize>, Id)>) {
         let mut end = word.end;
         for _ in 0..3 {

@@ -17,7 +17,7 @@ pub fn of_text(text: &str) -> String {
     if plain && !text.contains('\t') { text.to_owned() } else { quoted(text) }
 }
 
-/// Returns one of several lines: as JSON if it hides something, or if it could be taken for JSON.
+/// Returns one of several lines: as JSON if it has hidden characters, or if it could be taken for JSON.
 fn of_line(line: &str) -> Cow<'_, str> {
     let looks_quoted = line.starts_with('"') && serde_json::from_str::<String>(line).is_ok();
     if hides(line) || looks_quoted { Cow::Owned(quoted(line)) } else { Cow::Borrowed(line) }
@@ -82,7 +82,7 @@ pub fn of_path(path: &str) -> String {
     }
 }
 
-/// Replaces a text under a key.
+/// A function that replaces a text under a key.
 type Replaced<'a> = &'a dyn Fn(&str, &str) -> String;
 
 /// Returns the leaves of a value with their paths, keys in order. `replaced` takes each leaf's key and text.

@@ -15,7 +15,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Returns the variance of one case's difference with these numbers of trials.
+    /// Returns the variance of one case's difference with these numbers of trials in the two arms.
     pub fn of_case(&self, trials_a: f64, trials_b: f64) -> f64 {
         self.between + self.within_a / trials_a + self.within_b / trials_b
     }

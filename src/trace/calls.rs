@@ -194,8 +194,8 @@ impl Waiting {
     }
 }
 
-/// Returns true if two forms of a call are the same action, whatever its wording: of the same kind, tool, commands and files, without
-/// different values under a key of both.
+/// Returns true if two forms of a call are the same action, whatever its wording: of the same kind, tool, commands and
+/// files, without different values under a key of both.
 fn is_same_action(one: &ToolCall, other: &ToolCall) -> bool {
     one.kind == other.kind
         && one.unknown_kind == other.unknown_kind

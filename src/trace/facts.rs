@@ -138,10 +138,10 @@ impl<'a> ReportedDetails<'a> {
 
     /// Returns the paths that the call touches; those in the workspace are relative to it, and others are absolute.
     ///
-    /// A call whose input, locations or changes were shown touches the paths that these name, and no others, unless
-    /// its kind requires a path, or may do so because it is unknown. The input of an `execute` call names the working directory of a command, not the
-    /// paths that the command touches, but its paths are returned, too. A move touches two paths; if only one is shown, the
-    /// other is [`view::UNREAD_PATH`]. Globs of files in the input of a search count as paths.
+    /// A call whose input, locations or changes were shown touches the paths that these name, and no others, unless its
+    /// kind requires a path, or may do so because it is unknown. The input of an `execute` call names the working directory
+    /// of a command, not the paths that the command touches, but its paths are returned, too. A move touches two paths; if
+    /// only one is shown, the other is [`view::UNREAD_PATH`]. Globs of files in the input of a search count as paths.
     pub fn paths(&self, reading: &Reading) -> Fact<Vec<String>> {
         let mut found: Vec<String> = Vec::new();
         let add = |written: String, found: &mut Vec<String>| {

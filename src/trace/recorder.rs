@@ -62,7 +62,7 @@ pub const MAX_BEHIND: (u64, u64) = (100_000, 10_000);
 const MAX_DOUBTED: usize = 1000;
 /// The maximum number of held events while a session is ended.
 const SPILLED: usize = 1000;
-/// See [`MAX_HELD`].
+/// The maximum bytes of the lines of held events; see [`MAX_HELD`].
 const MAX_HELD_BYTES: usize = 64 << 20;
 
 /// The builder of a trace, which enforces the trace's laws.

@@ -81,7 +81,7 @@ const INNER_KEYS: [&str; 5] = ["arguments", "args", "params", "parameters", "inp
 /// Input keys under which agents put the arguments of a command.
 const ARGUMENT_KEYS: [&str; 5] = ["args", "arguments", "argv", "params", "parameters"];
 
-/// Stands among the paths of a call for one that it names and that cannot be read, such as `null` in a list of paths.
+/// The placeholder for a path that a call names and that cannot be read, such as `null` in a list of paths.
 pub const UNREAD_PATH: &str = "(a path that cannot be read)";
 
 /// Returns the paths that a call touches, each once; those in the workspace are relative to it. They come from the
@@ -102,10 +102,10 @@ pub fn paths(
     found
 }
 
-/// Returns a path that a call names: relative to the workspace if the path is within it, and absolute otherwise. A
-/// relative path of the call is resolved in the folder in which the call was made (`cwd`), or in the workspace if that
-/// folder is unknown. If the workspace is unknown, only the folder of the call counts. A path that begins at a home folder stays as it is written,
-/// and so does [`UNREAD_PATH`].
+/// Returns a path that a call names: relative to the workspace if the path is within it, and absolute otherwise. A relative
+/// path of the call is resolved in the folder in which the call was made (`cwd`), or in the workspace if that folder is
+/// unknown. If the workspace is unknown, only the folder of the call counts. A path that begins at a home folder stays as
+/// it is written, and so does [`UNREAD_PATH`].
 pub fn located(path: &str, cwd: Option<&str>, workspace: Option<&str>) -> String {
     if is_from_home(path) || path == UNREAD_PATH {
         return path.to_owned();
@@ -278,7 +278,8 @@ fn paths_of_patch(text: &str, add: &mut impl FnMut(&str)) {
     }
 }
 
-/// Adds the files that a unified diff names. Only a text that begins with a file of the diff is one: a command may hold a diff in its middle.
+/// Adds the files that a unified diff names. Only a text that begins with a file of the diff is one: a command may hold a
+/// diff in its middle.
 fn paths_of_diff(text: &str, add: &mut impl FnMut(&str)) {
     let text = text.trim_start();
     if !["--- ", "diff --git ", "Index: "].iter().any(|begins| text.starts_with(begins)) {

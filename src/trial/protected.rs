@@ -1,6 +1,7 @@
 //! Protected files, which an agent must not change: changes are detected and undone.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -326,11 +327,14 @@ pub(super) fn without_putting_back(warning: &Warning) -> Warning {
 /// Returns true if a glob that applies to an ignored file names its ignored folder: `dist`, `{dist,out}` or `di?t`, and not `*`. `now`
 /// has the files that are not ignored, and the ignored folders in which git tracks files.
 fn names_what_is_ignored(globs: &[PathGlob], path: &Path, now: &Tree) -> bool {
-    let Some(name) = ignored_folder(path, now).and_then(Path::file_name) else { return false };
+    // A folder with nothing but ignored files may be above the one that a rule names, as `pkg` above `pkg/node_modules`.
+    let of_rule = path.ancestors().skip(1).find(|folder| now.is_left_out(folder));
+    let folders: Vec<&Path> = ignored_folder(path, now).into_iter().chain(of_rule).collect();
+    let names: Vec<&OsStr> = folders.into_iter().filter_map(Path::file_name).collect();
     let is_name = |part: &str| {
-        let has_letters = part.contains(char::is_alphanumeric);
-        Path::new(part) == name
-            || (has_letters && part.parse::<PathGlob>().is_ok_and(|it| it.is_match_path(name.as_ref())))
+        let glob = part.contains(char::is_alphanumeric).then(|| part.parse::<PathGlob>().ok()).flatten();
+        let is_match = |name: &OsStr| glob.as_ref().is_some_and(|glob| glob.is_match_path(name.as_ref()));
+        names.iter().any(|name| OsStr::new(part) == *name || is_match(name))
     };
     // Alternatives may have several folders.
     let has_paths = |glob: &str| {

@@ -94,7 +94,8 @@ fn pass_lines(text: &mut impl BufRead, lines: u64, most: u64) -> Result<bool, Re
     Ok(true)
 }
 
-/// Skips a line without keeping it. Returns the line's length.
+/// Skips a line without keeping it. Returns the line's length in bytes, or an error once more than `most` bytes were read
+/// without a line end.
 fn pass_line(text: &mut impl BufRead, most: u64) -> Result<u64, ReachError> {
     let mut passed = 0;
     loop {

@@ -14,7 +14,7 @@ use crate::result::BesidePatch;
 /// The maximum number of folders, of permission bits, and of other places that are recorded.
 pub const MOST: usize = 1000;
 
-/// Returns the text that a path is recorded by, or `None` if it must not be recorded or is not text.
+/// A function that returns the text that a path is recorded by, or `None` if it must not be recorded or is not text.
 pub type Name<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
 /// Returns the recorded texts of paths, or `None` if one of them cannot be recorded, or there are too many.

@@ -23,8 +23,9 @@ pub struct Change {
     pub deleted: Vec<String>,
     /// True if the workspace has ignored files: whether they changed is not known.
     pub has_ignored: bool,
-    /// Ignored files and folders that are new, gone or changed, and the `.git` of each repository that changed: which of their files
-    /// changed is not known. Sockets, devices and pipes that are new or gone, too. Empty if the workspace was not measured for it.
+    /// Ignored files and folders that are new, gone or changed, and the `.git` of each repository that changed: which of
+    /// their files changed is not known. Sockets, devices and pipes that are new or gone, too. Empty if the workspace was
+    /// not measured for it.
     pub unmeasured: Vec<String>,
     /// Of these, the sockets, devices and pipes.
     pub special: Vec<String>,
@@ -118,7 +119,7 @@ pub struct Compared {
     pub hidden: bool,
 }
 
-/// Hides secrets in the content of a file. Returns `None` if there is nothing to hide.
+/// A function that hides secrets in the content of a file. It returns `None` if there is nothing to hide.
 pub type Hide<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 
 /// Compares two states of a workspace. Secrets are hidden in the files before they are compared.

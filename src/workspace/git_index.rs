@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::regular;
 
-/// The length of the fixed part of an entry without the object's name.
+/// The length in bytes of the fixed part of an entry without the object's name.
 const FIXED: usize = 42;
 /// The flag of an entry that has two more bytes of flags.
 const EXTENDED: u16 = 0x4000;
@@ -43,7 +43,7 @@ pub(super) struct Index {
     shared: Option<String>,
 }
 
-/// Returns the index of a folder `.git`, and the other file of a split one. Returns `None` for an index that cannot be read.
+/// Returns the index of a folder `.git`, and the shared file of a split index. Returns `None` if one of them cannot be read.
 pub(super) fn read(git: &Path) -> Option<(Index, Option<Index>)> {
     let read = |name: &str| regular::read(git.join(name)).ok().and_then(|bytes| index(&bytes));
     let first = read("index")?;

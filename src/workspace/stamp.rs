@@ -21,7 +21,8 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Returns the stamp of a file or a link. A folder counts by its place and its mode, because its entries have stamps of their own.
+    /// Returns the stamp of a file or a link. A folder counts by its place and its mode, because its entries have stamps of
+    /// their own.
     pub fn of(meta: &Metadata) -> Self {
         let (size, written, changed) = match meta.is_dir() {
             true => (0, (0, 0), (0, 0)),
@@ -61,8 +62,8 @@ impl FolderStamps {
         self.changes().into_iter().next()
     }
 
-    /// Returns all paths, relative to the folder, that were made, changed or removed since the stamps were taken. A path is empty if
-    /// it is the folder itself, or if the folder cannot be read.
+    /// Returns all paths, relative to the folder, that were made, changed or removed since the stamps were taken. A path is
+    /// empty if it is the folder itself, or if the folder cannot be read.
     pub fn changes(&self) -> BTreeSet<PathBuf> {
         let Ok(now) = Self::of(&self.root) else { return BTreeSet::from([PathBuf::new()]) };
         let paths = self.stamps.keys().chain(now.stamps.keys());

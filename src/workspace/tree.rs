@@ -266,6 +266,11 @@ impl Tree {
         })
     }
 
+    /// Returns true if a file or folder was left out as ignored. Returns false for what is in an ignored folder.
+    pub fn is_left_out(&self, path: &Path) -> bool {
+        self.beyond.ignored.contains(path)
+    }
+
     /// Returns true if a path lies in a folder that could not be read.
     pub fn is_unknown(&self, path: &Path) -> bool {
         !self.unread.is_empty() && path.ancestors().skip(1).any(|folder| self.unread.contains_key(folder))

@@ -3,8 +3,8 @@
 //! Follows the scanner of libyaml, which the YAML crate uses: a bracket opens a list or a map only if a token begins with
 //! it. Other brackets are parts of texts and comments.
 
-/// Returns the position, in bytes, of the first bracket at which more than `most` brackets are open. Returns `None` if there is none
-/// before the text ends, or before the place at which the YAML crate stops with an error.
+/// Returns the position, in bytes, of the first bracket at which more than `most` brackets are open. Returns `None` if
+/// there is none before the text ends, or before the place at which the YAML crate stops with an error.
 pub(super) fn exceeding(text: &str, most: usize) -> Option<usize> {
     if text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count() <= most {
         return None;

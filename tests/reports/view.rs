@@ -191,7 +191,8 @@ fn a_run_that_goes_on_is_followed_until_it_ends() {
     assert_eq!(listed(), true);
     let junit = project.evals(&["report", "live", "--format", "junit", "-o", "-"]);
     junit.says("<property name=\"state\" value=\"going on: 1 of 2 trials so far\"/>");
-    for args in [&["compare", "live", "live"][..], &["baseline", "set", "live"]] {
+    let gated = ["compare", "live", "live", "--fail-under", "0.1"];
+    for args in [&["compare", "live", "live"][..], &gated, &["baseline", "set", "live"]] {
         let ran = project.evals(args).exits(2).says("1 trial of 2 not run; the run is going on");
         assert!(!ran.err.contains("--resume"), "{}", ran.err);
     }

@@ -1,4 +1,4 @@
-//! Updates of calls that have ended: what is only said again is no news, and anything else leaves the call in doubt.
+//! Updates of calls that have ended: a repetition adds nothing, and anything else leaves the call in doubt.
 
 use serde_json::{Map, Value};
 

@@ -82,8 +82,8 @@ impl Translator {
     /// Takes the agent's request for permission.
     ///
     /// A request about a call that the trace does not show, or of another session, is answered `cancelled`, so the agent
-    /// did not do what it asked for. But what is forbidden is the attempt, denied ones too, and the trace does not show
-    /// what was attempted.
+    /// did not do what it asked for. But graders also forbid attempts that were denied, and the trace does not show this
+    /// one.
     pub(super) fn ask(&mut self, id: &Value, params: Value, recorder: &mut Recorder) {
         let mut params = match params {
             Value::Object(params) => params,

@@ -11,7 +11,7 @@ use crate::trace::{Attachment, NoticeCode, Role};
 /// The maximum bytes of a prompt that an echo is compared with.
 const MAX_ECHO: usize = 1 << 20;
 
-/// The minimum bytes of standard error that are kept.
+/// The bytes of standard error that are kept when more than twice as many have been collected.
 const MAX_PRINTED: usize = 16 << 10;
 
 /// The state of the session's prompts.

@@ -10,7 +10,7 @@ use crate::trace::recorder::Recorder;
 
 /// The maximum number of updates that are kept until the session's id is known.
 const MAX_EARLY: usize = 10_000;
-/// The maximum length of these updates as JSON. In memory they take many times as much.
+/// The maximum length in bytes of these updates as JSON. In memory they take many times as much.
 const MAX_EARLY_BYTES: usize = 4 << 20;
 
 /// The session whose updates are translated.

@@ -317,7 +317,7 @@ impl Background {
         self.is_in_turn && self.is_only_announced && !self.has_sub_agents()
     }
 
-    /// Notes that the engine ends the program. A turn of which no line came is none.
+    /// Notes that the engine ends the program. A turn that was announced and has no line does not count.
     pub(super) fn is_ended_by_engine(&mut self) {
         if self.is_only_announced {
             self.is_in_turn = false;

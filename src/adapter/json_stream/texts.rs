@@ -41,7 +41,8 @@ struct Stream {
 }
 
 impl Stream {
-    /// Makes the text another one: adds what is new, and takes back what is not in it. Returns false if that is too late.
+    /// Replaces the text: withdraws the part that the new text does not have, and adds the rest of the new text. Returns
+    /// false if it is too late to withdraw a part.
     fn replace(&mut self, text: &str, recorder: &mut Recorder) -> bool {
         let common = self.said.char_indices().zip(text.chars()).take_while(|((_, one), other)| one == other);
         let length = common.last().map_or(0, |((at, c), _)| at + c.len_utf8());

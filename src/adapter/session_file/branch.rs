@@ -201,7 +201,7 @@ fn branch(lines: &[Facts], nodes: &[usize], parents: &HashMap<usize, usize>, sta
     Some(on)
 }
 
-/// Returns true if somebody speaks in the lines that are only in the branch of this line.
+/// Returns true if the lines that are only in the branch of this line have a message of the user or the agent.
 fn speaks(lines: &[Facts], parents: &HashMap<usize, usize>, on: &HashSet<usize>, end: usize) -> bool {
     let mut next = Some(end);
     let mut steps = 0;

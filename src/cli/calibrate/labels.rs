@@ -46,7 +46,7 @@ pub enum LabelValue {
     Better,
     /// The trace is worse than the reference.
     Worse,
-    /// Both are equally good.
+    /// The trace and the reference are equally good.
     Tie,
 }
 

@@ -152,7 +152,7 @@ fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case
 }
 
 /// Returns true if the agents had the inputs of a case that differs from this one in `limits.on-limit` alone, which decides
-/// how a trial is judged.
+/// how a trial is graded.
 fn plays_the_same(case: &Case, known: &CaseRecord, interaction: Option<&Interaction>) -> Result<bool, CliError> {
     for on_limit in [None, Some(OnLimit::Fail), Some(OnLimit::Grade)] {
         let mut before = case.clone();

@@ -1,4 +1,4 @@
-//! Single traces, judged by one case: files, or the output of `evals import` on standard input.
+//! Single traces, graded by one case: files, or the output of `evals import` on standard input.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};

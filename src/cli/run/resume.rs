@@ -239,8 +239,8 @@ fn resolve_again(
     Ok(())
 }
 
-/// Returns the judges to continue with: the judges of the plan. Other judges are allowed only if no trial whose result
-/// is kept has been judged.
+/// Returns the judges to continue with: the judges of the plan. Other judges are allowed only if no trial whose result is
+/// kept has a grade of a judge.
 fn same_judges(run: &RunFolder, record: &RunRecord, now: Chosen, redo: &HashSet<TrialId>) -> Result<Chosen, CliError> {
     let mut chosen = record.options.judges.clone();
     let are_others = |now: &[ModelName], then: &[ModelName]| !now.is_empty() && sorted(now) != sorted(then);

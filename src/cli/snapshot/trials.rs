@@ -219,7 +219,7 @@ impl Unread {
         Self { why: why.to_owned(), shows_nothing: false, changed: false }
     }
 
-    /// Makes the reason for a trial whose files were changed after it was judged.
+    /// Makes the reason for a trial whose files were changed after it was graded.
     fn changed(why: &str) -> Self {
         Self { changed: true, ..Self::of(why) }
     }

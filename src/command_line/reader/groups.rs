@@ -39,14 +39,14 @@ pub(super) struct Group {
 /// The effect of the end of a group on the variables that its commands change.
 #[derive(Debug)]
 pub(super) enum Scope {
-    /// They keep their values: `{ …; }`.
+    /// The variables keep their values: `{ …; }`.
     Open,
-    /// They get their values from before the group: `(…)`.
+    /// The variables get back their values from before the group: `(…)`.
     Subshell(Branches),
-    /// They have one of several values: `if`, loops.
+    /// The variables have one of several values: `if`, loops.
     Branches(Branches),
-    /// They may change with each call of the function. Its body begins behind the values of later commands.
-    /// `start` is the place of its first token.
+    /// The variables may change with each call of the function. The body of the function begins behind the values of later
+    /// commands. `start` is the place of its first token.
     Function { name: String, own: Branches, body: Branches, start: Option<usize> },
 }
 

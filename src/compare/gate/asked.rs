@@ -12,7 +12,7 @@ const CASES: f64 = 1.0;
 /// The name of the gate that a bare `--gate` requests.
 pub const NO_REGRESSIONS: &str = "no-regressions";
 
-/// The names of all gates.
+/// The names that `--gate` accepts.
 const KEYS: [&str; 4] = ["margin", "completed", "cases", NO_REGRESSIONS];
 
 /// A value of `--gate`.

@@ -14,15 +14,15 @@ use crate::verdict::{PassTrials, Verdict};
 /// The outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It passes, or it did not pass before.
+    /// The case passes, or it did not pass before.
     Kept,
-    /// It is a critical or regression case, passed before, and fails now.
+    /// A critical or regression case passed before, and fails now.
     Fails,
-    /// It passed all its trials that have a score before, and passes none now.
+    /// The case passed all its trials that have a score before, and passes none now.
     NoneAnyMore,
-    /// Undecided: its new trials were errored, ungraded or not run.
+    /// The outcome is unknown: new trials of the case were errored, ungraded or not run.
     Open,
-    /// It has no score now, and the user allowed that.
+    /// The case has no score now, and the user allowed that.
     Covered,
 }
 

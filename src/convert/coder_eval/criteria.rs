@@ -16,10 +16,11 @@ const QUOTED: [&str; 4] = [
     "stricter or weaker: the source also searches each command without its quotes and within `sh -c`, here it is searched as the agent wrote it",
 ];
 
-/// Checks the files of a glob, as the source does.
+/// A program that checks the files of a glob, as the source does.
 const FILES: &str = include_str!("files.py");
 
-/// Checks that a file or folder exists in the workspace. What a link leads to outside of it does not exist for the source.
+/// A program that checks that a file or folder exists in the workspace. For the source, the target of a link that leads out
+/// of the workspace does not exist.
 const EXISTS: &str = "import pathlib, sys; file = pathlib.Path(sys.argv[1]); \
     sys.exit(0 if file.exists() and file.resolve().is_relative_to(pathlib.Path.cwd().resolve()) else 1)";
 

@@ -14,11 +14,11 @@ pub enum Check {
     Equals(String),
     /// The pattern matches the answer.
     Matches(String),
-    /// One of them holds.
+    /// One of the checks holds.
     Any(Vec<Check>),
-    /// Each of them holds.
+    /// Each of the checks holds.
     All(Vec<Check>),
-    /// It does not hold.
+    /// The check does not hold.
     Not(Box<Check>),
 }
 

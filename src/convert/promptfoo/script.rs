@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::super::{Content, NewCase, source, template};
 use super::asserts::Context;
 
-/// Runs code of the source in JavaScript.
+/// A program that runs JavaScript code of the source.
 const JAVASCRIPT: &str = include_str!("script/assertion.mjs");
-/// Runs code of the source in Python.
+/// A program that runs Python code of the source.
 const PYTHON: &str = include_str!("script/assertion.py");
 
 /// The code of an assertion.

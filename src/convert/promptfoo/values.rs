@@ -25,8 +25,8 @@ static NUMBER_OR_DATE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Numbers of other readers that are texts in the source.
 static TEXT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"0b[01]|[-+]0[xo][0-9a-fA-F]").ok());
 
-/// Returns the value of a YAML or JSON file. All of it is text for an assertion if it `is_text`; otherwise variables and
-/// assertions are.
+/// Returns the value of a YAML or JSON file. If `is_text` is true, assertions read every value as text; otherwise only
+/// variables and assertions.
 ///
 /// # Errors
 /// Returns an error with its line if the file cannot be read.
@@ -100,7 +100,7 @@ struct Search {
 }
 
 impl Search {
-    /// Searches a value at a JSON pointer. `is_text` is true if all of it is text for an assertion.
+    /// Searches a value at a JSON pointer. `is_text` is true if assertions read every value in it as text.
     fn value(&mut self, value: &Value, pointer: String, is_text: bool) {
         match value {
             Value::Object(map) => {
@@ -160,7 +160,7 @@ pub fn texts(value: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// Returns variables with their numbers as the source keeps them.
+/// Checks that the value of each variable is known.
 ///
 /// # Errors
 /// Returns the reason if a variable has no known value.

@@ -12,11 +12,12 @@ use crate::text::shell_word;
 use crate::values::escaped_glob;
 use crate::yaml;
 
-/// Runs the command of a grader while the hidden files are in the home of the graders, and copies those that it injects.
+/// A script that runs the command of a grader while the hidden files are in the home of the graders, and copies those that
+/// the grader injects.
 const WITH_HIDDEN: &str = include_str!("with_hidden.sh");
 /// The name of this script in the folder of the hidden files. The other names in it are numbers.
 const SCRIPT: &str = "with_hidden.sh";
-/// Looks for patterns in all files, as the source does.
+/// A program that looks for patterns in all files, as the source does.
 const PATTERNS: &str = include_str!("patterns.py");
 /// The command of a grader `swebench` that names none.
 const PYTEST: &str = "python3 -m pytest -q -p no:cacheprovider";
@@ -238,7 +239,7 @@ fn with_hidden(grader: &mut Value, injected: &[Injected]) {
 
 /// A grader of the source, and the keys that each grader has.
 struct Grader<'a> {
-    /// Its place in the file.
+    /// The grader's place in the file.
     key: &'a str,
     keys: &'a Map<String, Value>,
     weight: f64,

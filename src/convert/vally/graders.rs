@@ -9,7 +9,7 @@ use super::super::typed;
 use crate::paths;
 use crate::text::shell_word;
 
-/// Checks the files of a glob, as the source does.
+/// A program that checks the files of a glob, as the source does.
 const FILES: &str = include_str!("files.py");
 
 /// The threshold of a grader `prompt` that names none.

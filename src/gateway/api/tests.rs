@@ -355,7 +355,7 @@ proptest! {
     }
 }
 
-/// Returns a place before which a prefix of a stream is cut: before its last content that an API needs.
+/// Returns the position of the last content that an API needs: a prefix that ends before this position is incomplete.
 fn end_of(api: Api, whole: &str) -> usize {
     match api {
         Api::OpenaiChat => whole.rfind("\"finish_reason\":\"").unwrap(),

@@ -24,7 +24,7 @@ const QUESTIONS: &[&str] = &["questions"];
 const QUESTION: &[&str] = &["question", "prompt", "message"];
 const OPTIONS: &[&str] = &["options", "choices", "suggestions", "follow_up"];
 
-/// The maximum length of a header: agents show it as a small label.
+/// The maximum number of characters of a header: agents show it as a small label.
 const HEADER: usize = 12;
 
 /// Returns a call that asks the question; `None` if the agent offers no tool for it.

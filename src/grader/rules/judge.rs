@@ -1,9 +1,8 @@
 //! Decides whether a rule holds, given the positions of the events that its matchers found. Pure.
 //!
-//! An event that was not shown completely may match, or not. Each choice is a world; a rule holds if it holds
-//! in every world, and is broken if it is broken in every world. If the choices of several matchers depend on
-//! each other, some of the examined worlds are impossible: a rule may stay unknown then, but is never judged
-//! wrongly.
+//! An event that was not shown completely may match, or not. Each choice is a world; a rule holds if it holds in every
+//! world, and is broken if it is broken in every world. If the choices of several matchers depend on each other, some of
+//! the examined worlds are impossible: a rule may stay unknown then, but is never decided wrongly.
 
 use std::collections::BTreeSet;
 
@@ -164,9 +163,8 @@ fn some(events: Vec<u64>) -> Option<Vec<u64>> {
     (!events.is_empty()).then_some(events)
 }
 
-/// Judges a rule about each event of a premise: vacuous without any, broken by premise events that no wanted
-/// event satisfies. A further wanted event can only satisfy more. `meets` gets whether the event has to be satisfied for
-/// certain.
+/// Decides a rule about each event of a premise: vacuous without any, broken by premise events that no wanted event
+/// satisfies. A further wanted event can only satisfy more. `meets` gets whether the event has to be satisfied for certain.
 fn premised(premise: &List, wanted: &List, meets: impl Fn(&Hit, &[Hit], bool) -> bool) -> Worlds {
     let lack = |premise: &[Hit], wanted: &[Hit], surely: bool| -> Vec<u64> {
         premise.iter().filter(|hit| !meets(hit, wanted, surely)).map(|hit| hit.seq).collect()
@@ -232,7 +230,7 @@ fn untimed_if(near: Near, is_timed: bool, worlds: Worlds) -> Worlds {
     Worlds { untimed, ..worlds }
 }
 
-/// Judges a rule about the order of events of several speakers. Which of two such events is later may be unknown; a world
+/// Decides a rule about the order of events of several speakers. Which of two such events is later may be unknown; a world
 /// also chooses these orders.
 fn judge_several(rule: &Rule, lists: [&List; 3], session: &SessionFacts<'_>) -> Worlds {
     let [one, other, third] = lists;
@@ -282,7 +280,7 @@ fn judge_several(rule: &Rule, lists: [&List; 3], session: &SessionFacts<'_>) -> 
     }
 }
 
-/// Judges what must be absent between events of several speakers.
+/// Decides whether no forbidden event is between events of several speakers.
 fn between_several(from: &List, to: &List, never: &List, is_later: impl Fn(&Hit, &Hit, bool) -> bool) -> Worlds {
     let mut worlds = Worlds { vacuous: true, ..Worlds::default() };
     let (mut surely, mut perhaps) = (BTreeSet::new(), BTreeSet::new());

@@ -391,8 +391,8 @@ pub fn without_colour(text: &str) -> String {
 /// The largest part of a file that is looked at, in bytes.
 const LOOKED_AT: u64 = 1 << 20;
 
-/// Returns true if a file has tests of `node --test`: it imports `node:test`. A helper beside the tests does not, and a file
-/// whose assertions are not in tests is judged by its exit code.
+/// Returns true if a file has tests of `node --test`: it imports `node:test`. A helper beside the tests does not, and a
+/// file whose assertions are not in tests counts by its exit code.
 fn has_tests(path: &Path) -> bool {
     let mut bytes = Vec::new();
     let read = regular::open(path).and_then(|file| file.take(LOOKED_AT).read_to_end(&mut bytes));

@@ -22,7 +22,7 @@ const SECTIONS: [&str; 2] = ["jest", "vitest"];
 const ALIASES: [&str; 7] =
     ["alias", "baseUrl", "moduleDirectories", "moduleNameMapper", "modulePaths", "paths", "roots"];
 
-/// Those of [`ALIASES`] with folders in which packages are looked for.
+/// The settings among [`ALIASES`] with folders in which packages are looked for.
 const OF_PACKAGES: [&str; 3] = ["baseUrl", "moduleDirectories", "modulePaths"];
 
 /// The names of the modules of a repository.

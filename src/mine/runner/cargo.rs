@@ -4,14 +4,16 @@ use super::{RESULTS_ALONE, Recipe, Runner, Step, TestFiles, Tree};
 use crate::grader::test_run::Format;
 use crate::text::shell_word;
 
-/// Makes the toolchains of rustup available in a private home. `~USER` is the home of the account, whatever `HOME` is.
+/// A command that makes the toolchains of rustup available in a private home. `~USER` is the home of the account, whatever
+/// `HOME` is.
 const TOOLCHAINS: &str = r#"rustup="$(eval echo "~$(id -un)")/.rustup"; [ ! -d "$rustup" ] || [ -e "$HOME/.rustup" ] || ln -s "$rustup" "$HOME/.rustup""#;
 
 /// The file with cargo's description of the programs that it built.
 const TARGETS: &str = "${TMPDIR:-/tmp}/targets.json";
 
-/// Runs a test program, and prints the outcomes that its harness wrote to a file, as TAP. Results that the code under
-/// test prints are not in the file. A program without Rust's own harness may refuse the option; it names no tests then.
+/// A command that runs a test program, and prints the outcomes that its harness wrote to a file, as TAP. Results that the
+/// code under test prints are not in the file. A program without Rust's own harness may refuse the option; it names no
+/// tests then.
 ///
 /// A test is named after the file of its target, so that no other program can report it. The tests within a library or a
 /// program are not run: the author of the code decides what these tests are. The plan counts the tests that the harness

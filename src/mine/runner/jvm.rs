@@ -3,8 +3,8 @@
 use super::{Recipe, Runner, Step, TestFiles, Tree};
 use crate::grader::test_run::Format;
 
-/// Removes earlier builds, because Maven uses a compiled class that is newer than its source. The plugin that does the
-/// same would have to be downloaded.
+/// A command that removes earlier builds, because Maven uses a compiled class that is newer than its source. The plugin
+/// that does the same would have to be downloaded.
 const CLEAN: &str = r"find . -name pom.xml -execdir rm -rf target \;";
 
 /// Returns the recipes for a repository with a `pom.xml` or a `build.gradle`.

@@ -66,7 +66,7 @@ impl Trial<'_> {
 /// The words that divide a link: `PLACE/event/SEQ` and `PLACE/beside/PLACE`.
 const DIVIDERS: [&str; 2] = ["beside", "event"];
 
-/// Returns the place of a trial, without `#/`. A `/` of a case's id stands as it is.
+/// Returns the place of a trial, without `#/`. A `/` of a case's id is not encoded.
 pub fn place(id: &TrialId) -> String {
     let case: Vec<String> = id.case.split('/').map(encoded).collect();
     format!("{}/{}/{}/{}", case.join("/"), encoded(&id.harness), encoded(&id.arm), id.trial)

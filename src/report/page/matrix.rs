@@ -12,7 +12,7 @@ use crate::report::grid;
 use crate::report::text::{Look, harmless, natural, short_name, width_of, wrap};
 use crate::verdict::Verdict;
 
-/// The length from which names are wrapped even if there is room, so that figures stay near them.
+/// The width in columns of the terminal above which names are wrapped even if there is room, so that figures stay near them.
 const LONGEST_NAME: usize = 60;
 /// The width from which a table with one column shows figures beside each other, unless that breaks a name; in a narrower
 /// one, they are below the verdict.

@@ -13,10 +13,10 @@ use crate::result::TrialResult;
 use crate::run::events::RunEvent;
 use crate::verdict::Verdict;
 
-/// The time between two looks of the display for a change: another second, or another size of the terminal. It is drawn only then,
-/// because a terminal multiplexer may tell its new size later than it wraps lines.
+/// The time between two looks of the display for a change: another second, or another size of the terminal. It is drawn
+/// only then, because a terminal multiplexer may report its new size after it has wrapped lines.
 const TICK: Duration = Duration::from_millis(200);
-/// The size of a terminal that does not tell its size.
+/// The size that is assumed for a terminal whose size is unknown.
 const USUAL: Size = Size { columns: 80, rows: 24 };
 
 /// The size of a terminal.
@@ -28,10 +28,10 @@ pub struct Size {
     pub rows: usize,
 }
 
-/// Returns the size of the terminal now. `None` if it is not known.
+/// A function that returns the current size of the terminal, or `None` if it is unknown.
 pub type SizeNow = Box<dyn Fn() -> Option<Size> + Send>;
 
-/// Returns what has to be said of an interrupt, as soon as there was one.
+/// A function that returns the message about an interrupt, or `None` before an interrupt.
 pub type Interrupted = Box<dyn Fn() -> Option<&'static str> + Send>;
 
 /// A display that is drawn anew at its place. Lines about trials that did not pass remain above it.

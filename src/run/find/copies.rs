@@ -13,7 +13,7 @@ use crate::run::merge::replaced::{States, hold_all};
 struct Copied<'a> {
     path: &'a Path,
     states: States,
-    /// The finished trials whose stored results are missing, or differ from the judged ones.
+    /// The finished trials whose stored results are missing, or differ from the recorded ones.
     damaged: HashSet<TrialId>,
 }
 

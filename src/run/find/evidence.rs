@@ -83,7 +83,7 @@ fn earlier_attempts(folder: &RunFolder, id: &TrialId) -> HashMap<u32, PathBuf> {
     folders.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path()))).collect()
 }
 
-/// Returns the finished trials of a run whose stored results are missing, or differ from the judged ones.
+/// Returns the finished trials of a run whose stored results are missing, or differ from the recorded ones.
 pub(super) fn damaged(folder: &RunFolder, record: &RunRecord, states: &States) -> HashSet<TrialId> {
     let counts = |trial: &TrialRecord, state: &TrialState| {
         folder.result_of(trial, state).is_ok_and(|result| !result.is_not_as_judged())

@@ -242,8 +242,9 @@ impl RunFolder {
         Ok(Stored::Old)
     }
 
-    /// Returns true if the result in a trial's own folder is not the judged one. A file that was not changed after
-    /// `results.jsonl` was written is not read. Without the file, the judged result in `results.jsonl` is all there is.
+    /// Returns true if the result in a trial's own folder differs from the recorded one. A file that was not changed after
+    /// `results.jsonl` was written is not read. If the trial's own file is missing, only the result in `results.jsonl` is
+    /// left.
     fn differs_since(&self, written: &Metadata, trial: &TrialRecord, state: &TrialState) -> bool {
         let changed = |file: &Metadata| (file.ctime(), file.ctime_nsec());
         let own = self.trial_of(trial).and_then(|folder| {
@@ -304,8 +305,8 @@ impl RunFolder {
         Ok(results)
     }
 
-    /// Returns the result of a finished trial: the judged result, or a replacement that states that the result no
-    /// longer exists.
+    /// Returns the result of a finished trial: the recorded result, or a replacement that states that the result no longer
+    /// exists.
     ///
     /// # Errors
     /// Returns an error if the result does not exist, or cannot be read.
@@ -330,8 +331,8 @@ impl RunFolder {
     pub fn counting_attempt(&self, trial: &TrialRecord, state: &TrialState) -> Result<PathBuf, RunError> {
         let folder = self.stored_trial(&trial.id())?;
         let earlier = self.without_links(folder.join("attempts").join(state.attempt.to_string()))?;
-        // A later attempt that did not finish, or did not even start, has moved the attempt that counts. Other files
-        // in its place were not judged.
+        // A later attempt that did not finish, or did not even start, has moved the attempt that counts. Other files in its
+        // place are not recorded.
         let is_it = match (&state.digest, regular::read_own(earlier.join("result.json"))) {
             (Some(told), Ok(json)) => **told == *integrity::digest(&json),
             (None, Ok(_)) => true,
@@ -380,7 +381,7 @@ impl RunFolder {
 enum Stored<T> {
     /// The file contains exactly the results that count.
     Whole(T, StoredResults),
-    /// The file contains judged results, but other ones than those that count now.
+    /// The file contains results that the engine recorded, but other ones than those that count now.
     Old,
     /// The file was changed after the run.
     Changed {
@@ -391,8 +392,8 @@ enum Stored<T> {
     },
 }
 
-/// Returns true if a line of `results.jsonl` is a result that was judged at some time, for any trial and attempt of
-/// the run.
+/// Returns true if a line of `results.jsonl` is a result that the journal recorded at some time, for any trial and attempt
+/// of the run.
 fn was_judged(record: &RunRecord, states: &HashMap<TrialId, &TrialState>, line: &str, result: &TrialResult) -> bool {
     let key = result.id();
     let digest = integrity::digest(line.as_bytes());

@@ -17,7 +17,7 @@ pub struct Signs<'t> {
     pub id: bool,
 }
 
-/// The maximum length of an id under a key. A longer one is cut, so that its parts are others.
+/// The maximum length in bytes of an id under a key. A longer one is cut, so that its parts are others.
 const LONGEST_ID: usize = 64;
 
 impl<'t> Signs<'t> {

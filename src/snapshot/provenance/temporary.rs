@@ -28,8 +28,8 @@ patterns! {
     TEMPLATE = r"(?P<given>[\w.@+-]*?)(?P<signs>X{3,})(?P<end>[\w.-]*)";
 }
 
-/// Adds the generated names. A name directly in a temporary folder is generated if the command makes such names. Any
-/// other name is judged by its form.
+/// Adds the generated names. A name directly in a temporary folder is generated if the command makes such names. For any
+/// other name, its form decides.
 pub fn names(output: &str, command: &str, spans: &mut Vec<Span>) {
     let makes = may_make(command) && MAKES.is_match(command);
     let templates = if makes { templates(command) } else { Vec::new() };

@@ -133,7 +133,7 @@ impl SessionActivity {
         matches!(self.end, Some(End::CutByEngine | End::OutOfTime))
     }
 
-    /// Returns true if a limit of time ended the session. An answer of the model that was under way may be in no report, even
+    /// Returns true if a time limit ended the session. An answer of the model that was under way may be in no report, even
     /// in one that the agent made when it was cancelled.
     pub(super) fn is_out_of_time(&self) -> bool {
         self.end == Some(End::OutOfTime)

@@ -111,6 +111,24 @@ fn a_new_ignored_file_is_protected_if_a_glob_is_its_path() {
 }
 
 #[test]
+fn a_new_file_in_an_ignored_folder_is_protected_if_a_glob_names_the_folder_of_the_rule() {
+    for (protect, exit) in [("**/node_modules/**", 1), ("pkg/**", 1), ("**/lib/**", 0), ("tests/**", 0)] {
+        let project = Project::new();
+        project.write("cases/fix/.gitignore", "node_modules/\n");
+        project.write("cases/fix/tests/a.py", "1");
+        // The folder `pkg` has nothing but ignored files.
+        project.write("cases/fix/pkg/node_modules/lib/index.js", "1");
+        let keys = format!("workspace: {{copy: fix, protect: ['{protect}'], protect-strict: true}}");
+        let graders = "graders: [{files: {exists: [tests/a.py]}}]";
+        let script = "steps: [{write: {path: pkg/node_modules/lib/new.js, text: evil}}]";
+        project.case("a", &format!("{keys}\n{graders}"), script);
+        project.evals(&["run"]).exits(exit);
+        let warnings = project.result("a/demo/default/1")["warnings"].to_string();
+        assert_eq!(warnings.contains("pkg/node_modules/lib/new.js"), exit == 1, "{protect}: {warnings}");
+    }
+}
+
+#[test]
 fn a_protection_that_matches_no_folder_is_told() {
     for (protect, is_told) in [
         ("TESTS/**", true),

@@ -3,10 +3,11 @@
 /// The beginning of the program. The runner is imported before the workspace can be: with `-m`, or with the workspace in
 /// `PYTHONPATH`, a file named like the runner or a module of its own would be imported in its place.
 ///
-/// A test counts only if its function, without decorators that set `__wrapped__`, is in a guarded file, in the file that the
-/// test is named after, or in an installed package that has a function of this name or wraps one of a guarded file. It does
-/// not count if it is another test of the same class under this name, or if the code under test decides in that class what
-/// passes. Otherwise code under test could put its own tests in place of the hidden ones. Compiled modules are not read, because they need not fit their sources.
+/// A test counts only if its function, without decorators that set `__wrapped__`, is in a guarded file, in the file that
+/// the test is named after, or in an installed package that has a function of this name or wraps one of a guarded file. It
+/// does not count if it is another test of the same class under this name, or if the code under test decides in that class
+/// what passes. Otherwise code under test could put its own tests in place of the hidden ones. Compiled modules are not
+/// read, because they need not fit their sources.
 const BEGIN: &str = r#"import os, sys, types, RUNNER
 import functools, re
 from xml.sax.saxutils import quoteattr
@@ -100,11 +101,12 @@ sys.path += places
 seen = {}
 "#;
 
-/// pytest loads its plug-ins while the workspace comes last, so that a package of the workspace replaces none that is
-/// installed. Plug-ins of the workspace are refused if the commit has none. This hook runs before the `conftest.py` files
-/// are loaded. pytest-cov imports `coverage` only later. The tests run in this process, without the workers of pytest-xdist,
-/// because the functions of the tests are seen only here. Coverage is not measured: if its limit were not reached, pytest would
-/// fail although no test does. As a wrapper, this hook runs before that of pytest-cov, which starts the measurement.
+/// The part of the program for pytest. pytest loads its plug-ins while the workspace comes last on the path, so that a
+/// package of the workspace replaces none that is installed. Plug-ins of the workspace are refused if the commit has none.
+/// This hook runs before the `conftest.py` files are loaded. pytest-cov imports `coverage` only later. The tests run in
+/// this process, without the workers of pytest-xdist, because the functions of the tests are seen only here. Coverage is
+/// not measured: if its limit were not reached, pytest would fail although no test does. As a wrapper, this hook runs
+/// before that of pytest-cov, which starts the measurement.
 const PYTEST: &str = r#"class NoCoverage:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_load_initial_conftests(self, early_config):

@@ -249,15 +249,15 @@ impl Recorder {
         self.ended(id).is_some_and(|ended| ended.output == Some(hash_of(output)))
     }
 
-    /// Returns true if a call is known to have ended with what is now said of it again. A title says nothing unless titles
-    /// are commands.
+    /// Returns true if a call is known to have ended with the facts that a report repeats. A title says nothing unless
+    /// titles are commands.
     pub fn ended_knowing(&self, id: &str, said: &CallSaid) -> bool {
         let titles_are_commands = self.header.command_title.is_some();
         self.ended(id).is_some_and(|ended| !said.unknown_kind && ended.shown.knows(said, titles_are_commands))
     }
 
-    /// Returns true if what is said of a call can be no news, whatever the call showed before. A title says nothing unless
-    /// titles are commands.
+    /// Returns true if a report about a call has no fact that a call could lack. A title says nothing unless titles are
+    /// commands.
     pub fn says_nothing(&self, said: &CallSaid) -> bool {
         let titles_are_commands = self.header.command_title.is_some();
         !said.unknown_kind && Shown::default().knows(said, titles_are_commands)
