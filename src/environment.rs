@@ -162,7 +162,8 @@ const GIT_PROGRAMS: [(&str, &str); 5] = [
 
 /// Keeps files that an agent left in the workspace from being run by the graders' commands: git ignores the machine's
 /// settings and takes none of [`GIT_PROGRAMS`] from the repository, Python reads no compiled modules from the
-/// workspace, and npm looks for no new version of itself. Variables that the case sets are kept.
+/// workspace unless it ignores its variables (`-I`, `-E`), and npm looks for no new version of itself. Variables that the
+/// case sets are kept.
 pub fn isolate_graders(env: &mut BTreeMap<String, String>, home: &Path) {
     env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
     let compiled = home.join(".cache/python").to_string_lossy().into_owned();

@@ -34,6 +34,7 @@ mod changed_evidence;
 mod case_in_sight;
 mod measure;
 pub mod regrade;
+pub mod settings_above;
 pub mod audited;
 mod prepare_workspace;
 pub mod command;
@@ -59,6 +60,7 @@ mod read_outside;
 mod refusal;
 mod play;
 mod protected;
+mod renewed_files;
 mod idle_time;
 mod prepare;
 mod gateway;
@@ -77,6 +79,7 @@ use measure::measure;
 use play::play;
 use prepare::make_ready;
 use prepare_workspace::Before;
+use settings_above::SettingsAbove;
 
 /// The data that all trials of a run share.
 pub struct Engine {
@@ -90,6 +93,8 @@ pub struct Engine {
     pub interrupt: watch::Receiver<bool>,
     /// A private folder in the system's temporary folder.
     pub temporary: PathBuf,
+    /// The settings of test runners in the folders above it, as they were before the first agent.
+    pub settings_above: SettingsAbove,
     /// The paths that agents must not see: cases and their hidden files, graders, runs.
     pub hides: Vec<PathBuf>,
     /// A sandbox that overrides those of the cases and the manifests.

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
+use stamp::Stamp;
 use walk::{DEEPEST, Descend, LONGEST, Unread, walk};
 
 pub mod apply;
@@ -17,10 +18,10 @@ pub mod git;
 mod git_index;
 pub mod git_source;
 pub mod hidden;
+pub mod link_targets;
 pub mod make_ready;
 pub mod old_place;
 pub mod patch;
-pub mod proc_links;
 pub mod agent_fs;
 pub mod remove;
 pub mod repository;
@@ -77,7 +78,7 @@ impl WorkspaceError {
 /// # Errors
 /// Returns an error if the file system refuses, or the folder holds something that cannot be copied.
 pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceError> {
-    copy(from, to, CopyMode { over, checked: true })
+    copy(from, to, CopyMode { over, checked: true }, |_, _| {})
 }
 
 /// Checks that [`copy_folder`] can copy everything in a folder, without reading files.
@@ -116,22 +117,31 @@ fn unread(folder: &Path, (path, why): (PathBuf, Unread)) -> WorkspaceError {
 /// # Errors
 /// Returns the first failure: an error of the file system, or a file that is nested too deeply.
 pub fn copy_as_it_is(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
-    copy(from, to, CopyMode { over: false, checked: false })
+    copy(from, to, CopyMode { over: false, checked: false }, |_, _| {})
 }
 
-/// Returns the sockets, devices and pipes in a folder, which [`copy_as_it_is`] leaves out.
+/// The content of a folder when it was copied.
+#[derive(Debug, Default)]
+pub struct FoundFiles {
+    /// The stamps of its files and links.
+    pub stamps: BTreeMap<PathBuf, Stamp>,
+    /// Its sockets, devices and pipes, which the copy lacks.
+    pub special: BTreeSet<PathBuf>,
+}
+
+/// Copies a folder as [`copy_as_it_is`] does, and returns what the folder holds.
 ///
 /// # Errors
-/// Returns an error if the folder cannot be read.
-pub fn special_files(folder: &Path) -> Result<BTreeSet<PathBuf>, WorkspaceError> {
-    let mut found = BTreeSet::new();
-    walk(folder, |path, meta| {
-        if !meta.is_symlink() && !meta.is_file() && !meta.is_dir() {
-            found.insert(path.to_owned());
+/// Returns the errors of [`copy_as_it_is`].
+pub fn copy_with_stamps(from: &Path, to: &Path) -> Result<FoundFiles, WorkspaceError> {
+    let mut found = FoundFiles::default();
+    copy(from, to, CopyMode { over: false, checked: false }, |path, meta| {
+        if meta.is_file() || meta.is_symlink() {
+            found.stamps.insert(path.to_owned(), Stamp::of(meta));
+        } else if !meta.is_dir() {
+            found.special.insert(path.to_owned());
         }
-        Descend::Enter
-    })
-    .map_err(WorkspaceError::io("read the folder", folder))?;
+    })?;
     Ok(found)
 }
 
@@ -144,13 +154,20 @@ struct CopyMode {
     checked: bool,
 }
 
-fn copy(from: &Path, to: &Path, how: CopyMode) -> Result<(), WorkspaceError> {
+/// Copies a folder. `see` gets each path in it before it is copied.
+fn copy(
+    from: &Path,
+    to: &Path,
+    how: CopyMode,
+    mut see: impl FnMut(&Path, &fs::Metadata),
+) -> Result<(), WorkspaceError> {
     make_folder(to, how.over)?;
     let (mut first, mut modes) = (None, Vec::new());
     let left = walk(from, |path, meta| {
         if how.checked && first.is_some() {
             return Descend::Skip;
         }
+        see(path, meta);
         let done = copy_entry(from, &from.join(path), &to.join(path), meta, how);
         if done.is_ok() && meta.is_dir() && !how.checked {
             modes.push((to.join(path), meta.permissions().mode() & 0o7777));

@@ -18,6 +18,7 @@ use crate::resources::{Exhausted, hint};
 use crate::run::Keep;
 use crate::run::temporary::Temporary;
 use crate::trial::Engine;
+use crate::trial::settings_above::SettingsAbove;
 use crate::trial::version::Versions;
 use crate::workspace::git_source::{GitRepository, GitSource};
 
@@ -105,12 +106,15 @@ pub fn engine(
     let this_program = std::env::current_exe()
         .map_err(|error| CliError::unreadable(format!("could not find this program itself: {error}")))?;
     process::supervise_with(&this_program);
+    let settings_above =
+        SettingsAbove::of(temporary.path()).map_err(not_made(format!("find {}", temporary.path().display())))?;
     Ok(Engine {
         env: environment(),
         this_program,
         keep: Keep::Never,
         interrupt,
         temporary: temporary.path().to_owned(),
+        settings_above,
         hides,
         sandbox: None,
         person: None,

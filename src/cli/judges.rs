@@ -80,6 +80,7 @@ pub fn asking(engine: Engine, chosen: Chosen, args: &JudgeArgs, catalog: Catalog
         keep: Keep::Never,
         interrupt: engine.interrupt.clone(),
         temporary: engine.temporary.clone(),
+        settings_above: engine.settings_above.clone(),
         hides: engine.hides.clone(),
         sandbox: engine.sandbox,
         person: None,

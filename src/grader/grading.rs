@@ -235,6 +235,9 @@ impl Grading {
             let ungraded = needs.missing(evidence).or_else(obstacle).or_else(|| earlier.and_then(restore));
             let runs = needs.commands && ungraded.is_none();
             let depends_on_files = runs && (evidence.hidden.is_some() || surroundings.has_files());
+            if depends_on_files {
+                surroundings.look();
+            }
             let is_looked_at = depends_on_files && !set_own_modes(observer.run(), evidence).await;
             let mut laid = BTreeMap::new();
             if is_looked_at {

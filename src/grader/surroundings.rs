@@ -25,11 +25,14 @@ pub trait Surroundings: Sync {
         false
     }
 
-    /// Looks at these files before the commands of a grader.
+    /// Looks at these files before any command of a grader.
+    fn look(&self) {}
+
+    /// Looks at these files again, after the commands at the beginning of the grader's line that set permissions or remove files.
     fn begin(&self) {}
 
     /// Handles the end of the commands of a grader. Returns why a pass of the grader does not count, if the commands changed files
-    /// that [`Surroundings::begin`] looked at.
+    /// that [`Surroundings::begin`] looked at, or if files had been changed before.
     fn end(&self) -> Option<String> {
         None
     }

@@ -317,7 +317,7 @@ impl Laboratory {
     }
 
     fn lay(&self, overlay: &Path, workspace: &Path) -> Result<(), NotTried> {
-        hidden::lay(overlay, workspace, workspace, &BTreeSet::new())
+        hidden::lay(overlay, workspace, workspace, &BTreeSet::new(), &BTreeSet::new())
             .map(drop)
             .map_err(|error| NotTried::Commit(error.to_string()))
     }

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use super::settings_above::{SettingsAbove, is_setting};
 use crate::case::Case;
 use crate::grade::{GradeRecord, Outcome};
 use crate::grader::Kind;
@@ -16,6 +17,7 @@ use crate::run::temporary::Vanishing;
 use crate::workspace::remove::remove;
 use crate::workspace::stamp::FolderStamps;
 use crate::workspace::tree_digest::tree_digest;
+use crate::workspace::walk::{Descend, walk};
 use crate::workspace::{LARGEST_FILE, copy_as_it_is};
 
 /// The engine's own folders in the private folder of a trial.
@@ -27,134 +29,6 @@ const OWN_STARTS: [&str; 10] =
     ["trial-", "before-", "home-", "beside-", "version-", "judge-", "audit-", "trace-", "mine-", "resolve-"];
 /// The maximum number of paths in a warning.
 const NAMED: usize = 20;
-/// Files and folders that test runners, build tools and languages look for in each folder above the one in which they run. The list
-/// is for folders in which other files stay: those of the user, and what setup left.
-const SETTINGS: [&str; 98] = [
-    ".cargo",
-    "Cargo.toml",
-    "rust-toolchain",
-    "rust-toolchain.toml",
-    "pytest.ini",
-    ".pytest.ini",
-    "pytest.toml",
-    ".pytest.toml",
-    "tox.ini",
-    "setup.cfg",
-    "setup.py",
-    "pyproject.toml",
-    "conftest.py",
-    "__init__.py",
-    "package.json",
-    "node_modules",
-    ".npmrc",
-    ".swcrc",
-    "jsconfig.json",
-    "deno.json",
-    "bunfig.toml",
-    "go.mod",
-    "go.work",
-    "pom.xml",
-    ".mvn",
-    "gradle.properties",
-    "Gemfile",
-    ".rspec",
-    "composer.json",
-    ".tool-versions",
-    ".python-version",
-    ".node-version",
-    ".ruby-version",
-    "mise.toml",
-    ".mise.toml",
-    ".envrc",
-    "ruff.toml",
-    ".ruff.toml",
-    ".flake8",
-    "rustfmt.toml",
-    ".rustfmt.toml",
-    "clippy.toml",
-    ".clippy.toml",
-    ".clang-format",
-    ".git",
-    "global.json",
-    "Directory.Build.props",
-    "Directory.Build.targets",
-    "deno.jsonc",
-    ".pnp.cjs",
-    ".yarnrc.yml",
-    ".env",
-    "mypy.ini",
-    ".mypy.ini",
-    "pnpm-workspace.yaml",
-    ".coveragerc",
-    "nose.cfg",
-    ".yarnrc",
-    ".ignore",
-    ".rgignore",
-    ".yamllint",
-    ".yamllint.yaml",
-    ".yamllint.yml",
-    ".golangci.yml",
-    ".golangci.yaml",
-    ".golangci.toml",
-    ".golangci.json",
-    ".rubocop.yml",
-    ".clang-tidy",
-    ".editorconfig",
-    ".shellcheckrc",
-    "biome.json",
-    "biome.jsonc",
-    "pyrightconfig.json",
-    "ty.toml",
-    "pylintrc",
-    ".pylintrc",
-    ".isort.cfg",
-    "dprint.json",
-    ".oxlintrc.json",
-    "uv.toml",
-    "dune-project",
-    "Directory.Packages.props",
-    "Directory.Build.rsp",
-    "nuget.config",
-    ".rbenv-vars",
-    "dune-workspace",
-    "nim.cfg",
-    "config.nims",
-    ".venv",
-    "justfile",
-    ".justfile",
-    "Rakefile",
-    "rakefile.rb",
-    "Taskfile.yml",
-    "Taskfile.yaml",
-    "Taskfile.dist.yml",
-    "Taskfile.dist.yaml",
-];
-/// The beginnings of the names of further settings.
-const STARTS: [&str; 23] = [
-    ".mocharc",
-    ".babelrc",
-    ".postcssrc",
-    ".nycrc",
-    ".c8rc",
-    "jest.config.",
-    "vitest.",
-    "vite.config.",
-    "ava.config.",
-    "babel.config.",
-    "postcss.config.",
-    "tsconfig.",
-    "settings.gradle",
-    "build.gradle",
-    ".eslintrc",
-    "eslint.config.",
-    ".prettierrc",
-    "prettier.config.",
-    "playwright.config.",
-    "webdriver",
-    "karma.conf.",
-    ".stylelintrc",
-    "stylelint.config.",
-];
 
 /// The files and folders that the setup of a case left beside the workspace.
 #[derive(Debug, Default)]
@@ -182,6 +56,25 @@ impl Beside {
         self.left.values().any(|stamps| stamps.as_ref().is_none_or(|stamps| stamps.first_change().is_some()))
     }
 
+    /// Returns the links beside the workspace that were made or changed since setup left its files there, by their paths relative
+    /// to the workspace.
+    pub(super) fn changed_links(&self, workspace: &Path) -> BTreeSet<PathBuf> {
+        let trial = workspace.parent().unwrap_or(workspace);
+        let mut links = BTreeSet::new();
+        for (name, stamps) in &self.left {
+            let root = trial.join(name);
+            let changed = stamps.as_ref().map_or_else(|| all_in(&root), FolderStamps::changes);
+            // A path with an empty end would name what a link leads to.
+            let paths = changed.iter().map(|path| match path.as_os_str().is_empty() {
+                true => PathBuf::from(name),
+                false => Path::new(name).join(path),
+            });
+            let found = paths.filter(|path| trial.join(path).is_symlink());
+            links.extend(found.map(|path| Path::new("..").join(path)));
+        }
+        links
+    }
+
     /// Returns true if a link leads to something beside the workspace that changed since setup left it.
     fn leads_to_changed(&self, trial: &Path, link: &Path) -> bool {
         let Ok(target) = fs::read_link(link) else { return false };
@@ -193,6 +86,16 @@ impl Beside {
         let is_meant = |path: &PathBuf| path.starts_with(below) || below.starts_with(path);
         stamps.as_ref().is_none_or(|stamps| stamps.changes().iter().any(is_meant))
     }
+}
+
+/// Returns the paths of a folder and of everything in it, relative to the folder.
+fn all_in(root: &Path) -> BTreeSet<PathBuf> {
+    let mut paths = BTreeSet::from([PathBuf::new()]);
+    let _ = walk(root, |path, _| {
+        paths.insert(path.to_owned());
+        Descend::Enter
+    });
+    paths
 }
 
 /// Returns true if files above the workspace can decide how a case is graded: a grader runs commands.
@@ -224,12 +127,17 @@ pub(super) fn as_set_up(workspace: &Path, temporary: &Path) -> io::Result<Beside
 
 /// Removes everything that is neither the engine's own nor of setup from the private folder of a trial, beside the workspace, and
 /// everything that is not the engine's own from the folder that all trials share: a list of settings would lack those of the
-/// next tool. Returns a warning for what was removed, and one for settings that changed and stay: those of setup, and those in
+/// next tool. Returns a warning for what was removed, and one for settings that changed and stay: those of setup, and `of_user`, in
 /// folders of the user.
 ///
 /// # Errors
 /// Returns an error if the file system refuses.
-pub(super) fn clear(workspace: &Path, beside: &Beside, temporary: &Path) -> io::Result<Vec<Warning>> {
+pub(super) fn clear(
+    workspace: &Path,
+    beside: &Beside,
+    temporary: &Path,
+    of_user: &SettingsAbove,
+) -> io::Result<Vec<Warning>> {
     let trial = workspace.parent().unwrap_or(workspace);
     let mut removed = clear_beside(workspace, beside)?;
     removed.extend(clear_shared(temporary)?);
@@ -241,7 +149,7 @@ pub(super) fn clear(workspace: &Path, beside: &Beside, temporary: &Path) -> io::
         })
     };
     let mut changed: Vec<String> = kept.iter().filter(is_changed).map(|name| shown(name)).collect();
-    changed.extend(new_settings(temporary));
+    changed.extend(of_user.changed());
     Ok([warning(&removed, true), warning(&changed, false)].into_iter().flatten().collect())
 }
 
@@ -319,11 +227,7 @@ pub(super) fn after_grading(temporary: &Path) -> io::Result<Option<Warning>> {
 /// Withdraws what passed by a command while settings lay above the workspace, which may have decided it. Returns true if
 /// anything was withdrawn.
 pub(super) fn withdraw(result: &mut TrialResult, warnings: &[Warning]) -> bool {
-    let path = warnings.iter().find_map(|warning| match warning {
-        Warning::FilesAboveWorkspace { paths, put_back: false, .. } => paths.first(),
-        _ => None,
-    });
-    let Some(path) = path else { return false };
+    let Some(path) = changed_in(warnings).next() else { return false };
     let mut any = false;
     let by_command = |grade: &&mut GradeRecord| grade.passed == Some(true) && Kind::needs_of(&grade.grader).commands;
     for grade in result.grades.iter_mut().filter(by_command) {
@@ -336,6 +240,14 @@ pub(super) fn withdraw(result: &mut TrialResult, warnings: &[Warning]) -> bool {
         any = true;
     }
     any
+}
+
+/// Returns the paths above the workspace that may have decided the grading, from warnings.
+pub(super) fn changed_in(warnings: &[Warning]) -> impl Iterator<Item = &String> {
+    warnings.iter().flat_map(|warning| match warning {
+        Warning::FilesAboveWorkspace { paths, put_back: false, .. } => paths.as_slice(),
+        _ => &[],
+    })
 }
 
 pub(super) fn warning(paths: &[String], put_back: bool) -> Option<Warning> {
@@ -364,42 +276,10 @@ fn is_own(name: &OsStr) -> bool {
     OWN_SHARED.contains(&&*name) || OWN_STARTS.iter().any(|start| name.starts_with(start))
 }
 
-/// Returns the settings in the folders above the engine's own that were made, or whose content was written, since the engine
-/// made its folder. They are not removed, because these folders belong to the user.
-fn new_settings(temporary: &Path) -> Vec<String> {
-    let began = temporary.join(".lock").metadata().and_then(|meta| meta.modified());
-    let Ok(began) = began else { return Vec::new() };
-    // Programs write other files in the folders of settings, such as caches.
-    let is_new = |path: &Path| {
-        let files = match path.ends_with(".cargo") {
-            true => vec![path.join("config.toml"), path.join("config")],
-            false => vec![path.to_owned()],
-        };
-        files.iter().filter_map(|file| file.symlink_metadata().ok()).any(|meta| {
-            let time = if meta.is_dir() { meta.created() } else { meta.modified() };
-            time.is_ok_and(|time| time > began)
-        })
-    };
-    let of_user = |name: &OsString| is_setting(name) && name != ".git";
-    let above = temporary.ancestors().skip(1);
-    let settings = above.flat_map(|folder| {
-        let names = names(folder).unwrap_or_default().into_iter().filter(of_user);
-        names.map(|name| folder.join(name)).collect::<Vec<PathBuf>>()
-    });
-    settings.filter(|path| is_new(path)).map(|path| path.display().to_string()).collect()
-}
-
 /// Returns the names in a folder, without those of the engine's own folders in a trial.
 fn names(folder: &Path) -> io::Result<BTreeSet<OsString>> {
     let names = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.file_name()));
     names.filter(|name| !name.as_ref().is_ok_and(|name| OWN.iter().any(|own| name == own))).collect()
-}
-
-fn is_setting(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    // Some tools read their settings under a name in any case, such as `NuGet.Config`.
-    SETTINGS.iter().any(|setting| setting.eq_ignore_ascii_case(&name))
-        || STARTS.iter().any(|start| name.starts_with(start))
 }
 
 /// Copies a file, a link or a folder.
@@ -447,7 +327,8 @@ mod tests {
         symlink("setup.cfg", trial.join("tox.ini")).unwrap();
         let workspace = trial.join("workspace");
         let beside = as_set_up(&workspace, &shared).unwrap();
-        assert!(clear(&workspace, &beside, &shared).unwrap().is_empty());
+        let of_user = SettingsAbove::of(&shared).unwrap();
+        assert!(clear(&workspace, &beside, &shared, &of_user).unwrap().is_empty());
         fs::write(trial.join("dep/lib.py"), "x = 2\n").unwrap();
         fs::create_dir(trial.join("worktree")).unwrap();
         fs::write(trial.join("pytest.ini"), "[pytest]\n").unwrap();
@@ -460,7 +341,7 @@ mod tests {
         };
         let removed = ["../pytest.ini", "../worktree", "../../.cargo", "../../tool.of-tomorrow"];
         let removed = told(&removed, true);
-        assert_eq!(clear(&workspace, &beside, &shared).unwrap(), [removed]);
+        assert_eq!(clear(&workspace, &beside, &shared, &of_user).unwrap(), [removed]);
         assert_eq!(fs::read_to_string(trial.join("dep/lib.py")).unwrap(), "x = 2\n");
         assert!(!trial.join("worktree").exists() && !trial.join("pytest.ini").exists());
         assert!(!shared.join(".cargo").exists() && shared.join("index").exists() && shared.join("trial-y").exists());
@@ -468,33 +349,8 @@ mod tests {
         fs::write(trial.join("setup.cfg"), "[b]\n").unwrap();
         fs::remove_file(trial.join("tox.ini")).unwrap();
         let changed = told(&["../setup.cfg", "../tox.ini"], false);
-        assert_eq!(clear(&workspace, &beside, &shared).unwrap(), [changed]);
+        assert_eq!(clear(&workspace, &beside, &shared, &of_user).unwrap(), [changed]);
         assert_eq!(fs::read_to_string(trial.join("setup.cfg")).unwrap(), "[b]\n");
-    }
-
-    #[test]
-    fn settings_are_known_by_their_names_in_any_case() {
-        for name in ["NuGet.Config", "nuget.config", "Rakefile", "Justfile", ".venv", "tsconfig.base.json"] {
-            assert!(is_setting(OsStr::new(name)), "{name}");
-        }
-        assert!(!is_setting(OsStr::new("notes.txt")));
-    }
-
-    #[test]
-    fn a_setting_of_cargo_counts_under_both_of_its_names() {
-        for name in ["config", "config.toml", "registry"] {
-            let root = tempfile::tempdir().unwrap();
-            let shared = root.path().join("shared");
-            fs::create_dir_all(root.path().join(".cargo")).unwrap();
-            fs::create_dir(&shared).unwrap();
-            fs::write(shared.join(".lock"), "").unwrap();
-            // File systems count time in steps of a few milliseconds.
-            std::thread::sleep(std::time::Duration::from_millis(30));
-            fs::write(root.path().join(".cargo").join(name), "").unwrap();
-            let found = new_settings(&shared);
-            let of_cargo = root.path().join(".cargo").display().to_string();
-            assert_eq!(found.contains(&of_cargo), name != "registry", "{name}: {found:?}");
-        }
     }
 
     #[test]
@@ -508,6 +364,7 @@ mod tests {
         fs::write(trial.join("setup.cfg"), "[a]\n").unwrap();
         symlink("d/pytest.ini", trial.join("pytest.ini")).unwrap();
         let beside = as_set_up(&workspace, root.path()).unwrap();
+        let of_user = SettingsAbove::of(root.path()).unwrap();
         assert!(!beside.is_changed());
         let mut stamps = stamps_of_settings(&trial, &beside).unwrap();
         assert!(put_back_settings(&trial, &beside, &mut stamps).unwrap().is_empty());
@@ -515,10 +372,10 @@ mod tests {
         assert_eq!(put_back_settings(&trial, &beside, &mut stamps).unwrap(), ["../setup.cfg"]);
         assert_eq!(fs::read_to_string(trial.join("setup.cfg")).unwrap(), "[a]\n");
         assert!(put_back_settings(&trial, &beside, &mut stamps).unwrap().is_empty());
-        assert!(clear(&workspace, &beside, root.path()).unwrap().is_empty());
+        assert!(clear(&workspace, &beside, root.path(), &of_user).unwrap().is_empty());
         fs::write(trial.join("d/pytest.ini"), "[forged]\n").unwrap();
         assert!(beside.is_changed());
-        let told = clear(&workspace, &beside, root.path()).unwrap();
+        let told = clear(&workspace, &beside, root.path(), &of_user).unwrap();
         let [Warning::FilesAboveWorkspace { paths, put_back: false, .. }] = &*told else { panic!("{told:?}") };
         assert_eq!(paths, &["../pytest.ini"]);
     }

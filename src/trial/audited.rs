@@ -154,7 +154,7 @@ pub async fn play_and_look(
     };
     let over = session(attempt, &folders.workspace, says);
     let graders_shell = graders_shell(&shell, &folders, case, Some(&before))?;
-    let between = Between::of(case, &folders, &graders_shell, Some(&before), &engine.temporary, &[])?;
+    let between = Between::of(case, &folders, &graders_shell, Some(&before), engine, &[], true)?;
     let site = JudgedWorkspace {
         workspace: Some(&folders.workspace),
         change: Some(&after.change),

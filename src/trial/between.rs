@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::above::{self, Beside};
 use super::prepare_workspace::{Before, Copies};
 use super::protected::{self, ProtectedCopy, WatchedFiles};
-use super::{Folders, TrialError, graders_home, io as failed};
+use super::renewed_files::RenewedFiles;
+use super::settings_above::SettingsAbove;
+use super::{Engine, Folders, TrialError, graders_home, io as failed};
 use crate::case::{Case, GradersHome};
 use crate::grader::Renewed;
 use crate::result::Warning;
@@ -55,6 +57,10 @@ pub(super) struct Between {
     watched: Option<WatchedFiles>,
     /// The reason why a failure of a command does not count, if there is one before the first grader.
     doubt: Option<String>,
+    /// The settings in folders of the user. Absent if no grader runs commands.
+    of_user: Option<SettingsAbove>,
+    /// Those that had changed when the agent had stopped.
+    changed_by_agent: BTreeSet<String>,
     changed: Mutex<Changed>,
 }
 
@@ -72,6 +78,7 @@ struct State {
     /// The engine's copies of what was there before the agent.
     copies: Arc<Copies>,
     protected: Option<ProtectedCopy>,
+    renewed: Option<RenewedFiles>,
     /// The private folder of the trial, and the names in it.
     trial: PathBuf,
     names: BTreeSet<OsString>,
@@ -85,31 +92,47 @@ struct Changed {
     protected: BTreeSet<String>,
     /// Paths in the folder that all trials share.
     shared: BTreeSet<String>,
+    /// Settings in folders of the user, which stay.
+    of_user: BTreeSet<String>,
     home: Option<FolderStamps>,
     settings: BTreeMap<OsString, FolderStamps>,
 }
 
 impl Between {
-    /// Takes the state before the first grader. Of the state, only the protected files are needed if a single grader runs commands.
-    /// `warnings` name the protected files that were restored when the agent had stopped.
+    /// Renews protected and hidden files, and takes the state before the first grader. Of the state, only the protected files are
+    /// needed if a single grader runs commands. `warnings` name the protected files that were restored when the agent had stopped,
+    /// and the changed settings. `is_restored` is true if all protected files were restored from the state before the agent.
     pub(super) fn of(
         case: &Case,
         folders: &Folders,
         shell: &Shell,
         before: Option<&Before>,
-        temporary: &Path,
+        engine: &Engine,
         warnings: &[Warning],
+        is_restored: bool,
     ) -> Result<Self, TrialError> {
+        let temporary = &engine.temporary;
         let run_commands = case.graders.iter().filter(|grader| grader.kind.needs().commands).count();
         let found = before.map(|before| before.path.as_path());
+        let renewed = match run_commands {
+            0 => None,
+            _ => {
+                RenewedFiles::of(case, found, &folders.workspace).map_err(failed("list protected and hidden files"))?
+            }
+        };
+        renewed.as_ref().map_or(Ok(()), RenewedFiles::renew).map_err(failed("renew protected and hidden files"))?;
         let watched = match run_commands {
             0 => None,
-            _ => WatchedFiles::of(case, found, &folders.workspace).map_err(failed("look at the protected files"))?,
+            _ => WatchedFiles::of(case, found, &folders.workspace, is_restored)
+                .map_err(failed("look at the protected files"))?,
         };
         let doubt = found.map(|found| protected::doubt_of_failures(&case.workspace, found, warnings));
         let doubt = doubt.transpose().map_err(failed("look at the protected files"))?.flatten();
+        let of_user = (run_commands > 0).then(|| engine.settings_above.clone());
+        let changed_by_agent = above::changed_in(warnings).cloned().collect();
+        let between = Self { watched, doubt, of_user, changed_by_agent, ..Self::default() };
         if run_commands < 2 {
-            return Ok(Self { watched, doubt, ..Self::default() });
+            return Ok(between);
         }
         let trial = folders.workspace.parent().unwrap_or(&folders.workspace).to_owned();
         let home = graders_home::place(folders, before.and_then(Before::home));
@@ -127,12 +150,13 @@ impl Between {
             beside,
             copies,
             protected,
+            renewed,
             names: names(&trial).map_err(failed("list the private folder of the trial"))?,
             trial,
-            temporary: temporary.to_owned(),
+            temporary: temporary.clone(),
         };
         let changed = Changed { home: Some(stamps), settings, ..Changed::default() };
-        Ok(Self { state: Some(state), watched, doubt, changed: Mutex::new(changed) })
+        Ok(Self { state: Some(state), changed: Mutex::new(changed), ..between })
     }
 
     /// Returns the protected files that the agent found. `None` if there are none, or if no grader runs commands.
@@ -143,6 +167,13 @@ impl Between {
     /// Returns why a failure of a command does not count, if there is a reason before the first grader.
     pub(super) fn doubt(&self) -> Option<&str> {
         self.doubt.as_deref()
+    }
+
+    /// Looks at the settings in folders of the user when the commands of a grader have ended. A later grader could put them back.
+    pub(super) fn look_above(&self) {
+        let found = self.of_user.as_ref().map(SettingsAbove::changed).unwrap_or_default();
+        let new = found.into_iter().filter(|path| !self.changed_by_agent.contains(path));
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner).of_user.extend(new);
     }
 
     /// Restores the state before the next grader, and returns what was undone.
@@ -165,6 +196,8 @@ impl Between {
         }
         let protected = state.protected.as_ref().map(ProtectedCopy::put_back).transpose()?.unwrap_or_default();
         changed.protected.extend(protected.iter().cloned());
+        let renewed = state.renewed.as_ref().map_or(Ok(()), RenewedFiles::renew);
+        renewed.map_err(failed("renew protected and hidden files"))?;
         let mut above = above::put_back_settings(&state.trial, &state.beside, &mut changed.settings)
             .map_err(failed("put back what setup left above the workspace"))?;
         for name in names(&state.trial).map_err(failed("list the private folder of the trial"))? {
@@ -179,15 +212,15 @@ impl Between {
         Ok(Renewed { home, protected: protected.into_iter().next(), above: above.into_iter().next() })
     }
 
-    /// Returns warnings about what was undone. What graders left in the private folder of the trial has none: it is the cause of
-    /// nothing unless a later grader fails, whose grade then states it.
+    /// Returns warnings about what was undone, or changed and stays. What graders left in the private folder of the trial has none:
+    /// it is the cause of nothing unless a later grader fails, whose grade then states it.
     pub(super) fn warnings(&self) -> Vec<Warning> {
         let changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
         let files = some_of(&changed.protected, NAMED);
         let protected = (!changed.protected.is_empty()).then_some(Warning::ProtectedPutBack { files });
         // It may be of another trial's agent, and it may have decided the grader that ran meanwhile.
-        let shared: Vec<String> = changed.shared.iter().cloned().collect();
-        protected.into_iter().chain(above::warning(&shared, false)).collect()
+        let above: Vec<String> = changed.shared.iter().chain(&changed.of_user).cloned().collect();
+        protected.into_iter().chain(above::warning(&above, false)).collect()
     }
 }
 

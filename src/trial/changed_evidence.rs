@@ -8,7 +8,7 @@ use crate::grade::Outcome;
 use crate::result::{TrialResult, Warning};
 use crate::text::some_of;
 use crate::whole_file::PartFile;
-use crate::workspace::stamp::Stamp;
+use crate::workspace::stamp::{Stamp, Stamper};
 
 /// The maximum number of files in a warning.
 const NAMED: usize = 5;
@@ -51,13 +51,13 @@ impl WrittenFiles {
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
-    path.symlink_metadata().ok().map(|meta| Stamp::of(&meta))
+    path.symlink_metadata().ok().map(|meta| Stamper::default().stamp(path, &meta))
 }
 
 /// Returns the stamp of a file that was just written, unless its name leads to another file or its size is another one.
 fn of_part(part: &PartFile) -> Option<Stamp> {
     let meta = part.metadata().ok()?;
-    let own = Stamp::of(&meta);
+    let own = Stamper::default().stamp(part.written(), &meta);
     (meta.len() == part.size() && stamp(part.written()) == Some(own)).then_some(own)
 }
 

@@ -87,7 +87,7 @@ pub(super) async fn conclude(
     let files = runs_programs.then(|| WrittenFiles::of(&trace, &patch, &attempt.folder.join("wire.jsonl")));
     let unmasked = warnings.iter().find_map(Warning::unmasked).map(str::to_owned);
     let between = match obstacle {
-        None => Between::of(&attempt.case, folders, &graders_shell, Some(&before), &engine.temporary, &warnings)?,
+        None => Between::of(&attempt.case, folders, &graders_shell, Some(&before), engine, &warnings, live)?,
         Some(_) => Between::default(),
     };
     let site = JudgedWorkspace {

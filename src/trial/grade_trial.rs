@@ -18,6 +18,7 @@ use crate::shell::Shell;
 use crate::text::some_of;
 use crate::trace::ErrorCategory;
 use crate::trace::recorder::Finished;
+use crate::trace::usage::Measure;
 use crate::values::{Fraction, Time};
 use crate::verdict::Verdict;
 use crate::workspace::change::Change;
@@ -78,12 +79,17 @@ impl Surroundings for JudgedWorkspace<'_> {
         self.between.watched().is_some()
     }
 
+    fn look(&self) {
+        self.between.watched().iter().for_each(|files| files.look());
+    }
+
     fn begin(&self) {
         self.between.watched().iter().for_each(|files| files.begin());
     }
 
     fn end(&self) -> Option<String> {
         self.written.iter().for_each(|files| files.look());
+        self.between.look_above();
         self.between.watched()?.end()
     }
 }
@@ -95,6 +101,9 @@ pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &Judge
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let mut metrics = metrics::of(&finished, &observed);
     metrics.changed_files = site.change.map(|change| change.all().count() as u64);
+    if site.change.is_some_and(Change::may_lack_files) {
+        metrics.lower_bounds.push(Measure::ChangedFiles);
+    }
     let evidence = Evidence {
         header: &finished.header,
         harness: &attempt.manifest.name,

@@ -61,7 +61,7 @@ pub fn judge(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored:
             let Some(limit) = limit.filter(|_| is_new(key)) else { continue };
             let limit_ms = limit.0.as_millis();
             let took = if key == "time" { Amount::Exact(observed.took_ms()) } else { observed.idle_ms(limit_ms) };
-            let took = metrics.duration_ms.map(|_| took);
+            let took = metrics.measured_ms.map(|_| took);
             let exceeds = took.is_some_and(|took| u128::from(took.value()) > limit_ms);
             let seconds = took.map(|it| it.map(|ms| ms as f64 / 1000.0));
             found.hold(key, limit.0.as_secs_f64(), seconds, exceeds, LimitGap::NoTimes);

@@ -1,7 +1,8 @@
 //! Measures the workspace after the agent has ended, and prepares it for the graders.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::prepare::Ready;
@@ -53,11 +54,11 @@ pub(super) async fn measure(
 ) -> Result<After, TrialError> {
     let (case, masker, before) = (attempt.case.clone(), ready.masker.clone(), ready.before.state());
     let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
-    let temporary = engine.temporary.clone();
+    let (temporary, of_user) = (engine.temporary.clone(), engine.settings_above.clone());
     aside(move || {
         let mut after = after_the_agent(&case, &workspace, &before, &trial, &masker)?;
         if above::matters(&case) {
-            let removed = above::clear(&workspace, &before.beside, &temporary);
+            let removed = above::clear(&workspace, &before.beside, &temporary, &of_user);
             after.warnings.extend(removed.map_err(io("remove what the agent left above the workspace"))?);
         }
         after.warnings.extend(answered.and_then(|answered| worked_on(&after.change, &workspace, answered)));
@@ -103,7 +104,7 @@ pub(super) fn after_the_agent(
         true => None,
         false => Some(of_setup(&old, state, &case.workspace.ignore, workspace).map_err(io("read the state before"))?),
     };
-    old.beyond.special.extend(state.special.iter().cloned());
+    old.add_special(&state.special, &ignore);
     warnings.extend(case_in_sight::warning(case, &old).map_err(io("look for the case in its workspace"))?);
     let new = Tree::read(workspace, &ignore).map_err(io("read the workspace"))?;
     let hide = |bytes: &[u8]| match masker.mask_bytes(bytes) {
@@ -122,20 +123,24 @@ pub(super) fn after_the_agent(
     }
     // A name that holds a secret is not recorded.
     let name = |path: &Path| path.to_str().filter(|path| !masker.finds(path)).map(str::to_owned);
-    let Changed { unrecorded, mut recorded, ignored, special, repositories } = beyond_patch::changed(&old, &new, &name);
+    let stamps = state.stamps.as_deref();
+    let Changed { unrecorded, mut recorded, ignored, special, repositories } =
+        beyond_patch::changed(&old, &new, stamps, &name);
     let mut change = compared.change;
-    for path in ignored.iter().chain(&special).chain(&repositories).filter_map(|path| path.to_str()) {
-        if !change.unmeasured.iter().any(|known| known == path) {
-            change.unmeasured.push(path.to_owned());
+    let mut known: BTreeSet<String> = change.unmeasured.iter().cloned().collect();
+    for path in ignored.iter().chain(&special).chain(&repositories) {
+        let path = path.to_string_lossy().into_owned();
+        if known.insert(path.clone()) {
+            change.unmeasured.push(path);
         }
     }
-    change.special = special.iter().filter_map(|path| path.to_str()).map(str::to_owned).collect();
-    let changed = change.unmeasured.iter().filter_map(|path| name(Path::new(path)));
-    recorded.changed = changed.take(beside_patch::MOST).collect();
+    change.special = special.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    beside_patch::record_changed(&mut recorded, &change, |path| masker.mask(path).into_owned());
     let beside = state.beside.is_changed().then_some(beyond_patch::BESIDE);
     let beyond_patch: Vec<String> = unrecorded.into_iter().chain(beside).map(str::to_owned).collect();
     let beside_patch = recorded.if_needed(!beyond_patch.is_empty());
-    let (put_back, unlinked) = lay_over(case, before, workspace, &new)?;
+    let links = if case.hidden.is_some() { state.beside.changed_links(workspace) } else { BTreeSet::new() };
+    let (put_back, unlinked) = lay_over(case, before, workspace, &new, &links)?;
     change.restored = protected::restored(&case.workspace, &change);
     let touched = !put_back.is_empty();
     warnings.extend(protected::unmatched(case, before));
@@ -157,24 +162,31 @@ pub(super) fn of_setup(
     digest_of(made, beside.as_ref(), workspace)
 }
 
-/// Prepares a workspace for the graders: restores protected files, and copies the hidden files over it. Returns
-/// a warning for each restored file, and one about links to hidden files.
+/// Prepares a workspace for the graders: restores protected files, and copies the hidden files over it. `beside` are links of the
+/// agent beside the workspace, by their paths relative to it. Returns a warning for each restored file, and one about links to
+/// hidden files.
 pub(super) fn lay_over(
     case: &Case,
     before: &Path,
     workspace: &Path,
     now: &Tree,
+    beside: &BTreeSet<PathBuf>,
 ) -> Result<(Vec<Warning>, Option<Warning>), TrialError> {
     let put_back =
         protected::restore(&case.workspace, before, workspace, now).map_err(io("put protected files back"))?;
-    Ok((put_back, lay_hidden(case, before, workspace)?))
+    Ok((put_back, lay_hidden(case, before, workspace, beside)?))
 }
 
-/// Copies the hidden files over a workspace. Returns a warning if the agent left links to them.
-pub(super) fn lay_hidden(case: &Case, before: &Path, workspace: &Path) -> Result<Option<Warning>, TrialError> {
+/// Copies the hidden files over a workspace. Returns a warning if the agent left links to them, there or among `beside`.
+pub(super) fn lay_hidden(
+    case: &Case,
+    before: &Path,
+    workspace: &Path,
+    beside: &BTreeSet<PathBuf>,
+) -> Result<Option<Warning>, TrialError> {
     let Some(from) = &case.hidden else { return Ok(None) };
     let solution = solution::folders(case.oracle.as_ref()).map_err(io("read the reference solution"))?;
-    let links = hidden::lay(from, before, workspace, &solution)
+    let links = hidden::lay(from, before, workspace, &solution, beside)
         .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))?;
     let names: Vec<String> = links.iter().map(|path| path.display().to_string()).collect();
     Ok((!names.is_empty()).then(|| Warning::LinksToHidden { links: some_of(&names, 5) }))

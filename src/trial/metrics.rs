@@ -264,7 +264,7 @@ pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
     let value = |amount: Option<Amount<u64>>| amount.map(Amount::value);
     let is_each_end_known = observed.unfinished == 0 && !observed.may_hide_failures(&finished.header);
     Metrics {
-        duration_ms: observed.duration_ms(&finished.header),
+        measured_ms: observed.duration_ms(&finished.header),
         start_ms: observed.start_ms(&finished.header),
         tool_calls: seen.tracing.then_some(observed.calls),
         tool_calls_by_kind: seen.tracing.then(|| observed.by_kind.clone()),

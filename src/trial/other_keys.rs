@@ -8,7 +8,7 @@ use super::protected::is_protected;
 use crate::case::{Case, EvidenceKeys};
 use crate::result::Warning;
 use crate::values::PathGlob;
-use crate::workspace::change::Change;
+use crate::workspace::change::{Change, shown_place};
 
 /// Returns the globs by which the change of a trial was measured.
 pub(super) fn ignore_of<'a>(then: Option<&'a EvidenceKeys>, case: &'a Case) -> &'a [String] {
@@ -32,7 +32,9 @@ pub(super) fn of_protection(then: Option<&EvidenceKeys>, case: &Case, change: Op
     let place = not_restored(then, case, change).pop_first();
     let why = match (of_change(then, case), place) {
         (Some(why), _) => why.to_owned(),
-        (None, Some(place)) => format!("`{place}` changed without being measured, and was not protected then"),
+        (None, Some(place)) => {
+            format!("{} changed without being measured, and was not protected then", shown_place(&place))
+        }
         (None, None) => return None,
     };
     Some(format!("whether the agent changed protected files is unknown: {why}"))

@@ -1,6 +1,6 @@
 //! Makes a trial's workspace, runs its setup, and keeps the state that the change is measured against.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,14 +16,16 @@ use crate::sandbox::TrialSandbox;
 use crate::shell::{Command, Shell};
 use crate::trace::Exit;
 use crate::values::Time;
-use crate::workspace::stamp::FolderStamps;
-use crate::workspace::{copy_as_it_is, copy_folder, git, special_files, write_files};
+use crate::workspace::stamp::{FolderStamps, Stamp};
+use crate::workspace::{FoundFiles, copy_as_it_is, copy_folder, copy_with_stamps, git, write_files};
 
 /// The state of the workspace that its change is measured against.
 pub(super) struct Before {
     pub(super) path: PathBuf,
     /// The sockets, devices and pipes that were there, which no copy holds.
     pub(super) special: BTreeSet<PathBuf>,
+    /// The stamps of the files in the workspace; `None` if no copy was made.
+    stamps: Option<Arc<BTreeMap<PathBuf, Stamp>>>,
     /// Removed with the trial, if it is a separate copy.
     _copy: Option<Vanishing>,
     /// A copy of the home as setup left it; `None` if setup left nothing there.
@@ -39,6 +41,8 @@ pub(super) struct StateBefore {
     pub(super) path: PathBuf,
     /// The sockets, devices and pipes that were there, which no copy holds.
     pub(super) special: BTreeSet<PathBuf>,
+    /// The stamps of the files in the workspace; `None` if no copy was made.
+    pub(super) stamps: Option<Arc<BTreeMap<PathBuf, Stamp>>>,
     /// The files that setup left beside the workspace.
     pub(super) beside: Arc<Beside>,
     pub(super) copies: Arc<Copies>,
@@ -83,8 +87,8 @@ impl Before {
 
     /// Returns the parts that work on another thread needs. The copies are removed with `self`.
     pub(super) fn state(&self) -> StateBefore {
-        let (path, special) = (self.path.clone(), self.special.clone());
-        StateBefore { path, special, beside: self.beside.clone(), copies: self.copies.clone() }
+        let (path, special, stamps) = (self.path.clone(), self.special.clone(), self.stamps.clone());
+        StateBefore { path, special, stamps, beside: self.beside.clone(), copies: self.copies.clone() }
     }
 }
 
@@ -191,18 +195,18 @@ async fn make_workspace_and_state(
         .map_err(NotSetUp::Case)?;
     overlay::lay(&laid, OverlayPlace::Project, &folders.workspace).map_err(failed("lay files into the workspace"))?;
     let as_made = case.workspace.setup.is_empty() && laid.iter().all(|item| item.place != OverlayPlace::Project);
-    let (path, special, copy) = match &case.workspace.source {
+    let (path, special, stamps, copy) = match &case.workspace.source {
         // The fixture itself is the state before, unless something changed it.
-        WorkspaceSource::Copy(from) if as_made => (from.clone(), BTreeSet::new(), None),
+        WorkspaceSource::Copy(from) if as_made => (from.clone(), BTreeSet::new(), None, None),
         _ => {
             let copy = Vanishing::make(&engine.temporary, "before-").map_err(failed(KEEP))?;
-            copy_as_it_is(&folders.workspace, copy.path()).map_err(failed(KEEP))?;
-            let special = special_files(&folders.workspace).map_err(failed(KEEP))?;
+            let found = copy_with_stamps(&folders.workspace, copy.path()).map_err(failed(KEEP))?;
+            let FoundFiles { stamps, special } = found;
             copies.add("the engine's copy of the workspace before the agent", copy.path()).map_err(failed(KEEP))?;
-            (copy.path().to_owned(), special, Some(copy))
+            (copy.path().to_owned(), special, Some(Arc::new(stamps)), Some(copy))
         }
     };
-    Ok(Before { path, special, _copy: copy, home, beside, copies: Arc::new(copies) })
+    Ok(Before { path, special, stamps, _copy: copy, home, beside, copies: Arc::new(copies) })
 }
 
 /// The default timeout of a setup command.

@@ -16,37 +16,28 @@ pub(super) fn sum(trial: &Path, attempt: u32, manifest: &Manifest) -> Option<Ear
     sum_of(folders.filter(|folder| folder.is_dir()), Some(manifest))
 }
 
-/// Returns the sum of the attempts of a trial that has no result yet, or `None` if no agent can have spent anything: the
-/// attempt that is going on or was interrupted, and those before it. `manifest` is that of the harness.
-pub fn of_unfinished(trial: &Path, manifest: Option<&Manifest>) -> Option<EarlierAttempts> {
-    sum_of(ended(trial).chain(std::iter::once(trial.to_owned())), manifest).filter(may_have_cost)
-}
-
-/// Returns the sum of the attempts of a trial before the last one, or `None` if there are none or nothing can have been spent.
-/// `manifest` is that of the harness.
-pub fn of_ended(trial: &Path, manifest: Option<&Manifest>) -> Option<EarlierAttempts> {
-    sum_of(ended(trial), manifest).filter(may_have_cost)
-}
-
-/// Returns the folders of the attempts before the last one.
-fn ended(trial: &Path) -> impl Iterator<Item = PathBuf> {
-    let attempts = (1..).map(move |number: u32| trial.join("attempts").join(number.to_string()));
-    attempts.take_while(|folder| !folder.is_symlink() && folder.is_dir())
-}
-
-fn may_have_cost(sum: &EarlierAttempts) -> bool {
-    sum.cost_usd.is_some() || sum.cost_unknown > 0
-}
-
-/// Returns the attempt of a trial that is going on or was interrupted after an earlier one had a result, or `None` if there
-/// is none or nothing can have been spent.
-pub fn of_last(trial: &Path, manifest: Option<&Manifest>) -> Option<EarlierAttempts> {
-    if trial.join("result.json").exists() {
-        return None;
+/// Returns the attempts of a trial that no result includes, each with its number and folder: those after the attempt whose
+/// result counts, or all if `counting` is 0. `is_running` is true if an engine is making the last attempt, whose result will
+/// have its cost.
+pub fn without_result(trial: &Path, counting: u32, is_running: bool) -> Vec<(u32, PathBuf)> {
+    let later = (counting.saturating_add(1)..).map(|number| (number, trial.join("attempts").join(number.to_string())));
+    let mut found: Vec<_> = later.take_while(|(_, folder)| !folder.is_symlink() && folder.is_dir()).collect();
+    // After an attempt that counts, a result in the folder of the trial is that of this attempt, or of a later one that has
+    // ended since. If none counts, the result was discarded, or the attempt is tried again.
+    let has_ended = trial.join("result.json").exists();
+    let is_last_one_left = if counting == 0 { has_ended || !is_running } else { !has_ended && !is_running };
+    if is_last_one_left && (has_ended || trial.join("wire.jsonl").exists()) {
+        let number = found.last().map_or(counting, |(number, _)| *number).saturating_add(1);
+        found.push((number, trial.to_owned()));
     }
-    let (cost_usd, is_unknown) = of_interrupted(trial, manifest);
-    let sum = EarlierAttempts { count: 1, cost_usd, cost_unknown: u32::from(is_unknown) };
-    (sum.cost_usd.is_some() || is_unknown).then_some(sum)
+    found
+}
+
+/// Returns the sum of attempts that no result includes, or `None` if nothing can have been spent. `manifest` is that of the
+/// harness.
+pub fn cost_of(attempts: &[(u32, PathBuf)], manifest: Option<&Manifest>) -> Option<EarlierAttempts> {
+    let sum = sum_of(attempts.iter().map(|(_, folder)| folder.clone()), manifest);
+    sum.filter(|sum| sum.cost_usd.is_some() || sum.cost_unknown > 0)
 }
 
 fn sum_of(attempts: impl Iterator<Item = PathBuf>, manifest: Option<&Manifest>) -> Option<EarlierAttempts> {
@@ -118,17 +109,23 @@ mod tests {
         let attempts = [(Some(2.0), None), (Some(-1.0), None), (None, None), (Some(4.0), Some(Source::Cassette))];
         for (number, (cost_usd, model_from)) in (1..).zip(attempts) {
             let mut result = TrialResult { model_from, ..TrialResult::blank(&trial, Verdict::Fail) };
-            (result.metrics.duration_ms, result.metrics.cost_usd) = (Some(5), cost_usd);
+            (result.metrics.measured_ms, result.metrics.cost_usd) = (Some(5), cost_usd);
             let attempt = folder.path().join(format!("attempts/{number}"));
             std::fs::create_dir_all(&attempt).unwrap();
             std::fs::write(attempt.join("result.json"), serde_json::to_vec(&result).unwrap()).unwrap();
         }
         let sum = sum_of((1..=4).map(|number| folder.path().join(format!("attempts/{number}"))), None).unwrap();
         assert_eq!((sum.count, sum.cost_usd, sum.cost_unknown), (4, Some(2.0), 1));
-        // What the last attempt has reported is not included.
+        // What a running attempt has reported is not included.
+        let left = |counting: u32, is_running: bool| without_result(folder.path(), counting, is_running);
+        assert_eq!(cost_of(&left(0, true), None), Some(sum));
+        let numbers = |left: Vec<(u32, PathBuf)>| left.into_iter().map(|(number, _)| number).collect::<Vec<_>>();
+        assert_eq!(numbers(left(2, false)), [3, 4]);
+        std::fs::write(folder.path().join("wire.jsonl"), "").unwrap();
+        assert_eq!([numbers(left(2, true)), numbers(left(2, false))], [vec![3, 4], vec![3, 4, 5]]);
         let reported = serde_json::to_vec(&TrialResult::blank(&trial, Verdict::Fail)).unwrap();
         std::fs::write(folder.path().join("result.json"), reported).unwrap();
-        assert_eq!(of_ended(folder.path(), None), Some(sum));
-        assert_eq!(of_unfinished(folder.path(), None).map(|all| (all.count, all.cost_unknown)), Some((5, 2)));
+        assert_eq!(cost_of(&left(0, true), None).map(|all| (all.count, all.cost_unknown)), Some((5, 2)));
+        assert_eq!([numbers(left(5, false)), numbers(left(2, false))], [vec![], vec![3, 4]]);
     }
 }

@@ -1,6 +1,6 @@
 //! Protected files, which an agent must not change: changes are detected and undone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
@@ -13,8 +13,8 @@ use crate::result::warning::FileChange;
 use crate::run::temporary::Vanishing;
 use crate::values::{PathGlob, is_plain};
 use crate::workspace::change::{Change, FileChangeKind, differences};
+use crate::workspace::link_targets::LinkTargets;
 use crate::workspace::make_ready::make_ready;
-use crate::workspace::proc_links::leads_through_proc;
 use crate::workspace::restore::{put_back, put_back_folder};
 use crate::workspace::stamp::FolderStamps;
 use crate::workspace::tree::Tree;
@@ -169,7 +169,8 @@ fn permission_bits(meta: &Metadata) -> u32 {
     meta.permissions().mode() & 0o7777
 }
 
-fn is_any(globs: &[PathGlob], path: &Path) -> bool {
+/// Returns true if one of the globs protects a path.
+pub(super) fn is_any(globs: &[PathGlob], path: &Path) -> bool {
     globs.iter().any(|glob| glob.protects(path) && means(glob, path))
 }
 
@@ -193,15 +194,17 @@ fn links_to_protected(
     let mut links = Vec::new();
     walk(workspace, |path, meta| {
         let is_new = || fs::read_link(workspace.join(path)).ok() != fs::read_link(before.join(path)).ok();
-        let leads_to_folder = || workspace.join(path).is_dir() || leads_through_proc(&workspace.join(path));
-        if meta.is_symlink() && leads_to_folder() && is_new() {
-            links.push(path.to_owned());
+        if meta.is_symlink() && is_new() {
+            match Behind::of(&workspace.join(path)) {
+                Behind::NoFolder => {}
+                behind => links.push((path.to_owned(), behind)),
+            }
         }
         Descend::Enter
     })?;
-    links.retain(|link| {
+    links.retain(|(link, behind)| {
         let below: Vec<&PathGlob> = globs.iter().filter(|glob| may_match_below(glob, link)).collect();
-        if leads_through_proc(&workspace.join(link)) {
+        if *behind == Behind::Unknown {
             return !below.is_empty();
         }
         let is_there = |path: String| is_protected(Path::new(&path)) && workspace.join(path).symlink_metadata().is_ok();
@@ -209,7 +212,30 @@ fn links_to_protected(
         below.iter().filter_map(|glob| glob.path()).any(is_there)
             || (has_pattern && holds_protected(workspace, link, &is_protected))
     });
-    Ok(links)
+    Ok(links.into_iter().map(|(link, _)| link).collect())
+}
+
+/// The end of a link, as far as protected files are concerned.
+#[derive(PartialEq, Eq)]
+enum Behind {
+    NoFolder,
+    Folder,
+    /// The link may lead to a folder, or to another one, while graders run.
+    Unknown,
+}
+
+impl Behind {
+    fn of(link: &Path) -> Self {
+        let targets = LinkTargets::of(link);
+        let real = targets.places.iter().filter_map(|place| place.canonicalize().ok());
+        let folders: BTreeSet<PathBuf> = real.filter(|place| place.is_dir()).collect();
+        let now = link.canonicalize().ok();
+        match () {
+            () if targets.is_unknown || folders.iter().any(|folder| Some(folder) != now.as_ref()) => Self::Unknown,
+            () if folders.is_empty() => Self::NoFolder,
+            () => Self::Folder,
+        }
+    }
 }
 
 /// Returns true if a glob may match a path below a link.

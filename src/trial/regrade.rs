@@ -137,7 +137,8 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
     let (trace, patch) = (from_root(&left.trace), from_root(&left.patch));
     let between = match (&folders, &ready.shell) {
         (Some(folders), Some(shell)) => {
-            Between::of(case, folders, shell, ready.before.as_ref(), &engine.temporary, &ready.touched)?
+            // What is kept is as the graders left it, and setup may have made other files now.
+            Between::of(case, folders, shell, ready.before.as_ref(), engine, &ready.touched, false)?
         }
         _ => Between::default(),
     };

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::apply;
+use super::change::Change;
 use super::tree::{Entry, Tree};
 use crate::result::BesidePatch;
 
@@ -69,6 +70,31 @@ pub(super) fn modes(old: &Tree, new: &Tree, name: Name<'_>) -> Option<BTreeMap<S
         }
     }
     Some(modes)
+}
+
+/// Records the places that changed without being measured. `mask` redacts the secrets in a path.
+pub fn record_changed(recorded: &mut BesidePatch, change: &Change, mask: impl Fn(&str) -> String) {
+    // Every place that no rule ignores decides whether nothing else changed, so these come first if not all are recorded.
+    let plain: BTreeSet<&String> = change.in_plain_sight().collect();
+    let (first, rest): (Vec<&String>, Vec<&String>) =
+        change.unmeasured.iter().partition(|path| change.unmeasured.len() > MOST && plain.contains(path));
+    let places: Vec<(&String, String)> = first.into_iter().chain(rest).map(|path| (path, mask(path))).collect();
+    let masked = places.iter().take(MOST).filter(|(path, told)| *path != told).count();
+    let unnamed = places.len().saturating_sub(MOST) + masked;
+    recorded.changed = places.into_iter().take(MOST).map(|(_, told)| told).collect();
+    recorded.special = change.special.iter().take(MOST).map(|path| mask(path)).collect();
+    let is_told = unnamed > 0 || recorded.unmeasured.is_none() || recorded.changed.len() >= MOST;
+    recorded.unnamed = is_told.then_some(unnamed as u64);
+}
+
+/// Adds to a change of a patch the places that a result records. Results of older versions do not say whether they name all.
+pub fn recall_changed(change: &mut Change, recorded: &BesidePatch) {
+    change.unmeasured.clone_from(&recorded.changed);
+    change.special.clone_from(&recorded.special);
+    let is_full = recorded.changed.len() >= MOST;
+    change.has_unnamed = recorded.unnamed.map_or(is_full || recorded.unmeasured.is_none(), |unnamed| unnamed > 0);
+    // Then places that no rule ignores may be missing, too.
+    change.is_patch_alone |= is_full && (recorded.unnamed.is_none() || change.in_plain_sight().count() >= MOST);
 }
 
 /// Changes the folders without files of a rebuilt workspace as recorded. Returns false if this failed.
@@ -143,6 +169,40 @@ fn set_mode(workspace: &Path, path: &Path, mode: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_of_changed_places_names_all_or_says_that_it_does_not() {
+        let ignored = |count: usize| (0..count).map(|n| format!("{n}.log"));
+        let mask = |path: &str| path.replace("secret", "***");
+        let recalled = |recorded: &BesidePatch| {
+            let mut change = Change::default();
+            recall_changed(&mut change, recorded);
+            (change.has_unnamed, change.is_patch_alone, change.may_break(&[]).is_some())
+        };
+        let some = || Some(Vec::new());
+        for (count, more, unmeasured, expected) in [
+            (3, None, some(), (None, (false, false, false))),
+            (3, None, None, (Some(0), (false, false, false))),
+            (3, Some("pkg/.git"), some(), (None, (false, false, true))),
+            (3, Some("secret/.git"), some(), (Some(1), (true, false, true))),
+            (MOST + 5, None, None, (Some(5), (true, false, false))),
+            (MOST + 5, Some("pkg/.git"), None, (Some(6), (true, false, true))),
+        ] {
+            let unmeasured_places = ignored(count).chain(more.map(str::to_owned)).collect();
+            let change = Change { unmeasured: unmeasured_places, ..Change::default() };
+            let mut recorded = BesidePatch { unmeasured, ..BesidePatch::default() };
+            record_changed(&mut recorded, &change, mask);
+            assert_eq!((recorded.unnamed, recalled(&recorded)), expected, "{count} {more:?}");
+        }
+        // Results of older versions.
+        let older = |count: usize, unmeasured| {
+            let changed = ignored(count).collect();
+            BesidePatch { changed, unmeasured, ..BesidePatch::default() }
+        };
+        assert_eq!(recalled(&older(3, some())), (false, false, false));
+        assert_eq!(recalled(&older(3, None)), (true, false, false));
+        assert_eq!(recalled(&older(MOST, None)), (true, true, false));
+    }
 
     #[test]
     fn no_record_changes_anything_outside_the_workspace() {

@@ -8,7 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::beside_patch::{self, Name, without_files};
-use super::change::Change;
+use super::change::{Change, have_same_content};
+use super::stamp::{Stamp, Stamper};
 use super::tree::Tree;
 use super::walk::{Descend, walk};
 use crate::regular;
@@ -53,10 +54,8 @@ pub(super) const USUAL_MODES: [u32; 4] = [0o644, 0o755, 0o664, 0o775];
 
 /// Files of a repository that commands rewrite without changing what it holds.
 pub(super) const RESTLESS: [&str; 6] = ["index", "FETCH_HEAD", "ORIG_HEAD", "COMMIT_EDITMSG", "gc.log", "logs"];
-/// The maximum size in bytes of a file of a repository that is compared by its content.
+/// The maximum size in bytes of a file of a repository whose content is kept in memory while it is compared.
 const SMALL: u64 = 64 << 10;
-/// The maximum number of ignored files that are compared by their content.
-const MOST_COMPARED: usize = 2000;
 
 /// The changes of the agent that the patch does not hold.
 #[derive(Debug, Default)]
@@ -73,8 +72,10 @@ pub struct Changed {
     pub repositories: Vec<PathBuf>,
 }
 
-/// Returns what the agent changed that the patch does not hold. `name` returns the text that a path is recorded by.
-pub fn changed(old: &Tree, new: &Tree, name: Name<'_>) -> Changed {
+/// Returns what the agent changed that the patch does not hold. `stamps` are those that the files of the workspace had before,
+/// if the old tree is a copy of it; a file with the same stamp is not read. `name` returns the text that a path is recorded by.
+pub fn changed(old: &Tree, new: &Tree, stamps: Option<&BTreeMap<PathBuf, Stamp>>, name: Name<'_>) -> Changed {
+    let mut contents = Contents { old: &old.root, new: &new.root, stamps, stamper: Stamper::default() };
     let mut found = Vec::new();
     let mut recorded = BesidePatch::default();
     match beside_patch::folders(old, new, name) {
@@ -97,13 +98,12 @@ pub fn changed(old: &Tree, new: &Tree, name: Name<'_>) -> Changed {
     if !after.linked.is_subset(&before.linked) {
         found.push("hard links");
     }
-    let ignored = changed_ignored(old, new);
+    let ignored = changed_ignored(old, new, &mut contents);
     if !ignored.is_empty() {
         found.push(IGNORED);
     }
     let repositories = before.repositories.union(&after.repositories);
-    let changed: Vec<&PathBuf> =
-        repositories.filter(|path| repository(&old.root.join(path)) != repository(&new.root.join(path))).collect();
+    let changed: Vec<&PathBuf> = repositories.filter(|path| contents.repository_differs(path)).collect();
     if !changed.is_empty() {
         found.push(REPOSITORY);
     }
@@ -111,29 +111,18 @@ pub fn changed(old: &Tree, new: &Tree, name: Name<'_>) -> Changed {
     let places = after.ignored.iter().chain(&special).chain(changed.iter().copied()).map(PathBuf::as_path);
     recorded.unmeasured = beside_patch::names(places, name);
     let repositories = changed.into_iter().cloned().collect();
-    recorded.special = special.iter().filter_map(|path| name(path)).take(beside_patch::MOST).collect();
     Changed { unrecorded: found, recorded, ignored, special, repositories }
 }
 
 /// Returns the ignored files and folders that were there before, and that were changed or deleted. New ones are no change:
 /// a workspace that is rebuilt lacks them, and holds nothing that the agent's did not.
-fn changed_ignored(old: &Tree, new: &Tree) -> Vec<PathBuf> {
-    let mut compared = 0;
+fn changed_ignored(old: &Tree, new: &Tree, contents: &mut Contents<'_>) -> Vec<PathBuf> {
     let mut differs = |path: &Path, before: &Metadata| {
         let Ok(after) = new.root.join(path).symlink_metadata() else { return true };
         if before.file_type() != after.file_type() || unusual_mode(before) != unusual_mode(&after) {
             return true;
         }
-        let (old, new) = (old.root.join(path), new.root.join(path));
-        if before.is_symlink() {
-            return old.read_link().ok() != new.read_link().ok();
-        }
-        if !before.is_file() {
-            return false;
-        }
-        compared += usize::from(before.len() <= SMALL);
-        before.len() != after.len()
-            || (before.len() <= SMALL && compared <= MOST_COMPARED && content(&old, SMALL) != content(&new, SMALL))
+        !before.is_dir() && (before.len() != after.len() || contents.differ(path, &after))
     };
     let mut is_changed = |path: &Path| {
         let root = old.root.join(path);
@@ -144,11 +133,47 @@ fn changed_ignored(old: &Tree, new: &Tree) -> Vec<PathBuf> {
                 found = found || differs(&path.join(below), meta);
                 if found { Descend::Skip } else { Descend::Enter }
             });
-            found |= walked.is_err();
+            found |= walked.map_or(true, |left| !left.is_empty());
         }
         found
     };
     old.beyond.ignored.iter().filter(|path| is_changed(path)).cloned().collect()
+}
+
+/// Compares the files of the workspace with those before the agent.
+struct Contents<'a> {
+    old: &'a Path,
+    new: &'a Path,
+    /// The stamps that the files of the workspace had before the agent. `None` if they are unknown.
+    stamps: Option<&'a BTreeMap<PathBuf, Stamp>>,
+    stamper: Stamper,
+}
+
+impl Contents<'_> {
+    /// Returns true if the content of a file of the same size, or the target of a link, differs or cannot be read.
+    fn differ(&mut self, path: &Path, after: &Metadata) -> bool {
+        let (old, new) = (self.old.join(path), self.new.join(path));
+        if after.is_symlink() {
+            return old.read_link().ok() != new.read_link().ok();
+        }
+        let stamp = self.stamps.and_then(|stamps| stamps.get(path));
+        let is_untouched = stamp == Some(&Stamp::of(after)) && !self.stamper.lies_in_memory(&new, after);
+        !is_untouched && !have_same_content(&old, &new).unwrap_or(false)
+    }
+
+    /// Returns true if a repository, by its `.git`, differs. Git names an object by its content, so objects have that of their
+    /// names.
+    fn repository_differs(&mut self, git: &Path) -> bool {
+        let (before, after) = (repository(&self.old.join(git)), repository(&self.new.join(git)));
+        if before != after {
+            return true;
+        }
+        let unread = after.into_iter().flatten().filter(|(path, file)| file.content.is_none() && !is_object(path));
+        unread.into_iter().any(|(path, _)| {
+            let path = if path.as_os_str().is_empty() { git.to_owned() } else { git.join(path) };
+            self.new.join(&path).symlink_metadata().map_or(true, |meta| self.differ(&path, &meta))
+        })
+    }
 }
 
 /// Returns the permission bits if they are unusual, and otherwise whether the owner may execute the file.
@@ -214,13 +239,16 @@ fn repository(folder: &Path) -> Option<BTreeMap<PathBuf, RepositoryFile>> {
             return Descend::Skip;
         }
         if !meta.is_dir() {
-            let is_object = path.starts_with("objects");
-            let content = if is_object { None } else { content(&folder.join(path), meta.len()) };
+            let content = if is_object(path) { None } else { content(&folder.join(path), meta.len()) };
             files.insert(path.to_owned(), RepositoryFile { len: meta.len(), content });
         }
         Descend::Enter
     });
     walked.ok().map(|_| files)
+}
+
+fn is_object(path: &Path) -> bool {
+    path.starts_with("objects")
 }
 
 fn content(file: &Path, len: u64) -> Option<Vec<u8>> {
@@ -235,6 +263,8 @@ mod tests {
     use super::*;
     use crate::workspace::tree::Ignore;
 
+    const LARGE: usize = 2 * SMALL as usize;
+
     fn tree(root: &Path) -> Tree {
         Tree::read(root, &Ignore::of(root, &[]).unwrap()).unwrap()
     }
@@ -248,6 +278,7 @@ mod tests {
             fs::write(root.join("d/only"), "1").unwrap();
             fs::create_dir_all(root.join("target/empty")).unwrap();
             fs::write(root.join("target/built"), "1").unwrap();
+            fs::write(root.join("target/large"), "1".repeat(LARGE)).unwrap();
             fs::write(root.join(".gitignore"), "target/\n").unwrap();
             mode(&root.join("target/built"), 0o644);
             mode(&root.join("a"), 0o644);
@@ -255,10 +286,11 @@ mod tests {
         let old = tempfile::tempdir().unwrap();
         make(old.path());
         type Act = fn(&Path);
-        let acts: [(Act, &[&str]); 16] = [
+        let acts: [(Act, &[&str]); 17] = [
             (|root| fs::write(root.join("target/new"), "x").unwrap(), &[]),
             (|root| fs::remove_file(root.join("target/built")).unwrap(), &["ignored files"]),
             (|root| fs::write(root.join("target/built"), "2").unwrap(), &["ignored files"]),
+            (|root| fs::write(root.join("target/large"), "2".repeat(LARGE)).unwrap(), &["ignored files"]),
             (|root| fs::remove_dir(root.join("target/empty")).unwrap(), &["ignored files"]),
             (
                 |root| {
@@ -295,7 +327,7 @@ mod tests {
             make(new.path());
             act(new.path());
             let name = |path: &Path| path.to_str().map(str::to_owned);
-            let Changed { unrecorded, recorded, .. } = changed(&tree(old.path()), &tree(new.path()), &name);
+            let Changed { unrecorded, recorded, .. } = changed(&tree(old.path()), &tree(new.path()), None, &name);
             let mut found: Vec<String> = unrecorded.into_iter().map(str::to_owned).collect();
             found.extend(recorded.folders.iter().map(|folder| format!("+{folder}")));
             found.extend(recorded.deleted_folders.iter().map(|folder| format!("-{folder}")));

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::openat::open_file;
 use super::patch;
 use super::tree::{Entry, Tree};
 use crate::result::Warning;
@@ -29,6 +30,8 @@ pub struct Change {
     pub unmeasured: Vec<String>,
     /// Of these, the sockets, devices and pipes.
     pub special: Vec<String>,
+    /// True if more ignored places changed than `unmeasured` has, because a stored result does not name all of them.
+    pub has_unnamed: bool,
     /// Changed files that are protected: before grading, the engine restored or removed them.
     pub restored: Vec<String>,
     /// True if only the patch is known: what else changed is recorded nowhere.
@@ -38,6 +41,14 @@ pub struct Change {
 /// The reason why a patch alone does not show that nothing else changed.
 pub const PATCH_ALONE: &str = "no result of the trial records what changed besides the patch: ignored files, repositories, \
                                pipes and the like";
+
+/// The words for an ignored place that changed, if a stored result does not name it.
+const UNNAMED: &str = "an ignored file or folder that `result.json` does not name";
+
+/// Returns a place that changed without being measured, as [`Change::may_hide`] returns it, for a message.
+pub fn shown_place(place: &str) -> String {
+    if place == UNNAMED { place.to_owned() } else { format!("`{place}`") }
+}
 
 impl Change {
     /// Returns every changed path, with `created`, `changed` or `deleted`.
@@ -58,7 +69,12 @@ impl Change {
         let is_in = |folder: &&String| {
             path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        self.unmeasured.iter().find(is_in).map(String::as_str)
+        self.unmeasured.iter().find(is_in).map(String::as_str).or(self.unnamed())
+    }
+
+    /// Returns the words for an ignored place that changed and that a stored result does not name, if there is one.
+    pub fn unnamed(&self) -> Option<&'static str> {
+        self.has_unnamed.then_some(UNNAMED)
     }
 
     /// Returns a place that changed without being measured, if a glob matches it: an ignored file or folder, a
@@ -68,16 +84,22 @@ impl Change {
         let names_a_part = text.contains(|c| !matches!(c, '*' | '/'));
         let may = |path: &&String| match path.rsplit('/').next() {
             Some(".git") => text.contains(".git"),
-            _ => glob.is_match(path) || glob.lies_below(path) == Below::All,
+            _ => glob.is_match(path) || (text.starts_with(path.as_str()) && glob.lies_below(path) == Below::All),
         };
-        let by_name = self.unmeasured.iter().find(may).filter(|_| names_a_part);
-        self.in_plain_sight().find(|path| glob.is_match(path)).or(by_name).map(String::as_str)
+        let by_name = self.unmeasured.iter().find(may).map(String::as_str).or(self.unnamed());
+        let in_plain_sight = self.in_plain_sight().find(|path| glob.is_match(path)).map(String::as_str);
+        in_plain_sight.or(by_name.filter(|_| names_a_part))
     }
 
     /// Returns the places that changed without being measured and that no rule ignores: sockets, devices and pipes, and the
     /// repositories of folders.
-    fn in_plain_sight(&self) -> impl Iterator<Item = &String> {
+    pub fn in_plain_sight(&self) -> impl Iterator<Item = &String> {
         self.special.iter().chain(self.unmeasured.iter().filter(|path| path.ends_with("/.git")))
+    }
+
+    /// Returns true if files that no rule ignores may have changed without being listed.
+    pub fn may_lack_files(&self) -> bool {
+        self.is_patch_alone || self.in_plain_sight().next().is_some()
     }
 
     /// Returns a place that changed without being measured and that none of the globs allows: a socket, a device or a pipe, or
@@ -276,6 +298,16 @@ pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a
         found.push((path.as_path(), how));
     }
     Ok(found)
+}
+
+/// Returns true if two regular files have the same content.
+///
+/// # Errors
+/// Returns an error if one of them cannot be read.
+pub fn have_same_content(old: &Path, new: &Path) -> io::Result<bool> {
+    let (old, new) = (open_file(old)?, open_file(new)?);
+    let len = old.metadata()?.len();
+    Ok(len == new.metadata()?.len() && same(&old, &new, len, &mut Default::default())?)
 }
 
 /// Returns true if two files have the same content. Compares piece by piece. `len` is their length when they were listed.

@@ -24,7 +24,8 @@ const COMPILED: &str = "__pycache__";
 /// agent's solution may be in it, too. Compiled modules beside hidden files are removed.
 ///
 /// A link of the agent that would lead to a hidden file keeps what it led to when the agent ended: a copy of that file, or
-/// nothing. The paths of these links are returned.
+/// nothing. A missing folder on its way counts as one that a program may make. `beside` are links of the agent beside the workspace, by
+/// their paths relative to it. The paths of the links that are kept so are returned.
 ///
 /// # Errors
 /// Returns an error if the file system refuses, or the hidden folder holds something that cannot be copied.
@@ -33,6 +34,7 @@ pub fn lay(
     before: &Path,
     workspace: &Path,
     solution: &BTreeSet<PathBuf>,
+    beside: &BTreeSet<PathBuf>,
 ) -> Result<Vec<PathBuf>, WorkspaceError> {
     let io = |doing, path: &Path, source: io::Error| WorkspaceError::Io { doing, path: path.to_owned(), source };
     let (mut own, mut with_files, mut files) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
@@ -49,7 +51,7 @@ pub fn lay(
         Descend::Enter
     })
     .map_err(|error| io("read the folder", hidden, error))?;
-    let links = links::Links::of(before, workspace).map_err(|error| io("read the folder", workspace, error))?;
+    let links = links::Links::of(before, workspace, beside).map_err(|error| io("read the folder", workspace, error))?;
     let places = links::Places { files: &files, folders: &own };
     let mut kept = links.keep_files(&places).map_err(|error| io("copy the file behind a link in", workspace, error))?;
     let compiled = with_files.into_iter().map(|folder: PathBuf| folder.join(COMPILED));
@@ -101,7 +103,7 @@ mod tests {
             write(&workspace, planted, "planted");
         }
         write(&workspace, "tests/mine.py", "the agent's own test");
-        lay(&hidden, &before, &workspace, &BTreeSet::new()).unwrap();
+        lay(&hidden, &before, &workspace, &BTreeSet::new(), &BTreeSet::new()).unwrap();
         let there = |path: &str| workspace.join(path).exists();
         assert!(there("check/run.py") && there("tests/sub/x.py") && there("tests/x.py") && there("tests/mine.py"));
         assert!(!there("check/json.py") && !there("check/deep") && !there("tests/sub/json.py"));
@@ -118,7 +120,7 @@ mod tests {
         for path in ["src/a/mod.rs", "src/a/tests.rs", "src/a/data/planted", "src/a/__pycache__/x.pyc"] {
             write(&workspace, path, "the agent's");
         }
-        lay(&hidden, &before, &workspace, &BTreeSet::from([PathBuf::from("src/a")])).unwrap();
+        lay(&hidden, &before, &workspace, &BTreeSet::from([PathBuf::from("src/a")]), &BTreeSet::new()).unwrap();
         let text = |path: &str| fs::read_to_string(workspace.join(path)).unwrap_or_default();
         assert_eq!((text("src/a/mod.rs"), text("src/a/tests.rs")), ("the agent's".to_owned(), "right".to_owned()));
         assert!(!workspace.join("src/a/data/planted").exists() && !workspace.join("src/a/__pycache__").exists());
@@ -149,7 +151,7 @@ mod tests {
         for folder in [&before, &workspace] {
             symlink("check/expected.txt", folder.join("of-the-case.txt")).unwrap();
         }
-        let mut kept = lay(&hidden, &before, &workspace, &BTreeSet::new()).unwrap();
+        let mut kept = lay(&hidden, &before, &workspace, &BTreeSet::new(), &BTreeSet::new()).unwrap();
         kept.sort();
         assert_eq!(kept, ["answer.txt", "chain.txt", "folder", "guess.txt", "other.txt"].map(PathBuf::from));
         let text = |path: &str| fs::read_to_string(workspace.join(path)).ok();
@@ -171,7 +173,7 @@ mod tests {
         write(root.path(), "elsewhere/sub/y.py", "mine");
         symlink("../elsewhere", workspace.join("tests")).unwrap();
         symlink("../elsewhere", workspace.join("check")).unwrap();
-        lay(&hidden, &before, &workspace, &BTreeSet::new()).unwrap();
+        lay(&hidden, &before, &workspace, &BTreeSet::new(), &BTreeSet::new()).unwrap();
         assert_eq!(fs::read_to_string(workspace.join("tests/sub/x.py")).unwrap(), "right");
         assert_eq!(fs::read_to_string(root.path().join("elsewhere/sub/y.py")).unwrap(), "mine");
         assert!(!root.path().join("elsewhere/x.py").exists());

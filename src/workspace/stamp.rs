@@ -1,4 +1,4 @@
-//! Stamps of files, by which a later change of a file is noticed without reading it.
+//! Stamps of files, by which a later change of a file is noticed. Only files in memory are read for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
@@ -6,7 +6,10 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::LARGEST_FILE;
+use super::openat::open_file;
 use super::walk::{Descend, walk};
+use crate::regular;
 
 /// Identifies a version of a file. A program can set the times of reading and writing, but not the time of the last change of
 /// the file's state (`ctime`).
@@ -18,18 +21,61 @@ pub struct Stamp {
     size: u64,
     written: (i64, i64),
     changed: (i64, i64),
+    /// The digest of a file's content, if the file system is in memory: a file there that is written through a shared mapping
+    /// keeps all of its times.
+    content: Option<blake3::Hash>,
 }
 
 impl Stamp {
-    /// Returns the stamp of a file or a link. A folder counts by its place and its mode, because its entries have stamps of
-    /// their own.
+    /// Returns the stamp of a file or a link by its metadata alone, which do not show every change of a file in memory. A folder
+    /// counts by its place and its mode, because its entries have stamps of their own.
     pub fn of(meta: &Metadata) -> Self {
         let (size, written, changed) = match meta.is_dir() {
             true => (0, (0, 0), (0, 0)),
             false => (meta.len(), (meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec())),
         };
-        Self { device: meta.dev(), inode: meta.ino(), mode: meta.mode(), size, written, changed }
+        Self { device: meta.dev(), inode: meta.ino(), mode: meta.mode(), size, written, changed, content: None }
     }
+}
+
+/// Takes stamps of files that may lie in memory, and remembers which file systems do.
+#[derive(Debug, Default)]
+pub struct Stamper {
+    /// Each device, and whether its file system is in memory.
+    in_memory: BTreeMap<u64, bool>,
+}
+
+impl Stamper {
+    /// Returns the stamp of a file, a link or a folder, with the digest of its content if it is a file in memory.
+    pub fn stamp(&mut self, path: &Path, meta: &Metadata) -> Stamp {
+        Stamp { content: self.content(path, meta), ..Stamp::of(meta) }
+    }
+
+    /// Returns the digest of a file in memory. A file that is too large to be read to its end has none.
+    fn content(&mut self, path: &Path, meta: &Metadata) -> Option<blake3::Hash> {
+        let is_read = meta.is_file() && meta.len() > 0 && meta.len() <= LARGEST_FILE;
+        if !is_read || !self.lies_in_memory(path, meta) {
+            return None;
+        }
+        regular::digest(open_file(path).ok()?).ok()
+    }
+
+    /// Returns true if a file lies in memory, so that its times do not show every change of its content.
+    pub fn lies_in_memory(&mut self, path: &Path, meta: &Metadata) -> bool {
+        *self.in_memory.entry(meta.dev()).or_insert_with(|| is_in_memory(path))
+    }
+}
+
+/// Returns true if a path lies in a file system of the kind `tmpfs`.
+#[cfg(target_os = "linux")]
+fn is_in_memory(path: &Path) -> bool {
+    const TMPFS: rustix::fs::FsWord = 0x0102_1994;
+    rustix::fs::statfs(path).is_ok_and(|found| found.f_type == TMPFS)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_in_memory(_: &Path) -> bool {
+    false
 }
 
 /// The stamps of a folder and of everything in it.
@@ -46,10 +92,11 @@ impl FolderStamps {
     /// Returns an error if the folder cannot be read.
     pub fn of(root: &Path) -> io::Result<Self> {
         let meta = root.symlink_metadata()?;
-        let mut stamps = BTreeMap::from([(PathBuf::new(), Stamp::of(&meta))]);
+        let mut stamper = Stamper::default();
+        let mut stamps = BTreeMap::from([(PathBuf::new(), stamper.stamp(root, &meta))]);
         if meta.is_dir() {
             walk(root, |path, meta| {
-                stamps.insert(path.to_owned(), Stamp::of(meta));
+                stamps.insert(path.to_owned(), stamper.stamp(&root.join(path), meta));
                 Descend::Enter
             })?;
         }

@@ -16,9 +16,6 @@ use super::walk::{Descend, Unread, walk};
 
 use crate::regular;
 
-/// The maximum number of ignored files and folders that are named.
-const MOST_IGNORED: usize = 1000;
-
 /// A file or a link in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
@@ -32,6 +29,15 @@ pub enum Entry {
     Link(PathBuf),
 }
 
+/// The size of a file or folder that was left out as ignored. A new file in a folder changes it, even an empty one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IgnoredSize {
+    /// The number of bytes in files and of the targets of links.
+    pub bytes: u64,
+    /// The number of files, links and folders in the folder.
+    pub entries: u64,
+}
+
 /// The files and links below a folder, by their path relative to the folder.
 pub struct Tree {
     /// The folder.
@@ -42,8 +48,8 @@ pub struct Tree {
     pub ignored_bytes: u64,
     /// True if something was left out as ignored, even if it has no bytes.
     pub has_ignored: bool,
-    /// The first files and folders that were left out as ignored, each with its size in bytes.
-    pub ignored: BTreeMap<PathBuf, u64>,
+    /// The files and folders that were left out as ignored, without what lies in these folders.
+    pub ignored: BTreeMap<PathBuf, IgnoredSize>,
     /// The ignored folders that were read, because git tracks files in them.
     pub entered: BTreeSet<PathBuf>,
     /// Folders whose content is unknown, and links whose target is unknown, each with the reason.
@@ -193,11 +199,10 @@ impl Tree {
             if ignore.covers(path, meta.is_dir()) {
                 has_ignored = true;
                 all_ignored.insert(path.to_owned());
-                let size = if meta.is_dir() { size_of(&root.join(path)) } else { meta.len() };
-                ignored_bytes += size;
-                if ignored.len() < MOST_IGNORED {
-                    ignored.insert(path.to_owned(), size);
-                }
+                let alone = IgnoredSize { bytes: meta.len(), entries: 0 };
+                let size = if meta.is_dir() { size_of(&root.join(path)) } else { alone };
+                ignored_bytes += size.bytes;
+                ignored.insert(path.to_owned(), size);
                 return false;
             }
             if meta.is_dir() && ignore.is_entered(path) {
@@ -266,6 +271,24 @@ impl Tree {
         })
     }
 
+    /// Adds sockets, devices and pipes that were in the folder of which this one is a copy, because no copy holds them. Ignored
+    /// ones count with the ignored place in which they are.
+    pub fn add_special(&mut self, special: &BTreeSet<PathBuf>, ignore: &Ignore) {
+        for path in special {
+            let mut above: Vec<&Path> = path.ancestors().filter(|above| !above.as_os_str().is_empty()).collect();
+            above.reverse();
+            match above.into_iter().find(|above| ignore.covers(above, *above != path.as_path())) {
+                Some(place) if place.file_name().is_some_and(|name| name == ".git") => {}
+                Some(place) => {
+                    let size = self.ignored.entry(place.to_owned()).or_default();
+                    size.entries += u64::from(place != path.as_path());
+                    self.has_ignored = true;
+                }
+                None => _ = self.beyond.special.insert(path.clone()),
+            }
+        }
+    }
+
     /// Returns true if a file or folder was left out as ignored. Returns false for what is in an ignored folder.
     pub fn is_left_out(&self, path: &Path) -> bool {
         self.beyond.ignored.contains(path)
@@ -316,10 +339,11 @@ impl Entry {
     }
 }
 
-fn size_of(folder: &Path) -> u64 {
-    let mut size = 0;
+fn size_of(folder: &Path) -> IgnoredSize {
+    let mut size = IgnoredSize::default();
     let _ = walk(folder, |_, meta| {
-        size += if meta.is_dir() { 0 } else { meta.len() };
+        size.bytes += if meta.is_dir() { 0 } else { meta.len() };
+        size.entries += 1;
         Descend::Enter
     });
     size

@@ -1,5 +1,6 @@
 //! The kept workspace of a stored trial: compared with its digest, and laid out for the graders as in the trial.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::StoredFiles;
@@ -101,13 +102,14 @@ pub(super) async fn kept_again(
     let found = before.as_ref().map_or(folders.workspace.as_path(), |before| before.path.as_path());
     // Before hidden files are laid, which cannot contain the place of the trial.
     let naming = file_that_names_the_place(left, case, found, &folders.workspace).await?;
-    lay_hidden(case, found, &folders.workspace)?;
+    lay_hidden(case, found, &folders.workspace, &BTreeSet::new())?;
     let not_kept = workspace_gaps::of_kept(left.warnings());
     let lacks_beside = left.result().is_some_and(|result| result.beyond_patch.iter().any(|words| words == BESIDE));
     let lacks_work = !not_kept.is_empty() || !places.is_empty() || has_other_home || lacks_beside;
     lost.extend(not_kept);
     let places: Vec<String> = places.into_iter().collect();
-    let all = lost.is_empty().then(|| places.clone());
+    let is_each_named = known.0.as_ref().is_none_or(|change| !change.has_unnamed);
+    let all = (lost.is_empty() && is_each_named).then(|| places.clone());
     if !places.is_empty() {
         let names = some_of(&places, 5);
         lost.push(format!(

@@ -21,7 +21,7 @@ use crate::workspace::beyond_patch::MayDiffer;
 use crate::workspace::change::Change;
 use crate::workspace::patch::read;
 use crate::workspace::patch::read::Piece;
-use crate::workspace::{beyond_patch, old_place};
+use crate::workspace::{beside_patch, beyond_patch, old_place};
 
 /// A workspace that is ready for the graders, or the reason why there is none.
 #[derive(Default)]
@@ -200,9 +200,10 @@ pub(super) async fn ready(
     if let Some(change) = &mut change {
         change.has_ignored = left.warnings().iter().any(|it| matches!(it, Warning::IgnoredFiles { .. }));
         let recorded = left.result().and_then(|result| result.beside_patch.as_ref());
-        change.is_patch_alone = recorded.is_none() && !changed_nothing_else(left);
-        change.unmeasured = recorded.map(|recorded| recorded.changed.clone()).unwrap_or_default();
-        change.special = recorded.map(|recorded| recorded.special.clone()).unwrap_or_default();
+        match recorded {
+            Some(recorded) => beside_patch::recall_changed(change, recorded),
+            None => change.is_patch_alone = !changed_nothing_else(left),
+        }
         change.restored = protected::restored(&case.workspace, change);
     }
     let touched = protected::touched_before(&case.workspace, change.as_ref(), left.warnings());

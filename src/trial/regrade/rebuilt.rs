@@ -1,5 +1,6 @@
 //! Rebuilds the workspace of a stored trial: its source, its setup, and the patch of the agent's work.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ pub(super) async fn rebuilt(
             let ignore = Ignore::of(&before, &globs).map_err(io("read what is ignored"))?;
             let now = Tree::read(&workspace, &ignore).map_err(io("read the workspace"))?;
             // The stored result has the warning about links to hidden files.
-            let (put_back, _) = lay_over(&case, &before, &workspace, &now)?;
+            let (put_back, _) = lay_over(&case, &before, &workspace, &now, &BTreeSet::new())?;
             let may_differ = MayDiffer::of(&words, recorded.as_ref(), &now);
             Ok(Ok((unknown, put_back, now.ignored_bytes, may_differ, words, link)))
         })

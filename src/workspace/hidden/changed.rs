@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::{COMPILED, reached_without_links};
 use crate::regular;
 use crate::workspace::remove::remove;
-use crate::workspace::stamp::Stamp;
+use crate::workspace::stamp::{Stamp, Stamper};
 use crate::workspace::walk::{Descend, walk};
 use crate::workspace::{WorkspaceError, copy_folder};
 
@@ -122,11 +122,12 @@ pub fn is_lock_file(path: &Path) -> bool {
 /// Returns the stamps of the hidden files in a workspace, by which a change that was undone is noticed. Of lock files, only the
 /// content counts.
 pub fn stamps(hidden: &Path, workspace: &Path) -> BTreeMap<PathBuf, Stamp> {
-    let mut stamps = BTreeMap::new();
+    let (mut stamps, mut stamper) = (BTreeMap::new(), Stamper::default());
     let walked = walk(hidden, |path, meta| {
         let has_stamp = !meta.is_dir() && !is_of_scripts(path) && !is_lock_file(path);
-        if let (true, Ok(now)) = (has_stamp, workspace.join(path).symlink_metadata()) {
-            stamps.insert(path.to_owned(), Stamp::of(&now));
+        let place = workspace.join(path);
+        if let (true, Ok(now)) = (has_stamp, place.symlink_metadata()) {
+            stamps.insert(path.to_owned(), stamper.stamp(&place, &now));
         }
         Descend::Enter
     });

@@ -1,12 +1,13 @@
 //! Finds the links of an agent that would lead to hidden files, so that they keep what they led to before.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::workspace::LARGEST_FILE;
-use crate::workspace::proc_links::leads_through_proc;
+use crate::workspace::link_targets::LinkTargets;
 use crate::workspace::remove::remove;
 use crate::workspace::walk::{Descend, walk};
 
@@ -14,7 +15,7 @@ use crate::workspace::walk::{Descend, walk};
 pub(super) struct Links {
     /// The workspace, without links in its path.
     root: PathBuf,
-    /// The paths of the links, relative to the workspace.
+    /// The paths of the links, relative to the workspace. Those of links beside it begin with `..`.
     paths: Vec<PathBuf>,
 }
 
@@ -33,9 +34,10 @@ impl Places<'_> {
 }
 
 impl Links {
-    /// Returns the links in a workspace that were not there, or led elsewhere, before the agent ran.
-    pub(super) fn of(before: &Path, workspace: &Path) -> io::Result<Self> {
-        let mut paths = Vec::new();
+    /// Returns the links in a workspace that were not there, or led elsewhere, before the agent ran, and `beside`, the links that
+    /// it made or changed beside the workspace. The paths are relative to the workspace.
+    pub(super) fn of(before: &Path, workspace: &Path, beside: &BTreeSet<PathBuf>) -> io::Result<Self> {
+        let mut paths: Vec<PathBuf> = beside.iter().cloned().collect();
         walk(workspace, |path, meta| {
             let target = |root: &Path| fs::read_link(root.join(path)).ok();
             if meta.is_symlink() && target(before) != target(workspace) {
@@ -46,12 +48,16 @@ impl Links {
         Ok(Self { root: workspace.canonicalize()?, paths })
     }
 
-    /// Replaces each link to a file that a hidden file will replace by a copy of the file. Returns the paths of the links.
+    /// Replaces each link that may lead to a hidden file, and leads to a file of the workspace now, by a copy of this file. Returns
+    /// the paths of the links.
     pub(super) fn keep_files(&self, places: &Places<'_>) -> io::Result<Vec<PathBuf>> {
         let mut kept = Vec::new();
-        for (path, file) in self.leading_to(places).filter(|(_, file)| file.is_file()) {
+        for (path, _) in self.targets(places).filter(|(_, targets)| self.may_lead_to(places, targets)) {
             let link = self.root.join(path);
-            remove(&link)?;
+            // A file elsewhere may be one that the agent could not read, such as the hidden file in the folder of the case.
+            let is_own = |file: &PathBuf| file.starts_with(&self.root) && file.is_file();
+            let Some(file) = link.canonicalize().ok().filter(is_own) else { continue };
+            take_away(&link)?;
             if file.metadata()?.len() <= LARGEST_FILE {
                 fs::copy(&file, &link)?;
             }
@@ -60,29 +66,38 @@ impl Links {
         Ok(kept)
     }
 
-    /// Removes each link that leads to a hidden file now, or to a folder of hidden files, and each link through `/proc`, which may
-    /// lead there in another process. Returns the paths of the links.
+    /// Removes each link that may lead to a hidden file, or to a folder of hidden files, and each link that may lead anywhere.
+    /// Returns the paths of the links.
     pub(super) fn remove(&self, places: &Places<'_>) -> io::Result<Vec<PathBuf>> {
-        let is_unknown = |path: &&PathBuf| {
-            let link = self.root.join(path);
-            !places.hold(path) && link.is_symlink() && leads_through_proc(&link)
-        };
-        let unknown = self.paths.iter().filter(is_unknown);
-        let found: BTreeSet<&PathBuf> = self.leading_to(places).map(|(path, _)| path).chain(unknown).collect();
+        let leads = |targets: &LinkTargets| targets.is_unknown || self.may_lead_to(places, targets);
+        let found: BTreeSet<&PathBuf> =
+            self.targets(places).filter(|(_, targets)| leads(targets)).map(|(path, _)| path).collect();
         for path in &found {
-            remove(&self.root.join(path))?;
+            take_away(&self.root.join(path))?;
         }
         Ok(found.into_iter().cloned().collect())
     }
 
-    /// Returns the links that lead to one of the places, each with the file or folder to which it leads. A link at such a
-    /// place is replaced by the hidden files.
-    fn leading_to(&self, places: &Places<'_>) -> impl Iterator<Item = (&PathBuf, PathBuf)> {
-        self.paths.iter().filter(|path| !places.hold(path)).filter_map(|path| {
-            let link = self.root.join(path);
-            let leads_to =
-                link.symlink_metadata().ok().filter(fs::Metadata::is_symlink).and(link.canonicalize().ok())?;
-            leads_to.strip_prefix(&self.root).is_ok_and(|place| places.hold(place)).then_some((path, leads_to))
-        })
+    /// Returns the links outside the places, each with its targets. A link at such a place is replaced by the hidden files.
+    fn targets(&self, places: &Places<'_>) -> impl Iterator<Item = (&PathBuf, LinkTargets)> {
+        let outside = self.paths.iter().filter(|path| !places.hold(path));
+        let links = outside.map(|path| (path, self.root.join(path))).filter(|(_, link)| link.is_symlink());
+        links.map(|(path, link)| (path, LinkTargets::of(&link)))
     }
+
+    fn may_lead_to(&self, places: &Places<'_>, targets: &LinkTargets) -> bool {
+        let is_hidden = |place: &PathBuf| place.strip_prefix(&self.root).is_ok_and(|place| places.hold(place));
+        targets.places.iter().any(is_hidden)
+    }
+}
+
+/// Removes a link, also from a folder from which the agent took the permission.
+fn take_away(link: &Path) -> io::Result<()> {
+    if let Some(folder) = link.parent()
+        && let Ok(mode) = folder.metadata().map(|meta| meta.permissions().mode())
+        && mode & 0o300 != 0o300
+    {
+        let _ = fs::set_permissions(folder, Permissions::from_mode(mode | 0o700));
+    }
+    remove(link)
 }

@@ -48,9 +48,18 @@ fn a_link_to_a_hidden_file_is_not_followed() {
     project.write("cases/fix.hidden/check/expected.txt", "42");
     let graders = "graders:\n\
                    - files: {equals: {answer.txt: fix.hidden/check/expected.txt}, exists: [answer.txt]}\n\
-                   - command: {run: cmp answer.txt check/expected.txt}";
+                   - command: {run: mkdir -p made && cmp answer.txt check/expected.txt}";
     for (id, steps, verdict) in [
         ("link", "[{run: {command: ln -s check/expected.txt answer.txt}}]", "fail"),
+        // The engine, or the grader, makes a folder on the way.
+        ("by-home", "[{run: {command: ln -s ../graders-home/../workspace/check/expected.txt answer.txt}}]", "fail"),
+        ("by-made", "[{run: {command: ln -s made/../check/expected.txt answer.txt}}]", "fail"),
+        // The engine makes a folder in the place of a link on the way.
+        (
+            "by-replaced",
+            "[{run: {command: 'ln -s /usr ../graders-home; ln -s ../graders-home/../workspace/check/expected.txt answer.txt'}}]",
+            "fail",
+        ),
         ("process", "[{run: {command: ln -s /proc/self/cwd/check/expected.txt answer.txt}}]", "fail"),
         (
             "guess",
@@ -74,6 +83,34 @@ fn a_link_to_a_hidden_file_is_not_followed() {
         project.evals(&["grade", &run]);
         let again = read(&project.runs().pop().unwrap());
         assert_eq!((&again["verdict"], tells(&again)), (&result["verdict"], tells(&result)), "{again}");
+    }
+}
+
+#[test]
+fn a_link_beside_the_workspace_to_a_hidden_file_is_not_followed() {
+    let project = Project::new();
+    project.write("cases/fix.hidden/check/expected.txt", "42");
+    let setup = "['mkdir ../out && echo 7 > ../out/a && ln -s a ../out/link']";
+    let check = "test -e ../out/link && cmp ../out/answer.txt check/expected.txt";
+    let keys = format!("workspace: {{setup: {setup}}}\nhidden: fix.hidden\ngraders: [{{command: {{run: '{check}'}}}}]");
+    let link = "ln -s ../workspace/check/expected.txt ../out/answer.txt";
+    let closed = format!("{link}; chmod 555 ../out");
+    let cases = [
+        ("link", link, Some("../out/answer.txt")),
+        ("closed", &*closed, Some("../out/answer.txt")),
+        ("folder", "rm -r ../out; ln -s workspace/check ../out", Some("../out")),
+        ("answer", "printf 42 > ../out/answer.txt", None),
+        ("own-link", "printf 42 > ../out/b; ln -s b ../out/answer.txt", None),
+    ];
+    for (id, act, _) in cases {
+        project.case(id, &keys, &format!("steps: [{{run: {{command: '{act}'}}}}]"));
+    }
+    project.evals(&["run"]).exits(1);
+    for (id, _, link) in cases {
+        let result = project.result(&format!("{id}/demo/default/1"));
+        assert_eq!(result["verdict"], if link.is_some() { "fail" } else { "pass" }, "{id}: {result}");
+        let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "links_to_hidden");
+        assert_eq!(told.and_then(|told| told["links"].as_str()), link, "{id}: {result}");
     }
 }
 

@@ -198,6 +198,9 @@ fn files_that_an_agent_leaves_above_its_workspace_do_not_reach_the_graders() {
     for (more, changed) in [
         ("true", None),
         ("touch ../../../package.json", Some("package.json")),
+        // Times that a program can set.
+        ("touch -d 2001-01-01 ../../../package.json", Some("package.json")),
+        ("touch ../../../package.json; touch -d 2096-01-01 ../../.lock", Some("package.json")),
         ("mkdir ../../../.cargo; touch ../../../.cargo/config", Some(".cargo")),
         ("echo wrong > ../setup.cfg", Some("../setup.cfg")),
     ] {
@@ -213,6 +216,63 @@ fn files_that_an_agent_leaves_above_its_workspace_do_not_reach_the_graders() {
         let changed = changed.map(|path| if path.starts_with("..") { path.to_owned() } else { of_user(path) });
         let changed = changed.map(|path| (json!([path]), json!(false)));
         assert_eq!(told, [Some(removed.clone()), changed].into_iter().flatten().collect::<Vec<_>>(), "{result}");
+    }
+}
+
+#[test]
+fn settings_above_the_folder_of_the_engine_count_after_each_grader() {
+    let project = Project::new();
+    // The first grader runs code of the agent, and a later one removes the traces.
+    let graders = ["sh build.sh", "test -e ../../../package.json", "rm ../../../package.json"];
+    let graders = graders.map(|run| format!("{{command: {{run: {run}}}}}")).join(", ");
+    let steps = "steps: [{write: {path: build.sh, text: touch ../../../package.json}}]";
+    project.case("a", &format!("graders: [{graders}]"), steps);
+    project.evals(&["run"]).exits(3);
+    let run = project.runs().pop().unwrap();
+    project.evals(&["grade", &run]).exits(3);
+    for run in project.runs() {
+        let result = project.read(&format!(".evals/runs/{run}/trials/a/demo/default/1/result.json"));
+        let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+        let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "files_above_workspace");
+        let path = project.temporary().canonicalize().unwrap().join("package.json").display().to_string();
+        assert_eq!(told.map(|it| (&it["paths"], &it["put_back"])), Some((&json!([path]), &json!(false))), "{result}");
+        for grade in result["grades"].as_array().unwrap() {
+            let reason = grade["reason"].as_str().unwrap();
+            assert!(grade["passed"].is_null() && reason.contains("lay above the workspace"), "{result}");
+        }
+    }
+}
+
+#[test]
+fn settings_count_above_the_folder_to_which_a_link_of_the_user_leads() {
+    let mut project = Project::new();
+    std::fs::create_dir_all(project.path("deep/real")).unwrap();
+    std::os::unix::fs::symlink("deep/real", project.path("link")).unwrap();
+    let link = project.path("link").display().to_string();
+    project.env("TMPDIR", &link);
+    let keys = "graders: [{command: {run: 'true'}}]";
+    project.case("a", keys, "steps: [{run: {command: touch ../../../../package.json}}]");
+    project.evals(&["run"]).exits(3);
+    assert!(project.path("deep/package.json").exists());
+    let result = project.result("a/demo/default/1");
+    assert!(codes(&result).contains(&"files_above_workspace"), "{result}");
+}
+
+#[test]
+fn a_protected_check_that_the_agent_of_another_trial_changes_before_it_runs_does_not_pass() {
+    let project = Project::new();
+    let keys = "workspace: {files: {tests/run.sh: exit 1}, protect: ['tests/**'], protect-strict: true}\n\
+                trials: 3\n\
+                graders: [{command: {run: chmod +x tests/run.sh && sh tests/run.sh}}]";
+    // The engine waits a moment between the grader's own `chmod` and its other commands.
+    let other = "n=0; while [ $n -lt 20000 ]; do n=$((n+1)); \
+                 for f in ../../trial-*/workspace/tests/run.sh; do [ -x $f ] && echo exit 0 > $f; done; done; true";
+    project.case("a-other", "", &format!("steps: [{{run: {{command: '{other}'}}}}]"));
+    project.case("b-checked", keys, "steps: [{say: done}]");
+    project.evals(&["run", "--jobs", "2"]);
+    for trial in 1..=3 {
+        let result = project.result(&format!("b-checked/demo/default/{trial}"));
+        assert!(result["verdict"] == "ungraded" || result["verdict"] == "fail", "{result}");
     }
 }
 
@@ -247,6 +307,13 @@ fn an_agent_that_changes_the_engines_copies_of_the_state_before_gets_no_grade() 
         (
             of_workspace,
             "for copy in ../../before-*; do echo forged > $copy/a.txt; done; echo forged > a.txt",
+            "`a.txt` in the engine's copy of the workspace before the agent",
+        ),
+        // In memory, a file that is written through a mapping keeps its times.
+        (
+            of_workspace,
+            "for file in a.txt ../../before-*/a.txt; do python3 -c \"import mmap, sys; file = open(sys.argv[1], \\\"r+b\\\"); \
+             text = mmap.mmap(file.fileno(), 0); text[0]; text[:] = b\\\"forge\\\"\" $file; done",
             "`a.txt` in the engine's copy of the workspace before the agent",
         ),
         (

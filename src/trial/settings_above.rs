@@ -1,0 +1,323 @@
+//! The settings of test runners and build tools in the folders above the engine's own, and their changes: an agent without a
+//! sandbox can write there, and what it leaves could decide how its work is graded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{Access, access};
+
+use crate::workspace::stamp::{Stamp, Stamper};
+
+/// Files and folders that test runners, build tools and languages look for in each folder above the one in which they run. The list
+/// is for folders in which other files stay: those of the user, and what setup left.
+const SETTINGS: [&str; 98] = [
+    ".cargo",
+    "Cargo.toml",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+    "pytest.ini",
+    ".pytest.ini",
+    "pytest.toml",
+    ".pytest.toml",
+    "tox.ini",
+    "setup.cfg",
+    "setup.py",
+    "pyproject.toml",
+    "conftest.py",
+    "__init__.py",
+    "package.json",
+    "node_modules",
+    ".npmrc",
+    ".swcrc",
+    "jsconfig.json",
+    "deno.json",
+    "bunfig.toml",
+    "go.mod",
+    "go.work",
+    "pom.xml",
+    ".mvn",
+    "gradle.properties",
+    "Gemfile",
+    ".rspec",
+    "composer.json",
+    ".tool-versions",
+    ".python-version",
+    ".node-version",
+    ".ruby-version",
+    "mise.toml",
+    ".mise.toml",
+    ".envrc",
+    "ruff.toml",
+    ".ruff.toml",
+    ".flake8",
+    "rustfmt.toml",
+    ".rustfmt.toml",
+    "clippy.toml",
+    ".clippy.toml",
+    ".clang-format",
+    ".git",
+    "global.json",
+    "Directory.Build.props",
+    "Directory.Build.targets",
+    "deno.jsonc",
+    ".pnp.cjs",
+    ".yarnrc.yml",
+    ".env",
+    "mypy.ini",
+    ".mypy.ini",
+    "pnpm-workspace.yaml",
+    ".coveragerc",
+    "nose.cfg",
+    ".yarnrc",
+    ".ignore",
+    ".rgignore",
+    ".yamllint",
+    ".yamllint.yaml",
+    ".yamllint.yml",
+    ".golangci.yml",
+    ".golangci.yaml",
+    ".golangci.toml",
+    ".golangci.json",
+    ".rubocop.yml",
+    ".clang-tidy",
+    ".editorconfig",
+    ".shellcheckrc",
+    "biome.json",
+    "biome.jsonc",
+    "pyrightconfig.json",
+    "ty.toml",
+    "pylintrc",
+    ".pylintrc",
+    ".isort.cfg",
+    "dprint.json",
+    ".oxlintrc.json",
+    "uv.toml",
+    "dune-project",
+    "Directory.Packages.props",
+    "Directory.Build.rsp",
+    "nuget.config",
+    ".rbenv-vars",
+    "dune-workspace",
+    "nim.cfg",
+    "config.nims",
+    ".venv",
+    "justfile",
+    ".justfile",
+    "Rakefile",
+    "rakefile.rb",
+    "Taskfile.yml",
+    "Taskfile.yaml",
+    "Taskfile.dist.yml",
+    "Taskfile.dist.yaml",
+];
+/// The beginnings of the names of further settings.
+const STARTS: [&str; 23] = [
+    ".mocharc",
+    ".babelrc",
+    ".postcssrc",
+    ".nycrc",
+    ".c8rc",
+    "jest.config.",
+    "vitest.",
+    "vite.config.",
+    "ava.config.",
+    "babel.config.",
+    "postcss.config.",
+    "tsconfig.",
+    "settings.gradle",
+    "build.gradle",
+    ".eslintrc",
+    "eslint.config.",
+    ".prettierrc",
+    "prettier.config.",
+    "playwright.config.",
+    "webdriver",
+    "karma.conf.",
+    ".stylelintrc",
+    "stylelint.config.",
+];
+
+/// The settings in the folders above the engine's own, as they were before its first agent. They belong to the user, so nothing is
+/// removed there. The stamps are in memory: an agent could forge a file or a time that it can write to.
+#[derive(Debug, Clone)]
+pub struct SettingsAbove(Arc<Vec<Folder>>);
+
+#[derive(Debug)]
+struct Folder {
+    /// The path, without links.
+    path: PathBuf,
+    /// Absent if the folder cannot be listed.
+    settings: Option<Settings>,
+}
+
+/// The settings in a folder by their names, each with its files.
+type Settings = BTreeMap<OsString, Vec<Mark>>;
+
+/// Identifies a version of a file.
+#[derive(Debug, PartialEq, Eq)]
+enum Mark {
+    Absent,
+    /// The stamps of a file, a link or a folder, and of what a link leads to.
+    There(Stamp, Option<Box<Stamp>>),
+    /// The system does not show the file.
+    Unknown(ErrorKind),
+}
+
+impl SettingsAbove {
+    /// Looks at the folders above the engine's own.
+    ///
+    /// # Errors
+    /// Returns an error if the engine's folder does not exist.
+    pub fn of(temporary: &Path) -> io::Result<Self> {
+        // Programs look in the folders that are really above their own.
+        let real = temporary.canonicalize()?;
+        let folder = |path: &Path| Folder { path: path.to_owned(), settings: settings_in(path).ok() };
+        Ok(Self(Arc::new(real.ancestors().skip(1).map(folder).collect())))
+    }
+
+    /// Returns the paths of the settings that were made, changed or removed since, and the folders in which this is unknown.
+    pub(super) fn changed(&self) -> Vec<String> {
+        let mut changed = Vec::new();
+        for Folder { path, settings } in &*self.0 {
+            match (settings, settings_in(path)) {
+                (Some(was), Ok(now)) => {
+                    let names: BTreeSet<&OsString> = was.keys().chain(now.keys()).collect();
+                    let differ = names.into_iter().filter(|name| was.get(*name) != now.get(*name));
+                    changed.extend(differ.map(|name| path.join(name)));
+                }
+                // The agent may not write there either.
+                (None, Err(_)) if access(path, Access::WRITE_OK).is_err() => {}
+                (None, _) | (_, Err(_)) => changed.push(path.clone()),
+            }
+        }
+        changed.iter().map(|path| path.display().to_string()).collect()
+    }
+}
+
+/// Returns the settings in a folder of the user, without `.git`: other programs make repositories there, too.
+fn settings_in(folder: &Path) -> io::Result<Settings> {
+    let (mut found, mut stamper) = (Settings::new(), Stamper::default());
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        if !is_setting(&name) || name == ".git" {
+            continue;
+        }
+        let path = folder.join(&name);
+        // Programs write other files there, such as caches.
+        let files = match name == ".cargo" {
+            true => vec![path.join("config.toml"), path.join("config")],
+            false => vec![path],
+        };
+        let marks: Vec<Mark> = files.iter().map(|file| Mark::of(file, &mut stamper)).collect();
+        if marks.iter().any(|mark| *mark != Mark::Absent) {
+            found.insert(name, marks);
+        }
+    }
+    Ok(found)
+}
+
+impl Mark {
+    fn of(path: &Path, stamper: &mut Stamper) -> Self {
+        match path.symlink_metadata() {
+            Ok(meta) => {
+                let target = if meta.is_symlink() { path.canonicalize().ok() } else { None };
+                let target = target.and_then(|target| Some((target.symlink_metadata().ok()?, target)));
+                let target = target.map(|(meta, target)| Box::new(stamper.stamp(&target, &meta)));
+                Self::There(stamper.stamp(path, &meta), target)
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Self::Absent,
+            Err(error) => Self::Unknown(error.kind()),
+        }
+    }
+}
+
+/// Returns true for the name of a file or folder in which test runners, build tools or languages look for settings.
+pub(super) fn is_setting(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    // Some tools read their settings under a name in any case, such as `NuGet.Config`.
+    SETTINGS.iter().any(|setting| setting.eq_ignore_ascii_case(&name))
+        || STARTS.iter().any(|start| name.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, FileTimes};
+    use std::os::unix::fs::symlink;
+    use std::thread::sleep;
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    #[test]
+    fn settings_are_known_by_their_names_in_any_case() {
+        for name in ["NuGet.Config", "nuget.config", "Rakefile", "Justfile", ".venv", "tsconfig.base.json"] {
+            assert!(is_setting(OsStr::new(name)), "{name}");
+        }
+        assert!(!is_setting(OsStr::new("notes.txt")));
+    }
+
+    #[test]
+    fn a_setting_of_cargo_counts_under_both_of_its_names() {
+        for name in ["config", "config.toml", "registry"] {
+            let root = tempfile::tempdir().unwrap();
+            let shared = root.path().join("shared");
+            fs::create_dir_all(root.path().join(".cargo")).unwrap();
+            fs::create_dir(&shared).unwrap();
+            let settings = SettingsAbove::of(&shared).unwrap();
+            fs::write(root.path().join(".cargo").join(name), "").unwrap();
+            let found = settings.changed();
+            let of_cargo = root.path().canonicalize().unwrap().join(".cargo").display().to_string();
+            assert_eq!(found.contains(&of_cargo), name != "registry", "{name}: {found:?}");
+        }
+    }
+
+    /// Returns the names of the settings that `act` changes in a folder with a link, of which the engine gets the path of the link.
+    fn changed(act: impl FnOnce(&Path)) -> Vec<String> {
+        let root = tempfile::tempdir().unwrap();
+        let above = root.path().canonicalize().unwrap().join("above");
+        fs::create_dir_all(above.join("shared/.git")).unwrap();
+        fs::create_dir(above.join("node_modules")).unwrap();
+        for name in ["tox.ini", "target", "notes.txt"] {
+            fs::write(above.join(name), "old").unwrap();
+        }
+        symlink("target", above.join("setup.cfg")).unwrap();
+        fs::create_dir(root.path().join("links")).unwrap();
+        symlink("../above/shared", root.path().join("links/shared")).unwrap();
+        let settings = SettingsAbove::of(&root.path().join("links/shared")).unwrap();
+        // File systems count time in steps of a few milliseconds.
+        sleep(Duration::from_millis(30));
+        act(&above);
+        let changed = settings.changed();
+        let names = changed.iter().filter_map(|path| Path::new(path).strip_prefix(&above).ok());
+        names.map(|name| name.display().to_string()).collect()
+    }
+
+    #[test]
+    fn a_setting_that_is_made_changed_or_removed_in_the_real_folder_is_noticed_whatever_its_time() {
+        let old = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH);
+        let backdate = |path: PathBuf| File::options().write(true).open(path).unwrap().set_times(old).unwrap();
+        let none = Vec::<String>::new();
+        assert_eq!(changed(|_| {}), none);
+        assert_eq!(changed(|above| fs::write(above.join("notes.txt"), "new").unwrap()), none);
+        assert_eq!(changed(|above| fs::write(above.join("node_modules/a"), "new").unwrap()), none);
+        let made = |above: &Path| {
+            fs::write(above.join("package.json"), "{}").unwrap();
+            backdate(above.join("package.json"));
+        };
+        assert_eq!(changed(made), ["package.json"]);
+        let written = |above: &Path| {
+            fs::write(above.join("tox.ini"), "new").unwrap();
+            backdate(above.join("tox.ini"));
+        };
+        assert_eq!(changed(written), ["tox.ini"]);
+        assert_eq!(changed(|above| fs::remove_file(above.join("tox.ini")).unwrap()), ["tox.ini"]);
+        assert_eq!(changed(|above| fs::write(above.join("target"), "new").unwrap()), ["setup.cfg"]);
+        // A folder that is gone cannot be looked at.
+        let moved = |above: &Path| fs::rename(above, above.with_file_name("else")).unwrap();
+        assert_eq!(changed(moved), [""]);
+    }
+}
