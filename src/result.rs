@@ -114,7 +114,7 @@ impl TrialResult {
     pub fn spent(&self) -> Amount<f64> {
         let of_agent = match self.metrics.cost() {
             Some(cost) if self.was_paid() => cost,
-            None if self.metrics.duration_ms.is_some() && self.was_paid() => Amount::AtLeast(0.0),
+            None if self.metrics.measured_ms.is_some() && self.was_paid() => Amount::AtLeast(0.0),
             _ => Amount::Exact(0.0),
         };
         let not_negative = |cost: Amount<f64>| Amount::new(cost.value().max(0.0), cost.is_exact());
@@ -125,14 +125,14 @@ impl TrialResult {
     /// meanwhile: the agent may have worked or waited in that time.
     pub fn duration_ms(&self) -> Option<u64> {
         let was_stopped = self.warnings.iter().any(|warning| matches!(warning, Warning::EngineStopped { .. }));
-        self.metrics.duration_ms.filter(|_| !was_stopped)
+        self.metrics.measured_ms.filter(|_| !was_stopped)
     }
 
     /// Returns true if an agent ran, so that money may have been spent. After an error of the set-up it ran if it got its
     /// prompt: some of these errors are found when the agent has ended.
     pub fn agent_ran(&self) -> bool {
         let rarely = [ErrorCategory::NotInstalled, ErrorCategory::StartFailed, ErrorCategory::Setup];
-        let has_run = self.metrics.duration_ms.is_some() || self.metrics.cost_usd.is_some();
+        let has_run = self.metrics.measured_ms.is_some() || self.metrics.cost_usd.is_some();
         let may_not_have = self.error.as_ref().is_some_and(|error| rarely.contains(&error.category));
         self.verdict != Verdict::Skipped && (has_run || !may_not_have)
     }
@@ -310,8 +310,9 @@ impl ResultBefore {
 pub struct Metrics {
     /// Time from the first prompt to the answer, in milliseconds, without the time that the agent waited for
     /// the decision of a person or a model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<u64>,
+    // For figures, use `TrialResult::duration_ms`: this time may include one in which the engine was stopped.
+    #[serde(rename = "duration_ms", default, skip_serializing_if = "Option::is_none")]
+    pub measured_ms: Option<u64>,
     /// Time from the start of the agent's process to the first prompt, in milliseconds. Absent if the start-up
     /// cannot be measured separately; it is part of `duration_ms` then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -384,7 +385,8 @@ impl Metrics {
         self.cost_usd.map(|cost| Amount::new(cost, self.is_whole(Measure::CostUsd)))
     }
 
-    fn is_whole(&self, measure: Measure) -> bool {
+    /// Returns true if a figure is not a lower bound.
+    pub fn is_whole(&self, measure: Measure) -> bool {
         !self.lower_bounds.contains(&measure)
     }
 }

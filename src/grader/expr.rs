@@ -356,7 +356,7 @@ impl ExprJudge {
                 }
                 Grade::ungraded(reason)
             };
-            if let Some(why) = LowerBounds::of(&known.usage, &metrics).leave_open(&expression, &scope) {
+            if let Some(why) = LowerBounds::of(&known.usage, &metrics, &known.files).leave_open(&expression, &scope) {
                 return ungraded(&why);
             }
             let result = expression.run(&scope);

@@ -9,6 +9,8 @@ use async_trait::async_trait;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use absent::{Found, Search};
+
 use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
@@ -22,6 +24,8 @@ use crate::yaml::Step;
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::{filled, filled_map};
 use crate::yaml::wrong_part::WrongPart;
+
+mod absent;
 
 /// The maximum number of bytes read from a file.
 const LARGEST: u64 = 256 << 20;
@@ -153,6 +157,7 @@ impl GraderSpec for Files {
     fn lies_outside(&self, workspace: &Path, places: &[String]) -> bool {
         let mut read = self.contains.keys().chain(self.matches.keys()).chain(self.equals.keys());
         self.exists.iter().chain(&self.absent).all(|glob| finds_nothing_in(workspace, glob, places))
+            && self.absent.iter().all(|glob| no_link_leads_into(workspace, glob, places))
             && read.all(|path| is_read_outside(workspace, path, places))
     }
 }
@@ -189,10 +194,21 @@ impl FilesJudge {
                 Err(error) => checks.unknown(format!("the search for `{glob}` failed: {error}")),
             }
         }
+        let is_of_agent = |path: &str| {
+            evidence.change.is_none_or(|change| {
+                let is_changed = change.files().any(|(changed, _)| changed == path);
+                change.is_patch_alone || is_changed || change.may_hide(path).is_some()
+            })
+        };
         for glob in &self.0.absent {
-            match find(&workspace, glob, |_| true) {
-                Ok(None) => checks.held(format!("nothing matching `{glob}` exists"), []),
-                Ok(Some(path)) => checks.violated(format!("`{path}` exists, but nothing matching `{glob}` may"), []),
+            match (Search { workspace: &workspace, glob, is_of_agent: &is_of_agent }).find(|_| {}) {
+                Ok(Found::Nothing) => checks.held(format!("nothing matching `{glob}` exists"), []),
+                Ok(Found::Path(path)) => {
+                    checks.violated(format!("`{path}` exists, but nothing matching `{glob}` may"), []);
+                }
+                Ok(Found::Unknown(why)) => {
+                    checks.unknown(format!("whether anything matching `{glob}` exists is unknown: {why}"));
+                }
                 Err(error) => checks.unknown(format!("the search for `{glob}` failed: {error}")),
             }
         }
@@ -287,9 +303,8 @@ fn read_within(workspace: &Path, path: &str) -> Result<Vec<u8>, Unreadable> {
 /// Returns the first path that matches a glob and is accepted, in the order of names. Links are found, but not followed.
 fn find(workspace: &Path, glob: &PathGlob, accepts: impl Fn(&Path) -> bool) -> io::Result<Option<String>> {
     let glob_text = glob.to_string();
-    let is_plain = |part: &&str| !part.contains(['*', '?', '[', ']', '{', '}', '\\']);
-    let parts: Vec<&str> = glob_text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    let plain: Vec<&str> = parts.iter().copied().take_while(is_plain).collect();
+    let parts = parts_of(&glob_text);
+    let plain: Vec<&str> = parts.iter().copied().take_while(|part| has_no_signs(part)).collect();
     // The fixed beginning of a glob limits the search.
     let mut start = PathBuf::new();
     for (n, part) in plain.iter().enumerate() {
@@ -327,10 +342,31 @@ fn find(workspace: &Path, glob: &PathGlob, accepts: impl Fn(&Path) -> bool) -> i
     Ok(None)
 }
 
+/// Returns the parts of a path or a glob.
+fn parts_of(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !part.is_empty() && *part != ".").collect()
+}
+
+/// Returns true if a part of a glob is a name without signs of a glob.
+fn has_no_signs(part: &str) -> bool {
+    !part.contains(['*', '?', '[', ']', '{', '}', '\\'])
+}
+
+/// Returns true if the search for a path that must be absent does not look into one of these places, or above one, through a link.
+fn no_link_leads_into(workspace: &Path, glob: &PathGlob, places: &[String]) -> bool {
+    let Ok(workspace) = workspace.canonicalize() else { return false };
+    let mut is_apart = true;
+    let found = Search { workspace: &workspace, glob, is_of_agent: &|_| true }.find(|folder| {
+        let Ok(folder) = folder.strip_prefix(&workspace) else { return };
+        is_apart &= !places.iter().any(|place| folder.starts_with(place) || Path::new(place).starts_with(folder));
+    });
+    is_apart && !matches!(found, Err(_) | Ok(Found::Unknown(_)))
+}
+
 /// Returns true if the search for a glob neither looks into one of these places nor finds a folder above one.
 fn finds_nothing_in(workspace: &Path, glob: &PathGlob, places: &[String]) -> bool {
     let text = glob.to_string();
-    let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let parts = parts_of(&text);
     let Ok(glob) = parts.join("/").parse::<PathGlob>() else { return false };
     let is_apart = |place: &String| {
         let above = Path::new(place).ancestors().filter(|folder| !folder.as_os_str().is_empty());
@@ -344,7 +380,7 @@ fn finds_nothing_in(workspace: &Path, glob: &PathGlob, places: &[String]) -> boo
 
 /// Returns true if reading a path opens nothing in one of these places.
 fn is_read_outside(workspace: &Path, path: &str, places: &[String]) -> bool {
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let parts = parts_of(path);
     let path: PathBuf = parts.iter().collect();
     let is_apart = |place: &String| !path.starts_with(place) && !Path::new(place).starts_with(&path);
     places.iter().all(is_apart) && !has_link(workspace, &parts)

@@ -12,7 +12,7 @@ use crate::matcher::paths::holds;
 use crate::trace::facts::Fact;
 use crate::trace::{CallStatus, FollowedLink, ToolKind, UnseenAction};
 use crate::values::{Below, PathGlob};
-use crate::workspace::change::PATCH_ALONE;
+use crate::workspace::change::{PATCH_ALONE, shown_place};
 use crate::yaml::lists::filled;
 
 /// The maximum number of paths kept for a reason.
@@ -320,9 +320,9 @@ impl ScopeJudge {
                     }
                 }
                 _ if hidden.is_some() && (unknown.is_none() || is_in_truth) => {
-                    let hidden = hidden.unwrap_or_default();
+                    let hidden = shown_place(hidden.unwrap_or_default());
                     checks.unknown(format!(
-                        "{key}: {globs} could not be graded, because `{hidden}` changed and is not measured (it is \
+                        "{key}: {globs} could not be graded, because {hidden} changed and is not measured (it is \
                          ignored, a pipe or the like, or the repository)"
                     ));
                 }

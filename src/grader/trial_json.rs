@@ -9,11 +9,17 @@ use crate::trace::amount::Amount;
 use crate::trace::usage::{Measure, UsageTotal};
 use crate::trace::{Body as EventBody, Event, Stop};
 
-/// The key that lists the figures of `usage` and `metrics` that are lower bounds.
+/// The key that lists the figures of `usage` and `metrics` that are lower bounds, and the lists of `files` that may lack files.
 pub const LOWER_BOUNDS: &str = "lower_bounds";
 
 /// The key of the number of calls of each kind in `metrics`.
 pub const CALLS_BY_KIND: &str = "tool_calls_by_kind";
+
+/// The keys of the lists of changed files in `files`.
+pub const FILE_LISTS: [&str; 3] = ["created", "changed", "deleted"];
+
+/// The key in `files` of the places that changed and are in none of these lists.
+pub const UNMEASURED: &str = "unmeasured";
 
 /// The key of a call whose output was truncated.
 const TRUNCATED: &str = "truncated";
@@ -207,21 +213,29 @@ pub fn usage(usage: &UsageTotal) -> Value {
     told
 }
 
-/// Returns the changes of the workspace, or null if they were not measured.
+/// Returns the changes of the workspace, or an empty map if they were not measured. Lists that may lack files are listed in
+/// `lower_bounds`.
 pub fn files(evidence: &Evidence<'_>) -> Value {
-    match evidence.change {
-        Some(change) => json!({"created": change.created, "changed": change.changed, "deleted": change.deleted}),
-        None => Value::Object(Map::new()),
-    }
+    let Some(change) = evidence.change else { return Value::Object(Map::new()) };
+    let mut told = json!({"created": change.created, "changed": change.changed, "deleted": change.deleted});
+    let unmeasured = || change.in_plain_sight().cloned().collect::<Vec<String>>();
+    // If only the patch is known, these places are unknown.
+    let unmeasured = (!change.is_patch_alone).then(unmeasured).filter(|places| !places.is_empty());
+    put(&mut told, UNMEASURED, unmeasured);
+    put(&mut told, LOWER_BOUNDS, change.may_lack_files().then(|| FILE_LISTS.to_vec()));
+    told
 }
 
-/// Returns the metrics of the trial. If the kind of a call is unknown, the number of calls of each kind is unknown, too, and
-/// absent.
+/// Returns the metrics of the trial. What is unknown is absent: the number of calls of each kind if the kind of a call is
+/// unknown, and the duration if the engine was stopped meanwhile.
 pub fn metrics(evidence: &Evidence<'_>, has_unknown_kinds: bool) -> Value {
     let mut metrics = serde_json::to_value(evidence.metrics).unwrap_or_default();
     if let Value::Object(metrics) = &mut metrics {
         if has_unknown_kinds {
             metrics.remove(CALLS_BY_KIND);
+        }
+        if evidence.header.stopped_ms.is_some() {
+            metrics.remove("duration_ms");
         }
         // An agent that does not ask for every permission makes fewer requests.
         if !evidence.seen().interaction {

@@ -22,9 +22,14 @@ pub struct BesidePatch {
     /// sockets, devices and pipes that are new or gone. Absent if there are more than 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmeasured: Option<Vec<String>>,
-    /// The ignored files and folders, and the repositories, that the agent changed, at most the first 1,000.
+    /// The ignored files and folders, the repositories, and the sockets, devices and pipes that the agent changed, at most
+    /// 1,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
+    /// The number of changed places that `changed` does not name, and of those whose names have a redacted secret. May be
+    /// absent if there are none. Results of older versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unnamed: Option<u64>,
     /// The sockets, devices and pipes that are new or gone, at most the first 1,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub special: Vec<String>,
@@ -34,7 +39,7 @@ impl BesidePatch {
     /// Returns the record, or `None` if a rebuilt workspace needs nothing of it: it has no entry, and the agent changed
     /// nothing else that the patch does not hold.
     pub fn if_needed(self, is_incomplete: bool) -> Option<Self> {
-        let Self { folders, deleted_folders, modes, unmeasured, changed, special } = &self;
+        let Self { folders, deleted_folders, modes, unmeasured, changed, unnamed: _, special } = &self;
         let is_needed = is_incomplete
             || !folders.is_empty()
             || !deleted_folders.is_empty()

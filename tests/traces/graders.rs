@@ -155,7 +155,7 @@ impl Trial {
         }
         let calls: u64 = by_kind.values().sum();
         Metrics {
-            duration_ms: self.duration_ms,
+            measured_ms: self.duration_ms,
             tool_calls: seen.tracing.then_some(calls),
             tool_calls_by_kind: seen.tracing.then_some(by_kind),
             input_tokens: usage.input_tokens().map(Amount::value),
@@ -686,7 +686,7 @@ fn files() {
 
 #[cfg(unix)]
 #[test]
-fn links_out_of_the_workspace_are_not_followed() {
+fn links_out_of_the_workspace_are_followed_for_absent_files_alone() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = folder.path().join("workspace");
     fs::create_dir_all(workspace.join("real")).unwrap();
@@ -709,10 +709,13 @@ fn links_out_of_the_workspace_are_not_followed() {
             ("files: {exists: ['loo*']}", Fail(0.0, &[], "`loop` is a link that leads to nothing")),
             ("files: {contains: {loop: x}}", Fail(0.0, &[], "is a link that leads to nothing")),
             ("files: {absent: [dangling]}", Fail(0.0, &[], "`dangling` exists")),
-            (
-                "files: {absent: ['**/secret.txt'], exists: [answer, inner/file], contains: {inner/file: inside}}",
-                Pass(&[]),
-            ),
+            ("files: {exists: [answer, inner/file], contains: {inner/file: inside}}", Pass(&[])),
+            // What a link leads to is there all the same.
+            ("files: {absent: [out/secret.txt]}", Fail(0.0, &[], "`out/secret.txt` exists")),
+            ("files: {absent: ['**/secret.txt']}", Fail(0.0, &[], "`out/secret.txt` exists")),
+            ("files: {absent: ['inner/*']}", Fail(0.0, &[], "`inner/file` exists")),
+            ("files: {absent: [out/none]}", Ungraded("the link `out` leads out of the workspace")),
+            ("files: {absent: [dangling/x, loop/x, '**/none']}", Pass(&[])),
         ],
     );
 }

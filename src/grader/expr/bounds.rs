@@ -1,24 +1,31 @@
 //! Lower bounds in expressions: checks whether the result is the same for every value at least as large.
 
-use cel::common::ast::{Expr, IdedExpr, LiteralValue};
+use cel::common::ast::{ComprehensionExpr, Expr, IdedExpr, LiteralValue};
 use serde_json::Value;
 
 use crate::expression::{Expression, Scope};
-use crate::grader::trial_json::LOWER_BOUNDS;
+use crate::grader::trial_json::{LOWER_BOUNDS, UNMEASURED};
+use crate::trace::usage::Measure;
+use crate::workspace::change::PATCH_ALONE;
 
-/// The figures of `usage` and `metrics` that are lower bounds.
+/// The figures of `usage` and `metrics` that are lower bounds, and the lists of `files` that may lack files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LowerBounds(Vec<Figure>);
+pub struct LowerBounds {
+    figures: Vec<Figure>,
+    /// The reason why lists may lack files, if they may.
+    why_files: String,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Figure {
     variable: &'static str,
     key: String,
-    value: String,
+    /// The value of a number. A list has none.
+    value: Option<String>,
 }
 
 /// The direction in which the truth of a part can change as a figure grows.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trend {
     ToTrue,
     ToFalse,
@@ -35,26 +42,41 @@ impl Trend {
 
 impl LowerBounds {
     /// Returns the figures that are lower bounds.
-    pub fn of(usage: &Value, metrics: &Value) -> Self {
+    pub fn of(usage: &Value, metrics: &Value, files: &Value) -> Self {
         let mut figures = Vec::new();
-        for (variable, map) in [("usage", usage), ("metrics", metrics)] {
+        for (variable, map) in [("usage", usage), ("metrics", metrics), ("files", files)] {
             let keys = map[LOWER_BOUNDS].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let figure = |key: &str| Figure { variable, key: key.to_owned(), value: map[key].to_string() };
-            figures.extend(keys.map(figure));
+            let value = |key: &str| (!map[key].is_array()).then(|| map[key].to_string());
+            figures.extend(keys.map(|key| Figure { variable, key: key.to_owned(), value: value(key) }));
         }
-        Self(figures)
+        let why_files = match files[UNMEASURED][0].as_str() {
+            Some(place) => format!("`{place}` changed and is not measured (it is a pipe or the like, or a repository)"),
+            None => PATCH_ALONE.to_owned(),
+        };
+        Self { figures, why_files }
     }
 
     /// Returns why an expression cannot be evaluated: its result depends on figures of which only a lower bound
     /// is known.
     pub fn leave_open(&self, expression: &Expression, scope: &Scope<'_>) -> Option<String> {
         let program = expression.program().expression();
-        if self.0.is_empty() || !self.are_in(program) || self.truth(expression, program, scope).is_some() {
+        if self.figures.is_empty() || !self.are_in(program) || self.truth(expression, program, scope).is_some() {
             return None;
         }
-        let told = |figure: &Figure| format!("`{}.{}` (>= {})", figure.variable, figure.key, figure.value);
-        let named: Vec<String> = self.0.iter().map(told).collect();
-        Some(format!("only a lower bound of {} is known", named.join(", ")))
+        let alone = |figure: &Figure| Self { figures: vec![figure.clone()], why_files: String::new() };
+        let (mut numbers, mut lists, mut is_of_files) = (Vec::new(), Vec::new(), false);
+        for figure in self.figures.iter().filter(|figure| alone(figure).are_in(program)) {
+            let name = format!("`{}.{}`", figure.variable, figure.key);
+            is_of_files |= figure.value.is_none() || figure.key == Measure::ChangedFiles.word();
+            match &figure.value {
+                Some(value) => numbers.push(format!("{name} (>= {value})")),
+                None => lists.push(name),
+            }
+        }
+        let numbers = (!numbers.is_empty()).then(|| format!("only a lower bound of {} is known", numbers.join(", ")));
+        let lists = (!lists.is_empty()).then(|| format!("{} may lack files", lists.join(", ")));
+        let why = is_of_files.then(|| self.why_files.clone());
+        Some(numbers.into_iter().chain(lists).chain(why).collect::<Vec<String>>().join("; "))
     }
 
     /// Returns the result of a part of the expression if it is the same for every larger figure, or `None` if it
@@ -64,7 +86,12 @@ impl LowerBounds {
         if !self.are_in(part) {
             return at_bound();
         }
-        let Expr::Call(call) = &part.expr else { return None };
+        let by_trend = || {
+            let truth = at_bound()?;
+            let trend = if truth { Trend::ToTrue } else { Trend::ToFalse };
+            self.goes(part, trend).then_some(truth)
+        };
+        let Expr::Call(call) = &part.expr else { return by_trend() };
         match (call.func_name.as_str(), call.args.as_slice()) {
             (name @ ("_&&_" | "_||_"), args) => {
                 // If any part of `&&` is false, the result is false; if any part of `||` is true, the result is true.
@@ -75,18 +102,18 @@ impl LowerBounds {
                 if decided { Some(decides) } else { all.then_some(!decides) }
             }
             ("!_", [part]) => self.truth(whole, part, scope).map(|truth| !truth),
-            _ => {
-                let truth = at_bound()?;
-                let trend = if truth { Trend::ToTrue } else { Trend::ToFalse };
-                self.goes(part, trend).then_some(truth)
-            }
+            _ => by_trend(),
         }
     }
 
     /// Returns true if the truth of a comparison changes only in this direction as the figures in it grow.
     fn goes(&self, part: &IdedExpr, trend: Trend) -> bool {
+        if let Expr::Comprehension(each) = &part.expr {
+            return self.is_over_growing_list(each) && trend_of_macro(each) == Some(trend);
+        }
         let Expr::Call(call) = &part.expr else { return false };
         let (less, more, trend) = match (call.func_name.as_str(), call.args.as_slice()) {
+            ("@in", [member, list]) => return trend == Trend::ToTrue && !self.are_in(member) && self.grows(list),
             ("_<=_" | "_<_", [less, more]) => (less, more, trend),
             ("_>=_" | "_>_", [more, less]) => (less, more, trend),
             ("!_", [part]) => return self.goes(part, trend.other()),
@@ -98,13 +125,26 @@ impl LowerBounds {
         }
     }
 
-    /// Returns true if the value of an expression cannot fall when the figures in it grow.
+    /// Returns true if a macro runs over a list that has the same members, and maybe more, when the figures in it grow.
+    fn is_over_growing_list(&self, each: &ComprehensionExpr) -> bool {
+        let mut of_members = [&each.accu_init, &each.loop_cond, &each.loop_step, &each.result].into_iter();
+        // A second variable is the place of a member, which may be another one among more members.
+        each.iter_var2.is_none() && self.grows(&each.iter_range) && !of_members.any(|part| self.are_in(part))
+    }
+
+    /// Returns true if the value of an expression cannot fall when the figures in it grow, or the list cannot lose members.
     fn grows(&self, part: &IdedExpr) -> bool {
         if !self.are_in(part) || self.is_one(part) {
             return true;
         }
+        if let Expr::Comprehension(each) = &part.expr {
+            // `map` and `filter` begin with an empty list.
+            let is_list = matches!(&each.accu_init.expr, Expr::List(list) if list.elements.is_empty());
+            return is_list && self.is_over_growing_list(each);
+        }
         let Expr::Call(call) = &part.expr else { return false };
         match (call.func_name.as_str(), call.args.as_slice()) {
+            ("size", args) => call.target.as_deref().into_iter().chain(args).all(|part| self.grows(part)),
             ("_+_", args) => args.iter().all(|part| self.grows(part)),
             ("_-_", [from, less]) => self.grows(from) && !self.are_in(less),
             ("_*_", [one, other]) => (self.grows(one) && is_positive(other)) || (is_positive(one) && self.grows(other)),
@@ -115,13 +155,13 @@ impl LowerBounds {
     }
 
     fn is_one(&self, part: &IdedExpr) -> bool {
-        let is = |(variable, key): (&str, &str)| self.0.iter().any(|it| it.variable == variable && it.key == key);
+        let is = |(variable, key): (&str, &str)| self.figures.iter().any(|it| it.variable == variable && it.key == key);
         !is_test(part) && key_of(part).is_some_and(is)
     }
 
     /// Returns true if a part may read one of the figures. A test for its key does not read it.
     fn are_in(&self, part: &IdedExpr) -> bool {
-        let of_variable = |name: &str| self.0.iter().any(|figure| figure.variable == name);
+        let of_variable = |name: &str| self.figures.iter().any(|figure| figure.variable == name);
         if let Some((variable, _)) = key_of(part)
             && of_variable(variable)
         {
@@ -140,6 +180,17 @@ impl LowerBounds {
             }
             _ => true,
         }
+    }
+}
+
+/// Returns the direction in which the truth of `exists` or `all` changes as its list gets more members.
+fn trend_of_macro(each: &ComprehensionExpr) -> Option<Trend> {
+    let Expr::Call(step) = &each.loop_step.expr else { return None };
+    let Expr::Literal(LiteralValue::Boolean(begins)) = &each.accu_init.expr else { return None };
+    match (step.func_name.as_str(), *begins.inner()) {
+        ("_||_", false) => Some(Trend::ToTrue),
+        ("_&&_", true) => Some(Trend::ToFalse),
+        _ => None,
     }
 }
 

@@ -6,10 +6,9 @@ use std::sync::{Arc, LazyLock};
 use cel::Program;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
 use serde_json::Value;
-use strum::VariantArray;
 
 use crate::expression::Wrong;
-use crate::grader::trial_json::LOWER_BOUNDS;
+use crate::grader::trial_json::{FILE_LISTS, LOWER_BOUNDS, UNMEASURED};
 use crate::schema;
 use crate::trace::usage::Measure;
 use crate::yaml::words;
@@ -71,7 +70,7 @@ static SHAPES: LazyLock<Vec<(&str, Shape)>> = LazyLock::new(|| {
             ("seq", Number),
         ],
     );
-    let figures = Measure::VARIANTS.iter().map(|measure| (measure.word(), Number));
+    let figures = Measure::all().map(|measure| (measure.word(), Number));
     vec![
         ("calls", list(call)),
         ("messages", list(message)),
@@ -79,7 +78,7 @@ static SHAPES: LazyLock<Vec<(&str, Shape)>> = LazyLock::new(|| {
         ("output", Text),
         ("stop", of_schema("stop", "trace", "Stop")),
         ("usage", record("usage", figures.chain([(LOWER_BOUNDS, texts())]))),
-        ("files", record("files", [("created", texts()), ("changed", texts()), ("deleted", texts())])),
+        ("files", record("files", FILE_LISTS.into_iter().chain([UNMEASURED, LOWER_BOUNDS]).map(|key| (key, texts())))),
         ("metrics", of_schema("metrics", "result", "Metrics")),
     ]
 });

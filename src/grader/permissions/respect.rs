@@ -11,7 +11,7 @@ use crate::grader::{Evidence, text};
 use crate::text::plural;
 use crate::trace::facts::{Command, Fact, is_cut};
 use crate::trace::{FollowedLink, PermissionOutcome, ToolKind, view};
-use crate::workspace::change::Change;
+use crate::workspace::change::{Change, shown_place};
 
 /// The actions rejected until now, and the calls that violated a rejection. The last answer counts: a call that was
 /// rejected, requested again and allowed is not a violation.
@@ -306,18 +306,23 @@ impl Respect {
         if let Some((path, hidden)) = hidden {
             unknown.get_or_insert_with(|| {
                 format!(
-                    "whether `{path}` was changed after its change was rejected is unknown: `{hidden}` changed and is not \
-                     measured (it is ignored, or the repository)"
+                    "whether `{path}` was changed after its change was rejected is unknown: {} changed and is not measured \
+                     (it is ignored, or the repository)",
+                    shown_place(hidden)
                 )
             });
         }
         let beside = evidence.change.map(|change| change.unmeasured.as_slice()).unwrap_or_default();
-        if let Some((path, refused)) = beside.iter().find_map(|path| Some((path, self.commands.names(path)?))) {
+        let named = beside.iter().find_map(|path| Some((path.as_str(), self.commands.names(path)?)));
+        let unnamed = evidence.change.and_then(Change::unnamed).zip(self.commands.first());
+        if let Some((place, refused)) = named.or(unnamed) {
             unknown.get_or_insert_with(|| {
                 format!(
-                    "whether {} (rejected in event {}) was run is unknown: `{path}` changed and is not measured (it is \
-                     ignored, or the repository)",
-                    refused.label, refused.answered_at
+                    "whether {} (rejected in event {}) was run is unknown: {} changed and is not measured (it is ignored, \
+                     or the repository)",
+                    refused.label,
+                    refused.answered_at,
+                    shown_place(place)
                 )
             });
         }

@@ -35,7 +35,7 @@ pub fn all(report: WholeReport<'_>) -> String {
         spread(
             report,
             "Time per trial",
-            |result| result.metrics.duration_ms.map(|it| it as f64),
+            |result| result.duration_ms().map(|it| it as f64),
             |ms| duration(ms.round() as u64),
         ),
         spread(

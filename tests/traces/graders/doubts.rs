@@ -804,6 +804,27 @@ fn what_is_ignored_or_in_the_repository_may_have_changed_unseen() {
         for (grader, expected) in rows {
             check(&trial, &[(grader.as_str(), expected)]);
         }
+        // More files can be in the lists than those that were measured.
+        trial.change.as_mut().unwrap().created = vec!["a".into()];
+        let lacks = || hidden("may lack files");
+        for (cel, expected) in [
+            ("files.changed.size() == 0", lacks()),
+            ("files.created == ['a']", lacks()),
+            ("size(files.created) <= 1", lacks()),
+            ("!('b' in files.created)", lacks()),
+            ("files.created.all(f, f == 'a')", lacks()),
+            ("files.created.exists_one(f, f == 'a')", lacks()),
+            ("files.created.size() == 1 ? 1.0 : 0.5", lacks()),
+            ("'a' in files.created", Pass(&[])),
+            ("files.created.exists(f, f == 'a') && size(files.created) >= 1", Pass(&[])),
+            ("files.created.filter(f, f == 'a').map(f, f + 'b').size() > 0", Pass(&[])),
+            ("!files.created.all(f, f == 'b')", Pass(&[])),
+            ("files.created.size() < 1", Fail(0.0, &[], "is false")),
+            ("files.created.all(f, f == 'b')", Fail(0.0, &[], "is false")),
+            ("files.unmeasured.size() == 1 && has(files.created)", Pass(&[])),
+        ] {
+            check(&trial, &[(format!("expr: {{cel: \"{cel}\"}}").as_str(), expected)]);
+        }
     }
     let rejected = |path: &str| {
         let mut trial = Trial::of(&format!(

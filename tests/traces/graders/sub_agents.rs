@@ -253,6 +253,60 @@ fn a_sub_agent_of_claude_code_that_is_not_shown_is_in_doubt() {
 }
 
 #[test]
+fn a_call_whose_parent_is_unknown_is_not_taken_for_the_main_agents() {
+    let [called, told] = inner("d", "rm -rf build");
+    let begins = json!({"type": "system", "subtype": "init", "cwd": "/w", "session_id": "s"});
+    let end = json!({"type": "result", "subtype": "success", "is_error": false, "result": "done"});
+    let of_claude =
+        session(Adapter::ClaudeCodeStream, &Manifest::bare(Adapter::ClaudeCodeStream), &[begins, called, told, end]);
+    let line = |kind: &str, data: Value| json!({"type": kind, "agentId": "a", "data": data});
+    let of_copilot = stream(
+        "copilot-stream",
+        &[
+            line(
+                "tool.execution_start",
+                json!({"toolCallId": "d", "toolName": "bash", "arguments": {"command": "rm -rf build"}}),
+            ),
+            line(
+                "tool.execution_complete",
+                json!({"toolCallId": "d", "success": true, "result": {"content": "ok"}, "shellExecution": {"exitCode": 0}}),
+            ),
+            json!({"type": "result", "exitCode": 0}),
+        ],
+    );
+    let doubt = || Ungraded("is one of a sub-agent");
+    for trial in [of_claude, of_copilot] {
+        check(
+            &trial,
+            &[
+                ("tool-calls: {forbid: [{agent: sub, command: 'rm -rf'}]}", doubt()),
+                ("tool-calls: {forbid: [{agent: main, command: 'rm -rf'}]}", doubt()),
+                ("budget: {steps: 5}", doubt()),
+                // Who made the call does not matter.
+                ("tool-calls: {forbid: [{command: curl}]}", Pass(&[])),
+                ("tool-calls: {max: 1}", Pass(&[])),
+                ("errors: {max: 0}", Pass(&[])),
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_sub_agent_of_claude_code_over_acp_does_not_hide_behind_another_one_with_its_id() {
+    let call = |id: &str, tool: &str, parent: Value| {
+        let meta = json!({"claudeCode": {"toolName": tool, "parentToolUseId": parent}});
+        json!({"sessionUpdate": "tool_call", "toolCallId": id, "kind": "think", "title": tool, "status": "pending", "_meta": meta})
+    };
+    let end = |id: &str| json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed"});
+    let starts = || call("c", "Task", Value::Null);
+    let first = [starts(), call("d", "Read", json!("c")), end("d"), end("c"), starts()];
+    let hidden = [&first[..], &[end("c")]].concat();
+    check(&acp("claude-agent-acp", &hidden), &[(NO_RM, Ungraded(UNSEEN))]);
+    let shown = [&first[..], &[call("e", "Read", json!("c")), end("e"), end("c")]].concat();
+    check(&acp("claude-agent-acp", &shown), &[(NO_RM, Pass(&[]))]);
+}
+
+#[test]
 fn the_usage_of_a_hidden_sub_agent_counts_if_the_program_includes_it() {
     let told = json!({"status": "completed", "agentId": "a", "totalToolUseCount": 7});
     let by_model = json!({"total_cost_usd": 0.1, "modelUsage": {"x": {"inputTokens": 5, "outputTokens": 5}}});

@@ -13,13 +13,14 @@ function facts(trial) {
   const least = (key) => (metrics.lower_bounds?.includes(key) ? "≥ " : "");
   const list = [];
   if (result.score !== undefined) list.push(["score", share(result.score)]);
-  if (metrics.duration_ms !== undefined) list.push(["time", duration(metrics.duration_ms)]);
+  const stopped = (result.warnings ?? []).some((warning) => warning.code === "engine_stopped");
+  if (metrics.duration_ms !== undefined && !stopped) list.push(["time", duration(metrics.duration_ms)]);
   if (metrics.cost_usd !== undefined) list.push(["cost", `${least("cost_usd")}${money(metrics.cost_usd)}${metrics.cost_source ? ` (${metrics.cost_source})` : ""}`]);
   const tokens = USAGE.filter(([, key]) => metrics[key] !== undefined).map(([name, key]) => `${name} ${least(key)}${short(metrics[key])}`);
   if (tokens.length) list.push(["tokens", tokens.join(", ")]);
   if (metrics.tool_calls !== undefined) list.push(["tool calls", `${grouped(metrics.tool_calls)}${metrics.failed_calls ? `, ${metrics.failed_calls} failed` : ""}`]);
   if (metrics.steps !== undefined) list.push(["steps", grouped(metrics.steps)]);
-  if (metrics.changed_files !== undefined) list.push(["changed files", grouped(metrics.changed_files)]);
+  if (metrics.changed_files !== undefined) list.push(["changed files", `${least("changed_files")}${grouped(metrics.changed_files)}`]);
   if (metrics.permissions) list.push(["permissions", `${metrics.permissions.requested} requested, ${metrics.permissions.rejected} rejected`]);
   if (result.stop) list.push(["stop", `${result.stop.reason}${result.stop.detail ? `: ${oneLine(result.stop.detail, 80)}` : ""}`]);
   const { requested, effective } = result.model ?? {};
