@@ -39,6 +39,7 @@ mod merge;
 mod mine;
 mod named_run;
 mod pager;
+mod present_digests;
 mod prune;
 mod report;
 mod run;

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 pub mod side;
+pub mod arm_pairs;
 pub mod axes;
 pub mod behaviour;
 pub mod cases;
@@ -339,7 +340,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
     adjust(&mut done);
     let with_sides = arms_of(pairs);
     let arms: Vec<&Arm> = with_sides.iter().map(|(_, arm)| *arm).collect();
-    let mut rows = summaries(&arms);
+    let mut rows = summaries(&with_sides, &done);
     let ranking = rank(&mut rows, &with_sides, &done);
     let new: Vec<&str> = pairs.iter().map(|(_, (_, new))| &*new.name).collect();
     let counted: Vec<&ArmPair<'_>> = pairs.iter().filter(|pair| nothing_counts || !is_without_cases(pair)).collect();

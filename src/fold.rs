@@ -29,6 +29,9 @@ pub struct KnownSum {
     /// The sum of all reported values, infinite if it overflows. A baseline does not keep it.
     #[serde(skip)]
     reported: Option<f64>,
+    /// Trials whose attempts without a result did not report the figure, or only a part of it. A run with a baseline has none.
+    #[serde(skip)]
+    untold_beside: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
@@ -39,16 +42,25 @@ fn is_zero(count: &u64) -> bool {
 impl KnownSum {
     /// Adds a figure of one trial; `is_all` is false if the trial reported only a part of the figure.
     fn add(&mut self, known: Option<f64>, is_all: bool) {
+        if self.add_to_sum(known) && is_all { self.told += 1 } else { self.untold += 1 }
+    }
+
+    /// Adds a figure of attempts without a result. Their trial is not counted: it was not run, or has another result.
+    fn add_beside(&mut self, known: Option<f64>, is_all: bool) {
+        self.untold_beside += u64::from(!(self.add_to_sum(known) && is_all));
+    }
+
+    /// Adds a figure to the sum. Returns false if the sum overflows, so that it is unknown.
+    fn add_to_sum(&mut self, known: Option<f64>) -> bool {
         self.reported = sum_of(self.reported, known);
-        // If the sum overflows, it is unknown.
         let sum = Some(self.sum + known.unwrap_or_default()).filter(|sum| sum.is_finite());
         self.sum = sum.unwrap_or(self.sum);
-        if is_all && sum.is_some() { self.told += 1 } else { self.untold += 1 }
+        sum.is_some()
     }
 
     /// Returns the sum as a bound: at least 0 if no trial reported the figure, and exactly 0 if there is no trial.
     pub fn bound(&self) -> Amount<f64> {
-        Amount::new(self.sum, self.untold == 0)
+        Amount::new(self.sum, self.unknown_trials() == 0)
     }
 
     /// Returns the sum, which is a lower bound if some trials did not report the figure. Returns `None` if no trial
@@ -61,14 +73,15 @@ impl KnownSum {
     /// Returns the mean per trial, which is a lower bound if some trials did not report the figure. Returns
     /// `None` if no trial reported it.
     pub fn mean(&self) -> Option<Amount<f64>> {
-        self.total().map(|total| total.map(|sum| sum / (self.told + self.untold) as f64))
+        let trials = self.told + self.untold;
+        self.total().filter(|_| trials > 0).map(|total| total.map(|sum| sum / trials as f64))
     }
 
     /// Returns the sum of a run's trials, which is a lower bound if some did not report the figure. Returns `None` if no
     /// trial reported any of it, or if no number holds the sum. Unlike [`KnownSum::total`], this sum is also known if
     /// trials reported only parts of their figures, whose sum is 0.
     pub fn reported(&self) -> Option<Amount<f64>> {
-        self.reported.filter(|sum| sum.is_finite()).map(|sum| Amount::new(sum, self.untold == 0))
+        self.reported.filter(|sum| sum.is_finite()).map(|sum| Amount::new(sum, self.unknown_trials() == 0))
     }
 
     /// Returns the number of trials that reported the whole figure.
@@ -76,18 +89,19 @@ impl KnownSum {
         self.told
     }
 
-    /// Returns the number of trials that did not report the figure, or only a part of it.
+    /// Returns the number of trials that did not report the figure, or only a part of it, also in attempts without a result.
     pub fn unknown_trials(&self) -> u64 {
-        self.untold
+        self.untold + self.untold_beside
     }
 
     /// Returns the sum of both figures.
     fn and(self, other: Self) -> Self {
         let (told, untold) = (self.told + other.told, self.untold + other.untold);
         let reported = sum_of(self.reported, other.reported);
+        let untold_beside = self.untold_beside + other.untold_beside;
         match self.sum + other.sum {
-            sum if sum.is_finite() => Self { sum, told, untold, reported },
-            _ => Self { sum: self.sum.max(other.sum), told: 0, untold: told + untold, reported },
+            sum if sum.is_finite() => Self { sum, told, untold, reported, untold_beside },
+            _ => Self { sum: self.sum.max(other.sum), told: 0, untold: told + untold, reported, untold_beside },
         }
     }
 }
@@ -130,6 +144,10 @@ pub struct CaseTrials {
     /// Errored trials that count as failures, as requested for the comparison.
     #[serde(skip)]
     pub counted_errors: u64,
+    /// The numbers and scores of the trials that have a score, and of those in `broke`, which get one if they count as
+    /// failures. Trials with lower numbers ran earlier. A baseline does not keep them.
+    #[serde(skip)]
+    pub numbered: Vec<(u32, Option<f64>)>,
     /// Cost in US dollars, including earlier attempts.
     pub cost: KnownSum,
     /// Trials that were retried after an attempt that counts in no score.
@@ -156,6 +174,9 @@ impl CaseTrials {
     /// Adds the result of a trial. A skipped trial counts in nothing.
     pub fn add(&mut self, result: &TrialResult) {
         self.not_run = self.not_run.saturating_sub(1);
+        let category = result.error.as_ref().map(|error| error.category);
+        let broke = result.verdict == Verdict::Errored
+            && matches!(category, Some(ErrorCategory::Crashed | ErrorCategory::Protocol));
         match result.verdict {
             Verdict::Pass => self.passed += 1,
             Verdict::Fail => self.failed += 1,
@@ -163,11 +184,14 @@ impl CaseTrials {
             Verdict::Skipped => return,
             Verdict::Errored => {
                 self.errored += 1;
-                let category = result.error.as_ref().map(|error| error.category);
-                self.broke += u64::from(matches!(category, Some(ErrorCategory::Crashed | ErrorCategory::Protocol)));
+                self.broke += u64::from(broke);
             }
         }
-        self.scores.extend(result.score.map(Fraction::get));
+        let score = result.score.map(Fraction::get);
+        self.scores.extend(score);
+        if score.is_some() || broke {
+            self.numbered.push((result.trial, score));
+        }
         // If no agent ran, nothing can have been spent; but earlier attempts of the trial were paid for.
         if result.was_paid() || result.earlier_attempts.is_some() {
             self.cost.add(result.costs_usd().reduce(|one, other| one + other), result.cost_is_known());
@@ -187,7 +211,7 @@ impl CaseTrials {
 
     /// Adds the cost of attempts of a trial that no result includes.
     pub fn add_unfinished(&mut self, attempts: &EarlierAttempts) {
-        self.cost.add(attempts.cost_usd, attempts.cost_unknown == 0);
+        self.cost.add_beside(attempts.cost_usd, attempts.cost_unknown == 0);
     }
 
     /// Returns the mean score of the trials. Returns `None` if no trial has a score.
@@ -280,6 +304,9 @@ impl CaseTrials {
     /// Counts trials that crashed or broke the protocol as failed.
     pub fn count_errors(&mut self) {
         self.scores.extend(std::iter::repeat_n(0.0, self.broke as usize));
+        for (_, score) in &mut self.numbered {
+            *score = score.or(Some(0.0));
+        }
         self.failed += self.broke;
         self.errored -= self.broke;
         self.counted_errors += self.broke;

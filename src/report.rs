@@ -53,7 +53,7 @@ pub mod snapshots;
 pub mod case_flags;
 pub mod stored;
 pub mod text;
-mod unfinished;
+pub mod unfinished;
 pub mod whole;
 pub mod note_facts;
 
@@ -261,7 +261,7 @@ impl Report {
     ) -> Self {
         let Gathered { summary, mut cells, again, asked, halves, activation, mut note_facts, trials, models } =
             gathered;
-        for found in unfinished::of(&run, folder, &cells, &trials, going_on) {
+        for found in unfinished::of(&run, &RunFolder::open(folder), cells.open(&run, &trials), going_on) {
             cells.add_unfinished(found.trial, &found.attempts);
             note_facts.unfinished += usize::from(!found.is_running);
         }

@@ -45,7 +45,7 @@ pub struct RunRecord {
     pub run: String,
     /// The time at which the run began, in RFC 3339 and UTC.
     pub started: String,
-    /// Version of the program.
+    /// Version of the program. If another version resumed the run, each version, as in `0.1.0, 0.2.0`.
     pub evals: String,
     /// The command line, without the program.
     pub argv: Vec<String>,
@@ -163,6 +163,12 @@ pub struct CaseRecord {
 }
 
 impl CaseRecord {
+    /// Returns true if the case had its present content in the whole run. `digests` has the present digests by case.
+    pub fn is_present(&self, digests: &BTreeMap<String, String>) -> bool {
+        let is_same = |now: &String| crate::case::digest::is_same(now, &self.digest);
+        !self.mixed && digests.get(&self.id).is_some_and(is_same)
+    }
+
     /// Returns the quarantine of the case, if it holds at the start of a run.
     fn quarantine_at(&self, started: &str) -> Option<&Quarantine> {
         self.quarantine.as_ref().filter(|quarantine| quarantine.holds(started))

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::quality::Finding;
-use crate::case::digest::is_same;
 use crate::case::{Case, CaseKind};
 use crate::gateway::exchange::Source;
 use crate::grader::unique_names;
 use crate::harness::Adapter;
 use crate::ids::{TrialId, column_name};
 use crate::result::TrialResult;
-use crate::run::{CaseRecord, RunRecord};
+use crate::run::RunRecord;
 use crate::verdict::Verdict;
 
 /// The minimum number of decided trials after which a grader that never failed is reported.
@@ -45,10 +44,7 @@ impl Stored {
     /// a script, a recording or a person. A grade that failed counts in every trial, since "never failed" would be wrong.
     pub fn add(&mut self, run: &RunRecord, results: &[TrialResult], digests: &BTreeMap<String, String>) {
         for result in results.iter().filter(|result| !result.is_not_as_judged()) {
-            let record = run.case(&result.case);
-            let is_present =
-                |record: &&CaseRecord| digests.get(&record.id).is_some_and(|now| is_same(now, &record.digest));
-            let Some(record) = record.filter(|record| !record.mixed && is_present(record)) else {
+            let Some(record) = run.case(&result.case).filter(|record| record.is_present(digests)) else {
                 continue;
             };
             match result.files.get(TRACE) {

@@ -44,11 +44,11 @@ fn all_required(command: &Command, given: &ArgMatches) -> Result<(), Error> {
         let source = given.value_source(arg.get_id().as_str());
         source.is_some_and(|source| source != ValueSource::DefaultValue)
     };
-    // What the command requires anyway is not what one of its options requires.
-    let always = lacks(command, None).map(|(_, names)| names).unwrap_or_default();
     for option in command.get_arguments().filter(|arg| is_given(arg)) {
         let Some(word) = as_written(option, given) else { continue };
         let Some((mut refused, mut missing)) = lacks(command, Some(word)) else { continue };
+        // What the command requires anyway is not what one of its options requires.
+        let always = lacks(command, None).map(|(_, names)| names).unwrap_or_default();
         let is_missing = |name: &str| command.get_arguments().any(|arg| arg.to_string() == name && !is_given(arg));
         missing.retain(|name| !always.contains(name) && is_missing(name));
         if !missing.is_empty() {

@@ -1,6 +1,6 @@
 //! `evals compare`: compares two runs, the models of one run, or a run with its baseline.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -9,14 +9,14 @@ use super::output::{self, Content};
 use super::pager::{self, PagerArgs};
 use super::{CliError, RunsFolder, complete, named_run};
 use crate::baseline::{self, Baseline};
-use crate::compare::axes;
 use crate::compare::gate::{Demand, GateRequest, NO_REGRESSIONS};
 use crate::compare::side::{Arm, Interner, Side};
-use crate::compare::{ArmPair, MARGIN, Options, Unmatched, compare};
+use crate::compare::{ArmPair, MARGIN, Options, Unmatched, arm_pairs, axes, compare};
 use crate::report::commands::run_word;
 use crate::report::compare::{Format, write};
 use crate::report::html::Compared;
 use crate::report::text::{Look, plural};
+use crate::report::unfinished::{self, OpenTrials};
 use crate::report::whole::WholeReport;
 use crate::run::find;
 use crate::run::folder::RunFolder;
@@ -24,6 +24,7 @@ use crate::run::merge::MergedFrom;
 use crate::run::merge::replaced::result_digests;
 use crate::run::user_file::write_named;
 use crate::run::{RunError, RunRecord};
+use crate::runner;
 use crate::values::Fraction;
 
 /// The default seed.
@@ -150,18 +151,22 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
 /// defaults of `evals compare`.
 pub fn of_report(report: WholeReport<'_>) -> Compared {
     let record = &report.run;
-    let not_run = report.summary.not_run;
-    if record.derived_from.is_some() && !record.graded {
-        return Compared::Refused("its trials were selected by their outcome".to_owned());
+    let folder = RunFolder::open(&report.folder);
+    if let Some(from) = selected_from(&folder, record) {
+        return Compared::Refused(format!(
+            "it contains only the failed trials of run {from}, so its trials were selected by their outcome"
+        ));
     }
-    if not_run > 0 {
-        return Compared::Refused(format!("{} of {} not run", plural(not_run, "trial"), report.summary.trials()));
+    match Left::of(&folder, record, report.summary.not_run) {
+        Ok(left) if left.any() => return Compared::Refused(left.text(record.trials.len())),
+        Ok(_) => {}
+        Err(error) => return Compared::Refused(error.to_string()),
     }
-    let mut words = Interner::default();
-    let origins = match origins_of(&RunFolder::open(&report.folder), record) {
+    let origins = match origins_of(&folder, record) {
         Ok(origins) => origins,
         Err(error) => return Compared::Refused(error.to_string()),
     };
+    let mut words = Interner::default();
     let mut new = Side { origins, ..Side::of_run(record) };
     report.all_results().iter().for_each(|result| new.add(result, &mut words));
     let baseline = record.experiment.is_none().then(|| baseline::found(record)).flatten();
@@ -309,35 +314,33 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
     let what = usage.word();
     let folder = named_run::by_name(runs, name)?;
     let record = folder.record()?;
-    if let Some(from) = record.derived_from.as_ref().filter(|_| !record.graded) {
+    if let Some(from) = selected_from(&folder, &record) {
+        let (contains, or_regrade) = match record.graded {
+            true => ("regrades a run that contains", format!(", or regrade it with `evals grade {from}`")),
+            false => ("contains", String::new()),
+        };
         return Err(CliError::unreadable(format!(
-            "run {} contains only the failed trials of run {from}, so it cannot be {what}: its trials were selected \
-             by their outcome; use run {from}",
-            record.run
-        )));
-    }
-    if let Some(failed_in) = chosen_before(&folder, &record) {
-        return Err(CliError::unreadable(format!(
-            "run {} regrades a run that contains only the failed trials of run {failed_in}, so it cannot be \
-             {what}: its trials were selected by their outcome; use run {failed_in}, or regrade it with `evals grade \
-             {failed_in}`",
+            "run {} {contains} only the failed trials of run {from}, so it cannot be {what}: its trials were selected \
+             by their outcome; use run {from}{or_regrade}",
             record.run
         )));
     }
     // Asked first: a run that ends in this moment has all of its results.
     let is_going_on = folder.is_in_use();
-    let begin = || (Side::of_run(&record), record.trials.len());
-    let (side, missing) = folder.fold_results(&record, begin, |(side, missing), result| {
+    let begin = || (Side::of_run(&record), record.trials.len(), OpenTrials::of(&record));
+    let (side, missing, open) = folder.fold_results(&record, begin, |(side, missing, open), result| {
         super::terminal::tell_if_not_as_judged(&result);
         side.add(&result, words);
         *missing = missing.saturating_sub(1);
+        open.see(&result);
     })?;
+    let left = Left::of(&folder, &record, missing)?;
     let origins = origins_of(&folder, &record)?;
     let is_in_parts = record.shard.is_some() || MergedFrom::of(&folder.path)?.is_some();
     let digests = if is_in_parts { result_digests(&folder)? } else { HashMap::new() };
-    let side = Side { origins, digests, ..side };
+    let mut side = Side { origins, digests, ..side };
     // A gate counts trials that did not run as not completed; those of a run that is going on may still be completed.
-    if missing > 0 && (usage != Use::Gated || is_going_on) {
+    if left.any() && (usage != Use::Gated || is_going_on) {
         let word = run_word(&record, &folder.path);
         let go_on = match (record.graded, is_going_on) {
             (true, _) => String::new(),
@@ -345,22 +348,56 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
             (false, false) => format!("; resume it with `evals run --resume {word}`"),
         };
         return Err(CliError::unreadable(format!(
-            "run {} is not finished, so it cannot be {what}: {} of {} not run{go_on}",
+            "run {} is not finished, so it cannot be {what}: {}{go_on}",
             record.run,
-            plural(missing, "trial"),
-            record.trials.len()
+            left.text(record.trials.len())
         )));
     }
+    if left.any() {
+        for found in unfinished::of(&record, &folder, open.all(), is_going_on) {
+            side.add_unfinished(found.trial, &found.attempts);
+        }
+    }
     Ok((side, record))
+}
+
+/// The trials that a run has not finished.
+#[derive(Debug, Clone, Copy)]
+struct Left {
+    /// Trials without a result.
+    not_run: usize,
+    /// Trials that have a result and are to run again, because a retry or `--rerun` was interrupted.
+    not_run_again: usize,
+}
+
+impl Left {
+    /// Counts the trials that a run has not finished. `not_run` is the number of those without a result.
+    fn of(folder: &RunFolder, record: &RunRecord, not_run: usize) -> Result<Self, RunError> {
+        let waiting = runner::waiting(folder, &record.trials, &HashSet::new())?.len();
+        Ok(Self { not_run, not_run_again: waiting.saturating_sub(not_run) })
+    }
+
+    fn any(self) -> bool {
+        self.not_run + self.not_run_again > 0
+    }
+
+    fn text(self, planned: usize) -> String {
+        let parts = [(self.not_run, "not run"), (self.not_run_again, "not run again")];
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+        let parts = parts.map(|(count, what)| format!("{} of {planned} {what}", plural(count, "trial")));
+        parts.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Returns the other runs that the trials of a run come from: for a regraded run, the runs that it was made from, the nearest
 /// first, also if they were removed; then the shards of each of these runs that was merged.
 fn origins_of(folder: &RunFolder, record: &RunRecord) -> Result<Vec<String>, RunError> {
-    let mut found: Vec<String> = record.derived_from.clone().into_iter().collect();
+    // The trials of a rerun ran in the rerun itself.
+    let regraded = |record: &RunRecord| record.derived_from.clone().filter(|_| record.graded);
+    let mut found: Vec<String> = regraded(record).into_iter().collect();
     let mut shards = shards_of(folder)?;
     for origin in origins(folder, record) {
-        found.extend(origin.record().ok().and_then(|record| record.derived_from));
+        found.extend(origin.record().ok().and_then(|record| regraded(&record)));
         shards.extend(shards_of(&origin)?);
     }
     found.extend(shards);
@@ -373,9 +410,12 @@ fn shards_of(folder: &RunFolder) -> Result<Vec<String>, RunError> {
     Ok(merged.into_iter().flat_map(|merged| merged.shards).map(|shard| shard.run).collect())
 }
 
-/// Returns the run whose failed trials alone are in a regraded run, if so. The trials name it; in runs of older versions,
-/// only the runs that the run was made from show it.
-fn chosen_before(folder: &RunFolder, record: &RunRecord) -> Option<String> {
+/// Returns the run whose failed trials alone are in a run, if so: it is a rerun of them, or regrades one. The trials of a
+/// regraded run name it; in runs of older versions, only the runs that the run was made from show it.
+fn selected_from(folder: &RunFolder, record: &RunRecord) -> Option<String> {
+    if !record.graded && record.derived_from.is_some() {
+        return record.derived_from.clone();
+    }
     let named = record.trials.iter().find_map(|trial| trial.failed_in.clone());
     let records = || origins(folder, record).into_iter().filter_map(|origin| origin.record().ok());
     named.or_else(|| records().filter(|origin| !origin.graded).find_map(|origin| origin.derived_from))
@@ -392,7 +432,7 @@ fn named<'a>(side: &'a Side, name: &str) -> Vec<&'a Arm> {
     }
 }
 
-/// Pairs the arms of one run: each with the baseline arm, which is the first unless named.
+/// Pairs the arms of one run: each with the baseline arm, which is the first that has a case unless one is named.
 fn within<'a>(side: &'a Side, wanted: Option<&str>) -> Result<Vec<ArmPair<'a>>, CliError> {
     let columns = || side.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>().join(", ");
     let old = match wanted.map(|wanted| (wanted, named(side, wanted))) {
@@ -405,7 +445,7 @@ fn within<'a>(side: &'a Side, wanted: Option<&str>) -> Result<Vec<ArmPair<'a>>, 
             );
             return Err(CliError::unreadable(text));
         }
-        None => side.arms.first(),
+        None => arm_pairs::first(side),
     };
     let Some(old) = old.filter(|_| side.arms.len() > 1) else {
         return Err(CliError::unreadable(format!(
@@ -415,27 +455,19 @@ fn within<'a>(side: &'a Side, wanted: Option<&str>) -> Result<Vec<ArmPair<'a>>, 
             columns()
         )));
     };
-    Ok(side.arms.iter().filter(|arm| arm.name != old.name).map(|new| ((side, old), (side, new))).collect())
+    Ok(arm_pairs::with(side, old))
 }
 
-/// Pairs the arms of an experiment: each arm with the baseline on the same harness, or with the only arm of the
-/// baseline if it ran on one harness. Also returns the names of the arms without a partner.
+/// Pairs the arms of an experiment with its baseline. Also returns the names of the arms without a partner.
 fn of_experiment<'a>(side: &'a Side, baseline: &str) -> Result<(Vec<ArmPair<'a>>, Unmatched), CliError> {
-    let (olds, news): (Vec<&Arm>, Vec<&Arm>) = side.arms.iter().partition(|arm| arm.column == baseline);
-    let old_of = |new: &Arm| {
-        let only = olds.first().filter(|_| olds.len() == 1);
-        olds.iter().find(|old| old.harness == new.harness).or(only).copied()
-    };
-    let alone = news.iter().filter(|new| old_of(new).is_none()).map(|new| new.name.clone()).collect();
-    let pairs: Vec<ArmPair<'a>> =
-        news.into_iter().filter_map(|new| Some(((side, old_of(new)?), (side, new)))).collect();
+    let (pairs, unmatched) = arm_pairs::of_experiment(side, baseline);
     if pairs.is_empty() {
         return Err(CliError::unreadable(format!(
             "run {} has no arm to compare with its baseline `{baseline}`; name a second run",
             side.run
         )));
     }
-    Ok((pairs, Unmatched { old: Vec::new(), new: alone }))
+    Ok((pairs, unmatched))
 }
 
 /// Pairs the arms of two sides by harness and model. If each side has only one arm, these two are paired. Also returns

@@ -61,6 +61,8 @@ struct Plan {
     record: RunRecord,
     /// The finished trials.
     works: Vec<Work>,
+    /// The attempts of a run that no result includes.
+    without_result: Vec<LeftAttempt>,
     /// The sandbox of grading commands, if it overrides those of case and manifest.
     sandbox: Option<sandbox::Kind>,
 }
@@ -76,6 +78,16 @@ struct Work {
     shown: String,
     /// The stored folder of the trial, whose files the derived run links. Absent for a trace file.
     folder: Option<PathBuf>,
+}
+
+/// An attempt that no result includes, because it was interrupted or its result was discarded. What it cost counts in the
+/// derived run, too.
+struct LeftAttempt {
+    trial: TrialRecord,
+    /// The number of the attempt, from 1.
+    number: u32,
+    /// The folder of its files.
+    folder: PathBuf,
 }
 
 pub fn run(args: &GradeArgs) -> Result<u8, CliError> {

@@ -15,6 +15,7 @@ use crate::report::history::{self, Collector, History};
 use crate::report::html;
 use crate::report::list::ListForm;
 use crate::report::text::Look;
+use crate::report::unfinished::{self, OpenTrials};
 use crate::run::RunRecord;
 use crate::run::find;
 use crate::run::folder::RunFolder;
@@ -86,10 +87,15 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
                 "note: {other} and {path} are copies of run {run} with different results, so the run is shown for each of them"
             ));
         }
-        match RunFolder::open(path).results(record) {
+        let folder = RunFolder::open(path);
+        // Asked first: a run that ends in this moment has all of its results.
+        let is_in_use = folder.is_in_use();
+        match folder.results(record) {
             Ok(results) => {
                 results.iter().for_each(terminal::tell_if_not_as_judged);
-                collector.add(record, &results);
+                let mut open = OpenTrials::of(record);
+                results.iter().for_each(|result| open.see(result));
+                collector.add(record, &results, &unfinished::of(record, &folder, open.all(), is_in_use));
             }
             Err(error) => terminal::note(format_args!("note: {error}")),
         }

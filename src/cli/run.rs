@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::inputs::{self, Inputs};
 use super::judges::{self, JudgeArgs};
 use super::report::{both, none_written};
-use super::snapshot::during_run::SnapshotResults;
+use super::snapshot::during_run::{Mode, SnapshotResults};
 use super::stop::{self, INTERRUPTED};
 use super::{BROKEN_OFF, CliError, RunsFolder, ask, complete, engine, snapshot, terminal};
 use crate::case::Case;
@@ -216,7 +216,8 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
         return Ok(0);
     }
     make_places(&args, prepared.record.label.as_deref())?;
-    snapshot::during_run::tell(args.snapshot, &mut prepared.cases);
+    let mode = snapshot_mode(&args, &prepared)?;
+    snapshot::during_run::tell(mode, &mut prepared.cases);
     let runtime = engine::runtime()?;
     let done = runtime.block_on(carry_out(&args, &mut prepared));
     // Background work that an agent's process left in the runtime must not delay the program.
@@ -226,8 +227,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
         Err(error) => return Err(broken_off(&args, &prepared, &error)),
     };
     let whole = ran.not_run == 0 && !ran.interrupted;
-    let compared =
-        snapshot::during_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole);
+    let compared = snapshot::during_run::after(mode, &prepared.folder, &prepared.record, &prepared.cases, whole);
     // The results are reported even if snapshots fail.
     let (snapshots, failed) =
         compared.map_or_else(|error| (SnapshotResults::default(), Err(error)), |came| (came, Ok(())));
@@ -248,6 +248,17 @@ fn with_policy(mut args: RunArgs) -> Result<RunArgs, CliError> {
         args.interaction = Some(resolved);
     }
     Ok(args)
+}
+
+/// Returns the use of snapshots that was asked for: now, or when the run began. A run that had finished does not accept its
+/// snapshots once more, because others may have been accepted since.
+fn snapshot_mode(args: &RunArgs, prepared: &Prepared) -> Result<Option<Mode>, CliError> {
+    let recorded = prepared.record.options.snapshot;
+    let accepts_as_recorded = args.resume.is_some() && args.snapshot.is_none() && recorded == Some(Mode::Update);
+    if accepts_as_recorded && runner::waiting(&prepared.folder, &prepared.record.trials, &prepared.redo)?.is_empty() {
+        return Ok(None);
+    }
+    Ok(recorded)
 }
 
 /// Makes the folders of the reports, so that hours of work do not end with a report that cannot be written.
@@ -325,7 +336,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         dry::print_plan(&inputs.catalog, &trials.iter().collect::<Vec<_>>())?;
         if let Some(experiment) = &experiment {
             dry::print_experiment(experiment)?;
-            dry::print_power(&trials, &args.folder.runs)?;
+            dry::print_power(&trials, &inputs.cases, &args.folder.runs)?;
         }
         return Ok(None);
     }

@@ -9,6 +9,7 @@ use super::changes::{Change, changes};
 use super::join::Paired;
 use super::side::{Arm, ArmDetails, Broken, Interner};
 use crate::statistics::consistency::edit_distance;
+use crate::statistics::means;
 use crate::trace::ToolKind;
 
 /// The maximum number of different traces of a case among which the most typical one is searched.
@@ -18,7 +19,7 @@ const MOST_TRACES: usize = 24;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Behaviour {
-    /// Tool calls per trial, by kind.
+    /// Tool calls per trial, by kind, over the cases in which both arms showed their calls.
     pub calls: Vec<CallsOfKind>,
     /// The figures that differ, the most certain difference first.
     pub changes: Vec<Change>,
@@ -34,9 +35,9 @@ pub struct Behaviour {
 pub struct CallsOfKind {
     /// The kind.
     pub kind: ToolKind,
-    /// The mean in the old arm.
+    /// The mean over cases in the old arm.
     pub old: f64,
-    /// The mean in the new arm.
+    /// The mean over cases in the new arm.
     pub new: f64,
 }
 
@@ -76,16 +77,6 @@ pub struct BrokenByOne {
 /// keeps no traces.
 pub fn behaviour(cases: &[Paired<'_>], old: &Arm, new: &Arm, words: &Interner) -> Option<Behaviour> {
     let (before, now) = (old.told.as_ref()?, new.told.as_ref()?);
-    let ((of_old, seen_old), (of_new, seen_new)) = (calls_of(before, cases), calls_of(now, cases));
-    let kinds: BTreeSet<ToolKind> = of_old.keys().chain(of_new.keys()).copied().collect();
-    let mean = |kinds: &BTreeMap<ToolKind, u64>, kind, seen: u64| {
-        kinds.get(&kind).copied().unwrap_or_default() as f64 / seen.max(1) as f64
-    };
-    let calls = kinds.into_iter().filter(|_| seen_old > 0 && seen_new > 0).map(|kind| CallsOfKind {
-        kind,
-        old: mean(&of_old, kind, seen_old),
-        new: mean(&of_new, kind, seen_new),
-    });
     let mut partings: Vec<Parting> = cases
         .iter()
         .filter_map(|case| {
@@ -107,16 +98,20 @@ pub fn behaviour(cases: &[Paired<'_>], old: &Arm, new: &Arm, words: &Interner) -
         ((old == 0) != (new == 0)).then_some(BrokenByOne { name, grader, rule, old, new })
     });
     let changes = changes(cases, before, now);
-    Some(Behaviour { calls: calls.collect(), changes, partings, broken_by_one: broken.collect() })
+    Some(Behaviour { calls: calls(cases, before, now), changes, partings, broken_by_one: broken.collect() })
 }
 
-/// Returns the tool calls by kind over these cases, and the number of trials that showed them.
-fn calls_of(told: &ArmDetails, cases: &[Paired<'_>]) -> (BTreeMap<ToolKind, u64>, u64) {
-    let mut kinds = BTreeMap::new();
-    for (kind, count) in cases.iter().filter_map(|case| told.kinds.get(case.id)).flatten() {
-        *kinds.entry(*kind).or_default() += count;
-    }
-    (kinds, cases.iter().filter_map(|case| told.seen.get(case.id)).sum())
+/// Returns the tool calls per trial by kind. Each case in which both arms showed their calls counts once.
+fn calls(cases: &[Paired<'_>], old: &ArmDetails, new: &ArmDetails) -> Vec<CallsOfKind> {
+    type Calls = BTreeMap<ToolKind, f64>;
+    let in_both = |case: &Paired<'_>| Some((old.calls_by_kind(case.id)?, new.calls_by_kind(case.id)?));
+    let (old, new): (Vec<Calls>, Vec<Calls>) = cases.iter().filter_map(in_both).unzip();
+    let kinds: BTreeSet<ToolKind> = old.iter().chain(&new).flat_map(BTreeMap::keys).copied().collect();
+    let mean = |calls: &[Calls], kind: ToolKind| {
+        let of_kind: Vec<f64> = calls.iter().map(|calls| calls.get(&kind).copied().unwrap_or_default()).collect();
+        means::mean(&of_kind).unwrap_or_default()
+    };
+    kinds.into_iter().map(|kind| CallsOfKind { kind, old: mean(&old, kind), new: mean(&new, kind) }).collect()
 }
 
 /// Returns how often each grader failed, or each rule was broken, over these cases.

@@ -13,6 +13,7 @@ use crate::result::TrialResult;
 use crate::statistics::distributions::t_two_sided;
 use crate::statistics::{Interval, LEVEL, means, several};
 use crate::trace::ToolKind;
+use crate::trace::usage::Measure;
 
 /// A figure of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +68,7 @@ pub fn figures(result: &TrialResult) -> Vec<(Figure, f64)> {
         count(Figure::Calls, metrics.tool_calls),
         count(Figure::FailedCalls, metrics.failed_calls),
         count(Figure::Steps, metrics.steps),
-        count(Figure::ChangedFiles, metrics.changed_files),
+        count(Figure::ChangedFiles, metrics.changed_files.filter(|_| metrics.is_whole(Measure::ChangedFiles))),
         count(Figure::Requests, permissions.map(|it| it.requested)),
         count(Figure::Rejected, permissions.map(|it| it.rejected)),
         result.duration_ms().map(|ms| (Figure::Seconds, ms as f64 / 1000.0)),

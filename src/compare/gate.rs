@@ -111,7 +111,7 @@ pub fn of_pair(
         asked.margin.iter().map(|margin| of_margin(*margin, (old, new), joined, effect, enough)).collect();
     if asked.no_regressions {
         let covered = enough.then(|| asked.cases());
-        gates.push(regressions::of_regressions((old_side, old), new, joined, covered));
+        gates.push(regressions::of_regressions((old_side, old), (new_side, new), joined, covered));
     }
     // `no-regressions` checks critical cases itself.
     if asked.margin.is_some() || asked.fail_under.is_some() || asked.max_cost.is_some() {
@@ -219,7 +219,9 @@ pub fn of_gone(asked: &GateRequest, old: &Side, arm: &Arm) -> Vec<Gate> {
     }
     let critical = arm.cases.keys().filter(|id| old.cases.get(*id).is_some_and(|case| case.critical));
     let critical: Vec<String> = critical.cloned().collect();
-    [Some(evidence::of_gone(asked.cases(), arm)), critical_not_compared(arm, &critical)].into_iter().flatten().collect()
+    let regressions = asked.no_regressions.then(|| regressions::of_gone(old, arm)).flatten();
+    let gates = [Some(evidence::of_gone(asked.cases(), arm)), regressions, critical_not_compared(arm, &critical)];
+    gates.into_iter().flatten().collect()
 }
 
 /// Returns the result for an arm's critical cases without a comparison, if there are any.

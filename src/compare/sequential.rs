@@ -1,8 +1,9 @@
 //! `--trials auto`: interim looks at fixed numbers of trials, with a level for each look that bounds the error
 //! rate of all looks together.
 
+use super::arm_pairs;
 use super::effect::{Verdict, effect};
-use super::join::join;
+use super::join::{Joined, Reason, join};
 use super::side::Side;
 use crate::statistics::LEVEL;
 
@@ -20,12 +21,91 @@ pub fn level_of(old: &Side, new: &Side) -> f64 {
     level(old.looks.max(new.looks))
 }
 
-/// Returns true if every arm has a clear verdict against the first: improved, regressed or equivalent.
-pub fn is_clear(side: &Side, margin: f64) -> bool {
-    let Some((first, rest)) = side.arms.split_first() else { return true };
-    rest.iter().all(|arm| {
-        let joined = join((side, first), (side, arm));
-        let level = level(LOOKS.len() as u32);
+/// Returns true if every arm has a clear verdict (improved, regressed or equivalent) against the arm that the comparison of
+/// the run pairs it with. `baseline` is the baseline of the run's experiment. Pairs of arms without a case that more trials
+/// could make comparable do not count, such as an arm that skipped all its cases. Returns `None` if there are no other pairs.
+pub fn is_clear(side: &Side, baseline: Option<&str>, margin: f64) -> Option<bool> {
+    let level = level(LOOKS.len() as u32);
+    let (pairs, _) = arm_pairs::of_run(side, baseline);
+    let joined = pairs.into_iter().map(|(old, new)| join(old, new)).filter(is_comparable);
+    let clear = joined.map(|joined| {
         effect(&joined.cases, level).is_some_and(|it| it.verdict(level, margin) != Verdict::Inconclusive)
-    })
+    });
+    clear.reduce(|all, one| all && one)
+}
+
+/// Returns true if two arms have a case that can be compared, or that only lacks a score.
+fn is_comparable(joined: &Joined<'_>) -> bool {
+    let lacks_score = |reason| matches!(reason, Reason::NoScoreInOld | Reason::NoScoreInNew);
+    !joined.cases.is_empty() || joined.unpaired.iter().any(|case| lacks_score(case.reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::CaseKind;
+    use crate::compare::side::{Arm, CaseFacts};
+    use crate::fold::CaseTrials;
+    use crate::verdict::PassTrials;
+
+    /// A run of eight cases with two trials of each. Each arm has a harness, a name, and a letter for all of its trials: `p`
+    /// pass, `f` fail, `e` errored, `s` skipped.
+    fn side(arms: &[(&str, &str, char)]) -> Side {
+        let ids = || (0..8).map(|number| format!("c{number}"));
+        let facts = CaseFacts {
+            digest: "d".to_owned(),
+            played: None,
+            mixed: false,
+            limits: serde_json::Value::Null,
+            interaction: String::new(),
+            tags: Vec::new(),
+            kind: CaseKind::default(),
+            pass: PassTrials::default(),
+            critical: false,
+        };
+        let arm = |(harness, column, letter): &(&str, &str, char)| {
+            let trials = match letter {
+                'p' => CaseTrials { scores: vec![1.0; 2], passed: 2, ..CaseTrials::default() },
+                'f' => CaseTrials { scores: vec![0.0; 2], failed: 2, ..CaseTrials::default() },
+                _ => CaseTrials { errored: 2, ..CaseTrials::default() },
+            };
+            let (harness, column) = ((*harness).to_owned(), (*column).to_owned());
+            let name = format!("{harness} / {column}");
+            let cases = ids().filter(|_| *letter != 's').map(|id| (id, trials.clone())).collect();
+            Arm { name, harness, column, cases, ..Arm::default() }
+        };
+        Side {
+            cases: ids().map(|id| (id, facts.clone())).collect(),
+            arms: arms.iter().map(arm).collect(),
+            ..Side::default()
+        }
+    }
+
+    #[test]
+    fn arms_are_clear_against_those_that_they_are_compared_with() {
+        let experiment = side(&[("h1", "a", 'p'), ("h1", "b", 'f'), ("h2", "a", 'f'), ("h2", "b", 'f')]);
+        assert_eq!(is_clear(&experiment, Some("a"), 0.05), Some(false), "nothing differs on h2");
+        assert_eq!(is_clear(&experiment, None, 0.05), Some(true), "all differ from the first");
+        let pairs = arm_pairs::of_run(&experiment, Some("a")).0;
+        let names: Vec<&str> = pairs.iter().map(|((_, old), _)| old.name.as_str()).collect();
+        assert_eq!(names, ["h1 / a", "h2 / a"]);
+    }
+
+    #[test]
+    fn an_arm_without_a_case_needs_no_trials_of_the_others() {
+        for (letters, clear) in [
+            ("pf", Some(true)),
+            ("pp", Some(false)),
+            ("pfs", Some(true)),
+            ("spf", Some(true)),
+            ("spp", Some(false)),
+            ("pfe", Some(false)),
+            ("ps", None),
+            ("ss", None),
+        ] {
+            let names = ["x", "y", "z"];
+            let arms: Vec<_> = letters.chars().zip(names).map(|(letter, name)| ("h", name, letter)).collect();
+            assert_eq!(is_clear(&side(&arms), None, 0.05), clear, "{letters}");
+        }
+    }
 }

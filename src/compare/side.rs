@@ -9,8 +9,8 @@ use super::changes::{Figure, Sum, figures};
 use crate::case::CaseKind;
 use crate::fold::CaseTrials;
 use crate::grade::{ComparedWith, GradeRecord};
-use crate::ids::{TrialId, column_name, without_copy};
-use crate::result::{TrialResult, Warning};
+use crate::ids::{TrialId, TrialRecord, column_name, without_copy};
+use crate::result::{EarlierAttempts, TrialResult, Warning};
 use crate::run::{CaseRecord, PriceRecord, RunRecord};
 use crate::trace::ToolKind;
 use crate::verdict::{PassTrials, Verdict};
@@ -229,6 +229,21 @@ pub struct ArmDetails {
 }
 
 impl ArmDetails {
+    /// Returns the mean number of calls of each kind in the trials of a case whose calls were visible. `None` if there are no
+    /// such trials.
+    pub fn calls_by_kind(&self, case: &str) -> Option<BTreeMap<ToolKind, f64>> {
+        let seen = self.seen.get(case).copied().filter(|seen| *seen > 0)?;
+        let kinds = self.kinds.get(case).into_iter().flatten();
+        Some(kinds.map(|(kind, count)| (*kind, *count as f64 / seen as f64)).collect())
+    }
+
+    /// Returns the mean number of calls in the trials of a case whose calls were visible. `None` if there are no such trials.
+    pub fn calls(&self, case: &str) -> Option<f64> {
+        let seen = self.seen.get(case).copied().filter(|seen| *seen > 0)?;
+        let all: u64 = self.kinds.get(case).into_iter().flat_map(BTreeMap::values).sum();
+        Some(all as f64 / seen as f64)
+    }
+
     /// Returns true if the times of the trials include the start of the agent's program, and false if they do not. `None`
     /// if it is unknown, or not the same for all trials.
     pub fn times_include_start(&self) -> Option<bool> {
@@ -352,6 +367,14 @@ impl Side {
         &mut self.arms[place]
     }
 
+    /// Adds the cost of attempts of a trial that no result includes.
+    pub fn add_unfinished(&mut self, trial: &TrialRecord, attempts: &EarlierAttempts) {
+        let arm = self.arm(&trial.harness, &trial.arm);
+        if let Some(case) = arm.cases.get_mut(&trial.case) {
+            case.add_unfinished(attempts);
+        }
+    }
+
     /// Adds the result of one trial.
     pub fn add(&mut self, result: &TrialResult, words: &mut Interner) {
         let arm = self.arm(&result.harness, &result.arm);
@@ -423,7 +446,7 @@ impl Side {
             return;
         }
         *told.trials.entry(result.case.clone()).or_default() += 1;
-        if result.metrics.duration_ms.is_some() {
+        if result.duration_ms().is_some() {
             let is_apart = result.metrics.start_ms.is_some();
             *if is_apart { &mut told.starts_apart } else { &mut told.starts_within } += 1;
         }

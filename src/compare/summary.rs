@@ -68,7 +68,8 @@ pub struct ArmSummary {
     pub median_duration_ms: Option<f64>,
     /// The 95th percentile of the duration, in milliseconds. Absent below 60 trials, where it is meaningless.
     pub p95_duration_ms: Option<f64>,
-    /// Tool calls per trial.
+    /// Tool calls per trial: the mean over the cases that can be compared between all compared arms and whose calls all of them
+    /// showed, or over the arm's own cases if there is no such case.
     pub calls_per_trial: Option<f64>,
     /// The number of errored trials.
     pub errored: u64,
@@ -122,28 +123,52 @@ impl ArmSummary {
     }
 }
 
-/// Returns the summaries of all arms.
-pub fn summaries(arms: &[&Arm]) -> Vec<ArmSummary> {
-    arms.iter().map(|arm| summary(arm)).collect()
+/// Returns the summaries of all arms of the pairs, each given with its side.
+pub fn summaries(arms: &[(&Side, &Arm)], pairs: &[Pair]) -> Vec<ArmSummary> {
+    let shows_calls = |arm: &Arm| arm.told.as_ref().is_some_and(|told| !told.seen.is_empty());
+    let compared: Vec<(&Side, &Arm)> =
+        arms.iter().copied().filter(|(_, arm)| shows_calls(arm) && is_compared(&arm.name, pairs)).collect();
+    let mut common = common_cases(&compared);
+    common.retain(|case| compared.iter().all(|(_, arm)| calls_of(arm, case).is_some()));
+    let calls = |arm: &Arm| {
+        let is_common = !common.is_empty() && compared.iter().any(|(_, other)| other.name == arm.name);
+        let cases: Vec<&str> =
+            if is_common { common.iter().copied().collect() } else { arm.cases.keys().map(String::as_str).collect() };
+        mean(&cases.into_iter().filter_map(|case| calls_of(arm, case)).collect::<Vec<_>>())
+    };
+    arms.iter().map(|(_, arm)| summary(arm, calls(arm))).collect()
+}
+
+/// Returns the tool calls per trial of a case, if the arm showed them.
+fn calls_of(arm: &Arm, case: &str) -> Option<f64> {
+    arm.told.as_ref()?.calls(case)
+}
+
+fn is_compared(name: &str, pairs: &[Pair]) -> bool {
+    pairs.iter().any(|pair| pair.old == name || pair.new == name)
+}
+
+/// Returns the cases that can be compared between all arms.
+fn common_cases<'a>(arms: &[(&'a Side, &'a Arm)]) -> BTreeSet<&'a str> {
+    let Some(first) = arms.first().copied() else { return BTreeSet::new() };
+    let with_first =
+        arms.iter().map(|arm| join(first, *arm).cases.into_iter().map(|case| case.id).collect::<BTreeSet<&str>>());
+    with_first.reduce(|all, of_arm| &all & &of_arm).unwrap_or_default()
 }
 
 /// Ranks the arms of the pairs, each given with its side, over the cases that can be compared between all ranked arms, and adds
 /// to each of them those that dominate it. Returns `None` if fewer than two arms can be ranked, or if they completed no case in
 /// common.
 pub fn rank(rows: &mut [ArmSummary], arms: &[(&Side, &Arm)], pairs: &[Pair]) -> Option<Ranking> {
-    let is_compared = |name: &str| pairs.iter().any(|pair| pair.old == name || pair.new == name);
     let has_costs = |row: &ArmSummary| row.cost_per_trial().is_some_and(Amount::is_exact);
-    let is_ranked = |row: &ArmSummary| row.score.is_some() && has_costs(row) && is_compared(&row.name);
+    let is_ranked = |row: &ArmSummary| row.score.is_some() && has_costs(row) && is_compared(&row.name, pairs);
     let (mut rows, arms): (Vec<&mut ArmSummary>, Vec<(&Side, &Arm)>) =
         rows.iter_mut().zip(arms.iter().copied()).filter(|(row, _)| is_ranked(row)).unzip();
     let is_complete = |case: &CaseTrials| {
         has_no_errors(case) && case.ungraded == 0 && case.score().is_some() && case.cost.mean().is_some()
     };
     // An arm that is not ranked leaves out no case.
-    let first = *arms.first()?;
-    let with_first =
-        arms.iter().map(|arm| join(first, *arm).cases.into_iter().map(|case| case.id).collect::<BTreeSet<&str>>());
-    let common = with_first.reduce(|all, of_arm| &all & &of_arm).unwrap_or_default();
+    let common = common_cases(&arms);
     let in_all = |id: &str| arms.iter().all(|(_, arm)| arm.cases.get(id).is_some_and(is_complete));
     let cases: Vec<&str> = common.into_iter().filter(|id| in_all(id)).collect();
     if rows.len() < 2 || cases.is_empty() {
@@ -167,7 +192,7 @@ pub fn rank(rows: &mut [ArmSummary], arms: &[(&Side, &Arm)], pairs: &[Pair]) -> 
     Some(Ranking { cases: cases.len(), arms: arms.iter().zip(points).map(ranked).collect() })
 }
 
-fn summary(arm: &Arm) -> ArmSummary {
+fn summary(arm: &Arm, calls_per_trial: Option<f64>) -> ArmSummary {
     let scored: Vec<&CaseTrials> = arm.cases.values().filter(|case| !case.scores.is_empty()).collect();
     let scores = Scores::of(&arm.cases.values().collect::<Vec<_>>());
     let (interval, interval_method) = scores.interval.unzip();
@@ -182,9 +207,6 @@ fn summary(arm: &Arm) -> ArmSummary {
     };
     let (cost, tokens) = (known(|it| it.cost), known(|it| it.tokens));
     let durations: Vec<f64> = arm.cases.values().flat_map(|case| &case.durations).copied().collect();
-    let (seen, calls) = arm.told.as_ref().map_or((0, 0), |told| {
-        (told.seen.values().sum::<u64>(), told.kinds.values().flat_map(|kinds| kinds.values()).sum::<u64>())
-    });
     ArmSummary {
         name: arm.name.clone(),
         run: arm.run.clone(),
@@ -209,7 +231,7 @@ fn summary(arm: &Arm) -> ArmSummary {
         tokens_unknown: tokens.unknown_trials(),
         median_duration_ms: figures::quantile(&durations, 0.5),
         p95_duration_ms: figures::quantile(&durations, 0.95).filter(|_| durations.len() >= ENOUGH_FOR_P95),
-        calls_per_trial: (seen > 0).then(|| calls as f64 / seen as f64),
+        calls_per_trial,
         errored,
         errored_as_failures: total(|it| it.counted_errors),
         ungraded: total(|it| it.ungraded),

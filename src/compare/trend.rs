@@ -1,7 +1,10 @@
 //! Checks whether the difference between two arms of an experiment changed while its trials ran.
 
+use std::collections::BTreeSet;
+
 use super::doubts::{About, Doubt};
 use super::join::Paired;
+use crate::fold::CaseTrials;
 use crate::rounding::points_figure;
 use crate::statistics::distributions::t_two_sided;
 use crate::statistics::means;
@@ -30,12 +33,16 @@ pub(super) fn trend(cases: &[Paired<'_>]) -> Option<Doubt> {
     Some(Doubt { about: About::Trend, text })
 }
 
-/// Returns the difference in the earlier and in the later half of the trials of a case.
+/// Returns the difference in the earlier and in the later half of the trials of a case. Both arms are split at the same
+/// trial number, because the trials with one number ran at the same time. `None` if an arm has no score in a half.
 fn halves(case: &Paired<'_>) -> Option<(f64, f64)> {
-    let half = |scores: &[f64]| {
-        let (early, late) = scores.split_at(scores.len() / 2);
-        Some((means::mean(early)?, means::mean(late)?))
+    let both = case.old.numbered.iter().chain(&case.new.numbered);
+    let numbers: BTreeSet<u32> = both.map(|(number, _)| *number).collect();
+    let middle = *numbers.iter().nth(numbers.len() / 2)?;
+    let score = |trials: &CaseTrials, is_early: bool| {
+        let half = trials.numbered.iter().filter(|(number, _)| (*number < middle) == is_early);
+        means::mean(&half.filter_map(|(_, score)| *score).collect::<Vec<_>>())
     };
-    let (old, new) = (half(&case.old.scores)?, half(&case.new.scores)?);
-    Some((new.0 - old.0, new.1 - old.1))
+    let difference = |is_early: bool| Some(score(case.new, is_early)? - score(case.old, is_early)?);
+    Some((difference(true)?, difference(false)?))
 }

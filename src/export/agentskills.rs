@@ -101,7 +101,7 @@ impl Run<'_> {
     }
 
     fn seconds(&self) -> Option<f64> {
-        self.result.metrics.duration_ms.map(|ms| ms as f64 / 1000.0)
+        self.result.duration_ms().map(|ms| ms as f64 / 1000.0)
     }
 
     fn tokens(&self) -> Option<f64> {
@@ -139,7 +139,7 @@ impl Run<'_> {
     fn timing(&self) -> Value {
         let mut timing = Map::new();
         put(&mut timing, "total_tokens", self.tokens().map(|tokens| json!(tokens as u64)));
-        put(&mut timing, "duration_ms", self.result.metrics.duration_ms.map(|ms| json!(ms)));
+        put(&mut timing, "duration_ms", self.result.duration_ms().map(|ms| json!(ms)));
         put(&mut timing, "total_duration_seconds", self.seconds().map(|seconds| json!(seconds)));
         Value::Object(timing)
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::gathered::TrialInBrief;
 use super::mixed;
+use super::unfinished::{self, OpenTrial};
 use crate::case::quarantine::Quarantine;
 use crate::fold::{CaseTrials, Scores, Tally};
 use crate::ids::{CellId, ColumnId, TrialRecord};
@@ -196,15 +197,6 @@ impl<Id> Default for Folds<Id> {
     }
 }
 
-/// Returns the cells and the columns of a run, in the order of its plan.
-pub fn cells(run: &RunRecord, results: &[TrialResult]) -> (Vec<Cell>, Vec<Column>) {
-    let mut folds = CellFolds::new(run);
-    for result in results {
-        folds.add(result);
-    }
-    folds.all(run)
-}
-
 /// The results so far, folded into cells and columns.
 #[derive(Debug)]
 pub struct CellFolds {
@@ -247,16 +239,19 @@ impl CellFolds {
         (self.cells.last, self.columns.last)
     }
 
-    /// Returns the trials of the plan that have no result, or an errored one, and true for the latter.
-    pub(super) fn open<'a>(&self, run: &'a RunRecord, results: &[TrialInBrief]) -> Vec<(&'a TrialRecord, bool)> {
-        let known: HashMap<(usize, u32), Verdict> =
-            results.iter().map(|result| ((result.cell, result.trial), result.verdict)).collect();
+    /// Returns the trials of the plan that may have attempts without a result.
+    pub(super) fn open<'a>(&self, run: &'a RunRecord, results: &[TrialInBrief]) -> Vec<OpenTrial<'a>> {
+        let is_open = |result: &TrialInBrief| unfinished::may_have_later_attempts(run, result.verdict);
+        if results.len() >= run.trials.len() && !results.iter().any(is_open) {
+            return Vec::new();
+        }
+        let known: HashMap<(usize, u32), &TrialInBrief> =
+            results.iter().map(|result| ((result.cell, result.trial), result)).collect();
         let trials = run.trials.iter().filter_map(|trial| {
             let cell = self.cells.places.get(&CellId::new(&trial.case, &trial.harness, &trial.arm));
             match cell.and_then(|cell| known.get(&(*cell, trial.trial))) {
-                None => Some((trial, false)),
-                Some(Verdict::Errored) => Some((trial, true)),
-                Some(_) => None,
+                None => Some(OpenTrial { trial, counting: 0 }),
+                Some(result) => is_open(result).then_some(OpenTrial { trial, counting: result.attempt }),
             }
         });
         trials.collect()

@@ -39,6 +39,8 @@ pub struct TrialInBrief {
     pub trial: u32,
     /// The verdict.
     pub verdict: Verdict,
+    /// The number of the attempt, from 1, or 0 if the trial was skipped.
+    pub attempt: u32,
     /// True if an agent was started, so that the agent could read files.
     pub began: bool,
     /// The digest of its error. Equal errors have equal digests.
@@ -101,6 +103,7 @@ impl Gathered {
             cell,
             trial: result.trial,
             verdict: result.verdict,
+            attempt: result.attempt,
             began: began(result),
             error: result.error.as_ref().map(|error| digest(error.category, &error.message)),
         });

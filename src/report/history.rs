@@ -6,11 +6,12 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::cells::{self, Cell};
+use super::cells::{Cell, CellFolds};
 use super::grid;
 use super::list::ListForm;
 use super::page::Table;
 use super::text::{Look, one_line, plural};
+use super::unfinished::Unfinished;
 use super::{figures, mixed, text};
 use crate::case::digest::is_same;
 use crate::grader;
@@ -208,12 +209,18 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Adds a run; the oldest comes first. Runs that were made from another run are left out.
-    pub fn add(&mut self, run: &RunRecord, results: &[TrialResult]) {
+    /// Adds a run; the oldest comes first. Runs that were made from another run are left out. `unfinished` are its attempts
+    /// without a result.
+    pub fn add(&mut self, run: &RunRecord, results: &[TrialResult], unfinished: &[Unfinished<'_>]) {
         if run.derived_from.is_some() || run.graded {
             return;
         }
-        let (cells, _) = cells::cells(run, results);
+        let mut folds = CellFolds::new(run);
+        for result in results {
+            folds.add(result);
+        }
+        unfinished.iter().for_each(|found| folds.add_unfinished(found.trial, &found.attempts));
+        let (cells, _) = folds.all(run);
         let mut ran: BTreeMap<CellId, Ran> = BTreeMap::new();
         for result in results {
             let agent =

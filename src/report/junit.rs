@@ -122,7 +122,7 @@ fn test_case(report: &Report, column: &Column, cell: &Cell, trials: &[&TrialResu
     }
     let mut case = TestCase::new(line(&cell.id.case), status);
     case.set_classname(line(&column.id.to_string()));
-    case.time = sum(trials.iter().map(|result| result.metrics.duration_ms.map(Duration::from_millis)));
+    case.time = sum(trials.iter().map(|result| result.duration_ms().map(Duration::from_millis)));
     let mut out = String::new();
     for result in trials.iter().take(TRIALS) {
         told_of(&mut out, report, result);

@@ -78,7 +78,7 @@ impl NoteFacts {
         if let Some(version) = result.agent.as_ref().and_then(|agent| agent.version.as_ref()) {
             self.versions.insert((result.harness.clone(), version.clone()));
         }
-        if result.metrics.duration_ms.is_some() {
+        if result.duration_ms().is_some() {
             let apart = result.metrics.start_ms.is_some();
             let harnesses = if apart { &mut self.start_apart } else { &mut self.start_within };
             if !harnesses.contains(&result.harness) {

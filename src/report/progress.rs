@@ -142,6 +142,7 @@ fn after_stage(trials: u32, looked: &Looked) -> String {
     let text = match looked {
         Looked::Clear => format!("clear after {trials} of each case"),
         Looked::StillNotClear => format!("still not clear after {trials} of each case, the maximum"),
+        Looked::NothingToCompare => format!("ends after {trials} of each case, as no case can be compared"),
         Looked::GoesOn(next) => format!("not clear after {trials} of each case; going on to {next}"),
     };
     format!("--trials auto: {text}")
@@ -156,7 +157,7 @@ fn planned(trials: usize, skipped: usize) -> String {
 fn finished(result: &TrialResult, look: &Look) -> String {
     let word = format!("{:<8}", result.verdict.word().to_uppercase());
     let mut parts = vec![place(&result.id())];
-    parts.extend(result.metrics.duration_ms.map(duration));
+    parts.extend(result.duration_ms().map(duration));
     parts.extend(result.metrics.cost().filter(|_| result.was_paid()).map(|cost| look.amount(cost, money)));
     let line = format!("{}  {}", look.paint(verdict_style(result.verdict), &word), parts.join("  "));
     match why(result) {

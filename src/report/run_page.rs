@@ -242,7 +242,7 @@ pub fn about(result: &TrialResult) -> Entry {
     let attempt = if result.attempt > 1 { format!(", attempt {}", result.attempt) } else { String::new() };
     let column = column_name(&result.harness, &result.arm);
     let mut about = vec![result.case.clone(), column, format!("trial {}{attempt}", result.trial)];
-    about.extend(result.metrics.duration_ms.map(|ms| time(ms, result.metrics.start_ms)));
+    about.extend(result.duration_ms().map(|ms| time(ms, result.metrics.start_ms)));
     Entry {
         meaning: Meaning::Verdict(result.verdict),
         word: result.verdict.word().to_uppercase(),

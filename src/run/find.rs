@@ -122,6 +122,15 @@ pub fn all(runs: &Path) -> Vec<(PathBuf, RunRecord)> {
     found
 }
 
+/// Returns the runs whose results count beside each other, in the same order. Left out are runs whose results are all in a merged
+/// run or in another copy of the run, and merged runs whose shards have got further results since. The newest run comes first.
+pub fn without_repeated(all: &[(PathBuf, RunRecord)]) -> Vec<&(PathBuf, RunRecord)> {
+    let merges = Merges::of(all);
+    let left: Vec<_> = all.iter().filter(|(path, _)| !merges.replaces(path) && !merges.is_outdated(path)).collect();
+    let held = copies::held(&left);
+    left.into_iter().filter(|(path, _)| !held.contains_key(path.as_path())).collect()
+}
+
 /// Returns the folders of runs in a folder, newest first by their names, which begin with the time. Links are left out:
 /// their runs lie elsewhere.
 pub fn paths(runs: &Path) -> Vec<PathBuf> {

@@ -16,8 +16,8 @@ pub enum Schedule {
     Auto {
         /// Trials of each cell at the end of each stage.
         stages: &'static [u32],
-        /// Returns true if the results are clear.
-        is_clear: fn(&RunRecord, &[TrialResult]) -> bool,
+        /// Returns true if the results are clear, and `None` if there is no case to compare.
+        is_clear: fn(&RunRecord, &[TrialResult]) -> Option<bool>,
     },
 }
 
@@ -27,13 +27,15 @@ impl Schedule {
     pub(super) fn look(self, record: &mut RunRecord, results: &[TrialResult]) -> Option<(u32, Looked)> {
         let Self::Auto { stages, is_clear } = self else { return None };
         let done = fewest(record);
-        let looked = if is_clear(record, results) {
-            Looked::Clear
-        } else if let Some(next) = stages.iter().find(|stage| **stage > done) {
-            grow(record, *next);
-            Looked::GoesOn(*next)
-        } else {
-            Looked::StillNotClear
+        let next = stages.iter().find(|stage| **stage > done);
+        let looked = match (is_clear(record, results), next) {
+            (Some(true), _) => Looked::Clear,
+            (None, _) => Looked::NothingToCompare,
+            (Some(false), Some(next)) => {
+                grow(record, *next);
+                Looked::GoesOn(*next)
+            }
+            (Some(false), None) => Looked::StillNotClear,
         };
         Some((done, looked))
     }

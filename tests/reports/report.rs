@@ -120,7 +120,7 @@ fn result(case: &str, harness: &str, arm: &str, trial: u32, verdict: Verdict) ->
 }
 
 fn took(mut result: TrialResult, ms: u64, cost: Option<f64>, tokens: Option<u64>) -> TrialResult {
-    result.metrics.duration_ms = Some(ms);
+    result.metrics.measured_ms = Some(ms);
     result.metrics.cost_usd = cost;
     result.metrics.total_tokens = tokens;
     result

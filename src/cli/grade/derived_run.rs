@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Plan, Work};
+use super::{LeftAttempt, Plan, Work};
 use crate::cli::CliError;
 use crate::result::TrialResult;
 use crate::run::RunError;
@@ -46,6 +46,12 @@ fn write_in(folder: &RunFolder, plan: &Plan, judged: Vec<TrialResult>) -> Result
             lines.push(line(plan, work, result, event));
         }
     }
+    for attempt in &plan.without_result {
+        let at = folder.trial_of(&attempt.trial)?.join("attempts").join(attempt.number.to_string());
+        fs::create_dir_all(&at).map_err(RunError::io("make the folder", &at))?;
+        named.extend(at.ancestors().take_while(|above| above.starts_with(&folder.path)).map(Path::to_owned));
+        what_it_cost(attempt, &at)?;
+    }
     // Each folder is synchronised once, before the journal states that its trials are done.
     named.iter().try_for_each(|folder| sync_folder(folder))?;
     folder.open_journal()?.write_all(&lines)?;
@@ -70,6 +76,17 @@ fn same_evidence(work: &Work, at: &Path) -> Result<(), CliError> {
     }
     for name in SAME {
         if let Some(from) = work.folder.as_ref().map(|folder| folder.join(name)).filter(|path| path.is_file()) {
+            link_or_copy(&from, &at.join(name)).map_err(RunError::io("copy", &from))?;
+        }
+    }
+    Ok(())
+}
+
+/// Links the files of an attempt without a result that its cost is read from.
+fn what_it_cost(attempt: &LeftAttempt, at: &Path) -> Result<(), CliError> {
+    for name in ["wire.jsonl", "result.json"] {
+        let from = attempt.folder.join(name);
+        if from.is_file() {
             link_or_copy(&from, &at.join(name)).map_err(RunError::io("copy", &from))?;
         }
     }

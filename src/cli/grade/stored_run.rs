@@ -4,21 +4,22 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{GradeArgs, Plan, Work};
+use super::{GradeArgs, LeftAttempt, Plan, Work};
 use crate::case::digest::is_same;
 use crate::case::{Case, WorkspaceSource, load_all, load_known};
 use crate::cli::run::{self, commits, override_limits, record, resume};
 use crate::cli::{CliError, default_runs, inputs, named_run, terminal};
 use crate::experiment::{Arm, arm_of};
 use crate::harness::Manifest;
-use crate::ids::{TrialRecord, by_case_id};
+use crate::ids::{TrialId, TrialRecord, by_case_id};
 use crate::interaction::Interaction;
 use crate::limits::OnLimit;
 use crate::run::folder::RunFolder;
+use crate::run::journal::TrialState;
 use crate::run::{CaseRecord, HarnessRecord, RunError, RunRecord, integrity, project_of_run};
 use crate::text::some_of;
-use crate::trial::Attempt;
 use crate::trial::regrade::StoredFiles;
+use crate::trial::{Attempt, previous_attempts};
 
 /// Reads a run, and its current cases.
 pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
@@ -117,7 +118,34 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         )));
     }
     let sandbox = args.sandbox.or(source.options.sandbox);
-    Ok(Plan { record: derived(args, source, &cases)?, works, sandbox })
+    let without_result = without_result(&run, &source, &states)?;
+    Ok(Plan { record: derived(args, source, &cases)?, works, without_result, sandbox })
+}
+
+/// Returns the attempts of a run that no result includes.
+fn without_result(
+    run: &RunFolder,
+    source: &RunRecord,
+    states: &HashMap<TrialId, TrialState>,
+) -> Result<Vec<LeftAttempt>, RunError> {
+    let is_in_use = run.is_in_use();
+    let mut found = Vec::new();
+    for trial in source.trials.iter().filter(|trial| trial.skip.is_none()) {
+        let state = states.get(&trial.id());
+        // A regraded run has finished, also if it has such attempts of the original run.
+        if !source.graded && state.is_some_and(TrialState::is_done) {
+            continue;
+        }
+        let folder = run.stored_trial(&trial.id())?;
+        if !folder.is_dir() {
+            continue;
+        }
+        let counting = state.filter(|state| state.finished.is_some()).map_or(0, |state| state.attempt);
+        let is_running = is_in_use && run.is_of_last_engine(&folder);
+        let attempts = previous_attempts::without_result(&folder, counting, is_running).into_iter();
+        found.extend(attempts.map(|(number, folder)| LeftAttempt { trial: trial.clone(), number, folder }));
+    }
+    Ok(found)
 }
 
 /// Returns the record of the derived run.

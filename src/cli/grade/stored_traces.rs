@@ -167,7 +167,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
         ..RunRecord::blank()
     };
     record::begin(&mut record);
-    Ok(Plan { record, works, sandbox: args.sandbox })
+    Ok(Plan { record, works, without_result: Vec::new(), sandbox: args.sandbox })
 }
 
 /// Returns the keys of the case under which the evidence of a trace was taken, if the trace lies in the folder of its run and

@@ -78,9 +78,14 @@ pub fn schedule(record: &RunRecord) -> Schedule {
     }
 }
 
-fn is_clear(record: &RunRecord, results: &[TrialResult]) -> bool {
+/// Returns true if the comparison of the run is clear, or `None` if it has no case to compare.
+fn is_clear(record: &RunRecord, results: &[TrialResult]) -> Option<bool> {
     let mut words = Interner::default();
     let mut side = Side::of_run(record);
     results.iter().for_each(|result| side.add(result, &mut words));
-    sequential::is_clear(&side, MARGIN)
+    // As in the comparison, an arm whose cases are all in quarantine has no case.
+    let aside = side.quarantined.clone();
+    side.set_aside(&aside);
+    let baseline = record.experiment.as_ref().map(|experiment| experiment.baseline.as_str());
+    sequential::is_clear(&side, baseline, MARGIN)
 }

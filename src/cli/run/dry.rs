@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 
+use crate::case::Case;
 use crate::cli::output::{self, Content};
-use crate::cli::{CliError, harness};
+use crate::cli::{CliError, harness, present_digests};
 use crate::experiment::Experiment;
 use crate::harness::catalog::Catalog;
 use crate::ids::{CellId, TrialRecord, column_name};
 use crate::own_environment;
 use crate::report::text::{harmless, money};
 use crate::rounding;
+use crate::run::RunRecord;
 use crate::run::find;
 use crate::run::folder::RunFolder;
 use crate::secrets::Masker;
@@ -64,15 +66,15 @@ pub fn print_experiment(experiment: &Experiment) -> Result<(), CliError> {
 
 /// Prints the smallest difference that the plan can detect, and the number of trials that a smaller difference needs.
 /// The spread of the scores and the cost of a trial come from stored runs of the same cases. Without such runs, a
-/// spread is assumed, and the text says so.
-pub fn print_power(trials: &[TrialRecord], runs: &Path) -> Result<(), CliError> {
+/// spread is assumed, and the text says so. `all` has every case that a trial may name.
+pub fn print_power(trials: &[TrialRecord], all: &[Case], runs: &Path) -> Result<(), CliError> {
     let planned: Vec<&TrialRecord> = trials.iter().filter(|trial| trial.skip.is_none()).collect();
     let cases: BTreeSet<&str> = planned.iter().map(|trial| trial.case.as_str()).collect();
     let cells: BTreeSet<CellId> = planned.iter().map(|trial| trial.cell()).collect();
     if cells.is_empty() || cases.is_empty() {
         return Ok(());
     }
-    let stored = Stored::of(&cases, runs);
+    let stored = Stored::of(all.iter().filter(|case| cases.contains(case.id.as_str())), runs);
     let each = planned.len() as f64 / cells.len() as f64;
     let (variance, from) = match stored.variance() {
         Some(variance) => (variance, format!("by the scores of {} in stored runs", plural(stored.trials, "trial"))),
@@ -109,7 +111,7 @@ const POWER: f64 = 0.8;
 const ASSUMED: f64 = 0.7;
 /// The difference whose price is shown.
 const TARGET: f64 = 0.05;
-/// The maximum number of stored runs that are read.
+/// The maximum number of stored runs whose results are read.
 const MOST_RUNS: usize = 20;
 
 /// The scores and costs of stored trials.
@@ -121,14 +123,24 @@ struct Stored {
 }
 
 impl Stored {
-    /// Reads the newest runs of a folder that ran these cases.
-    fn of(cases: &BTreeSet<&str>, runs: &Path) -> Self {
+    /// Reads the newest runs of a folder that ran these cases with their present content. Each trial counts once, and reruns
+    /// of failed trials do not count, because they were selected by their outcome.
+    fn of<'a>(cases: impl Iterator<Item = &'a Case>, runs: &Path) -> Self {
         let mut stored = Self::default();
-        let mut all = find::all(runs);
-        all.sort_by(|(_, one), (_, other)| other.started.cmp(&one.started));
-        for (path, record) in all.into_iter().filter(|(_, record)| !record.graded).take(MOST_RUNS) {
-            let Ok(results) = RunFolder::open(&path).results_of_trials(&record) else { continue };
-            for result in results.iter().filter(|result| cases.contains(result.case.as_str())) {
+        let all = find::all(runs);
+        if all.is_empty() {
+            return stored;
+        }
+        let digests = present_digests::of(cases);
+        let is_present = |record: &RunRecord, id: &str| record.case(id).is_some_and(|case| case.is_present(&digests));
+        let counts = |record: &RunRecord| {
+            let has_cases = record.cases.iter().any(|case| case.is_present(&digests));
+            !record.graded && record.derived_from.is_none() && has_cases
+        };
+        let newest = find::without_repeated(&all).into_iter().filter(|(_, record)| counts(record)).take(MOST_RUNS);
+        for (path, record) in newest {
+            let Ok(results) = RunFolder::open(path).results_of_trials(record) else { continue };
+            for result in results.iter().filter(|result| is_present(record, &result.case)) {
                 let key = format!("{} {} {}", result.case, result.harness, result.arm);
                 stored.scores.entry(key).or_default().extend(result.score.map(Fraction::get));
                 stored.trials += usize::from(result.score.is_some());

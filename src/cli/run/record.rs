@@ -83,7 +83,7 @@ pub fn of(
         of_arm.map_or_else(|| of_case(&trial.case), |policy| *policy == Interaction::Manual)
     };
     record.manual = planned.clone().any(manual);
-    record_judged_by(&mut record, &inputs.cases, args.snapshot, &|_| true)?;
+    record_judged_by(&mut record, &inputs.cases, &|_| true)?;
     let secrets = experiment.iter().flat_map(|it| &it.arms).flat_map(|arm| arm.secrets.clone()).collect::<Vec<_>>();
     begin(&mut record);
     mask_with(&mut record, &secrets);
@@ -94,18 +94,14 @@ pub fn of(
 ///
 /// # Errors
 /// Returns an error if one of the files cannot be read.
-pub fn record_judged_by(
-    record: &mut RunRecord,
-    cases: &[Case],
-    mode: Option<Mode>,
-    which: &dyn Fn(&str) -> bool,
-) -> Result<(), CliError> {
+pub fn record_judged_by(record: &mut RunRecord, cases: &[Case], which: &dyn Fn(&str) -> bool) -> Result<(), CliError> {
+    let accepts = record.options.snapshot == Some(Mode::Update);
     let planned = trials_by_case(record.trials.iter().filter(|trial| trial.skip.is_none()));
     for known in record.cases.iter_mut().filter(|known| which(&known.id)) {
         let Some(case) = by_case_id(cases, &known.id) else { continue };
         let of_case = planned.get(&*known.id).map(Vec::as_slice).unwrap_or_default();
         // Files that the run itself accepts are not its inputs.
-        let snapshots = of_case.iter().filter(|_| mode != Some(Mode::Update));
+        let snapshots = of_case.iter().filter(|_| !accepts);
         let mut files = case.judged_by(snapshots.map(|trial| (&*trial.harness, trial.arm_of())))?;
         files.extend(gateway::played_files(case, record.options.gateway, of_case.iter().copied())?);
         known.judged_by = digests(files, case)?;

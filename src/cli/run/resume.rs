@@ -10,6 +10,7 @@ use super::record::{case_record, is_judged_by_others, mask_with, record_judged_b
 use super::{Prepared, RunArgs, arms, commits, override_limits, ready};
 use crate::case::digest::{is_same, may_differ_behind_links};
 use crate::case::{Case, WorkspaceSource};
+use crate::cli::snapshot::during_run::Mode;
 use crate::cli::{CliError, inputs, judges, named_run, terminal};
 use crate::experiment::{Arm, without_copy};
 use crate::harness::Manifest;
@@ -148,17 +149,23 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     }
     let chosen = same_judges(&run, &before, now, &redo)?;
     record.options.judges = chosen;
-    record.options.env.extend(args.env.iter().cloned());
-    record.options.env.sort();
-    record.options.env.dedup();
+    let (waiting, kept): (Vec<TrialId>, Vec<TrialId>) =
+        before.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id).partition(&is_waiting);
+    let kept: Vec<&TrialState> = kept.iter().filter_map(|id| states.get(id)).collect();
+    refuse_other_variables(args, &before, &kept)?;
+    add_variables(&mut record.options, args);
+    if !waiting.is_empty() {
+        played_by_this_version(&mut record, kept.is_empty());
+    }
     record.options.fail_under = args.fail_under.or(record.options.fail_under);
+    record.options.snapshot = args.snapshot.or(record.options.snapshot);
     if !changed.is_empty() {
         note_changes(&mut record, &changed, (&inputs, &arms), (&states, &redo, &stale), interaction.as_ref())?;
     }
     // The verdicts of a case whose trials are all kept rest on the recorded files.
     let waiting = record.trials.iter().filter(|trial| trial.skip.is_none() && is_waiting(&trial.id()));
     let go_on: HashSet<String> = waiting.map(|trial| trial.case.clone()).collect();
-    record_judged_by(&mut record, &inputs.cases, args.snapshot, &|case| go_on.contains(case))?;
+    record_judged_by(&mut record, &inputs.cases, &|case| go_on.contains(case))?;
     if let Some(shard) = shard {
         record = record.played_by(shard);
         inputs.cases.retain(|case| record.case(&case.id).is_some());
@@ -239,6 +246,49 @@ fn resolve_again(
     Ok(())
 }
 
+/// Refuses variables that the finished trials whose results are kept did not get: their results and the others would not be
+/// of the same thing.
+fn refuse_other_variables(args: &RunArgs, record: &RunRecord, kept: &[&TrialState]) -> Result<(), CliError> {
+    let others: Vec<&str> =
+        args.env.iter().map(String::as_str).filter(|name| !record.options.env.iter().any(|it| it == name)).collect();
+    if others.is_empty() || kept.is_empty() {
+        return Ok(());
+    }
+    let are_errored = kept.iter().all(|state| state.finished == Some(Verdict::Errored));
+    let again = if are_errored { "run these trials again with --rerun errored, " } else { "" };
+    let finished = match kept.len() {
+        1 => "the finished trial did".to_owned(),
+        count => format!("{count} finished trials did"),
+    };
+    Err(CliError::unreadable(format!(
+        "`--env {}` would pass a variable that {finished} not get, so the results of run {} would not compare; {again}resume \
+         without it, or start a new run",
+        others.join(", --env "),
+        record.run
+    )))
+}
+
+/// Adds the variables of this command to those of the run.
+fn add_variables(options: &mut RunOptions, args: &RunArgs) {
+    options.env.extend(args.env.iter().cloned());
+    options.env.sort();
+    options.env.dedup();
+}
+
+/// Records that this version of the program runs the trials that follow. `alone` is true if the results of no other version
+/// are kept.
+fn played_by_this_version(record: &mut RunRecord, alone: bool) {
+    let now = env!("CARGO_PKG_VERSION");
+    if record.evals.split(", ").any(|version| version == now) {
+        return;
+    }
+    terminal::note(format_args!(
+        "note: run {} was begun by evals {}; the trials that follow are run by evals {now}",
+        record.run, record.evals
+    ));
+    record.evals = if alone { now.to_owned() } else { format!("{}, {now}", record.evals) };
+}
+
 /// Returns the judges to continue with: the judges of the plan. Other judges are allowed only if no trial whose result is
 /// kept has a grade of a judge.
 fn same_judges(run: &RunFolder, record: &RunRecord, now: Chosen, redo: &HashSet<TrialId>) -> Result<Chosen, CliError> {
@@ -313,10 +363,18 @@ fn failed_again(
     renew(&mut derived, (inputs, arms), interaction, &|_| true)?;
     derived.trials.clone_from(&trials);
     derived.prices = derived.prices.map(|_| PriceRecord::now());
-    record_judged_by(&mut derived, &inputs.cases, args.snapshot, &|_| true)?;
+    // A minimum score for the whole run does not apply to its failed trials, and the snapshots of its cells are not made from
+    // these alone.
+    let compared = record.options.snapshot.filter(|mode| *mode != Mode::Update);
+    derived.options = RunOptions {
+        fail_under: args.fail_under,
+        snapshot: args.snapshot.or(compared),
+        ..super::options(args, &derived.options)
+    };
+    add_variables(&mut derived.options, args);
+    super::check_env(&derived.options.env)?;
+    record_judged_by(&mut derived, &inputs.cases, &|_| true)?;
     super::record::begin(&mut derived);
-    // A minimum score for the whole run does not apply to its failed trials.
-    derived.options = RunOptions { fail_under: args.fail_under, ..super::options(args, &derived.options) };
     Ok(RunRecord { trials, label: None, derived_from: Some(record.run.clone()), ..derived })
 }
 

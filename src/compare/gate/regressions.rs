@@ -11,6 +11,9 @@ use crate::statistics::gates::GateVerdict;
 use crate::text::{plural, some_of};
 use crate::verdict::{PassTrials, Verdict};
 
+/// The text for critical and regression cases without a comparison.
+const NOT_COMPARED: &str = "critical or regression, passed before and not compared";
+
 /// The outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
@@ -22,6 +25,9 @@ enum Fate {
     NoneAnyMore,
     /// The outcome is unknown: new trials of the case were errored, ungraded or not run.
     Open,
+    /// A critical or regression case passed before, and was not compared although it may have a score: it was edited, for
+    /// example, or is not in the new run.
+    NotCompared,
     /// The case has no score now, and the user allowed that.
     Covered,
 }
@@ -31,7 +37,12 @@ enum Fate {
 ///
 /// `covered` is the share of the old side's cases that must have a score in the new one, if they have it: then other cases
 /// may lack one. It covers no critical or regression case, of which the user wants to know whether it fails.
-pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>, covered: Option<f64>) -> Gate {
+pub fn of_regressions(
+    old: (&Side, &Arm),
+    (new_side, new): (&Side, &Arm),
+    joined: &Joined<'_>,
+    covered: Option<f64>,
+) -> Gate {
     let before_and_now = |was: &CaseTrials, is: &CaseTrials| {
         let told = |trials: &CaseTrials| {
             let without = trials.unknown();
@@ -46,11 +57,10 @@ pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>, covere
         let guarded = is_guarded(case.facts.critical, case.facts.kind);
         found.push((fate(guarded, case.facts.pass, case.old, case.new), text()));
     }
-    let without_score = joined.unpaired.iter().filter(|it| it.reason.is_open_in_new());
-    found.extend(without_score.filter_map(|it| unscored(old, it, covered.is_some())));
+    found.extend(joined.unpaired.iter().filter_map(|it| not_compared(old, new_side, it, covered.is_some())));
     let of = |fate: Fate| found.iter().filter(|it| it.0 == fate).map(|it| it.1.clone()).collect::<Vec<_>>();
-    let (fails, none_any_more, open, unchecked) =
-        (of(Fate::Fails), of(Fate::NoneAnyMore), of(Fate::Open), of(Fate::Covered));
+    let (fails, none_any_more, open, not_compared, unchecked) =
+        (of(Fate::Fails), of(Fate::NoneAnyMore), of(Fate::Open), of(Fate::NotCompared), of(Fate::Covered));
     let compared = joined.cases.len();
     let named =
         |what: &str, cases: &[String]| (!cases.is_empty()).then(|| format!("{what}: {}", some_of(cases, SHOWN)));
@@ -61,9 +71,12 @@ pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>, covere
             named("passed all trials before and none now", &none_any_more),
         ];
         (GateVerdict::Fail, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
-    } else if !open.is_empty() {
-        let why = "passed before, and trials without a score leave it open whether that is so now";
-        (GateVerdict::Inconclusive, format!("{why}: {}", some_of(&open, SHOWN)))
+    } else if !open.is_empty() || !not_compared.is_empty() {
+        let parts = [
+            named("passed before, and trials without a score leave it open whether that is so now", &open),
+            named(NOT_COMPARED, &not_compared),
+        ];
+        (GateVerdict::Inconclusive, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
     } else if compared == 0 {
         (GateVerdict::Inconclusive, "no case could be compared".to_owned())
     } else {
@@ -79,6 +92,17 @@ pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>, covere
     let unchecked = why.and_then(|why| named(&why, &unchecked)).map(|it| format!("; {it}")).unwrap_or_default();
     let text = format!("{text}{unchecked}");
     Gate { found: Some(lost as f64), ..Gate::new(new.name.clone(), Kind::NoRegressions, verdict, text) }
+}
+
+/// Returns the result for an arm that only the old side has, if a critical or regression case of it passed before.
+pub fn of_gone(side: &Side, arm: &Arm) -> Option<Gate> {
+    let is_open = |(id, was): &(&String, &CaseTrials)| {
+        side.cases.get(*id).is_some_and(|it| is_guarded(it.critical, it.kind) && passed_before(it.pass, was))
+    };
+    let names: Vec<&String> = arm.cases.iter().filter(is_open).map(|(id, _)| id).collect();
+    let text = || format!("{NOT_COMPARED}: {}", some_of(&names, SHOWN));
+    let gate = || Gate::new(arm.name.clone(), Kind::NoRegressions, GateVerdict::Inconclusive, text());
+    (!names.is_empty()).then(gate)
 }
 
 fn passed_before(pass: PassTrials, old: &CaseTrials) -> bool {
@@ -114,11 +138,25 @@ fn fate(guarded: bool, pass: PassTrials, old: &CaseTrials, new: &CaseTrials) -> 
     fate
 }
 
-/// Returns the outcome of a case that passed before and has no score now. `is_covered` is true if enough other cases have
-/// one.
-fn unscored((side, old): (&Side, &Arm), case: &Unpaired, is_covered: bool) -> Option<(Fate, String)> {
+/// Returns the outcome of a case that passed before and was not compared. A case that is neither critical nor a regression
+/// case has one if its outcome now is unknown. `is_covered` is true if enough other cases have a score.
+fn not_compared(
+    (side, old): (&Side, &Arm),
+    new_side: &Side,
+    case: &Unpaired,
+    is_covered: bool,
+) -> Option<(Fate, String)> {
     let (facts, was) = (side.cases.get(&case.case)?, old.cases.get(&case.case)?);
-    let guarded = is_guarded(facts.critical, facts.kind) && passed_before(facts.pass, was);
-    let fate = if is_covered && !guarded { Fate::Covered } else { Fate::Open };
-    (guarded || all_passed_before(was)).then(|| (fate, format!("{} ({})", case.case, case.text)))
+    let now = new_side.cases.get(&case.case);
+    let guarded = [Some(facts), now].into_iter().flatten().any(|it| is_guarded(it.critical, it.kind));
+    let guarded = guarded && passed_before(facts.pass, was);
+    let fate = match (guarded, case.reason.is_open_in_new()) {
+        (true, true) => Fate::Open,
+        (true, false) => Fate::NotCompared,
+        (false, true) if !all_passed_before(was) => return None,
+        (false, true) if is_covered => Fate::Covered,
+        (false, true) => Fate::Open,
+        (false, false) => return None,
+    };
+    Some((fate, format!("{} ({})", case.case, case.text)))
 }

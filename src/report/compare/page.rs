@@ -76,7 +76,8 @@ pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
 fn axes(comparison: &Comparison) -> Block {
     let line = |axis: &AxisEffect| {
         let interval = axis.interval.map(|it| format!(" {}", points_interval(it))).unwrap_or_default();
-        let p = axis.p.map(|p| format!(", {}", p_value(p))).unwrap_or_default();
+        let test = axis.method.map(|method| format!(" ({})", method.test())).unwrap_or_default();
+        let p = axis.p.map(|p| format!(", {}{test}", p_value(p))).unwrap_or_default();
         let holm = axis.p_holm.map(|p| format!(" ({} by Holm for all axes)", p_value(p))).unwrap_or_default();
         format!(
             "{}: {} instead of {}, averaged over the other axes: {}{interval}{p}{holm}, {}",

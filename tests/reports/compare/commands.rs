@@ -346,6 +346,26 @@ fn trials_that_change_nothing_are_added_up_to_the_most() {
 }
 
 #[test]
+fn a_harness_that_skips_all_cases_needs_no_further_trials() {
+    let project = Project::new();
+    for n in 0..6 {
+        let keys = "requires: {tracing: true}\ngraders: [{output: {contains: fine}}]";
+        project.case(&format!("c{n}"), keys, "steps: [{say: fine}]\n");
+        project.write(&format!("cases/c{n}.wrong.demo.yaml"), "steps: [{say: bad}]\n");
+    }
+    let command = r#"command: ["{self}", demo-agent, --script, "{script:wrong}", --speak, acp]"#;
+    project.harness("bad", &format!("adapter: acp\n{command}\nagent-info: evals-demo"));
+    let auto = |harnesses: &[&str]| {
+        let harnesses: Vec<&str> = harnesses.iter().flat_map(|name| ["--harness", *name]).collect();
+        project.evals(&[&["run", "--trials", "auto"], &*harnesses].concat())
+    };
+    auto(&["demo-text", "demo", "bad"]).says("clear after 2 trials of each case");
+    // The first one with a case is compared with the others.
+    assert_eq!(json(&project, &["latest"], 1)["pairs"][0]["old"], "demo");
+    auto(&["demo-text", "demo"]).says("ends after 2 trials of each case, as no case can be compared");
+}
+
+#[test]
 fn ratios_say_over_how_many_cases_they_are() {
     let project = Project::new();
     of_cases("a", &[(20, "p")]).write(&project, 0);
@@ -478,6 +498,50 @@ fn the_effect_of_an_axis_is_over_the_compared_cases_and_at_the_level_of_the_pair
     ] {
         assert!((one.as_f64().unwrap() - other.as_f64().unwrap()).abs() < 1e-9, "{axis} {pair}");
     }
+}
+
+#[test]
+fn the_effect_of_an_axis_with_one_pair_of_arms_is_that_of_the_pair() {
+    let project = Project::new();
+    let arm = |name: &str| json!({"name": name, "digest": name, "overrides": {}, "labels": {"env": name}});
+    let axes = json!([{"key": "env", "labels": ["a", "b"]}]);
+    let mut run = Stored::new("x")
+        .with("arms", json!([arm("a"), arm("b")]))
+        .with("experiment", json!({"baseline": "a", "vary": ["env"], "axes": axes}));
+    for n in 0..10 {
+        let id = format!("c{n}");
+        run = run.case(&id, "a", "f").case(&id, "b", if n < 4 { "p" } else { "f" });
+    }
+    run.write(&project, 0);
+    let found = json(&project, &["x"], 3);
+    let (axis, pair) = (&found["axes"][0], &found["pairs"][0]);
+    for key in ["delta", "interval", "p"] {
+        assert_eq!(axis[key], pair[key], "{key}");
+    }
+    let says = "averaged over the other axes: +40.0 pp [-2.0, +68.6], p = 0.0625 (McNemar mid-p), 10 cases";
+    project.evals(&["compare", "x"]).says(says);
+}
+
+#[test]
+fn the_halves_of_a_run_are_the_same_trials_in_both_arms() {
+    let project = Project::new();
+    let run = |name: &str, cases: &[(usize, &str, &str)]| {
+        let mut run = Stored::new(name).with("experiment", json!({"baseline": "base", "vary": ["env"]}));
+        let all = cases.iter().flat_map(|(count, base, more)| std::iter::repeat_n((base, more), *count));
+        for (number, (base, more)) in all.enumerate() {
+            let id = format!("c{number}");
+            run = run.case(&id, "base", base).case(&id, "more", more);
+        }
+        run.write(&project, 0);
+    };
+    // The agent crashed at the beginning.
+    run("x", &[(4, "pppp", "ccpp"), (2, "pppp", "cppp")]);
+    let says = "-83.3 pp in the first half of the trials, +0.0 pp in the second";
+    project.evals(&["compare", "x", "--errors", "fail"]).says(says);
+    // Both arms changed at the same time, and one of them lacks some trials.
+    run("y", &[(4, "ffpp", "ffrp"), (2, "ffpp", "rrpp")]);
+    let page = project.evals(&["compare", "y"]).out;
+    assert!(page.contains("Statistics") && !page.contains("the difference changed"), "{page}");
 }
 
 #[test]

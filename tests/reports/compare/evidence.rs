@@ -195,6 +195,59 @@ fn cases_without_a_score_are_covered_if_fewer_cases_are_demanded() {
 }
 
 #[test]
+fn a_critical_or_regression_case_that_was_not_compared_is_not_covered() {
+    let project = Project::new();
+    let limits = ["--gate", "cases=0.5"];
+    for (key, value) in [("critical", json!(true)), ("kind", json!("regression"))] {
+        let guarded = |it: &mut Value| {
+            if it["id"] == "c00" {
+                it[key] = value.clone();
+            }
+        };
+        let edited = |it: &mut Value| {
+            guarded(it);
+            if it["id"] == "c00" {
+                it["digest"] = "other".into();
+            }
+        };
+        let open = |why: &str| {
+            let found = gates(&project, &limits, 3);
+            let gate = of_kind(&found, "no-regressions")[0];
+            let text = format!("critical or regression, passed before and not compared: c00 ({why})");
+            assert_eq!((&gate["verdict"], &gate["text"]), (&json!("inconclusive"), &json!(text)), "{key}");
+        };
+        of_cases("old", &[(10, "pp")]).cases(guarded).write(&project, 0);
+        of_cases("new", &[(1, "ff"), (9, "pp")]).cases(edited).write(&project, 0);
+        open("the case, its graders or its files have changed");
+        let mut part = Stored::new("new");
+        for n in 1..10 {
+            part = part.case(&format!("c{n:02}"), "default", "pp");
+        }
+        part.write(&project, 0);
+        open("only the old side has it");
+        // Another case that fails decides.
+        of_cases("new", &[(1, "pp"), (1, "ff"), (8, "pp")]).cases(edited).write(&project, 0);
+        gates(&project, &limits, 1);
+    }
+    // A regression case that failed before is no matter, and that of a model that is gone is one.
+    let regression = |it: &mut Value| it["kind"] = "regression".into();
+    of_cases("old", &[(1, "ff"), (9, "pp")]).cases(regression).write(&project, 0);
+    let mut part = Stored::new("new");
+    for n in 1..10 {
+        part = part.case(&format!("c{n:02}"), "default", "pp");
+    }
+    part.cases(regression).write(&project, 0);
+    gates(&project, &limits, 0);
+    for (name, arms) in [("old", &["a", "b"][..]), ("new", &["b"])] {
+        let run = arms.iter().fold(Stored::new(name), |run, arm| run.case("c0", arm, "pp").case("c1", arm, "pp"));
+        run.cases(regression).write(&project, 0);
+    }
+    let found = gates(&project, &["--gate", "cases=0"], 3);
+    let texts: Vec<&Value> = of_kind(&found, "no-regressions").iter().map(|gate| &gate["text"]).collect();
+    assert_eq!(texts[1], "critical or regression, passed before and not compared: c0, c1");
+}
+
+#[test]
 fn a_critical_or_regression_case_is_lost_where_it_fails_now() {
     for (key, value) in [("critical", json!(true)), ("kind", json!("regression"))] {
         for (old, new, code) in [

@@ -255,3 +255,25 @@ fn an_open_case_of_an_arm_against_itself_is_not_an_unchanged_one() {
     let says = "agent against itself: the verdict changed in 0 of 1 case with a verdict on both sides: none; open: c2";
     project.evals(&["report", "x"]).says(says);
 }
+
+#[test]
+fn tool_calls_are_those_of_the_same_cases_and_each_case_counts_once() {
+    let project = Project::new();
+    let calls = |it: &mut Value| {
+        let count = match it["case"].as_str().unwrap() {
+            "heavy" => 10,
+            "light" => 1,
+            _ => 100,
+        };
+        it["metrics"]["tool_calls_by_kind"] = json!({"read": count});
+    };
+    let old = Stored::new("old").case("heavy", "default", "pppp").case("light", "default", "pppp");
+    old.case("other", "default", "pppp").results(calls).write(&project, 0);
+    let new = Stored::new("new").case("heavy", "default", "prrr").case("light", "default", "pppp");
+    new.results(calls).write(&project, 0);
+    let found = project.evals(&["compare", "old", "new", "--format", "json"]).exits(3).json();
+    assert_eq!(found["pairs"][0]["behaviour"]["calls"], json!([{"kind": "read", "old": 5.5, "new": 5.5}]));
+    for name in ["agent (old)", "agent (new)"] {
+        assert_eq!(arm(&found, name)["calls_per_trial"], 5.5, "{name}");
+    }
+}

@@ -53,6 +53,26 @@ fn a_run_is_compared_where_something_is_accepted_and_by_its_mode_else() {
 }
 
 #[test]
+fn a_resumed_run_uses_snapshots_as_it_was_asked_to_when_it_began() {
+    let resume = ["run", "--resume", "latest", "--max-time", "1h"];
+    let project = project();
+    project.evals(&["run", "--snapshot", "check", "--max-time", "0"]);
+    project.evals(&resume).exits(1).says("new a demo");
+    // What is asked for now counts before that, and for what follows.
+    project.evals(&[&resume[..], &["--snapshot", "off"]].concat()).exits(0);
+    project.evals(&resume).exits(0);
+
+    let project = self::project();
+    project.evals(&["run", "--snapshot", "update", "--max-time", "0"]);
+    assert!(!project.path(SNAP).exists());
+    project.evals(&resume).exits(0).says("1 snapshot accepted");
+    // A run that has finished does not accept its snapshots once more.
+    std::fs::remove_file(project.path(SNAP)).unwrap();
+    project.evals(&resume).exits(0);
+    assert!(!project.path(SNAP).exists());
+}
+
+#[test]
 fn every_report_for_a_service_shows_what_makes_the_run_fail() {
     let project = accepted();
     project.case("a", KEYS, &READS.replace("{say", "{read: {path: b.txt}}, {say"));

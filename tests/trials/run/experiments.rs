@@ -346,6 +346,30 @@ fn a_dry_run_says_what_differs_and_what_it_could_detect() {
 }
 
 #[test]
+fn a_dry_run_counts_each_stored_trial_of_the_present_cases_once() {
+    let text =
+        "cases: [../cases]\nharness: odd\ntrials: 2\nvary: [env]\nvariants: {a: {env: {V: a}}, b: {env: {V: b}}}\n";
+    let project = project(text);
+    // The first trial of each cell passes, and the second one fails.
+    let made = project.path("made-");
+    let odd = format!("mkdir {}$CASE$V 2>/dev/null && echo ok || echo no", made.display());
+    project.harness("odd", &format!("adapter: output-only\ncommand: [sh, -c, '{odd}']\nprompt-via: stdin\n"));
+    for id in ["a", "b"] {
+        project.case(id, &format!("env: {{CASE: {id}}}\ngraders: [{{output: {{contains: ok}}}}]"), "");
+    }
+    for (shard, label) in [("1/2", "one"), ("2/2", "two")] {
+        run(&project, &["--shard", shard, "--label", label]).exits(1);
+    }
+    project.evals(&["merge", "one", "two", "--label", "all"]);
+    project.evals(&["run", "--resume", "all", "--rerun", "failed"]).exits(1);
+    let folder = project.run_named("all");
+    crate::project::copy(&project.path(&folder), &project.path(&format!("{folder}-copy")));
+    run(&project, &["--dry-run"]).exits(0).says("by the scores of 8 trials in stored runs");
+    project.case("a", "env: {CASE: a}\ngraders: [{output: {contains: o}}]", "");
+    run(&project, &["--dry-run"]).exits(0).says("by the scores of 4 trials in stored runs");
+}
+
+#[test]
 fn an_arm_against_itself_says_how_often_chance_decides() {
     let project = project("");
     // Each trial finds out from the shared file whether it is an odd one.

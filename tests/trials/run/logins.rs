@@ -109,20 +109,26 @@ fn variables_that_a_copied_file_names_are_passed_and_its_tokens_are_masked() {
     let folder = project.home().join(".mine");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("config.toml"), "[provider]\nenv_key = \"CUSTOM_NAME\"\n").unwrap();
+    let servers = "[servers.x]\nheaders = { Authorization = \"Bearer header-0123456789\" }\n";
+    std::fs::write(folder.join("servers.toml"), servers).unwrap();
     std::fs::write(
         folder.join("auth.json"),
         r#"{"tokens": {"access_token": "token-0123456789ab"}, "account": "somebody-0123456789"}"#,
     )
     .unwrap();
-    let program =
-        "say(os.environ.get('CUSTOM_NAME')); say(' '); say(json.load(open(os.path.expanduser('~/.mine/auth.json'))))";
+    let program = "say(os.environ.get('CUSTOM_NAME')); say(' '); \
+        say(json.load(open(os.path.expanduser('~/.mine/auth.json')))); \
+        say(open(os.path.expanduser('~/.mine/servers.toml')).read())";
     case(&project, &[program], "");
     let (trace, _) = run(&project, &[]);
     let said = of_type(&trace, "stop")[0]["output"].as_str().unwrap().to_owned();
     assert!(said.starts_with("[redacted:CUSTOM_NAME] {"), "{said}");
     assert!(said.contains("[redacted:access_token]") && said.contains("somebody-0123456789"), "{said}");
+    assert!(said.contains("Authorization = \"Bearer [redacted:Authorization]\""), "{said}");
     let wire = project.of_trial(TRIAL, "wire.jsonl");
-    assert!(!wire.contains("custom-0123456789") && !wire.contains("token-0123456789ab"));
+    for secret in ["custom-0123456789", "token-0123456789ab", "header-0123456789"] {
+        assert!(!wire.contains(secret), "{wire}");
+    }
 }
 
 #[test]

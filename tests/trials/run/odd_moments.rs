@@ -151,6 +151,43 @@ fn a_turn_that_is_announced_when_the_program_ends_is_unfinished() {
     assert_eq!((codes(&trace), &result["verdict"]), (vec!["unfinished_turn"], &"ungraded".into()));
 }
 
+/// Two prompts of Claude Code. A command in the background ends when the second one is sent, and Claude Code first plays a turn of its
+/// own about that.
+const OWN_TURN: &str = "
+def tasks(*running): return {'type': 'system', 'subtype': 'background_tasks_changed', 'tasks': list(running)}
+began = {'type': 'system', 'subtype': 'init'}
+prompt()
+say(began, tasks({'task_id': 'b', 'task_type': 'local_bash'}), text('one'), result())
+prompt()
+say(tasks(), began, text('it has ended'), result(origin={'kind': 'task-notification'}))";
+
+#[test]
+fn a_turn_that_the_program_begins_itself_does_not_answer_the_prompt() {
+    let answers = format!("{OWN_TURN}\nsay(began, text('two'), result())");
+    let (trace, result) = run(BOTH_WAYS, &answers, TWO_TURNS);
+    assert_eq!((codes(&trace), &result["verdict"]), (vec![], &"pass".into()), "{trace:#?}");
+    assert_eq!(trace.last().unwrap()["output"], "two");
+    // The agent is at work on the prompt when the time is up, and ends when it is interrupted.
+    let works = format!("{OWN_TURN}\nsay(began)\nwhile hear()['type'] != 'control_request': pass\nsys.exit(0)");
+    let (trace, result) = run(BOTH_WAYS, &works, &format!("limits: {{time: 2s}}\n{TWO_TURNS}"));
+    assert_eq!(result["verdict"], "fail", "{trace:#?}");
+    assert_eq!(trace.last().unwrap()["reason"], "timed_out", "{trace:#?}");
+}
+
+#[test]
+fn a_prompt_that_the_program_takes_into_a_turn_of_its_own_is_answered_there() {
+    let does = format!("{OWN_TURN}\nprompt()\nsay(began, text('three'), result())");
+    let project = project(BOTH_WAYS, &does, "");
+    let at = project.path("agent.py").display().to_string();
+    let keys = format!("adapter: claude-code-control\ncommand: [python3, {at}]\ntimeouts: {{grace: 1s}}");
+    project.harness("odd", &keys);
+    project.case("a", "turns: [one, two, three]\ngraders: [{output: {equals: three}}]", "");
+    project.evals(&["run", "--harness", "odd"]).exits(0);
+    let trace = project.trace("a/odd/default/1");
+    assert_eq!(codes(&trace), ["unfinished_turn"], "{trace:#?}");
+    assert!(of_type(&trace, "notice")[0].get("lost").is_none(), "{trace:#?}");
+}
+
 #[test]
 fn a_request_that_could_not_be_sent_is_no_failure_of_the_agent() {
     let does = "

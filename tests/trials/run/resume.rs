@@ -43,6 +43,64 @@ fn a_refused_resume_leaves_the_run_as_it_was() {
 }
 
 #[test]
+fn variables_that_finished_trials_did_not_get_are_refused() {
+    let mut project = Project::new();
+    project.env("LEVEL", "high");
+    project.case("a", "trials: 2", "steps: [{usage: {cost-usd: 1}}, {say: done}]");
+    project.evals(&["run", "--jobs", "1", "--max-cost", "1"]).exits(3);
+    let before = project.files(".evals");
+    let resume = ["run", "--resume", "latest", "--max-cost", "9"];
+    let with = |more: &[&str]| project.evals(&[&resume[..], &["--env", "LEVEL"], more].concat());
+    with(&[]).exits(2).says("`--env LEVEL` would pass a variable that the finished trial did not get");
+    assert!(project.files(".evals") == before, "the run was changed");
+    project.evals(&resume).exits(0);
+    with(&[]).exits(2).says("that 2 finished trials did not get");
+}
+
+#[test]
+fn variables_are_passed_to_trials_that_are_all_run_again() {
+    let mut project = Project::new();
+    project.env("LEVEL", "high");
+    let agent = |otherwise: &str| {
+        let line = format!("test -n \"$LEVEL\" && echo fine || {otherwise}");
+        project.write("agent.sh", &line);
+    };
+    project.harness("sh", "adapter: output-only\ncommand: [sh, '{project}/agent.sh', '{prompt}']");
+    project.case("a", "graders: [{output: {equals: fine}}]", "");
+    agent("exit 1");
+    project.evals(&["run", "--harness", "sh"]).exits(3);
+    let resume = ["run", "--resume", "latest", "--env", "LEVEL"];
+    project.evals(&resume).exits(2).says("run these trials again with --rerun errored");
+    project.evals(&[&resume[..], &["--rerun", "errored"]].concat()).exits(0);
+    let record: Value = serde_json::from_str(&project.read(&format!("{}/run.json", project.run_folder()))).unwrap();
+    assert_eq!(record["options"]["env"], serde_json::json!(["LEVEL"]));
+    // The rerun of failed trials is a run of its own.
+    agent("echo no");
+    project.evals(&["run", "--harness", "sh", "--label", "fails"]).exits(1);
+    project.evals(&["run", "--resume", "fails", "--rerun", "failed", "--env", "LEVEL"]).exits(0);
+}
+
+#[test]
+fn a_run_that_another_version_resumes_records_both_versions() {
+    let project = Project::new();
+    project.case("a", "trials: 2", "steps: [{usage: {cost-usd: 1}}, {say: done}]");
+    project.evals(&["run", "--jobs", "1", "--max-cost", "1"]).exits(3);
+    let run = project.run_folder();
+    project.without_digests(&run);
+    let plan = format!("{run}/run.json");
+    let mut record: Value = serde_json::from_str(&project.read(&plan)).unwrap();
+    record["evals"] = "0.0.1".into();
+    project.write(&plan, &record.to_string());
+    let resume = ["run", "--resume", "latest", "--max-cost", "9"];
+    project.evals(&resume).exits(0).says("was begun by evals 0.0.1");
+    let now = env!("CARGO_PKG_VERSION");
+    let recorded = || serde_json::from_str::<Value>(&project.read(&plan)).unwrap()["evals"].clone();
+    assert_eq!(recorded(), format!("0.0.1, {now}"));
+    assert!(!project.evals(&resume).exits(0).err.contains("was begun by"));
+    assert_eq!(recorded(), format!("0.0.1, {now}"));
+}
+
+#[test]
 fn a_run_beside_the_working_folder_is_resumed() {
     let project = Project::new();
     project.case("a", "", "steps: [{say: done}]");
@@ -679,6 +737,9 @@ fn failed_trials_are_run_again_as_a_run_of_their_own_and_what_passes_is_flaky() 
     assert_eq!(project.evals(&["report", "latest", "--format", "json"]).json()["run"], first.as_str());
     // A selection by the outcome is not compared, also after it was graded again and the graded run is gone.
     let graded = project.evals(&["grade", &second, "--format", "json"]).exits(1).json();
+    project.evals(&["report", graded["run"].as_str().unwrap(), "--format", "html", "-o", "graded.html"]).exits(0);
+    let why = format!("could not be compared: it contains only the failed trials of run {first}");
+    assert!(project.read("graded.html").contains(&why), "{why}");
     let folder = project.path(&format!(".evals/runs/{second}"));
     std::fs::rename(&folder, project.path("gone")).unwrap();
     let ran = project.evals(&["compare", &first, graded["run"].as_str().unwrap()]).exits(2);
@@ -711,6 +772,7 @@ fn an_engine_killed_while_it_ran_a_finished_trial_again_leaves_a_run_that_can_be
     child.wait().unwrap();
     // The last finished attempt counts until another one finishes.
     assert_eq!(summary(&project)["errored"], 1);
+    project.evals(&["baseline", "set"]).exits(2).says("is not finished, so it cannot be a baseline: 1 trial of 1 not");
     project.evals(&["list", "runs"]).exits(0);
     std::fs::write(&flag, "").unwrap();
     project.evals(&["run", "--resume", "latest"]).exits(0);

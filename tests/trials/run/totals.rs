@@ -106,6 +106,26 @@ fn a_stored_trace_keeps_the_limits_of_time() {
 }
 
 #[test]
+fn a_time_in_which_the_engine_was_stopped_is_in_no_report() {
+    let project = Project::new();
+    let reports = ["--reporter", "junit=j.xml", "--reporter", "html=h.html"];
+    for (stopped, is_known) in [("", true), (r#","stopped_ms":90000"#, false)] {
+        let trace = TRACE.replace(r#""model":{}"#, &format!(r#""model":{{}}{stopped}"#));
+        let case = "prompt: go\ngraders: [{expr: {cel: 'metrics.duration_ms < 200000'}}]\n";
+        let result = graded(&project, case, &trace, if is_known { 0 } else { 3 });
+        assert_eq!(result["metrics"]["duration_ms"], 100_000, "{result}");
+        assert_eq!(result["verdict"], if is_known { "pass" } else { "ungraded" }, "{result}");
+        project.write("case.yaml", "prompt: go\ngraders: [{output: {equals: other}}]\n");
+        project.write("u.jsonl", &trace);
+        let args = [&["grade", "t.jsonl", "u.jsonl", "--case", "case.yaml"][..], &reports].concat();
+        let ran = project.evals(&args).exits(1);
+        assert_eq!(ran.out.contains("1m40s"), is_known, "{}", ran.out);
+        assert_eq!(project.read("j.xml").contains("time=\"200.000\""), is_known, "{stopped}");
+        assert_eq!(project.read("h.html").contains("Time per trial"), is_known, "{stopped}");
+    }
+}
+
+#[test]
 fn a_limit_that_is_never_shown_is_told() {
     let project = Project::new();
     project.case("a", "limits: {tokens: 5, steps: 3}\nharnesses: [demo-text]", "steps: [{say: done}]");
