@@ -140,6 +140,11 @@ pub trait Translate: Send {
         &EndReport::None
     }
 
+    /// Returns true if the last prompt has no answer, although a turn has ended: the agent had begun that turn itself.
+    fn awaits_answer(&self) -> bool {
+        false
+    }
+
     /// Ends the session and returns how the agent itself ended it.
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> EndReport;
 }
@@ -276,7 +281,7 @@ impl Translation {
         self.translator.turn_end()
     }
 
-    /// Takes the next line of the wire log. Returns true if it ended a turn.
+    /// Takes the next line of the wire log. Returns true if it ended a turn that answers the prompt.
     pub fn line(&mut self, line: &WireLine) -> bool {
         let repeated = if self.translator.reads_json() { repeated_key(&mut self.keys, line) } else { None };
         self.checked(line, repeated)
@@ -335,7 +340,7 @@ impl Translation {
             },
         }
         self.compare_models();
-        self.recorder.turns_ended() > turns
+        self.recorder.turns_ended() > turns && !self.translator.awaits_answer()
     }
 
     /// Adds a notice if the model is not the requested one. The model before the request does not matter.
@@ -586,7 +591,12 @@ impl Ending {
             (EndReport::None, None) => {
                 let tail = last_line(&self.stderr_tail);
                 if let Some(category) = errors::auth_in(&self.stderr_tail) {
-                    return (stop(StopReason::Error, Some(category), tail), false);
+                    // The last line may be about something else, such as that of a traceback.
+                    let states_it = |line: &&str| errors::auth_in(line).is_some();
+                    let stated = self.stderr_tail.lines().map(str::trim).rfind(states_it).map(str::to_owned);
+                    let is_last = tail.as_deref().is_some_and(|line| states_it(&line));
+                    let detail = if is_last { tail } else { stated.or(tail) };
+                    return (stop(StopReason::Error, Some(category), detail), false);
                 }
                 (stop(StopReason::Crashed, Some(ErrorCategory::Crashed), tail), false)
             }

@@ -215,7 +215,8 @@ pub enum EngineLine {
         /// The cost in US dollars by the price of each model that answered, if the agent reported none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
-        /// True if the cost leaves out a model without a known price, or tokens that were not reported.
+        /// True if the cost leaves out a model without a known price, tokens that were not reported, or what has no price in a
+        /// table.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cost_is_lower_bound: bool,
     },

@@ -14,7 +14,7 @@ use crate::adapter::sub_agents::SubAgents;
 use crate::adapter::surrogates;
 use crate::harness::{Manifest, is_unattended};
 use crate::trace::hashes::Hashes;
-use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, Voice, is_empty};
+use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, SentText, Voice, is_empty};
 use crate::trace::{Agent, CallStatus, ErrorCategory, Exit, NoticeCode, Role, ToolKind};
 use crate::values::{NameGlob, Pattern};
 use crate::wire::{EngineLine, WireLine, trimmed};
@@ -104,10 +104,14 @@ pub struct Translator {
     repeated: Repeated,
     /// The content of the last lines of the model, in case the program withdraws them.
     sent: Sent,
-    /// Hashes of the calls that were reported as refused.
+    /// The streamed texts of this turn whose messages were never completed, until another message shows it.
+    cut: Vec<SentText>,
+    /// True if a complete message of the model was shown.
+    has_whole: bool,
+    /// The hashes of the IDs that were reported as refused in this turn before a call with this ID was announced.
     denied: HashSet<u64>,
-    /// The hashes of the IDs of calls whose result showed that they were denied.
-    refused: HashSet<u64>,
+    /// The number of calls of this turn whose results showed that they were denied, by the hashes of their IDs.
+    refused: HashMap<u64, usize>,
     /// Hashes of the user's known prompts, so that an echo does not count as another prompt.
     prompts: HashSet<u64>,
     model_answered: bool,
@@ -119,6 +123,9 @@ pub struct Translator {
     has_searched: bool,
     turn: TurnSoFar,
     answer: EndReport,
+    /// The end of a turn that the program began itself while a prompt had no answer. It is the answer only if the program begins
+    /// no turn for the prompt.
+    own_turn: Option<EndReport>,
     /// The ids of the session, as the `init` lines state them: a session that goes on may get another id.
     sessions: HashSet<String>,
     /// The sub-agents that calls started.
@@ -161,8 +168,10 @@ impl Translator {
             announced: Hashes::default(),
             repeated: Repeated::default(),
             sent: Sent::default(),
+            cut: Vec::new(),
+            has_whole: false,
             denied: HashSet::new(),
-            refused: HashSet::new(),
+            refused: HashMap::new(),
             prompts: HashSet::new(),
             model_answered: false,
             tasks: Tasks::default(),
@@ -171,6 +180,7 @@ impl Translator {
             has_searched: false,
             turn: TurnSoFar::default(),
             answer: EndReport::None,
+            own_turn: None,
             sessions: HashSet::new(),
             sub_agents: SubAgents::default(),
             control: None,
@@ -193,6 +203,7 @@ impl Translator {
     }
 
     fn line(&mut self, line: &mut Line<'_>, text: &str, recorder: &mut Recorder) {
+        line.names_last_call(recorder);
         self.background.line(line);
         match line.kind.or_empty() {
             "assistant" | "user" | "stream_event" if self.is_foreign(line) => foreign(line, text, recorder),
@@ -247,6 +258,9 @@ impl Translator {
         }
         if synthetic {
             return recorder.notice(NoticeCode::SyntheticMessage, texts(message));
+        }
+        if line.agent_task.get().is_none() || parent.is_some() {
+            self.replaces_cut_texts(&parent, message, recorder);
         }
         match &parent {
             None => {
@@ -378,24 +392,26 @@ impl Translator {
         }
         self.meet(id, &said, recorder);
         if recorder.call(id, said) {
-            self.sub_agents.announced(id, name);
+            self.sub_agents.announced(&recorder.call_id(id), name);
             self.has_searched |= matches!(kind, Some(ToolKind::Fetch | ToolKind::Search));
             if let Some(parent) = parent {
                 self.sub_agents.called(parent);
             }
-        }
-        if self.denied.contains(&hash(id)) {
-            self.refuse(id, recorder);
+            if self.denied.remove(&hash(id)) {
+                self.refuse(id, recorder);
+            }
         }
         if let Some(entries) = plan {
             recorder.plan(parent.clone(), entries);
         }
     }
 
-    /// Records that a call was refused.
+    /// Records that a call was refused. A call that ended otherwise may have started a sub-agent.
     fn refuse(&mut self, id: &str, recorder: &mut Recorder) {
         recorder.deny(id);
-        self.sub_agents.refused(id);
+        if recorder.is_open(id) || recorder.ended_as(id) == Some(CallStatus::Denied) {
+            self.sub_agents.refused(&recorder.call_id(id));
+        }
     }
 
     fn user(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
@@ -459,13 +475,8 @@ impl Translator {
         }
         // The line contains one such object, so with several results it is unknown which one it belongs to.
         let told = line.tool_use_result.0.as_deref().filter(|_| alone);
-        if let Some(told) = told {
-            if told.agent_id.get().is_some() || told.tool_uses.0.is_some() {
-                self.sub_agents.reported(id, told.tool_uses.0);
-            }
-            if said.outcome == ReportedStatus::Ok {
-                self.tasks.output(id, told, recorder);
-            }
+        if let Some(told) = told.filter(|_| said.outcome == ReportedStatus::Ok) {
+            self.tasks.output(id, told, recorder);
         }
         let output = said.output.as_deref().unwrap_or_default();
         if self.control.is_some() && said.outcome == ReportedStatus::Failed && tools::could_not_ask(output) {
@@ -476,20 +487,25 @@ impl Translator {
         // Details in the form of an object are those of a call that was carried out.
         let may_be_denied = said.outcome == ReportedStatus::Failed && told.is_none();
         let call = self.ending(id, &line.parent(), recorder);
+        let in_trace = recorder.open_call_id(&call);
+        if let Some(told) = told.filter(|told| told.agent_id.get().is_some() || told.tool_uses.0.is_some()) {
+            self.sub_agents.reported(&in_trace, told.tool_uses.0);
+        }
         if goes_on && call == id && self.tasks.goes_on(id, told, said.output.clone(), recorder) {
             return;
         }
+        let was_open = recorder.is_open(&call);
         recorder.end_or_repeat(&call, id, said);
         if may_be_denied {
             recorder.doubt_failure(&call);
         }
         self.tasks.returned(id, told, recorder);
-        let is_denied = recorder.ended_as(id) == Some(CallStatus::Denied);
-        if is_denied {
-            self.refused.insert(hash(id));
+        let is_denied = recorder.ended_as(&call) == Some(CallStatus::Denied);
+        if is_denied && was_open {
+            *self.refused.entry(hash(id)).or_default() += 1;
         }
         if was_not_run || is_denied {
-            self.sub_agents.refused(id);
+            self.sub_agents.refused(&in_trace);
         }
     }
 
@@ -522,10 +538,11 @@ impl Translator {
             }
             "permission_denied" => {
                 if let Some(id) = line.tool_use_id.get() {
-                    self.denied.insert(hash(id));
-                    // A call that is announced later is denied then.
                     if recorder.was_announced(id) {
                         self.refuse(id, recorder);
+                    } else {
+                        // A call that is announced later is denied then.
+                        self.denied.insert(hash(id));
                     }
                 }
             }
@@ -557,9 +574,10 @@ impl Translator {
         match (line.tool_use_id.get().or_else(|| self.tasks.call(task)), task) {
             (Some(id), task) => {
                 // Lines before this one may have named the task alone.
-                let was_known = task.is_some_and(|task| self.sub_agents.joins(task, id));
-                if is_sub_agent || was_known || self.sub_agents.is_started(id) {
-                    self.sub_agents.reported_by_task(id, calls);
+                let call = recorder.call_id(id);
+                let was_known = task.is_some_and(|task| self.sub_agents.joins(task, &call));
+                if is_sub_agent || was_known || self.sub_agents.is_started(&call) {
+                    self.sub_agents.reported_by_task(&call, calls);
                 }
             }
             (None, Some(task)) if is_sub_agent || self.sub_agents.is_task(task) => {
@@ -579,9 +597,21 @@ impl Translator {
     }
 
     /// Begins a turn with a prompt of the user.
-    fn prompt(&mut self, text: &str) {
-        self.prompts.insert(hash(text));
+    fn prompted(&mut self, recorder: &mut Recorder) {
+        self.end_own_turn(recorder);
+        self.background.prompted();
         self.answer = EndReport::None;
+    }
+
+    /// Takes the end of the program's own turn as the answer to the prompt, because the engine went on and the program had begun no
+    /// turn for the prompt.
+    fn end_own_turn(&mut self, recorder: &mut Recorder) {
+        if let Some(answer) = self.own_turn.take().filter(|_| self.background.may_have_answered()) {
+            let text = "the agent began no turn for the prompt: its answer is that of a turn that it had begun itself";
+            recorder.notice(NoticeCode::UnfinishedTurn, text);
+            self.background.answered_in_own_turn();
+            self.answer = answer;
+        }
     }
 
     fn fresh_part(&mut self) -> String {
@@ -633,10 +663,11 @@ impl Translate for Translator {
         match line.kind.or_empty() {
             "user" => {
                 let Some(message) = &line.message.0 else { return };
+                self.prompted(recorder);
                 for block in &message.content.0 {
                     match block.kind.or_empty() {
                         "text" => {
-                            self.prompt(block.text.or_empty());
+                            self.prompts.insert(hash(block.text.or_empty()));
                             recorder.say(Voice::User, None, block.text.or_empty(), Continuation::Block);
                         }
                         _ => recorder.attach(Role::User, None, tools::attachment(block)),
@@ -658,13 +689,19 @@ impl Translate for Translator {
         }
     }
 
-    fn engine(&mut self, line: &EngineLine, _recorder: &mut Recorder) {
+    fn engine(&mut self, line: &EngineLine, recorder: &mut Recorder) {
         match line {
             EngineLine::Cancel => self.turn.interrupted = true,
-            EngineLine::Prompt { text } => self.prompt(text),
-            EngineLine::CloseStdin | EngineLine::Signal { after_exit: false, .. } => {
-                self.background.is_ended_by_engine()
+            EngineLine::Prompt { text } => {
+                self.prompted(recorder);
+                self.prompts.insert(hash(text));
             }
+            EngineLine::CloseStdin => {
+                self.end_own_turn(recorder);
+                self.background.is_ended_by_engine();
+            }
+            EngineLine::Signal { after_exit: false, .. } => self.background.is_ended_by_engine(),
+            EngineLine::Notice { code: NoticeCode::BackgroundCut, .. } => self.end_own_turn(recorder),
             EngineLine::Permission { id, policy, rule, reason } => {
                 let by = DecidedBy { policy: Some(policy.clone()), rule: rule.clone(), reason: reason.clone() };
                 if let (Some(control), Some(id)) = (&mut self.control, id.as_str()) {
@@ -696,11 +733,19 @@ impl Translate for Translator {
     }
 
     fn turn_end(&self) -> &EndReport {
-        &self.answer
+        self.own_turn.as_ref().unwrap_or(&self.answer)
+    }
+
+    fn awaits_answer(&self) -> bool {
+        self.own_turn.is_some()
     }
 
     fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {
         self.settle_all(recorder);
+        // A session that goes one way ends by itself.
+        if self.control.is_none() {
+            self.end_own_turn(recorder);
+        }
         self.settle_repeated(recorder);
         self.sub_agents.settle(true, recorder);
         let has_spoken = self.turn.spoken && !self.turn.synthetic;

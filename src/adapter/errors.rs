@@ -36,6 +36,9 @@ pub fn by_text(text: &str) -> ErrorCategory {
 /// Returns the end of the model's answer, if the text of an error states that the model reached its output limit or
 /// that a content filter stopped it. Programs report both as errors, although the model answered.
 pub fn ended_in(text: &str) -> Option<StopReason> {
+    if !END.is_match(text) {
+        return None;
+    }
     if OUTPUT_LIMIT.is_match(text) {
         return Some(StopReason::MaxTokens);
     }
@@ -65,7 +68,10 @@ static SERVER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?i)\bMCP[\s_-]?(
 static AUTH: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r#"(?xi)
-        \b(?:not|must\ be|please)\s+(?:logged|log|sign|signed|authenticated|authenticate|login)\b
+        \b(?:not|must\ be|please)\s+(?:authenticated?|login)\b
+        # `not logged` and `must be signed` alone are about log files and commits.
+        | \b(?:not|must\ be|please)\s+(?:logged|log|signed|sign)[\s-]+
+          (?:out\s+and\s+(?:(?:log|sign)\s+)?)?(?:back\s+)?(?:in|on|into)\b
         | \brun\s+[`'"/]?[^\s`'"]*\s?[^\s`'"]*/?(?:log|sign)[\ -]?in\b
         | \b(?:authentication|authorization)[\s_-]+(?:required|failed|error)\b
         | \b(?:auth|login)[\s_]+required\b
@@ -125,6 +131,11 @@ static CONNECTION: LazyLock<Regex> = LazyLock::new(|| {
     )
     .unwrap()
 });
+
+/// Matches the texts that [`OUTPUT_LIMIT`] or [`CONTENT_FILTER`] may match: each of their alternatives has one of these words. Most
+/// texts have none, and these two patterns take longer to compile than a small run.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static END: LazyLock<Regex> = LazyLock::new(|| Regex::new("(?i)reason|output|content|safety").unwrap());
 
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static OUTPUT_LIMIT: LazyLock<Regex> = LazyLock::new(|| {
@@ -249,6 +260,12 @@ mod tests {
             (r#"{"error":"unauthorized"}"#, ErrorCategory::Auth),
             ("ImportError: unauthorized import of module os", ErrorCategory::Protocol),
             ("Missing environment variable: PAGER", ErrorCategory::Protocol),
+            ("You must be logged in to use this model", ErrorCategory::Auth),
+            ("Your session has ended. Please log back in.", ErrorCategory::Auth),
+            ("please sign into your account", ErrorCategory::Auth),
+            ("DEBUG http: request body not logged (too long)", ErrorCategory::Protocol),
+            ("please log this as a bug", ErrorCategory::Protocol),
+            ("error: commits must be signed", ErrorCategory::Protocol),
             ("the process was terminated by its parent", ErrorCategory::Protocol),
         ] {
             assert_eq!(by_text(text), category, "{text}");

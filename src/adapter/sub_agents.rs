@@ -21,7 +21,8 @@ pub(super) struct SubAgents {
     is_full: bool,
 }
 
-/// The origin of a sub-agent: the call that started it, or its task if the program names no call.
+/// The origin of a sub-agent: the call that started it, by its ID in the trace, or its task if the program names no call. The
+/// agent may use its own ID of a call again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Origin {
     Call(String),

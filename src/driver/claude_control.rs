@@ -98,9 +98,14 @@ impl Client<'_> {
     }
 
     /// Serves the program until the turn ends. Returns true if it ended in another way than by an answer.
+    ///
+    /// The end of a turn that the program began itself is not the answer: the turn for the prompt follows. If no line follows for
+    /// the grace period, the program has given the prompt to its model within its own turn, and has answered it there.
     async fn turn(&mut self) -> Result<bool, Broken> {
+        let grace = self.task.manifest.timeouts.grace.0;
         loop {
-            match self.session.next(None).await {
+            let within = self.background.may_have_answered().then_some(grace);
+            match self.session.next(within).await {
                 Incoming::Line(line) => {
                     let line = value_of(&line);
                     self.check_mode()?;
@@ -108,6 +113,11 @@ impl Client<'_> {
                     if self.session.is_turn_heard() {
                         return Ok(!self.session.turn_end().is_answer());
                     }
+                }
+                Incoming::Late if self.background.may_have_answered() => {
+                    self.background.answered_in_own_turn();
+                    self.session.turn_answered();
+                    return Ok(!self.session.turn_end().is_answer());
                 }
                 Incoming::Closed => return Err(Broken::Gone),
                 Incoming::Late | Incoming::Terminal(_) => {}

@@ -10,6 +10,7 @@ use self::join::Joiner;
 use super::{ModelRequest, Refusal, Reply};
 
 pub use self::answer::ModelAnswer;
+pub use self::anthropic::message_tokens;
 pub use self::ids::IdKind;
 pub use self::join::{Join, StreamError};
 pub use self::usage::TokenUsage;

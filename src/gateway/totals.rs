@@ -58,6 +58,10 @@ struct Sum {
     thought: Figure,
     /// Tokens that only the totals of answers show.
     beyond: u64,
+    /// True if an answer may have used more tokens than its figures show.
+    lower_bound: bool,
+    /// True if an answer costs more than its tokens at the prices of a price table.
+    cost_lower_bound: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -91,6 +95,8 @@ impl Sum {
         self.cache_write.add(usage.cache_write_tokens);
         self.thought.add(usage.thought_tokens);
         self.beyond = self.beyond.saturating_add(usage.beyond());
+        self.lower_bound |= usage.lower_bound;
+        self.cost_lower_bound |= usage.cost_lower_bound;
     }
 
     fn plus(self, other: Self) -> Self {
@@ -101,6 +107,8 @@ impl Sum {
             cache_write: self.cache_write.plus(other.cache_write),
             thought: self.thought.plus(other.thought),
             beyond: self.beyond.saturating_add(other.beyond),
+            lower_bound: self.lower_bound || other.lower_bound,
+            cost_lower_bound: self.cost_lower_bound || other.cost_lower_bound,
         }
     }
 
@@ -115,6 +123,7 @@ impl Sum {
         let parts = [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens];
         let beyond = Some(self.beyond).filter(|beyond| *beyond > 0);
         usage.total_tokens = parts.into_iter().flatten().chain(beyond).reduce(u64::saturating_add);
+        let missing = missing || self.lower_bound;
         let partial = |figure: Figure| figure.reports < answers;
         // Services leave out cached and thought tokens where there are none, so only a missing report is a gap there.
         let figures = [
@@ -244,8 +253,8 @@ impl Totals {
                 continue;
             }
             total.add(&usage);
-            // Which kind of tokens only the total shows is unknown.
-            is_whole &= used.usage.beyond == 0;
+            // The price of tokens that only the total shows is unknown.
+            is_whole &= used.usage.beyond == 0 && !used.usage.cost_lower_bound;
             match price::table().cost(model, &total) {
                 Some(cost) => *sum.get_or_insert(0.0) += cost.value(),
                 None => is_whole = false,

@@ -1,6 +1,8 @@
 //! Secrets in the login files that are copied to an agent's private home: they are redacted like the values of
 //! variables.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -11,6 +13,8 @@ use serde_json::Value;
 use super::login::if_there;
 use super::{Home, Manifest};
 use crate::secrets::looks_secret;
+use crate::secrets::servers::{add_text, each_named};
+use crate::yaml;
 
 /// The minimum length of a secret in bytes: a shorter value in a file may be a setting.
 const SHORTEST: usize = 16;
@@ -48,6 +52,8 @@ pub fn in_login_files(manifest: &Manifest, user_home: Option<&Path>) -> CopiedSe
     for name in &private.copy {
         look(&home.join(name), MOST.1, &mut left, &mut found);
     }
+    let mut seen = HashSet::new();
+    found.secrets.retain(|secret| seen.insert(secret.clone()));
     found
 }
 
@@ -87,59 +93,105 @@ fn read(path: &Path, depth: u32, left: &mut usize, found: &mut CopiedSecrets) ->
         return Err(io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)));
     }
     let Some(bytes) = if_there(std::fs::read(path))? else { return Ok(()) };
-    let text = String::from_utf8_lossy(&bytes);
-    match serde_json::from_str::<Value>(&text) {
-        Ok(value) => in_json(&value, &mut found.secrets),
-        Err(_) => in_lines(&text, &mut found.secrets),
-    }
+    in_text(path, &String::from_utf8_lossy(&bytes), &mut found.secrets);
     Ok(())
 }
 
-fn in_json(value: &Value, found: &mut Vec<(String, String)>) {
-    match value {
-        Value::Object(map) => {
-            for (key, value) in map {
-                match value {
-                    Value::String(text) => {
-                        add(key, text, found);
-                        // Dirac keeps the tokens of an account as JSON in a string.
-                        if let Some(inner) = text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten() {
-                            in_json(&inner, found);
-                        }
-                    }
-                    value => in_json(value, found),
-                }
-            }
-        }
-        Value::Array(list) => list.iter().for_each(|value| in_json(value, found)),
-        _ => {}
+fn in_text(path: &Path, text: &str, found: &mut Vec<(String, String)>) {
+    if let Ok(value) = serde_json::from_str::<Value>(text) {
+        return in_value(&value, found);
     }
+    let parsed: Option<Value> = match path.extension().and_then(OsStr::to_str) {
+        Some("toml") => toml::from_str(text).ok(),
+        Some("yaml" | "yml") => yaml::parse_all(path, text).value,
+        _ => None,
+    };
+    if let Some(value) = parsed {
+        in_value(&value, found);
+    }
+    // Also of a file that was parsed: comments may hold secrets.
+    in_lines(text, found);
 }
 
-/// Finds secrets in lines such as `key = "value"`, `KEY=value` and `key: value`.
+fn in_value(value: &Value, found: &mut Vec<(String, String)>) {
+    each_named(value, &is_secret, &mut |key, text| add(key, text, found));
+}
+
+/// Finds secrets in lines such as `key = "value"`, `KEY=value` and `key: value`, and, in quotes, anywhere in a line.
 fn in_lines(text: &str, found: &mut Vec<(String, String)>) {
     for line in LINE.captures_iter(text) {
         if let (Some(key), Some(value)) = (line.get(1), line.get(2)) {
             add(key.as_str(), value.as_str(), found);
         }
     }
+    for pair in PAIR.captures_iter(text) {
+        if let (Some(key), Some(value)) = (pair.get(1), pair.get(2).or(pair.get(3))) {
+            add_text(key.as_str(), value.as_str(), &mut |key, value| add(key, value, found));
+        }
+    }
+    for list in LIST.captures_iter(text) {
+        let (Some(key), Some(items)) = (list.get(1), list.get(2)) else { continue };
+        for item in QUOTED.captures_iter(items.as_str()).filter_map(|item| item.get(1).or(item.get(2))) {
+            add_text(key.as_str(), item.as_str(), &mut |key, value| add(key, value, found));
+        }
+    }
+}
+
+fn is_secret(key: &str) -> bool {
+    // `looks_secret` does not detect the words within `runtimeKey`.
+    looks_secret(key) || key.ends_with("Key") || KEYS.iter().any(|it| key.eq_ignore_ascii_case(it))
 }
 
 fn add(key: &str, value: &str, found: &mut Vec<(String, String)>) {
-    // `looks_secret` does not detect the words within `runtimeKey`.
-    let is_secret = looks_secret(key) || key.ends_with("Key") || KEYS.iter().any(|it| key.eq_ignore_ascii_case(it));
-    if is_secret && value.len() >= SHORTEST && !value.contains(char::is_whitespace) {
+    // Dirac keeps the tokens of an account as JSON in a string.
+    if value.starts_with('{')
+        && let Ok(inner) = serde_json::from_str::<Value>(value)
+    {
+        in_value(&inner, found);
+    }
+    // A text with blanks is a description, unless its form or its key says that it is a secret.
+    let is_text = value.contains(char::is_whitespace) && !value.starts_with("-----BEGIN ") && !is_password(key);
+    if is_secret(key) && value.len() >= SHORTEST && !is_text {
         found.push((key.to_owned(), value.to_owned()));
     }
 }
 
+fn is_password(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    ["password", "passphrase", "passwd"].iter().any(|end| key.ends_with(end))
+}
+
+/// A key at the start of a line, with the first word of its value, or the word after a scheme such as `Bearer`.
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static LINE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"(?m)^[ \t]*(?:export[ \t]+)?["']?([A-Za-z0-9_.-]+)["']?[ \t]*[=:][ \t]*["']?([^"'\s#,]+)"#).unwrap()
+    Regex::new(
+        r#"(?xm)
+        ^[\ \t]*(?:export[\ \t]+)?["']?([A-Za-z0-9_.-]+)["']?[\ \t]*[=:][\ \t]*
+        ["']?(?:(?i:bearer|basic|token|bot)[\ \t]+)?([^"'\s\#,]+)
+        "#,
+    )
+    .unwrap()
 });
+
+/// A key anywhere, with a value in quotes.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static PAIR: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"([A-Za-z0-9_.-]+)["']?[ \t]*[=:][ \t]*(?:"((?:[^"\\\n]|\\.)+)"|'([^'\n]+)')"#).unwrap()
+});
+
+/// A key anywhere, with a list.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static LIST: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"([A-Za-z0-9_.-]+)["']?[ \t]*[=:]\s*\[([^\]]*)\]"#).unwrap());
+
+/// A text in quotes.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""([^"\n]+)"|'([^'\n]+)'"#).unwrap());
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::harness::Adapter;
     use crate::harness::PrivateHome;
@@ -187,6 +239,34 @@ mod tests {
         std::os::unix::fs::symlink("loop.json", home.path().join("a/deep/loop.json")).unwrap();
         let unread = in_login_files(&manifest, Some(home.path())).unread.unwrap().to_string();
         assert!(unread.contains("a/deep/loop.json cannot be read"), "{unread}");
+    }
+
+    #[test]
+    fn secrets_in_headers_lists_arguments_and_inline_tables_are_found() {
+        let found = |name: &str, text: &str| {
+            let mut found = Vec::new();
+            in_text(Path::new(name), text, &mut found);
+            let mut found: Vec<String> = found.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+            found.sort();
+            found.dedup();
+            found
+        };
+        let settings = r#"{"mcp": {"headers": {"Authorization": "Bearer header-0123456789"}, "apiKeys": ["item-0123456789ab"],
+            "args": ["--token", "option-0123456789"], "note": ["a-long-word-in-a-list"], "key": "how to get one of them"}}"#;
+        let wanted = ["Authorization=header-0123456789", "apiKeys=item-0123456789ab", "token=option-0123456789"];
+        assert_eq!(found("settings.json", settings), wanted);
+        // As text: it has a comment, and it is in one line.
+        let comment = settings.replace("\"how to", "/* mine */ \"how to").replace('\n', "");
+        assert_eq!(found("settings.jsonc", &comment), wanted[..2]);
+        let config = "[mcp.gh]\nenv = { GH_TOKEN = \"inline-0123456789\" }\nheaders = { \"Authorization\" = 'Bearer \
+            header-0123456789' }\nkeys = [\n  \"item-0123456789ab\",\n]\n";
+        let wanted = ["Authorization=header-0123456789", "GH_TOKEN=inline-0123456789", "keys=item-0123456789ab"];
+        assert_eq!(found("config.toml", config), wanted);
+        assert_eq!(found("config", config), wanted);
+        let list = "api_keys:\n  - item-0123456789ab\nauthorization: Bearer header-0123456789\n";
+        assert_eq!(found("config.yaml", list), ["api_keys=item-0123456789ab", "authorization=header-0123456789"]);
+        let key = json!({"private_key": "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\n-----END PRIVATE KEY-----\n"});
+        assert_eq!(found("account.json", &key.to_string()).len(), 1);
     }
 
     #[test]

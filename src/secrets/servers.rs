@@ -1,28 +1,35 @@
-//! Secrets of a case for its MCP servers: variables, headers and arguments with the names of secrets, and URLs.
+//! Secrets in settings, such as those of MCP servers: variables, headers and arguments with the names of secrets, and URLs.
 
 use serde_json::Value;
 
-/// Returns every name with its value in a case's settings of MCP servers, at any depth: a key of a map, or the `name`
-/// and `value` of a list entry, and the arguments in a list of words.
+use super::looks_secret;
+
+/// Returns every name with its value in a case's settings of MCP servers, as [`each_named`] finds them.
 pub fn named_values(servers: &[Value]) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    servers.iter().for_each(|server| collect(server, &mut found));
+    let mut keep = |name: &str, value: &str| found.push((name.to_owned(), value.to_owned()));
+    servers.iter().for_each(|server| each_named(server, &looks_secret, &mut keep));
     found
 }
 
-fn collect(value: &Value, found: &mut Vec<(String, String)>) {
+/// Calls a function with every name and its value, at any depth: a key of a map, or the `name` and `value` of a list entry,
+/// and the arguments in a list of words. The texts of a list have the name of the list if `is_secret` is true for it.
+pub fn each_named(value: &Value, is_secret: &dyn Fn(&str) -> bool, visit: &mut dyn FnMut(&str, &str)) {
     match value {
         Value::Array(items) => {
-            items.iter().for_each(|item| collect(item, found));
-            add_arguments(items, found);
+            items.iter().for_each(|item| each_named(item, is_secret, visit));
+            add_arguments(items, visit);
         }
         Value::Object(map) => {
             if let (Some(Value::String(name)), Some(value)) = (map.get("name"), map.get("value")) {
-                add(name, value, found);
+                add(name, value, visit);
             }
             for (name, value) in map {
-                add(name, value, found);
-                collect(value, found);
+                match value {
+                    Value::Array(items) if is_secret(name) => items.iter().for_each(|item| add(name, item, visit)),
+                    value => add(name, value, visit),
+                }
+                each_named(value, is_secret, visit);
             }
         }
         _ => {}
@@ -31,35 +38,38 @@ fn collect(value: &Value, found: &mut Vec<(String, String)>) {
 
 /// Adds the arguments that have a name: `--token VALUE`, `--token=VALUE`, `TOKEN=VALUE` and `--header 'Token: VALUE'`. A
 /// word with a URL gets the name `url`.
-fn add_arguments(words: &[Value], found: &mut Vec<(String, String)>) {
+fn add_arguments(words: &[Value], visit: &mut dyn FnMut(&str, &str)) {
     for (number, word) in words.iter().enumerate() {
         let Some(word) = word.as_str() else { continue };
         if word.contains("://") {
-            found.push(("url".to_owned(), word.to_owned()));
+            visit("url", word);
         }
         for (before, value) in [word.split_once('='), word.split_once(':')].into_iter().flatten() {
             // `--header=Token: VALUE` is named by the header.
             let name = before.rsplit(['=', ' ']).next().unwrap_or(before).trim_start_matches('-');
-            add(name, &Value::from(value.trim()), found);
+            add_text(name, value.trim(), visit);
         }
         let next = words.get(number + 1).filter(|next| next.as_str().is_none_or(|next| !next.starts_with('-')));
         if let (Some(option), Some(next)) = (word.strip_prefix('-').filter(|option| !option.contains('=')), next) {
-            add(option.trim_start_matches('-'), next, found);
+            add(option.trim_start_matches('-'), next, visit);
         }
     }
 }
 
-fn add(name: &str, value: &Value, found: &mut Vec<(String, String)>) {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => return,
-    };
-    // `Bearer TOKEN`: the server receives the whole value, and may print the token alone.
-    if let Some((_, token)) = text.split_once(' ') {
-        found.push((name.to_owned(), token.trim().to_owned()));
+fn add(name: &str, value: &Value, visit: &mut dyn FnMut(&str, &str)) {
+    match value {
+        Value::String(text) => add_text(name, text, visit),
+        Value::Number(number) => add_text(name, &number.to_string(), visit),
+        _ => {}
     }
-    found.push((name.to_owned(), text));
+}
+
+/// Adds a text and, of `Bearer TOKEN`, the token: a server receives the whole value, and may print the token alone.
+pub fn add_text(name: &str, text: &str, visit: &mut dyn FnMut(&str, &str)) {
+    if let Some((_, token)) = text.split_once(' ') {
+        visit(name, token.trim());
+    }
+    visit(name, text);
 }
 
 #[cfg(test)]
@@ -78,6 +88,7 @@ mod tests {
         assert!(holds("GH_TOKEN", "one") && holds("PIN_KEY", "12345678"), "{found:?}");
         assert!(holds("Authorization", "Bearer two") && holds("Authorization", "two"), "{found:?}");
         assert!(!found.iter().any(|(_, value)| value == "three"), "{found:?}");
+        assert_eq!(named_values(&[json!({"api_keys": ["four"]})]), [("api_keys".to_owned(), "four".to_owned())]);
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl Session {
     }
 
     /// Records that the last line of the wire log answers the prompt.
-    pub(super) fn turn_answered(&mut self) {
+    pub fn turn_answered(&mut self) {
         if let Some(turn) = &mut self.turn {
             turn.answered.get_or_insert(self.lines);
         }

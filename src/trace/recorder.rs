@@ -138,6 +138,8 @@ pub struct Recorder {
     reported: bool,
     /// The number of earlier turns without a report.
     unreported: u64,
+    /// True if the agent added to a message or a thought after its last report. No event shows this.
+    has_unreported_text: bool,
     prompted: bool,
     ended_ms: Option<u64>,
     last_ms: u64,
@@ -246,6 +248,7 @@ impl Recorder {
             turns_at_prompt: 0,
             reported: false,
             unreported: 0,
+            has_unreported_text: false,
             prompted: false,
             ended_ms: None,
             last_ms: 0,
@@ -475,6 +478,20 @@ impl Recorder {
         }
     }
 
+    /// Notes that the session was cut off after a text which no usage report counts, and which is in an event from before the
+    /// last report. Only the engine knows this: the trace shows no activity after the report.
+    fn note_unreported_text(&mut self, stop: &Stop, host: bool) {
+        if !self.has_unreported_text {
+            return;
+        }
+        let mut total = self.total.clone();
+        total.event(&Event { seq: 0, at_ms: 0, body: Body::Stop(stop.clone()), parent: None, host });
+        if total.activity().was_cut() && total.is_exact() {
+            let text = "the session was cut off after a text that no usage report counts: the totals are lower bounds";
+            self.note(NoticeCode::UsageIncomplete, text.to_owned(), None);
+        }
+    }
+
     /// Records the agent's plan, which replaces the one before.
     pub fn plan(&mut self, parent: Option<String>, entries: Vec<PlanEntry>) {
         self.push(Body::Plan { entries }, parent, false);
@@ -489,6 +506,8 @@ impl Recorder {
         }
         if usage::Measure::all().any(|measure| usage::holds(&usage, measure)) {
             self.reported = true;
+            // A price of the engine counts no further tokens.
+            self.has_unreported_text &= usage.source.as_deref() == Some(usage::PRICED);
         }
         if usage.scope == UsageScope::Session {
             self.last_usage = Some(usage.clone());
@@ -608,6 +627,7 @@ impl Recorder {
             self.note(NoticeCode::TextCut, text, Some(Lost::Text));
         }
         self.note_unreported_turns();
+        self.note_unreported_text(&stop, host);
         if stop.output.is_none() {
             let answer = if self.answer.is_empty() { &mut self.answered } else { &mut self.answer };
             stop.output = Some(std::mem::take(answer)).filter(|answer| !answer.is_empty());

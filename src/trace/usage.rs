@@ -1,7 +1,7 @@
 //! Adds up the usage reports of a trial, and determines whether the sum is complete.
 
 use serde::{Deserialize, Serialize};
-use strum::{IntoStaticStr, VariantArray};
+use strum::IntoStaticStr;
 
 use super::amount::Amount;
 use super::{Body, Event, NoticeCode, Role, Usage, UsageScope};
@@ -26,11 +26,11 @@ const ROUNDED_SHARE: f64 = 0.01;
 /// The source of figures that the model's service reported through the gateway.
 pub const GATEWAY: &str = "gateway";
 
-/// A figure of a usage report.
+/// A figure of a usage report, or of the metrics of a trial, that can be a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[derive(IntoStaticStr, VariantArray)]
+#[derive(IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Measure {
     /// Input tokens, without cached ones.
@@ -47,6 +47,8 @@ pub enum Measure {
     TotalTokens,
     /// Cost in US dollars.
     CostUsd,
+    /// Number of changed files. Only metrics have it.
+    ChangedFiles,
 }
 
 word!(Measure);
@@ -79,7 +81,7 @@ impl Measure {
             Measure::CacheWriteTokens => usage.cache_write_tokens,
             Measure::ThoughtTokens => usage.thought_tokens,
             Measure::TotalTokens => usage.total_tokens,
-            Measure::CostUsd => None,
+            Measure::CostUsd | Measure::ChangedFiles => None,
         }
     }
 }

@@ -498,6 +498,60 @@ fn a_turn_is_none_if_the_engine_ends_the_program_before_a_line_of_it() {
 }
 
 #[test]
+fn a_turn_that_the_program_began_itself_is_the_answer_only_if_no_turn_for_the_prompt_follows() {
+    let recv = |line: serde_json::Value| WireLine::text(5, Dir::Recv, line.to_string());
+    let prompt = |text: &str| {
+        let line = json!({"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": text}]}});
+        WireLine::text(5, Dir::Send, line.to_string())
+    };
+    let says = |text: &str| {
+        let block = json!({"type": "text", "text": text});
+        recv(json!({"type": "assistant", "message": {"id": text, "model": "x", "content": [block]}}))
+    };
+    let ends = |text: &str, origin: serde_json::Value| {
+        let end = json!({"type": "result", "subtype": "success", "is_error": false, "result": text, "origin": origin});
+        recv(end)
+    };
+    let begins = || recv(json!({"type": "system", "subtype": "init"}));
+    let closes = || WireLine::engine(9, &EngineLine::CloseStdin);
+    let exits = || WireLine::text(9, Dir::Exit, r#"{"code":0,"signal":null}"#);
+    let none = serde_json::Value::Null;
+    let own = [
+        prompt("one"),
+        says("FIRST"),
+        ends("FIRST", none.clone()),
+        prompt("two"),
+        begins(),
+        says("OWN"),
+        ends("OWN", json!({"kind": "task-notification"})),
+    ];
+    let answered = [begins(), says("SECOND"), ends("SECOND", none.clone())];
+    let late = [begins(), ends("SECOND", none.clone())];
+    let third = [prompt("three"), says("THIRD"), ends("THIRD", none)];
+    let told = vec!["unfinished_turn"];
+    for (lines, reason, output, codes) in [
+        ([&answered[..], &[closes(), exits()]].concat(), "end_turn", "SECOND", vec![]),
+        // The message of the turn was lost.
+        ([&late[..], &[closes(), exits()]].concat(), "end_turn", "SECOND", vec![]),
+        // The engine went on, because no turn for the prompt had begun.
+        (vec![closes(), exits()], "end_turn", "OWN", told.clone()),
+        ([&third[..], &[closes(), exits()]].concat(), "end_turn", "THIRD", told),
+        (vec![exits()], "crashed", "OWN", vec![]),
+        (vec![begins(), closes(), exits()], "crashed", "OWN", vec![]),
+        (vec![begins(), says("SEC"), exits()], "crashed", "SEC", vec![]),
+    ] {
+        let log: Vec<String> = own.iter().chain(&lines).map(|line| serde_json::to_string(line).unwrap()).collect();
+        let trace = crate::claude::imported_both_ways(&log.join("\n"));
+        laws::assert_lawful(&trace);
+        let stop = events_of(&trace, "stop").remove(0);
+        assert_eq!((&stop["reason"], &stop["output"]), (&reason.into(), &output.into()), "{trace}");
+        let notices = events_of(&trace, "notice");
+        assert_eq!(notices.iter().map(|it| it["code"].as_str().unwrap()).collect::<Vec<_>>(), codes, "{trace}");
+        assert!(lost(&trace).is_empty(), "{trace}");
+    }
+}
+
+#[test]
 fn a_turn_that_the_engine_cancelled_ends_cancelled_with_its_calls() {
     let recv = |line: &str| WireLine::text(5, Dir::Recv, line);
     let trace = live(&[
@@ -760,6 +814,88 @@ fn a_denial_without_an_id_is_about_the_calls_that_it_describes_or_their_outcomes
         let (found, lost) = denied(&calls, &denials);
         assert_eq!((found, lost), (texts_of(&statuses), texts_of(&losses)), "{denials}");
     }
+}
+
+#[test]
+fn a_call_with_the_id_of_a_denied_call_is_another_call() {
+    let call = |message: &str, command: &str| {
+        let block = json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": command}});
+        json!({"type": "assistant", "message": {"id": message, "model": "x", "content": [block]}})
+    };
+    let told = |output: &str, is_error: bool| {
+        let block = json!({"type": "tool_result", "tool_use_id": "t", "content": output, "is_error": is_error});
+        json!({"type": "user", "message": {"role": "user", "content": [block]}})
+    };
+    let end = |denied: &[&str]| {
+        let denial =
+            |command: &&str| json!({"tool_name": "Bash", "tool_use_id": "t", "tool_input": {"command": command}});
+        let denials: Vec<_> = denied.iter().map(denial).collect();
+        json!({"type": "result", "subtype": "success", "is_error": false, "result": "A", "permission_denials": denials})
+    };
+    let reported = json!({"type": "system", "subtype": "permission_denied", "tool_use_id": "t"});
+    let denied = [call("m1", "rm a"), told("you haven't granted it yet.", true)];
+    let ran = [call("m2", "rm b"), told("removed", false)];
+    let both: &[&str] = &["t denied", "t#2 ok"];
+    let unknown = ("late_denial".to_owned(), "outcome".to_owned());
+    for (lines, statuses, expected) in [
+        ([&denied[..], &[end(&["rm a"])], &ran, &[end(&[])]].concat(), both, vec![]),
+        ([&denied[..], &ran, &[end(&["rm a"])]].concat(), both, vec![]),
+        ([&[reported.clone()][..], &denied, &ran, &[end(&["rm a"])]].concat(), both, vec![]),
+        ([&denied[..1], &[reported.clone()], &denied[1..], &ran, &[end(&["rm a"])]].concat(), both, vec![]),
+        // The second denial is about the call that ran.
+        ([&denied[..], &ran, &[end(&["rm a", "rm b"])]].concat(), both, vec![unknown]),
+        // The call that was denied was never shown.
+        ([&[reported, end(&[])][..], &ran, &[end(&[])]].concat(), &["t ok"][..], vec![]),
+    ] {
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        let trace = imported(&lines.join("\n"));
+        laws::assert_lawful(&trace);
+        let results = events_of(&trace, "tool_result");
+        let status =
+            |it: &serde_json::Value| format!("{} {}", it["call"].as_str().unwrap(), it["status"].as_str().unwrap());
+        assert_eq!(results.iter().map(status).collect::<Vec<_>>(), statuses, "{trace}");
+        assert_eq!(lost(&trace), expected, "{trace}");
+    }
+}
+
+#[test]
+fn a_sub_agent_whose_call_has_a_used_id_does_not_hide_behind_the_first_one() {
+    let line = |kind: &str, parent: Option<&str>, message: &str, block: serde_json::Value| {
+        let message = json!({"id": message, "model": "x", "content": [block]});
+        json!({"type": kind, "parent_tool_use_id": parent, "message": message}).to_string()
+    };
+    let starts = |message: &str| {
+        line(
+            "assistant",
+            None,
+            message,
+            json!({"type": "tool_use", "id": "t", "name": "Task", "input": {"prompt": message}}),
+        )
+    };
+    let works = |id: &str| {
+        [
+            line(
+                "assistant",
+                Some("t"),
+                id,
+                json!({"type": "tool_use", "id": id, "name": "Read", "input": {"file_path": id}}),
+            ),
+            line("user", Some("t"), id, json!({"type": "tool_result", "tool_use_id": id, "content": "ok"})),
+        ]
+        .join("\n")
+    };
+    let ends = line("user", None, "", json!({"type": "tool_result", "tool_use_id": "t", "content": "done"}));
+    let end = r#"{"type":"result","subtype":"success","is_error":false,"result":"A"}"#.to_owned();
+    let first = [starts("m1"), works("a"), ends.clone(), starts("m2")];
+    let trace = imported(&[&first[..], &[ends.clone(), end.clone()]].concat().join("\n"));
+    laws::assert_lawful(&trace);
+    assert_eq!(lost(&trace), [("hidden_sub_agent".to_owned(), "call".to_owned())], "{trace}");
+    assert!(trace.contains("the sub-agent of the call t#2 did"), "{trace}");
+    let trace = imported(&[&first[..], &[works("b"), ends, end]].concat().join("\n"));
+    laws::assert_lawful(&trace);
+    assert!(lost(&trace).is_empty(), "{trace}");
+    let parents: Vec<_> = events_of(&trace, "tool_call").iter().map(|call| call["parent"].clone()).collect();
+    assert_eq!(parents, [json!(null), json!("t"), json!(null), json!("t#2")], "{trace}");
 }
 
 fn texts_of(texts: &[&str]) -> Vec<String> {

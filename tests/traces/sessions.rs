@@ -293,6 +293,25 @@ fn one_message_in_several_lines_is_counted_once_and_parallel_results_stay() {
 }
 
 #[test]
+fn calls_of_models_that_the_figures_of_a_message_leave_out_count() {
+    let used = |calls: Value| {
+        let usage = json!({"input_tokens": 10, "output_tokens": 5, "iterations": calls});
+        let message = json!({"id": "m1", "role": "assistant", "model": "m", "content": [text("Done.")],
+            "stop_reason": "end_turn", "usage": usage});
+        let session = asks("u", None, 0, "Go.") + &claude("a", Some("u"), 1, "assistant", message, json!({}));
+        let trace = lines(imported(session.as_bytes(), &[]));
+        let usage = of(&trace, "usage")[0];
+        ["input_tokens", "output_tokens", "total_tokens", "lower_bounds"].map(|key| usage[key].clone())
+    };
+    let call = |kind: &str, model: &str| json!({"type": kind, "model": model, "input_tokens": 10, "output_tokens": 5});
+    let (own, none) = (call("message", "m"), Value::Null);
+    assert_eq!(used(json!([own])), [json!(10), json!(5), none.clone(), none.clone()]);
+    assert_eq!(used(json!([call("compaction", "m"), own])), [json!(20), json!(10), none.clone(), none.clone()]);
+    assert_eq!(used(json!([own, call("advisor_message", "big")])), [json!(10), json!(5), json!(30), none]);
+    assert_eq!(used(json!([own, call("of_tomorrow", "m")]))[3], json!(["input_tokens", "output_tokens"]));
+}
+
+#[test]
 fn a_session_that_was_left_in_the_middle_has_an_end() {
     let start = asks("u", None, 0, "Look.")
         + &says("a", "u", 1, "m1", calls("t1", "Bash", json!({"command": "sleep 9"})), Some("tool_use"), 3);

@@ -312,6 +312,49 @@ fn what_claude_code_withdraws_is_taken_out_or_told() {
 }
 
 #[test]
+fn a_text_that_was_streamed_and_never_completed_is_no_answer() {
+    let begin = |message: &str| piece(json!({"type": "message_start", "message": {"id": message}}));
+    let streamed = |text: &str| {
+        [
+            piece(json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})),
+            piece(json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}})),
+        ]
+    };
+    let stop = || piece(json!({"type": "content_block_stop", "index": 0}));
+    let whole = |message: &str, text: &str| assistant(message, json!([{"type": "text", "text": text}]));
+    let (one, lost_one) = ("The answer is 42.", "The answer is 41, because");
+    // Claude Code ends the stream of such a message itself.
+    let cut = [&[begin("m1")][..], &streamed(lost_one), &[stop()]].concat();
+    let again = [&[begin("m2")][..], &streamed(one), &[whole("m2", one), stop()]].concat();
+    let end = [result(json!({"result": one}))];
+    let interrupted = [
+        json!({"type": "user", "message": {"content": [{"type": "text", "text": "[Request interrupted by user]"}]}}),
+        result(json!({"subtype": "error_during_execution", "is_error": true})),
+    ];
+    let calls = [assistant("m2", bash("a", "ls")), answered("a", json!("ok")), whole("m3", one)];
+    for (lines, texts, is_withdrawn) in [
+        ([&cut[..], &[whole("m2", one)], &end].concat(), vec![one], true),
+        ([&cut[..], &again, &end].concat(), vec![one], true),
+        // The message itself did not arrive.
+        ([&cut[..], &end].concat(), vec![one], true),
+        // The text is in an earlier message than the answer.
+        ([&cut[..], &calls, &end].concat(), vec![lost_one, one], true),
+        ([&cut[..], &interrupted].concat(), vec![lost_one], false),
+        (cut.clone(), vec![lost_one], false),
+        ([&again[..], &end].concat(), vec![one], false),
+        // An agent that shows no complete messages.
+        ([&[begin("m2")][..], &streamed(one), &[stop()], &end].concat(), vec![one], false),
+    ] {
+        let events = claude(&lines);
+        let messages = events.iter().filter(|event| event["type"] == "message").map(|event| event["text"].clone());
+        assert_eq!(messages.collect::<Vec<_>>(), texts, "{lines:#?}\n{events:#?}");
+        assert_eq!(events.last().unwrap()["output"], *texts.last().unwrap(), "{events:#?}");
+        let told = events.iter().any(|event| event["code"] == "withdrawn_message");
+        assert_eq!((told, lost(&events).len()), (is_withdrawn, 0), "{lines:#?}\n{events:#?}");
+    }
+}
+
+#[test]
 fn a_character_that_is_cut_between_two_pieces_is_whole() {
     // The halves are in the lines as JavaScript writes them.
     let cut = |pieces: &[Value]| -> String {

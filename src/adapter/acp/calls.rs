@@ -187,7 +187,6 @@ impl Translator {
             return;
         }
         let status = update.remove("status").unwrap_or(Value::Null);
-        self.look_for_sub_agent(&id, meta, recorder);
         let was_discarded = std::mem::replace(&mut self.calls.is_discarded, !announces && is_discarded(meta));
         if self.calls.is_discarded && !was_discarded {
             recorder.notice(NoticeCode::DiscardedMessage, "the answer before is discarded and requested again");
@@ -201,6 +200,7 @@ impl Translator {
         if !is_open {
             self.calls.open.remove(&id);
             if !announces && recorder.was_announced(&id) {
+                self.look_for_sub_agent(&id, false, meta, recorder);
                 return self.late_update(&id, &status, update, meta, recorder);
             }
             if !announces {
@@ -236,6 +236,7 @@ impl Translator {
         } else {
             self.announce(&id, said, recorder);
         }
+        self.look_for_sub_agent(&id, !is_open, meta, recorder);
         if let Some(call) = self.calls.open.get(&id) {
             self.calls.actions.record_shown_call(&id, &call.terminals, recorder);
         }
@@ -289,14 +290,15 @@ impl Translator {
         true
     }
 
-    /// Notes the sub-agent that a call of Claude Code starts.
-    fn look_for_sub_agent(&mut self, id: &str, meta: &Value, recorder: &Recorder) {
+    /// Notes the sub-agent that a call of Claude Code starts. `is_new` is true if the update announced the call.
+    fn look_for_sub_agent(&mut self, id: &str, is_new: bool, meta: &Value, recorder: &Recorder) {
         let Some(claude) = meta.get("claudeCode") else { return };
-        if let Some(tool) = text_at(claude, "toolName").filter(|_| !recorder.was_announced(id)) {
-            self.sub_agents.announced(id, &tool);
+        let call = recorder.call_id(id);
+        if let Some(tool) = text_at(claude, "toolName").filter(|_| is_new) {
+            self.sub_agents.announced(&call, &tool);
         }
         if let Some(told) = claude.get("toolResponse").filter(|told| text_at(told, "agentId").is_some()) {
-            self.sub_agents.reported(id, told.get("totalToolUseCount").and_then(Value::as_u64));
+            self.sub_agents.reported(&call, told.get("totalToolUseCount").and_then(Value::as_u64));
         }
     }
 
@@ -559,7 +561,7 @@ impl Translator {
         let result = ResultSaid { outcome, output, diffs: Vec::new(), exit_code, truncated };
         recorder.result(id, result);
         match recorder.ended_as(id) {
-            Some(CallStatus::Denied) => self.sub_agents.refused(id),
+            Some(CallStatus::Denied) => self.sub_agents.refused(&recorder.call_id(id)),
             Some(CallStatus::Ok) if call.goes_on => {
                 let text =
                     format!("the call {id} started a sub-agent in the background, whose end the agent does not show");

@@ -134,6 +134,7 @@ impl Tasks {
         self.is_of(told.and_then(|told| told.background_task.get()), Some(id));
         // The agent may use the ID of a call again.
         self.failed.remove(id);
+        self.told.remove(id);
         if self.failed_early.remove(id) {
             self.ended(None, Some(id), Some("failed"), recorder);
         }
@@ -144,6 +145,7 @@ impl Tasks {
     pub(super) fn returned(&mut self, id: &str, told: Option<&ToolUseResult<'_>>, recorder: &mut Recorder) {
         let failed = self.failed_early.remove(id);
         self.failed.remove(id);
+        self.told.remove(id);
         if told.is_some_and(|told| told.is_async.is_true()) && self.launched.len() < MAX_KNOWN {
             self.launched.insert(id.to_owned());
             if failed {
@@ -253,14 +255,32 @@ pub(crate) struct Background {
     is_in_turn: bool,
     /// True if no line of that turn followed the line that announced it.
     is_only_announced: bool,
-    /// The number of prompts without an answer.
-    prompts: usize,
+    /// True if the last prompt has no answer.
+    is_prompt_open: bool,
+    /// True if a turn that the program began itself has ended since that prompt, and no line of another turn followed.
+    has_ended_own_turn: bool,
 }
 
 impl Background {
     /// Notes that a prompt was sent.
     pub(crate) fn prompted(&mut self) {
-        self.prompts += 1;
+        (self.is_prompt_open, self.has_ended_own_turn) = (true, false);
+    }
+
+    /// Notes that the last prompt was answered in a turn that the program began itself.
+    pub(crate) fn answered_in_own_turn(&mut self) {
+        (self.is_prompt_open, self.has_ended_own_turn) = (false, false);
+    }
+
+    /// Returns true if the last prompt has no answer.
+    pub(super) fn is_prompt_open(&self) -> bool {
+        self.is_prompt_open
+    }
+
+    /// Returns true if a turn that the program began itself has ended and the last prompt has no answer. The program either begins
+    /// a turn for the prompt at once, or has given the prompt to its model within its own turn, and begins none.
+    pub(crate) fn may_have_answered(&self) -> bool {
+        self.is_prompt_open && self.has_ended_own_turn
     }
 
     /// Takes a line of the program.
@@ -273,7 +293,7 @@ impl Background {
                 }
             }
             // Such a line may be long, and only its type and its speaker count.
-            Some(kind) if is_of_turn(kind) && text("parent_tool_use_id").is_none() => self.is_only_announced = false,
+            Some(kind) if is_of_turn(kind) && text("parent_tool_use_id").is_none() => self.turn_goes_on(kind),
             _ => {}
         }
     }
@@ -289,16 +309,27 @@ impl Background {
                 let before = std::mem::replace(&mut self.tasks, known.take(MAX_KNOWN).collect());
                 self.is_turn_due |= before.keys().any(|id| !self.tasks.contains_key(id));
             }
-            ("system", "init") => (self.is_in_turn, self.is_turn_due, self.is_only_announced) = (true, false, true),
+            ("system", "init") => {
+                (self.is_in_turn, self.is_turn_due, self.is_only_announced) = (true, false, true);
+                self.has_ended_own_turn = false;
+            }
             ("system", "thinking_tokens") => self.is_only_announced = false,
-            (kind, _) if is_of_turn(kind) && line.parent().is_none() => self.is_only_announced = false,
+            (kind, _) if is_of_turn(kind) && line.parent().is_none() => self.turn_goes_on(kind),
             ("result", _) if line.parent().is_none() => {
                 self.is_in_turn = false;
-                if !line.is_of_task() {
-                    self.prompts = self.prompts.saturating_sub(1);
-                }
+                self.is_prompt_open &= line.is_of_task();
+                self.has_ended_own_turn = self.is_prompt_open;
             }
             _ => {}
+        }
+    }
+
+    /// Takes a line of this type that is part of a turn.
+    fn turn_goes_on(&mut self, kind: &str) {
+        self.is_only_announced = false;
+        // A sub-agent may ask for permission beside the turns, and its requests do not name it.
+        if kind != "control_request" {
+            self.has_ended_own_turn = false;
         }
     }
 
@@ -312,14 +343,16 @@ impl Background {
         self.is_in_turn
     }
 
-    /// Returns true if a turn was announced, no line of it followed, and no sub-agent runs. There may be no turn.
+    /// Returns true if a turn was announced, no line of it followed, no sub-agent runs, and no prompt waits for its answer. There
+    /// may be no turn.
     pub(crate) fn is_only_announced(&self) -> bool {
-        self.is_in_turn && self.is_only_announced && !self.has_sub_agents()
+        self.is_in_turn && self.is_only_announced && !self.is_prompt_open && !self.has_sub_agents()
     }
 
-    /// Notes that the engine ends the program. A turn that was announced and has no line does not count.
+    /// Notes that the engine ends the program. A turn that was announced and has no line does not count, unless a prompt waits
+    /// for its answer.
     pub(super) fn is_ended_by_engine(&mut self) {
-        if self.is_only_announced {
+        if self.is_only_announced && !self.is_prompt_open {
             self.is_in_turn = false;
         }
     }
@@ -337,7 +370,7 @@ impl Background {
 
     /// Returns true if the program may begin another turn without a further prompt.
     pub(crate) fn may_follow(&self) -> bool {
-        self.goes_on() || self.prompts > 0
+        self.goes_on() || self.is_prompt_open
     }
 }
 
@@ -387,6 +420,36 @@ mod tests {
         assert_eq!((background.goes_on(), background.may_follow()), (false, true));
         background.json(&result);
         assert!(!background.may_follow());
+    }
+
+    #[test]
+    fn a_turn_of_the_program_may_be_the_answer_only_if_no_turn_for_the_prompt_follows() {
+        let init = json!({"type": "system", "subtype": "init"});
+        let own_result = json!({"type": "result", "subtype": "success", "origin": {"kind": "task-notification"}});
+        let said = |parent: Value| json!({"type": "assistant", "parent_tool_use_id": parent});
+        for (line, may_have_answered) in [
+            (json!({"type": "system", "subtype": "status"}), true),
+            (json!({"type": "control_request"}), true),
+            (said(json!("a")), true),
+            (said(Value::Null), false),
+            (json!({"type": "result", "subtype": "success"}), false),
+        ] {
+            let mut background = Background::default();
+            background.json(&own_result);
+            assert!(!background.may_have_answered(), "no prompt waits");
+            background.prompted();
+            assert!(!background.may_have_answered());
+            background.json(&own_result);
+            background.json(&line);
+            assert_eq!(background.may_have_answered(), may_have_answered, "{line}");
+        }
+        let mut background = Background::default();
+        background.prompted();
+        background.json(&own_result);
+        background.json(&init);
+        assert_eq!((background.may_have_answered(), background.is_only_announced()), (false, false));
+        background.is_ended_by_engine();
+        assert!(background.is_in_turn(), "the turn is that of the prompt");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::lines::{Denial, Line};
 use super::outcome::{self, Turn};
+use super::pieces::withdraw_cut_texts;
 use super::{Translator, hash};
 use crate::adapter::EndReport;
 use crate::text::{first_bytes, plural};
@@ -28,6 +29,8 @@ impl Translator {
         if line.permission_denials.is_odd {
             recorder.lost(NoticeCode::UnknownCall, "the list of denied calls cannot be read");
         }
+        self.denied.clear();
+        let mut shown = std::mem::take(&mut self.refused);
         let mut unnamed: BTreeMap<u64, (&Denial<'_>, usize)> = BTreeMap::new();
         for denial in &line.permission_denials.list {
             let Some(denial) = denial.0.as_ref() else {
@@ -39,26 +42,30 @@ impl Translator {
                 unnamed.entry(key).or_insert((denial, 0)).1 += 1;
                 continue;
             };
-            self.denied.insert(hash(id));
-            match denial.tool_name.get() {
+            let name = denial.tool_name.get();
+            if let Some(name) = name.filter(|_| !recorder.was_announced(id)) {
                 // The denial is all that the agent shows of the attempt.
-                Some(name) if !recorder.was_announced(id) => {
-                    self.call(&None, None, id, name, denial.tool_input.clone(), recorder);
-                }
-                Some(name) if recorder.deny_failure(id, name, denial.tool_input.as_ref()) => {
-                    self.sub_agents.refused(id)
-                }
+                self.call(&None, None, id, name, denial.tool_input.clone(), recorder);
+                self.refuse(id, recorder);
+                continue;
+            }
+            if let Some(call) = name.and_then(|name| recorder.deny_failure(id, name, denial.tool_input.as_ref())) {
+                self.sub_agents.refused(&call);
+                continue;
+            }
+            match shown.get_mut(&hash(id)).filter(|count| **count > 0) {
                 // The result of the call has shown it.
-                _ if self.refused.contains(&hash(id)) => {}
-                _ => self.refuse(id, recorder),
+                Some(count) => *count -= 1,
+                None => self.refuse(id, recorder),
             }
         }
         self.denied_without_ids(unnamed, recorder);
         recorder.settle_failures(0);
         let turn = std::mem::take(&mut self.turn);
-        let said = recorder.answer().into_owned();
+        let mut said = recorder.answer().into_owned();
         // The text may be the answer of an earlier turn.
-        let is_of_before = self.is_over() && !turn.spoken && is_another(line.result.or_empty(), &said);
+        let is_later = self.is_over() || self.own_turn.is_some();
+        let is_of_before = is_later && !turn.spoken && is_another(line.result.or_empty(), &said);
         let answer = outcome::answer(
             line,
             &Turn {
@@ -72,9 +79,18 @@ impl Translator {
                 error_text: &self.error_text,
             },
         );
+        let cut = self.take_cut_texts(&None);
+        let has_answered =
+            matches!(answer, EndReport::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. });
+        // An agent that shows no complete messages never completes a text.
+        let completes_texts = self.has_whole || is_another(line.result.or_empty(), &said);
+        if has_answered && !turn.interrupted && completes_texts && !cut.is_empty() {
+            withdraw_cut_texts(cut, recorder);
+            said = if recorder.is_answer_withdrawn() { String::new() } else { recorder.answer().into_owned() };
+        }
         // If the message itself did not arrive, its last block is in the `result` line.
         let lost = (said.is_empty() || is_of_before) && !turn.synthetic;
-        if lost && matches!(answer, EndReport::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. }) {
+        if lost && has_answered {
             let part = Continuation::Of(self.fresh_part());
             let structured = line.structured_output.as_ref().filter(|value| !value.is_null()).map(Value::to_string);
             let answer = line.result.get().filter(|text| !text.is_empty()).or(structured.as_deref());
@@ -109,7 +125,8 @@ impl Translator {
         }
         recorder.end_turn(matches!(answer, EndReport::Ended { reason: StopReason::Cancelled, .. }));
         recorder.complete_answer();
-        self.answer = answer;
+        let is_own = line.is_of_task() && self.background.is_prompt_open();
+        (self.answer, self.own_turn) = if is_own { (EndReport::None, Some(answer)) } else { (answer, None) };
     }
 
     /// Takes the denials that do not state the IDs of their calls, each with the number of times that the line lists it.
@@ -117,8 +134,8 @@ impl Translator {
         for (n, (denial, count)) in unnamed.into_values().enumerate() {
             match denial.tool_name.get().filter(|_| n < MAX_UNNAMED) {
                 Some(name) => {
-                    for id in recorder.deny_without_id(name, denial.tool_input.as_ref(), count) {
-                        self.sub_agents.refused(&id);
+                    for call in recorder.deny_without_id(name, denial.tool_input.as_ref(), count) {
+                        self.sub_agents.refused(&call);
                     }
                 }
                 None => {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::background::NOTIFICATION;
 use super::lenient::{Count, ExitCode, Flag, Lenient, List, Number, Object, Present, Stated, Text, Word, any_shape};
+use crate::trace::recorder::Recorder;
 
 /// A line of any type, in either direction. What few lines have is boxed, because a line is moved when it is read.
 #[derive(Debug, Default, Deserialize)]
@@ -373,6 +374,8 @@ pub(crate) struct TokenUsage {
     /// In news of a task: the number of calls that a sub-agent made.
     pub(crate) tool_uses: Count,
     pub(crate) server_tool_use: Object<ServerToolUse>,
+    /// The calls of models that the service made for an answer.
+    pub(crate) iterations: List<Value>,
 }
 
 /// The number of actions that the model's service carried out.
@@ -447,6 +450,16 @@ impl<'a> Line<'a> {
     /// Returns the sub-agent's call that the line is about.
     pub(crate) fn parent(&self) -> Option<String> {
         self.parent_tool_use_id.owned()
+    }
+
+    /// Replaces the sub-agent's call that the line is about by the call's id in the trace. If the agent used the id of a call
+    /// again, the line is about the last call with this id.
+    pub(crate) fn names_last_call(&mut self, recorder: &Recorder) {
+        let Some(parent) = self.parent_tool_use_id.get() else { return };
+        let call = recorder.call_id(parent);
+        if call != parent {
+            self.parent_tool_use_id.0 = Some(call.into());
+        }
     }
 
     /// Returns true if a task that ended is the cause of the turn or the text.

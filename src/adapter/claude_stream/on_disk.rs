@@ -110,7 +110,10 @@ impl Translator {
             "assistant" | "user" => {
                 self.origin(line, recorder);
                 match self.speaker(line) {
-                    Ok(parent) => line.parent_tool_use_id.0 = parent.map(Into::into),
+                    Ok(parent) => {
+                        line.parent_tool_use_id.0 = parent.map(Into::into);
+                        line.names_last_call(recorder);
+                    }
                     Err(()) => {
                         return recorder.lost(NoticeCode::UnknownSubAgent, "a sub-agent whose call is not in the file");
                     }
@@ -233,6 +236,13 @@ impl Translator {
         usage.cache_write_tokens = tokens.cache_write;
         usage.thought_tokens = tokens.thought;
         usage.model = message.model.owned();
+        if tokens.of_others > 0 {
+            let own = [tokens.input, tokens.output, tokens.cache_read, tokens.cache_write];
+            usage.total_tokens = Some(own.into_iter().flatten().fold(tokens.of_others, u64::saturating_add));
+        }
+        if tokens.is_partial {
+            usage.at_least(Measure::TOKENS);
+        }
         if tokens.is_invalid {
             recorder.notice(
                 NoticeCode::UsageInvalid,

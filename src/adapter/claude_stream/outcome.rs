@@ -1,5 +1,7 @@
 //! Reads a `result` line: the usage, and how the agent ended its turn.
 
+use serde_json::Value;
+
 use crate::adapter::{EndReport, errors};
 use crate::trace::usage::Measure;
 use crate::trace::{ErrorCategory, StopReason, Usage, UsageScope};
@@ -185,8 +187,9 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
         turn.cache_read_tokens = usage.cache_read_input_tokens.0;
         turn.cache_write_tokens = usage.cache_creation_input_tokens.0;
         turn.thought_tokens = usage.output_tokens_details.0.as_ref().and_then(|details| details.thinking_tokens.0);
-        // What other models did is unknown.
-        if unreadable_models(line) > 0 {
+        // What other models did is unknown, and so is whether the figures include calls beside those for the answer.
+        let is_beside = |call: &Value| call.get("type").and_then(Value::as_str).is_some_and(|kind| kind != "message");
+        if unreadable_models(line) > 0 || usage.iterations.0.iter().any(is_beside) {
             turn.at_least(Measure::TOKENS);
         }
         usages.push(turn);
@@ -469,6 +472,15 @@ mod tests {
             assert_eq!((usages[0].scope, usages[0].input_tokens), (UsageScope::Turn, Some(9)));
             assert_eq!((usages[1].scope, usages[1].cost_usd), (UsageScope::Session, Some(0.5)));
             assert_eq!(usages[1].input_tokens, None);
+        }
+    }
+
+    #[test]
+    fn calls_that_the_turn_may_leave_out_make_it_a_lower_bound() {
+        for (kind, bounds) in [("message", &[][..]), ("compaction", &[Measure::InputTokens, Measure::OutputTokens])] {
+            let usage = format!(r#"{{"input_tokens":9,"output_tokens":8,"iterations":[{{"type":"{kind}"}}]}}"#);
+            let usages = usages(&line(&format!(r#"{{"usage":{usage}}}"#)));
+            assert_eq!(usages[0].lower_bounds, bounds, "{kind}");
         }
     }
 }

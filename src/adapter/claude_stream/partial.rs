@@ -101,6 +101,18 @@ impl Streamed {
         &self.unread
     }
 
+    /// Returns the texts of the agent whose complete blocks were not seen, each with its part. Further pieces of them are not
+    /// recorded.
+    pub(crate) fn cut_texts(&mut self) -> impl Iterator<Item = (&str, &str)> {
+        self.blocks.iter_mut().filter(|block| !block.whole).filter_map(|block| match &block.what {
+            PartKind::Text { voice: Voice::Agent, said, part, .. } if !said.is_empty() => {
+                block.whole = true;
+                Some((said.as_str(), part.as_str()))
+            }
+            PartKind::Text { .. } | PartKind::Call(_) => None,
+        })
+    }
+
     /// Begins or continues a block of text or thought. Returns the piece, if the text is new: pieces after the complete
     /// block only repeat it. `marked` is the text as [`marked`](crate::adapter::surrogates::marked) reads it.
     pub(crate) fn text<'a>(
@@ -242,6 +254,19 @@ mod tests {
         streamed.text(1, Voice::Agent, "two", None, || "q".into());
         assert_eq!(streamed.whole(Voice::Agent, "two"), Whole::Rest { from: 3, part: "q".into() });
         assert_eq!(streamed.whole(Voice::Agent, "three"), Whole::Differs);
+    }
+
+    #[test]
+    fn texts_without_their_complete_blocks_are_cut_once() {
+        let mut streamed = Streamed::new("m");
+        for (index, voice) in [(0, Voice::Thought), (1, Voice::Agent), (2, Voice::Agent)] {
+            streamed.text(index, voice, ["a", "b", "c"][index as usize], None, || index.to_string());
+        }
+        assert_eq!(streamed.whole(Voice::Agent, "b!"), Whole::Rest { from: 1, part: "1".into() });
+        assert_eq!(streamed.cut_texts().collect::<Vec<_>>(), [("c", "2")]);
+        assert_eq!(streamed.cut_texts().count(), 0);
+        assert_eq!(streamed.text(2, Voice::Agent, "d", None, || "q".into()), None);
+        assert_eq!(streamed.whole(Voice::Agent, "cd"), Whole::New);
     }
 
     #[test]

@@ -4,8 +4,13 @@ use super::Translator;
 use super::lines::{Line, Message, StreamEvent};
 use super::partial::{Piece, Streamed};
 use super::tools;
+use super::withdrawn::MAX_SHOWN;
+use crate::text::first_bytes;
 use crate::trace::NoticeCode;
-use crate::trace::recorder::{CallSaid, Continuation, Recorder, Voice, is_empty};
+use crate::trace::recorder::{CallSaid, Continuation, Recorder, SentText, Voice, is_empty};
+
+/// The maximum number of texts without their complete blocks that are remembered in one turn.
+const MAX_CUT: usize = 1_000;
 
 impl Translator {
     pub(super) fn stream_event(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
@@ -55,6 +60,46 @@ impl Translator {
         {
             streamed.has_whole(kind);
         }
+    }
+
+    /// Takes a complete message. If it is not the one that its speaker streams, the streamed texts that are still incomplete are
+    /// withdrawn: the connection to the model broke, and the program asked again.
+    pub(super) fn replaces_cut_texts(
+        &mut self,
+        parent: &Option<String>,
+        message: &Message<'_>,
+        recorder: &mut Recorder,
+    ) {
+        self.has_whole = true;
+        if let Some(mut streamed) = self.streamed.remove(parent) {
+            if Some(streamed.message.as_str()) != message.id.get() {
+                self.keep_cut_texts(parent, &mut streamed, recorder);
+            }
+            self.streamed.insert(parent.clone(), streamed);
+        }
+        let texts = self.take_cut_texts(parent);
+        if !self.turn.interrupted {
+            withdraw_cut_texts(texts, recorder);
+        }
+    }
+
+    /// Remembers the texts of a streamed message whose complete blocks did not follow. What an interrupted turn streamed stays.
+    fn keep_cut_texts(&mut self, parent: &Option<String>, streamed: &mut Streamed, recorder: &Recorder) {
+        for (said, part) in streamed.cut_texts() {
+            if !self.turn.interrupted && self.cut.len() < MAX_CUT {
+                let begins = first_bytes(said, MAX_SHOWN).to_owned();
+                let (parent, part) = (parent.clone(), part.to_owned());
+                self.cut.push(SentText { parent, part, begins, last_event: recorder.last_event() });
+            }
+        }
+    }
+
+    /// Takes the remembered texts of a speaker.
+    pub(super) fn take_cut_texts(&mut self, parent: &Option<String>) -> Vec<SentText> {
+        let texts = std::mem::take(&mut self.cut);
+        let (of_speaker, others) = texts.into_iter().partition(|text| text.parent == *parent);
+        self.cut = others;
+        of_speaker
     }
 
     fn block_start(
@@ -185,6 +230,7 @@ impl Translator {
             };
             recorder.lost(NoticeCode::UnknownBlock, text);
         }
+        self.keep_cut_texts(parent, &mut streamed, recorder);
         let calls: Vec<_> = streamed.calls().map(|call| call.clone()).collect();
         self.streamed.insert(parent.clone(), streamed);
         for call in calls {
@@ -205,5 +251,16 @@ impl Translator {
         for parent in parents {
             self.settle(&parent, recorder);
         }
+    }
+}
+
+/// Withdraws texts that were streamed and never completed.
+pub(super) fn withdraw_cut_texts(texts: Vec<SentText>, recorder: &mut Recorder) {
+    for text in texts {
+        recorder.notice(
+            NoticeCode::WithdrawnMessage,
+            format!("a text was streamed and not completed, so it is withdrawn: {}", text.begins),
+        );
+        recorder.withdraw_text(text);
     }
 }

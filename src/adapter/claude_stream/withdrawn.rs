@@ -1,5 +1,5 @@
 //! Messages that the program withdraws after it sent them: a later message names them in `supersedes`, or a notice about a
-//! refusal in `retracted_message_uuids`.
+//! refusal in `retracted_message_uuids`. What was only streamed is withdrawn in `pieces.rs`.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,7 +12,7 @@ use crate::trace::recorder::{Recorder, SentText};
 /// The maximum number of lines whose content is remembered.
 const MAX_KNOWN: usize = 10_000;
 /// The maximum bytes of a withdrawn text in a notice.
-const MAX_SHOWN: usize = 80;
+pub(super) const MAX_SHOWN: usize = 80;
 
 /// The last lines of the model, by the hashes of their UUIDs.
 #[derive(Default)]

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::expression::{Expression, Scope, Work};
+use crate::gateway::api::message_tokens;
 use crate::harness::SessionFile;
 
 /// The facts of a line.
@@ -75,6 +76,10 @@ pub struct Tokens {
     pub cache_write: Option<u64>,
     /// Tokens of thoughts.
     pub thought: Option<u64>,
+    /// Tokens of other models that the service called for the message.
+    pub of_others: u64,
+    /// True if the message may have used more tokens than these.
+    pub is_partial: bool,
     /// True if a count is not a number from 0.
     pub is_invalid: bool,
 }
@@ -92,6 +97,8 @@ impl Tokens {
         for (part, other) in parts {
             *part = (*part).max(other);
         }
+        self.of_others = self.of_others.max(other.of_others);
+        self.is_partial |= other.is_partial;
         self.is_invalid |= other.is_invalid;
     }
 }
@@ -235,7 +242,7 @@ fn of_claude(line: &Value) -> Facts {
         parent,
         at: line.get("timestamp").and_then(moment),
         message: id.map(str::to_owned),
-        tokens: id.and_then(|_| message?.get("usage")).map(tokens),
+        tokens: id.and_then(|_| Some(tokens(message?.get("usage")?, message?.get("model").and_then(Value::as_str)))),
         follows_parent: kind == "user" && only_results,
         is_aside: is_true("isSidechain"),
         speaks: matches!(kind, "user" | "assistant") && !is_true("isMeta"),
@@ -243,18 +250,23 @@ fn of_claude(line: &Value) -> Facts {
     }
 }
 
-fn tokens(usage: &Value) -> Tokens {
-    let count = |key: &str| usage.get(key).and_then(Value::as_u64);
+/// Reads the usage of a message. `model` is the model that wrote it.
+fn tokens(usage: &Value, model: Option<&str>) -> Tokens {
+    const KEYS: [&str; 4] = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+    let is_invalid = KEYS.iter().filter_map(|key| usage.get(*key)).any(|figure| !figure.is_null() && !figure.is_u64());
+    let read = message_tokens(usage, model);
+    let told = KEYS.map(|key| usage.get(key).and_then(Value::as_u64));
+    let counts = if is_invalid { told } else { std::array::from_fn(|n| told[n].max(read.counts[n])) };
+    let [input, output, cache_read, cache_write] = counts;
     Tokens {
-        input: count("input_tokens"),
-        output: count("output_tokens"),
-        cache_read: count("cache_read_input_tokens"),
-        cache_write: count("cache_creation_input_tokens"),
-        is_invalid: ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]
-            .iter()
-            .filter_map(|key| usage.get(*key))
-            .any(|figure| !figure.is_null() && !figure.is_u64()),
+        input,
+        output,
+        cache_read,
+        cache_write,
         thought: usage.get("output_tokens_details").and_then(|it| it.get("thinking_tokens")).and_then(Value::as_u64),
+        of_others: read.of_others,
+        is_partial: read.is_partial,
+        is_invalid,
     }
 }
 

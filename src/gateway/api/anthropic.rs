@@ -10,8 +10,11 @@ use crate::gateway::turns::Conversation;
 use crate::gateway::words::{elements, only, text, text_of};
 use crate::gateway::{ModelRequest, Refusal, Reply, Tool};
 
+use self::iterations::MessageTokens;
+pub use self::iterations::message_tokens;
 pub(super) use self::stream::{Events, streamed};
 
+mod iterations;
 mod stream;
 
 /// Parses a request.
@@ -104,14 +107,19 @@ pub fn error_event(refusal: &Refusal) -> String {
 /// Reads the usage of a whole answer.
 pub fn usage(response: &Value) -> TokenUsage {
     let usage = &response["usage"];
+    let MessageTokens { counts, of_others, is_partial } = message_tokens(usage, response["model"].as_str());
+    let [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens] = counts;
     TokenUsage {
-        input_tokens: count(usage, "/input_tokens"),
-        output_tokens: count(usage, "/output_tokens"),
-        cache_read_tokens: count(usage, "/cache_read_input_tokens"),
-        cache_write_tokens: count(usage, "/cache_creation_input_tokens"),
+        input_tokens,
+        output_tokens,
+        cache_read_tokens,
+        cache_write_tokens,
         thought_tokens: count(usage, "/output_tokens_details/thinking_tokens"),
-        total_tokens: None,
+        lower_bound: is_partial,
+        cost_lower_bound: iterations::costs_more(usage),
+        ..TokenUsage::default()
     }
+    .with_others(of_others)
 }
 
 /// The places of ids.

@@ -157,7 +157,7 @@ pub fn usage(response: &Value) -> TokenUsage {
         cache_read_tokens: cache_read,
         cache_write_tokens: None,
         thought_tokens: thought,
-        total_tokens: None,
+        ..TokenUsage::default()
     }
     .with_total(count(usage, "/totalTokenCount"))
 }

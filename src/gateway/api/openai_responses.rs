@@ -107,7 +107,7 @@ pub fn usage(response: &Value) -> TokenUsage {
         cache_read_tokens: cache_read,
         cache_write_tokens: cache_write,
         thought_tokens: count(usage, "/output_tokens_details/reasoning_tokens"),
-        total_tokens: None,
+        ..TokenUsage::default()
     }
     .with_total(count(usage, "/total_tokens"))
 }

@@ -25,12 +25,24 @@ pub struct TokenUsage {
     /// The total, if it is above the sum of the other figures: the service counts tokens that none of them shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
+    /// True if the answer may have used more tokens than the figures show.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lower_bound: bool,
+    /// True if the answer costs more than its tokens at the prices of a price table.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_lower_bound: bool,
 }
 
 impl TokenUsage {
     /// Sets the total that the service reports, if the other figures do not explain it.
     pub(super) fn with_total(self, total: Option<u64>) -> Self {
         Self { total_tokens: total.filter(|total| *total > self.sum()), ..self }
+    }
+
+    /// Adds the tokens of other models than the one that answered. Only the total shows them, because their price is another.
+    pub(super) fn with_others(self, tokens: u64) -> Self {
+        let total = self.sum().saturating_add(tokens);
+        self.with_total(Some(total))
     }
 
     /// Returns the sum of the figures besides the total. Thoughts are a part of the output.

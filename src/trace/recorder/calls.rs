@@ -263,9 +263,9 @@ impl Recorder {
             self.update(id, said, false);
             return false;
         }
-        // A call that was never announced cannot have started anything.
+        // A call that was never announced cannot have started anything, so the trace shows this one as the main agent's.
         if let Some(parent) = said.parent.take_if(|parent| !self.was_recorded(parent)) {
-            self.notice(
+            self.lost_caller(
                 NoticeCode::UnknownParent,
                 format!("the call {id} names {parent} as its parent, but no such call was made"),
             );
@@ -360,6 +360,12 @@ impl Recorder {
         }
         self.open.insert(aside.as_str().into(), open);
         Some(aside)
+    }
+
+    /// Returns the id in the trace of an open call, by its name in the recorder, or else of the last call with this id of the
+    /// agent.
+    pub fn open_call_id(&self, name: &str) -> String {
+        self.open.get(name).map_or_else(|| self.call_id(name), |open| open.call(name))
     }
 
     /// Returns true if the next announced call may end others, because too many are open.

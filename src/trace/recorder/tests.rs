@@ -17,6 +17,27 @@ fn finish(recorder: Recorder) -> Vec<Event> {
 }
 
 #[test]
+fn a_text_that_no_report_counts_makes_the_totals_of_a_session_that_was_cut_lower_bounds() {
+    let is_told = |reason: StopReason, after: &str| {
+        let mut recorder = recorder();
+        recorder.say(Voice::Agent, None, "One.", Continuation::Chunk);
+        let mut usage = Usage::of(UsageScope::Call);
+        (usage.input_tokens, usage.output_tokens) = (Some(10), Some(5));
+        recorder.usage(usage, false);
+        recorder.say(Voice::Agent, None, after, Continuation::Chunk);
+        let stop = Stop { reason, category: None, detail: None, output: None, exit: None };
+        let Finished { events, total, .. } = recorder.finish(stop, false);
+        let is_notice = |event: &Event| matches!(&event.body, Body::Notice { code: NoticeCode::UsageIncomplete, .. });
+        let is_told = events.iter().any(is_notice);
+        assert_eq!(total.is_exact(), !is_told, "{events:?}");
+        is_told
+    };
+    assert!(is_told(StopReason::Cancelled, " Two."));
+    assert!(!is_told(StopReason::Cancelled, ""));
+    assert!(!is_told(StopReason::EndTurn, " Two."));
+}
+
+#[test]
 fn an_id_that_looks_like_another_is_still_new() {
     let mut recorder = recorder();
     recorder.call("1", CallSaid::default());

@@ -21,6 +21,7 @@ impl Recorder {
         if let Some(open) = &mut self.text
             && open.speaker == speaker
         {
+            self.has_unreported_text |= voice != Voice::User;
             let apart = match (&part, &open.part) {
                 _ if begins_turn || begins_answer => true,
                 (Continuation::Block, _) => true,

@@ -52,6 +52,12 @@ impl Recorder {
         self.take_away(Withdrawn { text, line, is_other: false });
     }
 
+    /// Returns true if the final answer so far is a text that the agent withdrew, and nothing else.
+    pub fn is_answer_withdrawn(&self) -> bool {
+        let main = Speaker::of(Voice::Agent, None);
+        self.text.as_ref().is_some_and(|open| open.speaker == main && open.withdrawn.is_some())
+    }
+
     /// Records that the last text of the main agent is not the agent's. The text is removed as a withdrawn one is, and the notice
     /// quotes it. If the message holds other texts, too, all of them stay and are in doubt. The next text begins another answer.
     pub fn end_other_text(&mut self, code: NoticeCode, text: &str) {

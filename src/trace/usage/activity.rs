@@ -125,7 +125,7 @@ impl SessionActivity {
     }
 
     /// Returns true if the session ended without a regular answer, so that its last usage may be unreported.
-    pub(super) fn was_cut(&self) -> bool {
+    pub fn was_cut(&self) -> bool {
         matches!(self.end, Some(End::Cut | End::CutByEngine | End::OutOfTime))
     }
 

@@ -983,6 +983,22 @@ fn the_figures_of_a_session_of_cline_leave_its_sub_agents_out() {
 }
 
 #[test]
+fn a_text_after_the_last_usage_of_a_session_that_was_cut_makes_the_totals_lower_bounds() {
+    let cline = |event: Value| json!({"type": "agent_event", "ts": 1, "event": event});
+    let says = |text: &str| cline(json!({"type": "content_start", "contentType": "text", "text": text}));
+    let used = cline(
+        json!({"type": "usage", "inputTokens": 10, "outputTokens": 5, "cacheReadTokens": 0, "cacheWriteTokens": 0}),
+    );
+    let aborted = json!({"type": "run_aborted", "ts": 2, "message": "aborted"});
+    let codes = |lines: &[Value]| {
+        let all = events_of("cline-stream", lines);
+        only(&all, "notice").into_iter().map(|notice| notice["code"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(&[says("One."), used.clone(), says(" Two."), aborted.clone()]), ["usage_incomplete"]);
+    assert_eq!(codes(&[says("One."), says(" Two."), used, aborted]), [""; 0]);
+}
+
+#[test]
 fn a_sub_agent_of_copilot_in_the_background_is_shown_if_its_calls_follow() {
     let line = |kind: &str, agent: Value, data: Value| json!({"type": kind, "agentId": agent, "data": data});
     let task = json!({"toolCallId": "t", "toolName": "task", "arguments": {"prompt": "look", "mode": "background"}});

@@ -233,8 +233,14 @@ fn a_dying_agents_words_about_code_are_no_refused_login() {
         ("ImportError: unauthorized import of module os", "crashed"),
         ("Error: No authentication information found.", "auth"),
         ("HTTP 401 Unauthorized", "auth"),
+        ("DEBUG http: request body not logged (too long)", "crashed"),
     ] {
         let stop = ends("qwen-stream", &[("stderr", words)], 1);
         assert_eq!(word(&stop, "category"), category, "{words}: {stop}");
+        // The words count, and not the last line.
+        let last = "    at main (app.js:1)";
+        let stop = ends("qwen-stream", &[("stderr", words), ("stderr", last)], 1);
+        let quoted = if category == "auth" { words } else { last.trim() };
+        assert_eq!((word(&stop, "category"), word(&stop, "detail")), (category, quoted), "{stop}");
     }
 }

@@ -93,6 +93,38 @@ fn requests_and_answers_go_on_and_are_kept_as_evidence() {
     assert_eq!((&metrics["cache_read_tokens"], &metrics["cost_usd"]), (&json!(5), &json!(0.000_262_5)));
 }
 
+/// The end of an answer before which the service summarised the conversation, by another call of the model.
+const SUMMARISED: &str = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
+     event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":\
+     {\"input_tokens\":7,\"output_tokens\":9,\"iterations\":[{\"type\":\"compaction\",\"input_tokens\":180,\
+     \"output_tokens\":30},{\"type\":\"message\",\"input_tokens\":7,\"output_tokens\":9}]}}\n\n\
+     event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+
+/// The end of an answer of which a part was written to the cache for an hour.
+const FOR_AN_HOUR: &str = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
+     event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":\
+     {\"input_tokens\":7,\"output_tokens\":9,\"cache_creation_input_tokens\":100,\"cache_creation\":\
+     {\"ephemeral_1h_input_tokens\":100}}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+
+#[test]
+fn all_calls_of_the_model_for_an_answer_count_and_a_cost_without_a_price_is_a_lower_bound() {
+    let service = Service::start(|_| (200, EVENTS, vec![STREAM[0], (0, SUMMARISED)]));
+    let project = reaching(&service, "graders: [{budget: {tokens: 100}}]");
+    project.evals(&["run", "--gateway", "observe"]).exits(1);
+    let metrics = &project.result(TRIAL)["metrics"];
+    assert_eq!((&metrics["input_tokens"], &metrics["output_tokens"]), (&json!(187), &json!(39)), "{metrics}");
+    assert_eq!((&metrics["total_tokens"], &metrics["lower_bounds"]), (&json!(231), &Value::Null), "{metrics}");
+    // (187 × 5 + 39 × 25 + 5 × 0.5) / 1e6.
+    assert!((metrics["cost_usd"].as_f64().unwrap() - 0.001_912_5).abs() < 1e-9, "{metrics}");
+
+    let service = Service::start(|_| (200, EVENTS, vec![STREAM[0], (0, FOR_AN_HOUR)]));
+    let project = reaching(&service, "graders: [{budget: {cost-usd: 1}}]");
+    project.evals(&["run", "--gateway", "observe"]).exits(3);
+    let result = project.result(TRIAL);
+    assert_eq!((&result["verdict"], &result["metrics"]["total_tokens"]), (&json!("ungraded"), &json!(121)), "{result}");
+    assert_eq!(result["metrics"]["lower_bounds"], json!(["cost_usd"]), "{result}");
+}
+
 #[test]
 fn an_agent_s_own_variable_for_the_key_holds_the_user_s_own() {
     let service = Service::start(streams);

@@ -135,21 +135,22 @@ impl Recorder {
     }
 
     /// Makes a failed result that is still held one of a denied call, if the agent reports this call as denied, by its ID, the
-    /// name of its tool and its input, if it states the input. Returns false if there is none.
-    pub fn deny_failure(&mut self, id: &str, name: &str, input: Option<&Value>) -> bool {
+    /// name of its tool and its input, if it states the input. Returns the call's id in the trace, or `None` if there is none.
+    pub fn deny_failure(&mut self, id: &str, name: &str, input: Option<&Value>) -> Option<String> {
         let (name, input) = (Some(hash_of(name)), input.map(hash_of));
         let is_it = |it: &FailedResult| *it.id == *id && it.name == name && (input.is_none() || it.input == input);
-        let Some(at) = self.doubted.iter().rposition(is_it) else { return false };
-        let Some(FailedResult { slot, name, input, .. }) = self.doubted.remove(at) else { return false };
-        let Some(Body::ToolResult(result)) = self.body(slot) else { return false };
+        let at = self.doubted.iter().rposition(is_it)?;
+        let FailedResult { slot, name, input, .. } = self.doubted.remove(at)?;
+        let Some(Body::ToolResult(result)) = self.body(slot) else { return None };
         result.status = CallStatus::Denied;
+        let call = result.call.clone();
         self.hold(slot, false);
         let id = hash_in("ended", id);
         let is_it = |it: &&mut EndedCall| it.id == id && it.shown.name == name && it.shown.input == input;
         if let Some(ended) = self.ended.iter_mut().rev().find(is_it) {
             ended.status = CallStatus::Denied;
         }
-        true
+        Some(call)
     }
 
     /// Notes that the agent reports a call as refused: an open call ends as denied, regardless of its result. If the call has
@@ -172,7 +173,7 @@ impl Recorder {
 
     /// Notes that the agent reports so many calls of a tool with this input, if it states the input, as denied, without the IDs
     /// of the calls. If the trace has exactly as many such calls, and each of them may have been denied, they are the denied
-    /// ones; otherwise their outcomes are unknown. Returns the IDs of the calls that are denied by this report.
+    /// ones; otherwise their outcomes are unknown. Returns the IDs in the trace of the calls that are denied by this report.
     pub fn deny_without_id(&mut self, name: &str, input: Option<&Value>, count: usize) -> Vec<String> {
         let input = input.filter(|input| !is_empty(input));
         let (tool, with) = (Some(hash_of(name)), input.map(hash_of));
@@ -199,13 +200,12 @@ impl Recorder {
             self.contradicted(NoticeCode::LateDenial, text);
             return Vec::new();
         }
-        for id in &failed {
-            self.deny_failure(id, name, input);
-        }
+        let mut denied: Vec<String> = failed.iter().filter_map(|id| self.deny_failure(id, name, input)).collect();
         for id in &open {
             self.deny(id);
+            denied.push(self.open_call_id(id));
         }
-        failed.into_iter().chain(open).collect()
+        denied
     }
 
     /// Returns true if a call ended with another outcome than the agent reports now. An exit code that makes a reported
