@@ -69,7 +69,7 @@ use write::Place;
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the mining rules: a change of the rules makes the state of an older version unusable.
-const VERSION: u32 = 17;
+const VERSION: u32 = 18;
 
 /// The settings of `evals mine`.
 #[derive(Debug, Clone)]

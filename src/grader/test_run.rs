@@ -23,6 +23,7 @@ use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::{filled, said};
 
 mod cargo;
+mod fail_fast;
 mod go;
 mod junit;
 mod node;
@@ -33,11 +34,13 @@ mod tap;
 mod unittest;
 
 use old_reports::{OldReports, reports};
-use report::Report;
+use report::{Listed, Report};
 pub use report::{Status, without_colour};
 
 /// The exit of a runner whose supervisor was lost: how it ended is unknown.
 const LOST: Exit = Exit { code: None, signal: None };
+/// The reason why only bounds of the number of passed tests are known.
+const NOT_EXACT: &str = "it is not known exactly how many tests passed, as the runner does not name them; add -v";
 /// The maximum number of tests in a reason.
 const SHOWN: usize = 8;
 /// The maximum number of bytes read of a report.
@@ -273,19 +276,22 @@ impl Tests {
 
     /// Returns true if the grader fails by a test that failed, whatever other tests did.
     fn shows_failure(&self, report: &Report) -> bool {
-        let mut listed = self.fail_to_pass.iter().chain(&self.pass_to_pass).peekable();
-        let is_failed = |name: &String| report.named(name).iter().any(|test| test.status == Status::Failed);
-        let has_failed = if listed.peek().is_none() { report.counts().failed > 0 } else { listed.any(is_failed) };
+        let listed = self.listed();
+        let is_failed = |name: &String| report.listed(name, &listed).iter().any(|test| test.status == Status::Failed);
+        let mut names = self.fail_to_pass.iter().chain(&self.pass_to_pass).peekable();
+        let has_failed = if names.peek().is_none() { report.counts().failed > 0 } else { names.any(is_failed) };
         self.min.is_none() && has_failed
+    }
+
+    /// Returns the names of both lists.
+    fn listed(&self) -> Listed<'_> {
+        Listed::new(self.fail_to_pass.iter().chain(&self.pass_to_pass))
     }
 
     /// Returns whether any test ran, and the tests of `fail-to-pass` that passed.
     fn seen(&self, report: &Report) -> TestsSeen {
-        let passed = |name: &&String| {
-            let found = report.named(name);
-            let is_known = !found.is_empty() && !report.is_unclear(name);
-            is_known && found.iter().all(|test| test.status == Status::Passed)
-        };
+        let listed = self.listed();
+        let passed = |name: &&String| report.passes(name, &listed);
         let counts = report.counts();
         TestsSeen {
             any_ran: counts.passed > 0 || counts.failed > 0,
@@ -330,7 +336,8 @@ impl Tests {
             Ok(report) => {
                 let why = report.problems.iter().chain(&report.doubts).next().map(|problem| format!("{problem}{said}"));
                 let (outcomes, left_out) = report.outcomes();
-                Seen { outcomes, left_out, why, ..Seen::default() }
+                let (shared, last_parts) = (report.shared(), report.last_parts());
+                Seen { outcomes, left_out, shared, last_parts, why, report, ..Seen::default() }
             }
             Err(NoReport::Unknown(why)) => Seen { why: Some(why), ..Seen::default() },
             Err(NoReport::Wrong(why)) => Seen {
@@ -369,7 +376,14 @@ impl Tests {
             Format::Pytest => pytest::read(&both),
             Format::Unittest => unittest::read(&both),
             // Without a terminal, `node --test` prints TAP up to version 22.
-            Format::Node => Some(node::read(&out)).filter(|it| !it.is_empty()).unwrap_or_else(|| tap::read(&out)),
+            Format::Node => {
+                let mut report = node::read(&out);
+                // vitest describes on standard error what failed.
+                if let Some(why) = node::failed_suites(&text(&ran.stderr)).filter(|_| !report.is_empty()) {
+                    report.incomplete(why);
+                }
+                if report.is_empty() { tap::read(&out) } else { report }
+            }
             Format::Tap => tap::read(&out),
             Format::Auto => {
                 let readers: [(&str, ReadOutput); 6] = [
@@ -412,10 +426,10 @@ impl Tests {
 
     fn judge_report(&self, shown: &str, report: &Report, ran: &CommandOutcome) -> Grade {
         let mut checks = Checks::default();
-        let is_cut = self.is_cut(ran);
+        let (is_cut, listed) = (self.is_cut(ran), self.listed());
         for (key, names) in [("fail-to-pass", &self.fail_to_pass), ("pass-to-pass", &self.pass_to_pass)] {
             for name in names {
-                self.judge_listed(&mut checks, key, name, report, is_cut);
+                self.judge_listed(&mut checks, key, name, &listed, report, is_cut);
             }
         }
         if self.fail_to_pass.is_empty() && self.pass_to_pass.is_empty() {
@@ -429,9 +443,17 @@ impl Tests {
         checks.grade_at_least(self.min)
     }
 
-    fn judge_listed(&self, checks: &mut Checks, key: &str, name: &str, report: &Report, is_cut: bool) {
+    fn judge_listed(
+        &self,
+        checks: &mut Checks,
+        key: &str,
+        name: &str,
+        listed: &Listed<'_>,
+        report: &Report,
+        is_cut: bool,
+    ) {
         let shown = text::short(name, 120);
-        let found = report.named(name);
+        let found = report.listed(name, listed);
         let worst = |status: Status| found.iter().find(|test| test.status == status);
         if found.is_empty() {
             if is_cut {
@@ -454,7 +476,7 @@ impl Tests {
                      `report` that names them",
                     text::short(last, 120)
                 ));
-            } else if let Some(longer) = report.ending_with(name) {
+            } else if let Some(longer) = report.ending_with(name, listed) {
                 checks.unknown(format!(
                     "{key}: no test is named `{shown}`; list the whole name, such as `{}`",
                     text::short(longer, 120)
@@ -475,6 +497,13 @@ impl Tests {
             ));
         } else if report.is_unclear(name) {
             checks.unknown(unclear(key, &shown));
+        } else if let Some(problem) = report.may_be_another(name, &found) {
+            let whole = found.first().and_then(|test| test.names.first()).map_or("", String::as_str);
+            checks.unknown(format!(
+                "{key}: `{}` passed, but another test whose name ends with `{shown}` may not have run; list whole names: \
+                 {problem}",
+                text::short(whole, 120)
+            ));
         } else if is_cut {
             checks.unknown(format!(
                 "{key}: `{shown}` passed in the end of the output that was kept; it may have failed before that"
@@ -489,7 +518,10 @@ impl Tests {
         let counts = report.counts();
         let all = counts.passed.saturating_add(counts.failed);
         let skipped = if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
-        let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
+        let stop = fail_fast::option(&self.run.to_string()).filter(|_| counts.failed > 0);
+        let stop = stop.map(|option| format!("`{option}` stops the run after failures, so not all tests may have run"));
+        let first = |list: &[String]| list.first().map(|problem| format!("; {problem}"));
+        let problem = first(&report.problems).unwrap_or_default();
         let is_cut = self.is_cut(ran);
         if all == 0 && is_cut && has_succeeded(ran) {
             checks.unknown(only_end_of(shown));
@@ -507,21 +539,31 @@ impl Tests {
             .filter_map(|test| Some(format!("`{}`", test.names.first()?)))
             .collect();
         let tests = plural(all, "test");
+        let unsure = first(&report.problems).or_else(|| first(&report.doubts)).or_else(|| first(stop.as_slice()));
+        let is_exact = counts.failed == 0 || (report.perhaps_more == 0 && report.perhaps_fewer == 0);
+        let has_all = unsure.is_none();
+        let unsure = unsure.or_else(|| (!is_exact).then(|| format!("; {NOT_EXACT}"))).unwrap_or_default();
         let reason = match (counts.failed, failed.is_empty()) {
             (0, _) => format!("all of {tests} passed{skipped}"),
-            (count, true) => format!("{count} of {tests} failed{skipped}{problem}{}", ran.end()),
+            (count, true) => format!("{count} of {tests} failed{skipped}{unsure}{}", ran.end()),
             (count, false) => {
-                format!("{count} of {tests} failed{skipped}: {}{problem}", text::first_few(failed, SHOWN))
+                format!("{count} of {tests} failed{skipped}: {}{unsure}", text::first_few(failed, SHOWN))
             }
         };
-        // The share of tests that passed is unknown if the report is incomplete or contradicts itself.
+        // The share of tests that passed is unknown if the report is incomplete or contradicts itself. What did not run did not
+        // pass.
         let silent = report.without_tests().find(|_| counts.failed == 0);
-        let is_complete = report.problems.is_empty() && report.doubts.is_empty() && silent.is_none() && !is_cut;
-        let share = Fraction::of(size(counts.passed), size(all));
-        if is_complete || (counts.failed > 0 && self.min.is_none()) {
+        let is_complete = has_all && silent.is_none() && !is_cut;
+        let share_of = |passed: u64| Fraction::of(size(passed), size(passed.saturating_add(counts.failed)));
+        let share = share_of(counts.passed);
+        let most = share_of(counts.passed.saturating_add(report.perhaps_more));
+        let least = share_of(counts.passed.saturating_sub(report.perhaps_fewer));
+        if counts.failed > 0 && !is_complete {
+            checks.between(Fraction::ZERO, most, share, reason);
+        } else if !is_exact {
+            checks.between(least, most, share, reason);
+        } else if is_complete {
             checks.partly(share, reason, []);
-        } else if counts.failed > 0 {
-            checks.at_most(share, reason, []);
         }
         if let Some(part) = silent {
             checks.unknown(format!(
@@ -659,12 +701,25 @@ pub struct Seen {
     pub outcomes: BTreeMap<String, Status>,
     /// The names of the tests that are left out, because their names, as patterns, also select other tests.
     pub left_out: BTreeSet<String>,
+    /// The names that several tests share, or a test and a suite.
+    pub shared: BTreeSet<String>,
+    /// The last parts of the names of tests and suites, each with the whole names.
+    pub last_parts: BTreeMap<String, BTreeSet<String>>,
     /// The problem of the run besides single tests, with the end of its output.
     pub why: Option<String>,
     /// The program that was not found, if the runner reported nothing for this reason.
     pub missing_program: Option<String>,
     /// The reason why tests that have no outcome may have passed. Absent if the run came to its end.
     pub cut: Option<Cut>,
+    report: Report,
+}
+
+impl Seen {
+    /// Returns true if all of these names pass, as a grader that lists them finds the tests.
+    pub fn passes_all(&self, names: &[String]) -> bool {
+        let listed = Listed::new(names.iter());
+        names.iter().all(|name| self.report.passes(name, &listed))
+    }
 }
 
 /// The reason why the outcomes of a run are not known.

@@ -131,7 +131,7 @@ impl fmt::Display for Dropped {
                     return Ok(());
                 }
                 let some = crate::text::some_of(left_out, 5);
-                write!(f, "; left out, because `*` in a name selects other tests, too: {some}")
+                write!(f, "; left out, because their names select other tests, too: {some}")
             }
             Dropped::OnlyRenames { tests } => {
                 write!(f, "only renames or moves tests: {}", crate::text::some_of(tests, 5))

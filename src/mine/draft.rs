@@ -117,7 +117,7 @@ impl Miner<'_> {
         }
         if !judged.left_out.is_empty() {
             let some = crate::text::some_of(judged.left_out.iter().map(|name| format!("`{name}`")), 5);
-            remarks.push(format!("Tests are left out, because `*` in their names selects other tests, too: {some}"));
+            remarks.push(format!("Tests are left out, because their names select other tests, too: {some}"));
         }
         remarks.extend(left_out::remark(judged));
         if !change.unsure.is_empty() {

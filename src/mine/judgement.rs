@@ -16,7 +16,7 @@ pub struct Judged {
     pub pass_to_pass: Vec<String>,
     /// Tests that did not have the same outcome in every run of a state, here or at another commit.
     pub flaky: Vec<String>,
-    /// Tests that are in no list, because their names, as patterns, also select other tests.
+    /// Tests that are in no list, because their names also select other tests.
     pub left_out: Vec<String>,
     /// Tests that are in no list, because they are in files of code, which an agent may change.
     pub unguarded: Vec<String>,

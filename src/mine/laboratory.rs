@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::change::{self, Change};
 use super::judgement::{Outcomes, may_decide};
 use super::repository::Repository;
-use super::runner::{Given, Recipe, Step};
+use super::runner::{Given, Recipe, Runner, Step};
 use crate::environment;
 use crate::grader::test_run::{Cut, Seen, Status, Tests, program_that_is_missing, without_colour};
 use crate::own_environment;
@@ -38,14 +38,31 @@ pub struct Runs {
     pub after: Vec<Outcomes>,
     /// The tests that are left out, because their names, as patterns, also select other tests.
     pub left_out: BTreeSet<String>,
+    /// The names that several tests of a run share, or a test and a suite.
+    pub shared: BTreeSet<String>,
+    /// The last parts of the names of tests and suites, each with the whole names.
+    pub last_parts: BTreeMap<String, BTreeSet<String>>,
     /// The time of the longest run.
-    longest: Duration,
+    pub longest: Duration,
 }
 
 impl Runs {
-    fn add_before(&mut self, seen: Seen) {
+    fn add_before(&mut self, mut seen: Seen) {
+        self.note_names(&mut seen);
         self.before.push(seen.outcomes);
-        self.left_out.extend(seen.left_out);
+    }
+
+    /// Notes the names of a run that select several tests.
+    fn note_names(&mut self, seen: &mut Seen) {
+        self.left_out.append(&mut seen.left_out);
+        self.shared.append(&mut seen.shared);
+        self.add_last_parts(std::mem::take(&mut seen.last_parts));
+    }
+
+    fn add_last_parts(&mut self, parts: BTreeMap<String, BTreeSet<String>>) {
+        for (part, wholes) in parts {
+            self.last_parts.entry(part).or_default().extend(wholes);
+        }
     }
 
     /// Adds earlier runs of the same commit in another workspace.
@@ -53,6 +70,8 @@ impl Runs {
         self.before.extend(earlier.before);
         self.after.extend(earlier.after);
         self.left_out.extend(earlier.left_out);
+        self.shared.extend(earlier.shared);
+        self.add_last_parts(earlier.last_parts);
         self.longest = self.longest.max(earlier.longest);
     }
 }
@@ -188,16 +207,23 @@ impl Laboratory {
         self.lay(&overlay, &workspace)?;
         for n in 0..self.repeat {
             let begun = Instant::now();
-            let seen = whole("with the commit", observe(tests, &shell).await?)?;
-            let Seen { outcomes, left_out, why, missing_program, .. } = seen;
-            runs.left_out.extend(left_out);
+            let mut seen = whole("with the commit", observe(tests, &shell).await?)?;
+            runs.note_names(&mut seen);
+            let Seen { outcomes, why, missing_program, .. } = seen;
             runs.longest = runs.longest.max(begun.elapsed());
             if n == 0 && !outcomes.values().any(|status| *status == Status::Passed) {
                 let why = why.unwrap_or_else(|| "no test passes".to_owned());
-                let missing = missing_program.map(|name| {
-                    format!("the program `{name}` was not found; name the commands that install it with --setup COMMAND: {why}")
-                });
-                return Err(NotTried::Commit(missing.unwrap_or(why)));
+                let shows_none = outcomes.is_empty() && runs.before.iter().all(BTreeMap::is_empty);
+                return Err(NotTried::Commit(match missing_program {
+                    Some(name) => format!(
+                        "the program `{name}` was not found; name the commands that install it with --setup COMMAND: {why}"
+                    ),
+                    None if shows_none && recipe.runner != Runner::Given => format!(
+                        "{} shows no test; if another command runs the tests, name it with --test COMMAND: {why}",
+                        recipe.runner.word()
+                    ),
+                    None => why,
+                }));
             }
             runs.after.push(outcomes);
             if n == 0 && !may_decide(&runs.before, &runs.after) {
@@ -226,9 +252,10 @@ impl Laboratory {
         };
         let seen = self.observe_with(&root, subject, more, &mut laid).await;
         self.set_laid(subject.recipe, laid);
-        let Seen { outcomes, left_out, .. } = whole("with the commit", seen?)?;
-        let mut with = Runs { after: vec![outcomes], ..runs.clone() };
-        with.left_out.extend(left_out);
+        let mut seen = whole("with the commit", seen?)?;
+        let mut with = runs.clone();
+        with.note_names(&mut seen);
+        with.after = vec![seen.outcomes];
         Ok(with)
     }
 
@@ -266,7 +293,7 @@ impl Laboratory {
     }
 
     /// Runs the tests without a part of the fix in the workspace of [`Laboratory::try_out`], and applies the part again. Returns
-    /// the tests that passed, or `None` if the part could not be left out.
+    /// whether all listed tests pass, as a grader finds them, or `None` if the part could not be left out.
     ///
     /// # Errors
     /// Returns the reason why the candidate could not be tried.
@@ -275,7 +302,8 @@ impl Laboratory {
         subject: Subject<'_>,
         runs: &Runs,
         part: &[u8],
-    ) -> Result<Option<BTreeSet<String>>, NotTried> {
+        listed: &[String],
+    ) -> Result<Option<bool>, NotTried> {
         let Some((root, mut laid)) = self.laid(subject.recipe) else { return Ok(None) };
         // Half a fix may run without end.
         let mut tests = subject.tests.clone();
@@ -286,10 +314,10 @@ impl Laboratory {
             Err(why) => Err(why),
         };
         self.set_laid(subject.recipe, laid);
-        seen
+        Ok(seen?.map(|seen| seen.passes_all(listed)))
     }
 
-    /// Runs the tests without a part of the fix, and applies it again. Returns the tests that passed, or `None` if that is unknown.
+    /// Runs the tests without a part of the fix, and applies it again. Returns what the run showed, or `None` if that is unknown.
     async fn observe_without(
         &self,
         root: &Path,
@@ -297,7 +325,7 @@ impl Laboratory {
         tests: &Tests,
         part: &[u8],
         laid: &mut Laid,
-    ) -> Result<Option<BTreeSet<String>>, NotTried> {
+    ) -> Result<Option<Seen>, NotTried> {
         let patch = root.join("part.patch");
         fs::write(&patch, part).map_err(machine("write a part of the patch"))?;
         if take_back(&patch, shell).await.is_err() {
@@ -305,15 +333,13 @@ impl Laboratory {
         }
         *laid = Laid::Unknown;
         self.lay(&root.join("hidden"), &root.join("workspace"))?;
-        let Seen { outcomes, cut, .. } = observe(tests, shell).await?;
+        let seen = observe(tests, shell).await?;
         // If the tests changed the file, what follows would be run with something else.
         if apply(&patch, shell).await.is_ok() {
             *laid = Laid::Fix;
         }
         // A runner that exceeds its timeout fails the case.
-        let is_known = cut != Some(Cut::Output);
-        let passed = outcomes.into_iter().filter(|(_, status)| *status == Status::Passed).map(|(name, _)| name);
-        Ok(is_known.then(|| passed.collect()))
+        Ok(Some(seen).filter(|seen| seen.cut != Some(Cut::Output)))
     }
 
     fn lay(&self, overlay: &Path, workspace: &Path) -> Result<(), NotTried> {

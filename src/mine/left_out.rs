@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::MOST_TESTS;
 use super::change::Change;
 use super::hunks;
 use super::judgement::{Judged, judge};
@@ -15,7 +16,36 @@ pub(super) fn judged(runs: &Runs, change: &Change, recipe: &Recipe, flaky: &BTre
     judged.left_out = runs.left_out.iter().cloned().collect();
     leave_out(&mut judged, change, recipe.runner);
     leave_out_unguarded(&mut judged, change, recipe.runner, recipe.run.contains("cargo test"));
+    leave_out_ambiguous(&mut judged, runs, recipe.runner);
     judged
+}
+
+/// Leaves out tests whose names another test can satisfy if they do not run: a name that several tests have, and one that is the
+/// last part of the name of a test which the case does not list. A listed test satisfies no other name.
+fn leave_out_ambiguous(judged: &mut Judged, runs: &Runs, runner: Runner) {
+    use Runner::{Given, Jest, Mocha, Node, Npm};
+    // The names of the other runners show the file, the class or the package, whose tests run together.
+    let may_be_elsewhere = matches!(runner, Given | Jest | Mocha | Node | Npm);
+    loop {
+        let lists = [&judged.fail_to_pass, &judged.pass_to_pass];
+        let is_sampled = lists.iter().any(|list| list.len() > MOST_TESTS);
+        let listed: BTreeSet<String> = lists.into_iter().flatten().cloned().collect();
+        let is_ambiguous = |test: &String| {
+            let is_shared = may_be_elsewhere && runs.shared.contains(test);
+            let is_listed = |whole: &String| whole == test || (!is_sampled && listed.contains(whole));
+            is_shared || runs.last_parts.get(test).is_some_and(|wholes| !wholes.iter().all(is_listed))
+        };
+        let mut more: Vec<String> = Vec::new();
+        for list in [&mut judged.fail_to_pass, &mut judged.pass_to_pass] {
+            more.extend(list.extract_if(.., |test| is_ambiguous(test)));
+        }
+        if more.is_empty() {
+            break;
+        }
+        judged.left_out.append(&mut more);
+    }
+    judged.left_out.sort();
+    judged.left_out.dedup();
 }
 
 /// The protection of a test against changes of an agent.
@@ -206,6 +236,30 @@ fn leave_out(judged: &mut Judged, change: &Change, runner: Runner) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_whose_names_another_test_can_satisfy_are_left_out() {
+        let names = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
+        for (runner, shared, wholes, kept, left_out) in [
+            // The longer name is listed, too.
+            (Runner::Node, "", "cli>empty", "cli>empty empty", ""),
+            (Runner::Node, "", "cli>empty other>empty", "cli>empty", "empty"),
+            (Runner::Node, "empty", "", "cli>empty", "empty"),
+            // Without the longer name, the shorter one is ambiguous.
+            (Runner::Jest, "cli>empty", "cli>empty", "", "cli>empty empty"),
+            (Runner::Vitest, "empty", "", "cli>empty empty", ""),
+        ] {
+            let longer: BTreeSet<String> = names(wholes).into_iter().collect();
+            let last_parts = [("empty".to_owned(), longer)].into();
+            let runs = Runs { shared: names(shared).into_iter().collect(), last_parts, ..Runs::default() };
+            let (fail_to_pass, pass_to_pass) = (names("empty"), names("cli>empty"));
+            let mut judged = Judged { fail_to_pass, pass_to_pass, ..Judged::default() };
+            leave_out_ambiguous(&mut judged, &runs, runner);
+            let mut all = [judged.fail_to_pass, judged.pass_to_pass].concat();
+            all.sort();
+            assert_eq!((all, judged.left_out), (names(kept), names(left_out)), "{runner:?} {shared} {wholes}");
+        }
+    }
 
     #[test]
     fn tests_of_a_file_of_the_patch_are_left_out() {

@@ -326,8 +326,8 @@ impl Miner<'_> {
         let listed = listed(judged);
         let mut seen = Vec::new();
         for hunk in &chosen {
-            match self.laboratory.try_without(subject, runs, &hunk.patch).await {
-                Ok(passed) => seen.push(passed.map(|passed| listed.iter().any(|test| !passed.contains(test)))),
+            match self.laboratory.try_without(subject, runs, &hunk.patch, &listed).await {
+                Ok(passed) => seen.push(passed.map(|passed| !passed)),
                 Err(NotTried::SetUp(_) | NotTried::Commit(_) | NotTried::Cut(_)) => return Ok(None),
                 Err(NotTried::Machine(why)) => return Err(MineError::Machine(why)),
             }
@@ -376,8 +376,8 @@ impl Miner<'_> {
         listed: &[String],
     ) -> Result<bool, MineError> {
         let part = hunks::of_files(&subject.change.patch, files);
-        match self.laboratory.try_without(subject, runs, &part).await {
-            Ok(passed) => Ok(passed.is_some_and(|passed| listed.iter().all(|test| passed.contains(test)))),
+        match self.laboratory.try_without(subject, runs, &part, listed).await {
+            Ok(passed) => Ok(passed == Some(true)),
             Err(NotTried::SetUp(_) | NotTried::Commit(_) | NotTried::Cut(_)) => Ok(false),
             Err(NotTried::Machine(why)) => Err(MineError::Machine(why)),
         }

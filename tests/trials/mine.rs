@@ -505,7 +505,7 @@ fn tests_that_differ_elsewhere_or_select_others_are_left_out_and_named() {
     assert_eq!(fix["left_out"], serde_json::json!(["test_add.Add.test_*"]), "{mined:#}");
     assert!(fix["flaky"][0].as_str().unwrap().starts_with("test_add.Add.test_in_/"), "{mined:#}");
     let text = project.read(fix["case"].as_str().unwrap());
-    assert!(text.contains("# Tests are left out, because `*` in their names") && !text.contains("test_in_"), "{text}");
+    assert!(text.contains("# Tests are left out, because their names") && !text.contains("test_in_"), "{text}");
     project.evals(&["check", "--audit", "--mutants", "0", "cases"]).exits(0);
 
     // A commit that has no other test says so.
@@ -518,10 +518,7 @@ fn tests_that_differ_elsewhere_or_select_others_are_left_out_and_named() {
     );
     let mined = mine(&project, &["--repeat", "1", "--since", "HEAD~1", "--resume"]).json();
     let reason = of(&mined, "Fix it again")["reason"].as_str().unwrap_or_default().to_owned();
-    assert!(
-        reason.contains("left out, because `*` in a name selects other tests, too: test_sum.Add.test_*"),
-        "{mined:#}"
-    );
+    assert!(reason.contains("left out, because their names select other tests, too: test_sum.Add.test_*"), "{mined:#}");
 }
 
 #[test]
@@ -737,6 +734,38 @@ fn decides(project: &Project, case: &str, runs: &[(String, i32)]) {
         let ran = project.evals(&["run", "cases"]);
         assert_eq!(ran.code, *code, "{steps}\n{}{}", ran.out, ran.err);
     }
+}
+
+#[test]
+fn a_name_that_another_test_can_satisfy_is_listed_only_with_the_name_of_that_test() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let told = |test: &str, space: &str, passed: &str, failed: &str| {
+        format!("if {test}; then echo '{space}ok {passed}'; else echo '{space}not ok {failed}'; fi\n")
+    };
+    // Without `words`, the second file of tests cannot be loaded.
+    let begin = [("cli", Some("1\n")), ("words", Some("1\n")), ("tests/run.sh", Some("echo 1..0\n"))];
+    history.commit("Begin", &begin);
+    let in_suite = told("grep -q 2 cli", "    ", "1 - empty", "1 - empty");
+    let second = told("grep -q 2 words", "", "2 - empty", "2 - words.test");
+    let tests = format!("echo 1..2\necho '# Subtest: cli'\n{in_suite}echo '    1..1'\necho 'ok 1 - cli'\n{second}");
+    let fix = [("cli", Some("2\n")), ("words", Some("2\n")), ("tests/run.sh", Some(tests.as_str()))];
+    history.commit("Set both values to two", &fix);
+    // Two tests of the same name are in two files.
+    let first = told("grep -q 3 cli", "", "1 - empty", "1 - empty");
+    let flat = format!("echo 1..2\n{first}{}", second.replace('2', "3").replace("3 -", "2 -"));
+    history.commit(
+        "Set both values to three",
+        &[("cli", Some("3\n")), ("words", Some("3\n")), ("tests/run.sh", Some(&flat))],
+    );
+    let mined = mine(&project, &["--test", "sh tests/run.sh", "--setup", "true", "--repeat", "1"]).exits(0).json();
+    let reason = of(&mined, "Set both values to three")["reason"].as_str().unwrap().to_owned();
+    assert!(reason.ends_with("left out, because their names select other tests, too: empty"), "{reason}");
+    let two = of(&mined, "Set both values to two");
+    assert_eq!(two["fail_to_pass"], serde_json::json!(["cli > empty", "empty"]), "{mined:#}");
+    assert_eq!(two["hunks"], serde_json::json!({"all": 2, "noticed": 2}), "{mined:#}");
+    let (one, both) = (put("cli", "2\n"), put("cli", "2\n") + &put("words", "2\n"));
+    decides(&project, two["case"].as_str().unwrap(), &[(both, 0), (one, 1)]);
 }
 
 #[test]

@@ -461,6 +461,32 @@ fn a_file_of_node_without_tests_is_no_doubt() {
 }
 
 #[test]
+#[ignore = "slow: runs the tests of Node"]
+fn globs_of_a_script_of_node_are_expanded_by_the_shell() {
+    if let Some(name) = missing(&["node", "npm"]) {
+        let mut out = std::io::stderr();
+        writeln!(out, "not run: node: `{name}` is not there").unwrap();
+        return;
+    }
+    let project = Project::new();
+    let of = |name: &str, call: &str| {
+        format!("require('node:test')('{name}', () => {{ require('node:assert').equal(require('..').{call}) }});\n")
+    };
+    let (doubles, adds) = (of("doubles", "twice(2), 4"), of("adds", "add(1, 2), 3"));
+    let begin = [
+        ("package.json", r#"{"scripts": {"test": "node --test parts/*/test/*.test.js"}}"#),
+        ("parts/calc/index.js", CALC_JS),
+        ("parts/calc/test/twice.test.js", doubles.as_str()),
+    ];
+    let fixed = CALC_JS.replace("a - b", "a + b");
+    let fix = [("parts/calc/index.js", fixed.as_str()), ("parts/calc/test/add.test.js", adds.as_str())];
+    let case = mined(&project, &begin, "Fix the sum", &fix);
+    assert!(project.read(&case).contains("--test-reporter=tap parts/*/test/*.test.js"), "{}", project.read(&case));
+    decides(&project, &case, &[("parts/calc/index.js", &fixed)], 0);
+    decides(&project, &case, &[("notes.txt", "nothing")], 1);
+}
+
+#[test]
 #[ignore = "slow: runs npm"]
 fn workspaces_without_packages_of_a_registry_are_linked_and_protected() {
     if let Some(name) = missing(&["node", "npm"]) {

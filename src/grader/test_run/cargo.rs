@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::report::{Report, Status, Totals, is_unreadable, not_counted, number_before, sum_of, unreadable, whole};
+use crate::reason_text::short;
 
 /// The words of a result of libtest that a number precedes.
 const COUNTED: [&str; 4] = ["passed", "failed", "ignored", "measured"];
@@ -15,6 +16,8 @@ pub fn read(text: &str) -> Report {
     let mut has_sum = false;
     // A line for a whole binary or run states a failure.
     let mut has_failed = false;
+    // The line with which cargo stops after the first target with a failed test, unless a later one lists the failed targets.
+    let mut stopped: Option<&str> = None;
     let (mut has_summary, mut has_nextest, mut has_libtest) = (false, false, false);
     // The tests and runs of nextest that began, and those that ended.
     let (mut started, mut finished) = (Runs::default(), Runs::default());
@@ -48,6 +51,8 @@ pub fn read(text: &str) -> Report {
             has_failed |= rest.starts_with("FAILED");
         } else if is_failed_run(trimmed) {
             has_failed = true;
+            let is_stop = trimmed.starts_with("error: test failed, to rerun pass ");
+            stopped = if is_stop { stopped.or(Some(trimmed)) } else { None };
         } else if let Some(incomplete) = trimmed.strip_prefix("Summary [").and_then(summary) {
             has_summary = true;
             has_failed |= incomplete;
@@ -101,6 +106,10 @@ pub fn read(text: &str) -> Report {
     }
     if names_failures && !has_failed && !report.is_empty() && report.counts().failed == 0 {
         report.doubts.push("the output contains the line `failures:`, but no failed test".to_owned());
+    }
+    if let Some(line) = stopped.filter(|_| report.counts().failed > 0) {
+        let line = short(line, 120);
+        report.incomplete(format!("cargo may not have run all targets (`{line}`); add --no-fail-fast"));
     }
     if has_failed && !report.is_empty() {
         report.contradiction(|| "cargo reports a failure, but no failed test".to_owned());

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::report::{Report, Status};
+use crate::reason_text::short;
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
@@ -68,6 +69,8 @@ fn plain(text: &str, is_verbose: bool) -> Report {
     let mut says_failed = false;
     // The package's program came to its end, or its tests are only listed.
     let (mut has_end, mut lists_tests) = (false, false);
+    // The line before that of the package, if its program did not end as after a failed test.
+    let mut died: Option<&str> = None;
     for line in text.lines() {
         panic.line(line);
         says_failed |= line == "FAIL";
@@ -89,13 +92,17 @@ fn plain(text: &str, is_verbose: bool) -> Report {
         if !is_package {
             has_end |= line.trim_end().ends_with("PASS");
             lists_tests |= is_test_name(line);
+            died = other_exit(line);
             continue;
         }
+        let died = died.take();
         let (has_end, lists_tests) = (std::mem::take(&mut has_end), std::mem::take(&mut lists_tests));
         let tests = std::mem::take(&mut waiting);
         let has_failed = tests.iter().any(|(_, status)| *status == Status::Failed);
         if first == "FAIL" && !has_failed {
             report.problems.push(format!("the package {package} failed: {}", line.trim()));
+        } else if let Some(how) = died.filter(|_| first == "FAIL" && is_verbose) {
+            report.incomplete(ended_early(package, how));
         }
         let is_silent = tests.is_empty() && first == "ok" && !line.contains("[no test");
         report.names_only_failures |= !is_verbose && (is_silent || has_failed);
@@ -155,6 +162,19 @@ impl Panic {
     }
 }
 
+/// Parses the line `exit status 2` or `signal: killed` of a program that a panic, a timeout or the code under test ended. After
+/// failed tests, the exit status is 1.
+fn other_exit(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let is_other = line.strip_prefix("exit status ").is_some_and(|code| code != "1" && code.parse::<u8>().is_ok());
+    (is_other || line.starts_with("signal: ")).then_some(line)
+}
+
+/// Returns the problem of a package whose program ended before its last test.
+fn ended_early(package: &str, how: &str) -> String {
+    format!("the program of the package {package} ended before its last test ({})", short(how, 40))
+}
+
 /// Parses `--- PASS: TestA (0.00s)`. If a test prints a line without its end, the result follows on the same line.
 fn result(line: &str) -> Option<(Status, &str)> {
     line.match_indices("--- ").find_map(|(at, mark)| {
@@ -182,6 +202,8 @@ fn json(text: &str) -> Report {
     // Packages, and their tests, that began and have no result so far.
     let mut begun: BTreeSet<(String, String)> = BTreeSet::new();
     let mut panics: BTreeMap<String, Panic> = BTreeMap::new();
+    // The packages whose program did not end as after a failed test, by the line before that of the package.
+    let mut died: BTreeMap<String, String> = BTreeMap::new();
     // The packages that passed, and those with a test or the end of their program.
     let (mut passed, mut known) = (BTreeSet::new(), BTreeSet::new());
     for line in text.lines().filter(|line| line.starts_with('{')) {
@@ -194,6 +216,11 @@ fn json(text: &str) -> Report {
         }
         if let (Some("output"), Some(package), Some(output)) = (said("Action"), said("Package"), said("Output")) {
             panics.entry(package.to_owned()).or_default().line(output);
+            match other_exit(output).filter(|_| said("Test").is_none()) {
+                Some(how) => _ = died.insert(package.to_owned(), how.to_owned()),
+                None if output.starts_with("FAIL") => {}
+                None => _ = died.remove(package),
+            }
             if output.starts_with("ok") && output.contains('\t') && !output.contains("[no test") {
                 passed.insert(package.to_owned());
             } else if output.trim_end().ends_with("PASS") {
@@ -232,6 +259,9 @@ fn json(text: &str) -> Report {
     }
     for package in failed_packages.difference(&with_failed_tests) {
         report.problems.push(format!("the package {package} failed beside its tests"));
+    }
+    if let Some((package, how)) = died.iter().find(|(package, _)| with_failed_tests.contains(*package)) {
+        report.incomplete(ended_early(package, how));
     }
     if report.counts().failed == 0 && failed_packages.is_empty() && panics.values().any(|panic| panic.is_complete()) {
         report.doubts.push(Panic::DOUBT.to_owned());

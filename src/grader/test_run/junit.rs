@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use roxmltree::{Document, Node, NodeId};
 
 use super::pytest::{self, Told};
-use super::report::{Report, Status};
+use super::report::{FAILED_SUITE, Report, Status, is_failed_hook, sum_of, whole};
 use crate::reason_text::short;
 use crate::text::plural;
 
@@ -23,6 +23,8 @@ enum Reporter {
     Jest,
     /// mocha-junit-reporter, which counts tests when their suite begins. A hook may add more.
     Mocha,
+    /// vitest, which lists a file or a suite that failed like a test.
+    Vitest,
     /// Catch2, which counts assertions.
     Catch2,
     /// Another reporter.
@@ -37,6 +39,7 @@ impl Reporter {
         match root.attribute("name") {
             Some("jest tests") => Self::Jest,
             Some("Mocha Tests") => Self::Mocha,
+            Some("vitest tests") => Self::Vitest,
             _ if has_form_of_jest(root) => Self::Jest,
             _ if root.descendants().any(is_catch2) => Self::Catch2,
             _ => Self::Other,
@@ -94,9 +97,16 @@ pub fn read_beside(text: &str, told: &Told) -> Result<Report, String> {
     let mut is_pytest = false;
     let reporter = Reporter::of(&root);
     let todo = Todo::of(&root, reporter, &mut report);
+    // The first reason why tests did not run.
+    let mut missing: Option<String> = None;
+    let suites = if reporter == Reporter::Vitest { suites_of_vitest(&root) } else { HashSet::new() };
     for case in root.descendants().filter(is_test) {
         let names = names(&case);
         let status = if todo.known.contains(&case.id()) { Status::Skipped } else { status_of(&case) };
+        if missing.is_none() && status == Status::Failed && stands_for_others(&case, reporter, &suites) {
+            let shown = names.iter().rfind(|name| !name.trim().is_empty()).map_or("a class", String::as_str);
+            missing = Some(format!("`{}` failed, so other tests did not run", short(shown, 120)));
+        }
         if case.attribute("name").is_none() && status != Status::Failed {
             report.problems.push("it lists a test without a name, which may have been cut off".to_owned());
         } else if todo.unclear.contains(&case.id()) {
@@ -124,10 +134,51 @@ pub fn read_beside(text: &str, told: &Told) -> Result<Report, String> {
     report.doubts.extend(suites.filter_map(|suite| more_passes(&suite, reporter)));
     let suites = root.descendants().filter(is_group).filter(|_| told.tests.is_none());
     report.doubts.extend(suites.filter_map(|suite| may_be_subtests(&suite, &skipped)));
+    let missing = missing.or_else(|| has_empty_suites(&root).then(|| FAILED_SUITE.to_owned()));
+    report.problems.extend(missing.filter(|_| report.counts().failed > 0));
     if let Some(why) = told.abort.as_deref().filter(|_| is_pytest) {
-        report.contradiction(|| pytest::aborted(why));
+        report.incomplete(pytest::aborted(why));
     }
     Ok(report)
+}
+
+/// Returns true for a failed test that is none: it is in place of the tests of a file, a class or a suite that could not be loaded or
+/// set up. `suites` are those of vitest.
+fn stands_for_others(case: &Node<'_, '_>, reporter: Reporter, suites: &HashSet<(&str, &str)>) -> bool {
+    // JUnit 4 and 5, and Gradle; Surefire leaves the name empty.
+    const NAMES: [&str; 4] = ["", "classMethod", "executionError", "initializationError"];
+    // unittest
+    const STARTS: [&str; 3] = ["setUpClass (", "setUpModule (", "unittest.loader."];
+    let name = case.attribute("name").unwrap_or_default().trim();
+    let class = case.attribute("classname").unwrap_or_default();
+    let error = case.children().find(|child| child.has_tag_name("error"));
+    let is_of_reporter = || match reporter {
+        Reporter::Jest => error.is_some(),
+        Reporter::Vitest => name == class || suites.contains(&(class, name)),
+        _ => false,
+    };
+    NAMES.contains(&name)
+        || STARTS.iter().any(|start| name.starts_with(start) || class.starts_with(start))
+        || is_failed_hook(name)
+        || error.is_some_and(|error| error.attribute("message") == Some("collection failure"))
+        || is_of_reporter()
+}
+
+/// Returns true if `node --test` counts more suites in its comments than it shows: it shows a suite without tests like a test.
+fn has_empty_suites(root: &Node<'_, '_>) -> bool {
+    let comments = root.children().filter(|node| node.is_comment()).filter_map(|node| node.text());
+    let counts = comments.filter_map(|text| whole(text.trim().strip_prefix("suites ")?));
+    sum_of(counts) > root.descendants().filter(|node| node.has_tag_name("testsuite")).count() as u64
+}
+
+/// Returns the suites in the names of tests of vitest, each with its file: `math` of `math > adds`.
+fn suites_of_vitest<'a>(root: &Node<'a, '_>) -> HashSet<(&'a str, &'a str)> {
+    let mut found = HashSet::new();
+    for case in root.descendants().filter(is_test) {
+        let (Some(file), Some(name)) = (case.attribute("classname"), case.attribute("name")) else { continue };
+        found.extend(name.match_indices(" > ").filter_map(|(at, _)| Some((file, name.get(..at)?))));
+    }
+    found
 }
 
 /// Returns true for the element of a test. `prove --timer` also lists the time before and after the tests of a file, and does

@@ -1,9 +1,11 @@
 //! Parses the output of Node test runners: `node --test`, mocha, jest and vitest.
 
 use super::report::{
-    Report, Status, Totals, is_unreadable, not_counted, number_before, sum_of, unreadable, unreadable_before, whole,
+    self, Report, Status, Totals, is_failed_hook, is_unreadable, not_counted, number_before, sum_of, unreadable,
+    unreadable_before, whole,
 };
 use super::tap;
+use crate::reason_text::short;
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
@@ -12,6 +14,12 @@ pub fn read(text: &str) -> Report {
     let mut sum: Option<Totals> = None;
     // Failures that no test shows: of files, of unhandled errors.
     let mut beside: Option<String> = None;
+    // The first reason why tests did not run, whether or not others failed.
+    let mut missing: Option<String> = None;
+    // The lines repeat failed tests.
+    let mut is_repeated = false;
+    // The suites and tests with subtests that `node --test` shows, and the suites that it counts.
+    let (mut groups, mut counted_suites) = (0_u64, 0_u64);
     // Lines such as `1) name` before the totals, which mocha prints for failed tests.
     let mut numbered_lines: Vec<String> = Vec::new();
     let (mut is_numbered_from_one, mut is_mocha) = (false, false);
@@ -24,19 +32,27 @@ pub fn read(text: &str) -> Report {
         let trimmed = line.trim();
         report.doubts.extend(unreadable_total(trimmed).filter(|_| report.doubts.is_empty()));
         if let Some(found) = total(trimmed, sum) {
-            sum = Some(found);
+            (sum, is_repeated) = (Some(found), false);
+            let suites = trimmed.strip_prefix("ℹ suites ").and_then(whole);
+            counted_suites = counted_suites.saturating_add(suites.unwrap_or(0));
             is_mocha |= is_numbered_from_one && trimmed.contains(" passing");
             let (all, each) = sizes(trimmed);
             (counted, known) = (counted.saturating_add(all), known.saturating_add(each));
             continue;
         }
+        missing = missing.or_else(|| missing_tests(trimmed));
         if let Some(why) = failed_beside(trimmed) {
             beside = Some(why);
             continue;
         }
+        // The totals of jest follow the section that repeats the failed tests.
+        is_repeated |= trimmed.starts_with("Summary of all failing tests");
+        if is_repeated {
+            continue;
+        }
         failed_file = failed_file.or_else(|| Some(trimmed).filter(|line| line.starts_with("FAIL ") && indent < 2));
         // The section that follows repeats the failed tests.
-        if trimmed == "✖ failing tests:" || trimmed.starts_with("Summary of all failing tests") {
+        if trimmed == "✖ failing tests:" {
             break;
         }
         if let Some(name) = numbered(trimmed).filter(|_| indent > 0 && sum.is_none()) {
@@ -62,6 +78,7 @@ pub fn read(text: &str) -> Report {
             }
             '▶' => {
                 suites.push((indent, rest.to_owned()));
+                groups += 1;
                 continue;
             }
             '✔' | '✓' | '√' | '✖' | '✕' | '✗' | '×' if is_aside => Status::Skipped,
@@ -98,6 +115,11 @@ pub fn read(text: &str) -> Report {
     } else if let Some(first) = numbered_lines.first().filter(|_| is_mocha && report.counts().failed == 0) {
         report.doubts.push(format!("mocha counts no failure, but a line as that of a failed test is `1) {}`", first));
     }
+    if let Some(why) = missing {
+        report.incomplete(why);
+    } else if counted_suites > groups && report.tests().iter().any(|test| test.status == Status::Failed) {
+        report.incomplete(report::FAILED_SUITE);
+    }
     if let Some(why) = beside {
         report.contradiction(|| format!("the runner reports `{why}`, but no failed test"));
     } else if let Some(line) = failed_file.filter(|_| report.counts().failed == 0) {
@@ -107,6 +129,31 @@ pub fn read(text: &str) -> Report {
         report.contradiction(|| format!("the runner counted {counted} tests, but the outcome of {known}"));
     }
     report
+}
+
+/// Returns the reason why tests of a file or a suite are missing, if a line states one: a file that jest or vitest could not
+/// load or did not run, or a hook of mocha or vitest that failed.
+fn missing_tests(line: &str) -> Option<String> {
+    let name = numbered(line).unwrap_or(line);
+    if line == "● Test suite failed to run" {
+        Some(format!("the runner reports `{line}`, so the tests of a file did not run"))
+    } else if has_missing_files(line) {
+        let line = line.split_whitespace().collect::<Vec<&str>>().join(" ");
+        Some(format!("the runner reports `{line}`, so it did not run all files"))
+    } else if name.starts_with('"') && is_failed_hook(name) {
+        Some(format!("the {} failed, so tests did not run", short(name.trim_end_matches(':'), 120)))
+    } else {
+        failed_suites(line)
+    }
+}
+
+/// Returns the reason why tests are missing, if an output of vitest has the heading `Failed Suites 1`.
+pub fn failed_suites(text: &str) -> Option<String> {
+    let heading = |line: &str| {
+        let count = line.trim_matches(['⎯', ' ']).strip_prefix("Failed Suites ")?;
+        whole(count).map(|count| format!("vitest reports {count} failed suites, whose tests did not run"))
+    };
+    text.lines().find_map(heading)
 }
 
 /// Parses `1) name`.

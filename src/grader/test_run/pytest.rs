@@ -1,6 +1,7 @@
 //! Parses the output of `pytest`: terse, verbose, and with the summary of single tests.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::report::{Report, Status, Totals, not_counted, number_before, sum_of, unreadable_before, whole};
 use crate::text::plural;
@@ -39,6 +40,12 @@ fn read_with_abort(text: &str) -> (Report, Option<String>) {
     let (mut is_after_inner, mut inner): (bool, Option<String>) = (false, None);
     // The first failure outside of tests.
     let mut beside: Option<String> = None;
+    // The lines of the current session, and the number of tests in all sessions that are known to have run.
+    let (mut session, mut least_reported) = (Session::default(), 0_u64);
+    // A file that could not be collected.
+    let (mut uncollected, mut has_uncollected): (Option<String>, bool) = (None, false);
+    // The number of collected tests is shown. An error has neither a name nor a heading.
+    let (mut has_count, mut has_unknown_error) = (false, false);
     // Lines as those of the summary of single tests, outside of it: tests may print them.
     let (mut is_in_summary, mut has_summary, mut stray) = (false, false, Vec::new());
     for line in text.lines() {
@@ -56,8 +63,15 @@ fn read_with_abort(text: &str) -> (Report, Option<String>) {
             if is_inner && sum.failed > 0 {
                 inner = inner.or_else(|| Some(line.trim_matches(['=', ' ']).to_owned()));
             } else {
+                let of_session = if is_inner { Session::default() } else { std::mem::take(&mut session) };
+                let (sum, open) = of_session.totals(sum, line);
                 // A line may run pytest several times.
                 report.totals = Some(report.totals.unwrap_or_default().plus(sum));
+                report.perhaps_more = report.perhaps_more.saturating_add(open.more);
+                report.perhaps_fewer = report.perhaps_fewer.saturating_add(open.fewer);
+                let passed = sum.passed.saturating_sub(open.fewer);
+                least_reported = sum_of([least_reported, passed, sum.failed, sum.skipped, deselected]);
+                has_unknown_error |= open.has_unknown_error;
             }
             ended += 1;
             open = open.saturating_sub(1);
@@ -73,7 +87,7 @@ fn read_with_abort(text: &str) -> (Report, Option<String>) {
             begun += 1;
             open += 1;
         } else if let Some(found) = items(line) {
-            collected.add(found);
+            (has_count, _) = (true, collected.add(found));
             report.doubts.extend(unreadable_before(line, &["item", "items", "error", "errors"]));
         } else if let Some((names, status)) = verbose(line).or_else(|| summary(line)) {
             if is_inner && status == Status::Failed {
@@ -86,9 +100,17 @@ fn read_with_abort(text: &str) -> (Report, Option<String>) {
                 stray.push((names, status));
                 continue;
             }
+            if !is_inner {
+                session.note(line, &names, status, is_summary);
+            }
+            let file = names.first().filter(|name| status == Status::Failed && !name.contains("::"));
+            uncollected = uncollected.or_else(|| file.cloned());
             report.named_failures += u64::from(is_summary && status == Status::Failed);
             add(&mut report, &names, status);
+        } else if let Some(error) = error_heading(line).filter(|_| !is_inner) {
+            session.headings[error as usize] += 1;
         }
+        has_uncollected |= session.headings[Error::Collecting as usize] > 0;
     }
     let counts_no_failure = report.totals.is_some_and(|totals| totals.failed == 0);
     for (names, status) in stray.into_iter().filter(|(_, status)| !has_summary || *status == Status::Failed) {
@@ -104,16 +126,27 @@ fn read_with_abort(text: &str) -> (Report, Option<String>) {
         // Other programs print `ERROR a.py`, too. With `-qq`, pytest prints its summary without totals.
         return (Report::default(), None);
     }
+    let has_failed = report.counts().failed > 0;
+    // A session that stopped after its last test lacks none. The output of a failed test is shown, too.
+    let has_all = collected.items > 0 && least_reported >= collected.items;
+    let is_abort = |why: &String| !has_failed || (is_of_pytest(why) && !(has_all && why.contains(STOPPING)));
+    let beside = beside.filter(is_abort);
     if ended < begun {
         report.problems.push("the output of pytest has no end".to_owned());
     } else {
         if let Some(why) = &beside {
             // A session that a test ended with `pytest.exit` may exit with 0.
-            report.contradiction(|| aborted(why));
+            report.incomplete(aborted(why));
         }
         if collected.errors > reported.errors {
             let (found, known) = (plural(collected.errors, "error"), reported.errors);
             report.contradiction(|| format!("pytest counted {found} when it collected tests, but reports {known}"));
+        }
+        if has_failed && (uncollected.is_some() || has_uncollected || collected.errors > 0) {
+            let file = uncollected.as_deref().unwrap_or("a file");
+            report.incomplete(format!("pytest was not able to collect {file}, so its tests are not known"));
+        } else if has_unknown_error && !has_count {
+            report.incomplete("pytest counts an error that it does not name, which may be that of a file of tests");
         }
         if let Some(why) = inner {
             report.doubts.push(format!(
@@ -127,6 +160,123 @@ fn read_with_abort(text: &str) -> (Report, Option<String>) {
         }
     }
     (report, beside)
+}
+
+/// The words of a session that `-x` or `--maxfail` ended.
+const STOPPING: &str = "stopping after";
+
+/// Returns true if a line `!!! … !!!` is one of pytest, not of the output of a test.
+fn is_of_pytest(why: &str) -> bool {
+    [STOPPING, "Interrupted", "KeyboardInterrupt", "Exit", "INTERNALERROR"].iter().any(|words| why.contains(words))
+}
+
+/// An error outside of the code of a test.
+#[derive(Clone, Copy)]
+enum Error {
+    SetUp,
+    TearDown,
+    Collecting,
+}
+
+/// Parses the heading of an error: `____ ERROR at teardown of TestK.test_a ____`.
+fn error_heading(line: &str) -> Option<Error> {
+    let heading = line.strip_prefix('_')?.trim_start_matches('_').trim_start().strip_prefix("ERROR ")?;
+    let starts =
+        [("at setup of ", Error::SetUp), ("at teardown of ", Error::TearDown), ("collecting ", Error::Collecting)];
+    starts.into_iter().find(|(start, _)| heading.starts_with(start)).map(|(_, error)| error)
+}
+
+/// The lines of one session before its totals. pytest counts each failure: that of a test, of its set-up, of its tear-down, and
+/// of each part of it (subtests). A test that passed before its tear-down or a part failed counts as passed, too.
+#[derive(Default)]
+struct Session {
+    tests: BTreeMap<String, Lines>,
+    /// The number of lines that state that a test passed: lines of the tests, and of the summary.
+    passes: [u64; 2],
+    /// The number of lines that state a failure, in the same way.
+    failures: [u64; 2],
+    /// The number of headings of each kind of error.
+    headings: [u64; 3],
+}
+
+/// The counts that the lines of a session leave open.
+#[derive(Default)]
+struct Open {
+    /// The number of further tests that may have passed.
+    more: u64,
+    /// The number of passes that may be further tries of a test.
+    fewer: u64,
+    /// An error has neither a name nor a heading.
+    has_unknown_error: bool,
+}
+
+/// The lines of a session about one test.
+#[derive(Default)]
+struct Lines {
+    passed: bool,
+    failed: bool,
+    /// The test itself failed, not only its set-up, its tear-down or a part of it.
+    itself: bool,
+    /// A part of it failed.
+    part: bool,
+}
+
+impl Session {
+    /// Notes a line about a test by one of these names.
+    fn note(&mut self, line: &str, names: &[String], status: Status, is_summary: bool) {
+        let known = names.iter().find(|name| self.tests.contains_key(*name));
+        let Some(name) = known.or(names.first()) else { return };
+        let test = self.tests.entry(name.clone()).or_default();
+        match status {
+            Status::Passed => {
+                test.passed = true;
+                self.passes[usize::from(is_summary)] += 1;
+            }
+            Status::Failed => {
+                test.failed = true;
+                test.itself |= if is_summary { line.starts_with("FAILED") } else { line.contains(" FAILED") };
+                test.part |= is_summary && line.starts_with("SUBFAIL");
+                self.failures[usize::from(is_summary)] += 1;
+            }
+            Status::Skipped => {}
+        }
+    }
+
+    /// Returns the numbers of tests, each with its worst outcome, and what is open about them.
+    fn totals(&self, sum: Totals, line: &str) -> (Totals, Open) {
+        let count =
+            |is: &dyn Fn(&str, &Lines) -> bool| self.tests.iter().filter(|(name, test)| is(name, test)).count() as u64;
+        let named = count(&|_, test| test.failed);
+        if sum.failed == 0 {
+            return (sum, Open::default());
+        }
+        let unnamed = sum.failed.saturating_sub(self.failures.into_iter().max().unwrap_or(0));
+        let failed = if unnamed == 0 { named.clamp(1, sum.failed) } else { sum.failed };
+        let has_headings = sum_of(self.headings) == errors(line);
+        let has_unknown_error = !has_headings && unnamed > 0 && errors(line) > 0;
+        if self.passes.iter().any(|lines| *lines >= sum.passed) {
+            let passed = count(&|_, test| test.passed && !test.failed).min(sum.passed);
+            return (Totals { passed, failed, ..sum }, Open { has_unknown_error, ..Open::default() });
+        }
+        // The names of the tests that passed are missing.
+        let parts = count(&|_, test| test.part && !test.itself);
+        let errors_alone = count(&|name, test| test.failed && !test.itself && !test.part && name.contains("::"));
+        let [set_ups, tear_downs, _] = self.headings;
+        let late = match (has_headings, unnamed) {
+            (true, 0) => errors_alone.saturating_sub(set_ups),
+            (true, _) => tear_downs,
+            (false, 0) => errors_alone,
+            (false, _) => errors(line),
+        };
+        // A skipped test has a tear-down, too.
+        let known = if has_headings && unnamed == 0 { late.saturating_sub(sum.skipped) } else { 0 };
+        let most = sum.passed.saturating_sub(parts).saturating_sub(known);
+        // Each try of a test that passed counts, and is tried again if its tear-down failed.
+        let reruns = number_before(line, "rerun").unwrap_or(0);
+        let least = most.saturating_sub(late - known).saturating_sub(reruns);
+        let passed = if late > 0 { least } else { most };
+        (Totals { passed, failed, ..sum }, Open { more: most - passed, fewer: passed - least, has_unknown_error })
+    }
 }
 
 /// Returns the problem of a run that ended before all tests had run.
@@ -254,8 +404,8 @@ fn verbose(line: &str) -> Option<(Vec<String>, Status)> {
 /// Parses `FAILED a.py::test_b - assert 1 == 2`. Returns each name that the test may have: `test_b[1 - 2]` is one of
 /// `FAILED a.py::test_b[1 - 2] - assert x[1] - y[2]`, and `test_b[1 - 2] - assert x[1]` is another one.
 fn summary(line: &str) -> Option<(Vec<String>, Status)> {
-    // `SUBFAILED[m] (i=1) a.py::test_b - assert 1 == 2`: a test of which a part failed.
-    if let Some(rest) = line.strip_prefix("SUBFAILED") {
+    // `SUBFAILED[m] (i=1) a.py::test_b - assert 1 == 2`: a test of which a part failed. Older versions write `SUBFAIL`.
+    if let Some(rest) = line.strip_prefix("SUBFAIL") {
         let name = rest.split(" - ").next()?.split(' ').find(|word| word.contains(".py::"))?;
         return Some((vec![name.to_owned()], Status::Failed));
     }

@@ -1,6 +1,6 @@
 //! The result of a test runner: the tests, and the outcome of each.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -10,6 +10,12 @@ use crate::regular;
 /// The maximum number of comparisons of names that are patterns with other names. If there are more, none of these
 /// names is used.
 const MOST_COMPARED: usize = 10_000_000;
+
+/// The maximum number of files with a failure that are looked at.
+const MOST_FILES: usize = 1000;
+
+/// The problem of a report of `node --test` with suites without tests, of which one may have failed before it defined its tests.
+pub const FAILED_SUITE: &str = "a failed test may be a suite that failed before it defined its tests";
 
 /// The outcome of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +70,11 @@ pub struct Report {
     pub totals: Option<Totals>,
     /// The number of failures that are shown with the name of a test, if a test may have several.
     pub named_failures: u64,
-    /// Problems besides single tests: a file that does not compile, an aborted run.
+    /// The number of tests that may have passed besides those in the totals.
+    pub perhaps_more: u64,
+    /// The number of passes in the totals that may be further tries of a test.
+    pub perhaps_fewer: u64,
+    /// Problems besides single tests: a file that does not compile, a suite that could not be set up, an aborted run.
     pub problems: Vec<String>,
     /// Reasons why it is unknown whether all tests passed, although the report states no failure.
     pub doubts: Vec<String>,
@@ -76,6 +86,8 @@ pub struct Report {
     pub unclear: Vec<Vec<String>>,
     /// The files that passed as a whole, because `node --test` found no test in them or they ended before their tests.
     silent: Vec<String>,
+    /// The names of tests that failed and may be files of `node --test` which could not be loaded.
+    broken: Vec<String>,
     /// The descriptions of files and packages that have tests, of which none ran.
     without_tests: Vec<String>,
 }
@@ -112,12 +124,15 @@ impl Report {
         self.without_tests.push(format!("the package `{}`, which ended without an error", short(name, 120)));
     }
 
-    /// Notes a test that passed, if it is a file of `node --test` in which no test ran: the runner names it by its whole path.
+    /// Notes a test that is a file of `node --test` in which no test ran, or that may be one which could not be loaded. The
+    /// runner names it by its whole path.
     pub fn note_file(&mut self, name: &str, status: Status) {
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
         let is_script = ["js", "cjs", "mjs", "ts", "cts", "mts"].contains(&extension);
-        if status == Status::Passed && is_script && name.starts_with('/') {
-            self.silent.push(name.to_owned());
+        match status {
+            Status::Passed if is_script && name.starts_with('/') => self.silent.push(name.to_owned()),
+            Status::Failed if is_script => self.broken.push(name.to_owned()),
+            _ => {}
         }
     }
 
@@ -135,6 +150,7 @@ impl Report {
         self.doubts.extend(other.doubts);
         self.unclear.extend(other.unclear);
         self.silent.extend(other.silent);
+        self.broken.extend(other.broken);
         self.without_tests.extend(other.without_tests);
         self.joins_by_blanks |= other.joins_by_blanks;
     }
@@ -210,6 +226,16 @@ impl Report {
             let path = short(path, 120);
             self.without_tests.push(format!("`{path}`, which imports `node:test` and ended without an error"));
         }
+        let broken: BTreeSet<String> = std::mem::take(&mut self.broken).into_iter().collect();
+        let is_of_node = |name: &&String| match name.starts_with('/') {
+            true => !name.starts_with(&prefix) || has_tests(Path::new(name)),
+            // The title of a test may look like a path.
+            false => folder.join(name).is_file() && has_tests(&folder.join(name)),
+        };
+        if let Some(name) = broken.iter().take(MOST_FILES).find(is_of_node) {
+            let name = short(name.strip_prefix(&prefix).unwrap_or(name), 120);
+            self.incomplete(format!("the file `{name}` failed beside its tests, some of which may not have run"));
+        }
         let is_absolute = |test: &Test| test.names.iter().any(|name| name.starts_with(&prefix));
         if !self.tests.iter().any(is_absolute) {
             return self;
@@ -231,7 +257,7 @@ impl Report {
     /// Returns how many tests passed without being named.
     pub fn unnamed(&self) -> u64 {
         let named = self.tests.iter().filter(|test| test.status == Status::Passed).count() as u64;
-        self.totals.map_or(0, |sum| sum.passed.saturating_sub(named))
+        self.totals.map_or(0, |sum| sum.passed.saturating_add(self.perhaps_more).saturating_sub(named))
     }
 
     /// Returns how many tests failed without being named.
@@ -248,6 +274,12 @@ impl Report {
         }
     }
 
+    /// Adds a reason why the report may lack tests, although others failed: their file or suite could not be loaded or set up,
+    /// or the run was stopped. The share of the tests that passed is unknown then.
+    pub fn incomplete(&mut self, problem: impl Into<String>) {
+        self.problems.push(problem.into());
+    }
+
     /// Returns the tests that a name selects: by one of their names, however the runner joins the parts, or by
     /// a pattern in which `*` matches anything.
     pub fn named<'a>(&'a self, wanted: &str) -> Vec<&'a Test> {
@@ -260,6 +292,35 @@ impl Report {
         let of = |tests: &'a [Test]| tests.iter().filter(fits).collect::<Vec<&Test>>();
         let found = [of(&self.tests), of(&self.suites)].into_iter().find(|found| !found.is_empty());
         found.unwrap_or_default()
+    }
+
+    /// Returns the tests that a listed name selects. A test does not satisfy two names: if another listed name is longer and ends
+    /// with this one, its tests do not count for this one. A pattern selects each test that it matches.
+    pub fn listed<'a>(&'a self, wanted: &str, listed: &Listed<'_>) -> Vec<&'a Test> {
+        let mut found = self.named(wanted);
+        if !found.is_empty() {
+            let taken: Vec<&Test> = listed.longer_than(wanted).flat_map(|longer| self.named(longer)).collect();
+            found.retain(|test| !taken.iter().any(|it| std::ptr::eq(*it, *test)));
+        }
+        found
+    }
+
+    /// Returns true if a listed name passes. With a report that lacks tests, the last part of a name does not: another test of
+    /// this name may not have run.
+    pub fn passes(&self, wanted: &str, listed: &Listed<'_>) -> bool {
+        let found = self.listed(wanted, listed);
+        let has_passed = !found.is_empty() && found.iter().all(|test| test.status == Status::Passed);
+        has_passed && !self.is_unclear(wanted) && self.may_be_another(wanted, &found).is_none()
+    }
+
+    /// Returns the problem because of which tests that a name selects may not be all tests of this name: the name is the last
+    /// part of their names, and the report lacks tests.
+    pub fn may_be_another(&self, wanted: &str, found: &[&Test]) -> Option<&str> {
+        let problem = self.problems.first()?;
+        // The name of a test of jest-junit has its suites, and follows the class in the first name.
+        let is_last_part =
+            |test: &&Test| !self.joins_by_blanks && test.names.first().is_some_and(|whole| is_end_of(wanted, whole));
+        (!wanted.contains('*') && found.iter().all(is_last_part)).then_some(problem.as_str())
     }
 
     /// Returns true if one of the names of a test is the wanted one, however its parts are joined, or matches it as a pattern.
@@ -277,8 +338,10 @@ impl Report {
         self.unclear.iter().any(|names| self.has_name_like(names, wanted, &plain))
     }
 
-    /// Returns the name of a test that ends with a name, if no test has it: whether that test is meant is unknown.
-    pub fn ending_with(&self, wanted: &str) -> Option<&str> {
+    /// Returns the name of a test that ends with a name, if no test has it: whether that test is meant is unknown. A test that
+    /// another listed name selects is not meant.
+    pub fn ending_with(&self, wanted: &str, listed: &Listed<'_>) -> Option<&str> {
+        let taken: Vec<&Test> = listed.longer_than(wanted).flat_map(|longer| self.named(longer)).collect();
         let end = format!(".{}", plain(wanted));
         let blank = self.joins_by_blanks.then(|| format!(" {}", wanted.replace(" > ", " ")));
         let ends = |name: &&String| {
@@ -287,8 +350,80 @@ impl Report {
         };
         // The names that a JUnit report builds with the class are longer than the runner's own.
         let size = |name: &&String| if self.joins_by_blanks { name.len() } else { 0 };
-        self.tests.iter().flat_map(|test| &test.names).filter(ends).min_by_key(size).map(String::as_str)
+        let free = self.tests.iter().filter(|test| !taken.iter().any(|it| std::ptr::eq(*it, *test)));
+        free.flat_map(|test| &test.names).filter(ends).min_by_key(size).map(String::as_str)
     }
+
+    /// Returns the names that more than one test of the run has, or a test and a suite.
+    pub fn shared(&self) -> BTreeSet<String> {
+        let all = || self.tests.iter().chain(&self.suites);
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        for whole in all().filter_map(|test| test.names.first()) {
+            *seen.entry(whole).or_default() += 1;
+        }
+        let others = all().flat_map(|test| test.names.iter().skip(1).map(move |name| (test, name)));
+        let is_whole_of_another = |(test, name): &(&Test, &String)| {
+            let whole = test.names.first().map_or("", String::as_str);
+            *name != whole && !is_end_of(name, whole) && seen.contains_key(name.as_str())
+        };
+        let shared = others.filter(is_whole_of_another).map(|(_, name)| name.clone());
+        let several = seen.iter().filter(|(_, count)| **count > 1).map(|(name, _)| (*name).to_owned());
+        several.chain(shared).collect()
+    }
+
+    /// Returns the last parts of the names of tests and suites, each with the whole names.
+    pub fn last_parts(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut parts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for names in self.tests.iter().chain(&self.suites).map(|test| &test.names) {
+            let Some((whole, others)) = names.split_first() else { continue };
+            for name in others.iter().filter(|name| is_end_of(name, whole)) {
+                parts.entry(name.clone()).or_default().insert(whole.clone());
+            }
+        }
+        parts
+    }
+}
+
+/// The names that a grader lists, with the names that end with others.
+#[derive(Debug, Default)]
+pub struct Listed<'a> {
+    /// The longer names by the end that is a listed name, too, in its plain form.
+    longer: HashMap<String, Vec<&'a str>>,
+}
+
+impl<'a> Listed<'a> {
+    /// Finds the listed names that end with another one.
+    pub fn new(names: impl Iterator<Item = &'a String> + Clone) -> Self {
+        let known: HashSet<String> = names.clone().map(|name| plain(name)).collect();
+        let mut longer: HashMap<String, Vec<&'a str>> = HashMap::new();
+        for name in names.filter(|name| !name.contains('*')) {
+            let whole = plain(name);
+            for (at, mark) in whole.match_indices(['.', ' ']) {
+                let end = whole.get(at + mark.len()..).unwrap_or_default();
+                if known.contains(end) {
+                    longer.entry(end.to_owned()).or_default().push(name);
+                }
+            }
+        }
+        Self { longer }
+    }
+
+    /// Returns the longer listed names that end with a name. A pattern has none.
+    fn longer_than(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        let found = if name.contains('*') { None } else { self.longer.get(&plain(name)) };
+        found.into_iter().flatten().copied()
+    }
+}
+
+/// Returns true if a longer name ends with a whole name: `math > adds` with `adds`.
+fn is_end_of(name: &str, whole: &str) -> bool {
+    let (name, whole) = (plain(name), plain(whole));
+    whole.strip_suffix(&name).is_some_and(|start| start.ends_with('.'))
+}
+
+/// Returns true if a name is that of a hook of mocha after whose failure tests do not run: `"before each" hook for "adds"`.
+pub fn is_failed_hook(name: &str) -> bool {
+    [r#""before all" hook"#, r#""before each" hook"#, r#""after each" hook"#].iter().any(|hook| name.contains(hook))
 }
 
 /// Returns the outcome of two tests that share a name. A test that was skipped did not pass.
@@ -420,6 +555,51 @@ mod tests {
         ] {
             assert_eq!(report.named(wanted).len(), found, "{wanted}");
         }
+    }
+
+    #[test]
+    fn a_test_satisfies_one_listed_name() {
+        let names = |text: &str| text.split(", ").map(str::to_owned).collect::<Vec<String>>();
+        let mut report = Report::default();
+        report.add_another(names("cli > empty, empty"), Status::Passed);
+        report.add_another(names("cli > joins, joins"), Status::Passed);
+        let passes = |report: &Report, wanted: &str, listed: &str| {
+            let listed = names(listed);
+            report.passes(wanted, &Listed::new(listed.iter()))
+        };
+        // The top-level test did not run.
+        let both = "cli > empty, empty, joins, *ins";
+        for (wanted, expected) in [("cli > empty", true), ("empty", false), ("joins", true), ("*ins", true)] {
+            assert_eq!(passes(&report, wanted, both), expected, "{wanted}");
+        }
+        assert!(passes(&report, "empty", "empty"));
+        let mut whole = report.clone();
+        whole.add_another(names("empty, empty"), Status::Passed);
+        assert!(passes(&whole, "empty", both));
+        assert_eq!(whole.ending_with("empty", &Listed::new(names(both).iter())), None);
+        // A test of the same last part may be in a file that was not loaded.
+        report.incomplete("b.test.js was not loaded");
+        assert!(!passes(&report, "empty", "empty"));
+        assert!(passes(&report, "cli > empty", "empty") && passes(&report, "cli > *", "empty"));
+    }
+
+    #[test]
+    fn names_that_several_tests_have_are_known() {
+        let mut report = Report::default();
+        for (names, status) in [
+            (["empty", "empty"], Status::Passed),
+            (["cli > empty", "empty"], Status::Passed),
+            (["twice", "twice"], Status::Passed),
+            (["twice", "twice"], Status::Failed),
+            (["words", "words"], Status::Passed),
+        ] {
+            report.add_another(names.map(str::to_owned).to_vec(), status);
+        }
+        report.add_suite(vec!["words".to_owned(), "words".to_owned()], Status::Passed);
+        assert_eq!(report.shared().into_iter().collect::<Vec<_>>(), ["twice", "words"]);
+        let parts = report.last_parts();
+        assert_eq!(parts.keys().collect::<Vec<_>>(), ["empty"]);
+        assert_eq!(parts["empty"].iter().collect::<Vec<_>>(), ["cli > empty"]);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::report::{Report, Status, is_unreadable, unreadable, whole};
+use super::report::{Report, Status, is_failed_hook, is_unreadable, unreadable, whole};
+use crate::reason_text::short;
 
 /// The maximum depth of subtests. Deeper ones count as subtests at this depth.
 const DEEPEST: usize = 64;
@@ -18,6 +19,10 @@ pub fn read(text: &str) -> Report {
     // The indentation of the details of a test, which may contain anything.
     let mut details: Option<usize> = None;
     let (mut failed, mut totals) = (0, NodeTotals::default());
+    // The first reason why tests did not run.
+    let mut missing: Option<String> = None;
+    // The last test if it failed, and whether its details say that it is a suite.
+    let mut last_failed: Option<(String, bool)> = None;
     // The tests that failed and are still to be done, which ava counts in `# fail`.
     let mut failed_todo = 0;
     let mut is_tap = false;
@@ -27,6 +32,15 @@ pub fn read(text: &str) -> Report {
         let trimmed = line.trim();
         if let Some(at) = details.filter(|at| trimmed.is_empty() || indent >= *at) {
             details = (indent > at || trimmed != "...").then_some(at);
+            if let Some((name, is_suite)) = last_failed.as_mut().filter(|_| indent == at) {
+                *is_suite |= trimmed == "type: 'suite'";
+                // The tests that the suite had not defined yet are unknown.
+                if *is_suite && trimmed == "failureType: 'testCodeFailure'" {
+                    let name = short(name, 120);
+                    let why = format!("the suite `{name}` failed beside its tests, some of which may not have run");
+                    missing.get_or_insert(why);
+                }
+            }
             continue;
         }
         details = (trimmed == "---" && indent > 0).then_some(indent);
@@ -52,6 +66,8 @@ pub fn read(text: &str) -> Report {
             if is_unreadable(count) && !count.contains(' ') {
                 report.doubts.push(unreadable(trimmed));
             }
+        } else if let Some(left) = trimmed.strip_prefix("# ").filter(|left| is_left_by_ava(left)) {
+            missing.get_or_insert_with(|| format!("ava reports `{}`", short(left, 120)));
         } else if let Some(why) = trimmed.strip_prefix("Bail out!") {
             report.problems.push(format!("it bailed out:{why}"));
         } else if let Some(Point { status, number, name, is_failed_todo }) = point(trimmed) {
@@ -60,6 +76,10 @@ pub fn read(text: &str) -> Report {
             failed_todo += u64::from(is_failed_todo);
             let is_file = within.len() == depth + 1 && within.last().is_some_and(|it| it == name && is_script(it));
             plans.point(depth, number, is_file);
+            last_failed = (status == Status::Failed).then(|| (name.to_owned(), false));
+            if status == Status::Failed && is_failed_hook(name) {
+                missing.get_or_insert_with(|| format!("`{}` failed, so tests did not run", short(name, 120)));
+            }
             let children = below.get(depth + 1).copied().flatten();
             below.truncate(depth + 1);
             below.resize(depth + 1, None);
@@ -73,7 +93,7 @@ pub fn read(text: &str) -> Report {
             let path = within.iter().map(String::as_str).chain([name]).filter(|part| !part.is_empty());
             let names = vec![path.collect::<Vec<&str>>().join(" > "), name.to_owned()];
             if own {
-                if is_file {
+                if is_file || status == Status::Failed {
                     report.note_file(name, status);
                 }
                 report.add_another(names, status);
@@ -95,6 +115,9 @@ pub fn read(text: &str) -> Report {
         Some(_) => report.doubts.extend(plans.problem),
     }
     report.doubts.extend(plans.plan_alone);
+    if let Some(why) = missing {
+        report.incomplete(why);
+    }
     report.problems.extend(plans.problem_of_subtests);
     report.problems.extend(totals.problem(plans.points));
     if totals.cancelled > 0 {
@@ -258,6 +281,13 @@ impl Plans {
         let place = if depth == 0 { &mut self.problem } else { &mut self.problem_of_subtests };
         place.get_or_insert(problem);
     }
+}
+
+/// Returns true for a comment of ava about tests that did not run: `2 tests remaining in a.test.js`.
+fn is_left_by_ava(comment: &str) -> bool {
+    let rest = comment.split_once(" remaining in ").map(|(count, _)| count);
+    let count = rest.and_then(|rest| rest.strip_suffix(" tests").or_else(|| rest.strip_suffix(" test")));
+    count.is_some_and(|count| whole(count).is_some())
 }
 
 /// Parses the plan `1..3`.

@@ -13,6 +13,7 @@ mod lists;
 mod no_pass;
 mod output;
 mod settings;
+mod shares;
 
 fn ran(stdout: &str, code: i32) -> CommandOutcome {
     CommandOutcome { exit: Some(Exit { code: Some(code), signal: None }), stdout: stdout.into(), stderr: Vec::new() }

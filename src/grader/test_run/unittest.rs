@@ -1,6 +1,9 @@
 //! Parses the output of Python's `unittest`.
 
+use std::collections::BTreeSet;
+
 use super::report::{Report, Status, Totals, is_unreadable, sum_of, unreadable, whole};
+use crate::reason_text::short;
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
@@ -12,6 +15,7 @@ pub fn read(text: &str) -> Report {
     // The tests of the current run that have a line of their own, which they have only with -v.
     let mut shown: u64 = 0;
     let mut is_below_rule = false;
+    let mut failures = Failures::default();
     for line in text.lines() {
         let trimmed = line.trim();
         let is_headline = std::mem::replace(&mut is_below_rule, trimmed == RULE);
@@ -19,6 +23,9 @@ pub fn read(text: &str) -> Report {
             && let Some(rest) = HEADLINES.iter().find_map(|start| trimmed.strip_prefix(start))
             && let Some(names) = names(rest)
         {
+            if let Some(problem) = failures.note(&names) {
+                report.incomplete(problem);
+            }
             // Without -v, only these lines name a failed test. They also name errors outside of tests: `setUpClass`.
             report.add(names, Status::Failed);
             // Subtests of one test fail one by one.
@@ -42,6 +49,7 @@ pub fn read(text: &str) -> Report {
         if let Some(total) = ran
             && let Some(sum) = sum(trimmed, total)
         {
+            let sum = std::mem::take(&mut failures).corrected(sum, total);
             // A line may run several programs.
             report.totals = Some(report.totals.unwrap_or_default().plus(sum));
             report.doubts.extend(has_unreadable_count(trimmed).then(|| unreadable(trimmed)));
@@ -82,9 +90,53 @@ fn count_of_run(line: &str) -> Option<&str> {
     rest.strip_prefix('s').unwrap_or(rest).starts_with(" in ").then_some(count)
 }
 
+/// The fixtures of classes and modules, which are no tests.
+const FIXTURES: [&str; 4] = ["setUpClass", "setUpModule", "tearDownClass", "tearDownModule"];
+
 /// Returns true for the line of a fixture that failed or was skipped.
 fn is_fixture(line: &str) -> bool {
-    ["setUpClass (", "tearDownClass (", "setUpModule (", "tearDownModule ("].iter().any(|start| line.starts_with(start))
+    FIXTURES.iter().any(|name| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(" (")))
+}
+
+/// The failures of one run, each of which has a headline.
+#[derive(Default)]
+struct Failures {
+    headlines: u64,
+    tests: BTreeSet<String>,
+    fixtures: u64,
+    has_problem: bool,
+}
+
+impl Failures {
+    /// Notes a headline with these names. Returns the first reason why tests did not run: a module that could not be imported, or
+    /// a class or module that could not be set up, has one headline for all of its tests.
+    fn note(&mut self, names: &[String]) -> Option<String> {
+        let (full, shown) = (names.first()?, names.last()?);
+        self.headlines += 1;
+        let is_new = self.tests.insert(full.clone());
+        let name = full.rsplit('.').next().unwrap_or_default();
+        self.fixtures += u64::from(is_new && FIXTURES.contains(&name));
+        let why = if full.starts_with("unittest.loader.") {
+            "could not be loaded"
+        } else if ["setUpClass", "setUpModule"].contains(&name) {
+            "failed"
+        } else {
+            return None;
+        };
+        let is_first = !std::mem::replace(&mut self.has_problem, true);
+        is_first.then(|| format!("`{}` {why}, so its tests did not run", short(shown, 120)))
+    }
+
+    /// Returns the numbers of tests. unittest counts each failed part of a test (`subTest`) and each failed fixture as a failure,
+    /// and no fixture as a test.
+    fn corrected(self, sum: Totals, ran: u64) -> Totals {
+        if self.headlines < sum.failed {
+            return sum;
+        }
+        let failed = (self.tests.len() as u64).min(sum.failed);
+        let all = ran.saturating_add(self.fixtures.min(failed));
+        Totals { passed: all.saturating_sub(failed.saturating_add(sum.skipped)), failed, ..sum }
+    }
 }
 
 /// Parses `test_b (module.Class.test_b)`, or in older versions `test_b (module.Class)`.

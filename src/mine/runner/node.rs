@@ -40,6 +40,9 @@ const OF_REPORTS: [&str; 8] = [
     "-R=",
 ];
 
+/// The runners that expand globs themselves, also `**`, which the shell does not know.
+const EXPANDING: [&str; 2] = ["ava", "mocha"];
+
 /// Returns the recipes for a repository with a `package.json`.
 pub(super) fn recipes(tree: &Tree, parent: &Tree, _tests: &TestFiles<'_>) -> Vec<Recipe> {
     let read = |tree: &Tree| -> Option<Value> { serde_json::from_str(tree.text("package.json")?).ok() };
@@ -113,21 +116,33 @@ fn runs(script: &str, package: &Value) -> Vec<(Runner, String, Format, bool)> {
     if is_missing { Vec::new() } else { vec![(Runner::Npm, "npm test --silent".to_owned(), Format::Auto, false)] }
 }
 
-/// Returns the arguments of a program in a script, without those for reports, for coverage and for watching.
+/// Returns the arguments of a program in a script, without those for reports, for coverage and for watching. For `node --test`,
+/// jest and vitest the shell expands the globs, as in `npm test`: jest and vitest take them for other patterns, and node
+/// expands none before version 21.
 fn arguments(script: &str, program: &str) -> Option<String> {
     let part =
         script.split(['&', ';', '|']).find(|part| part.split_whitespace().any(|word| is_program(word, program)))?;
     let mut words = part.split_whitespace().skip_while(|word| !is_program(word, program)).skip(1);
     let mut kept = Vec::new();
+    let has_globs = |word: &str| !EXPANDING.contains(&program) && is_bare_glob(word);
     while let Some(word) = words.next() {
         match word {
             _ if WITH_VALUES.contains(&word) => _ = words.next(),
             "--watch" | "-w" | "--verbose" | "--ci" | "-b" | "--bail" => {}
             _ if OF_REPORTS.iter().any(|start| word.starts_with(start)) => {}
+            // No file becomes an option by its name.
+            _ if has_globs(word) && word.starts_with(['*', '?', '[']) => kept.push(format!("./{word}")),
+            _ if has_globs(word) => kept.push(word.to_owned()),
             _ => kept.push(shell_word(word.trim_matches(['"', '\'']))),
         }
     }
     Some(kept.join(" "))
+}
+
+/// Returns true for a glob without quotes and without other characters that mean something to the shell.
+fn is_bare_glob(word: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@+%*?[]".contains(c);
+    word.contains(['*', '?', '[']) && word.chars().all(is_plain)
 }
 
 fn is_program(word: &str, program: &str) -> bool {
@@ -207,6 +222,21 @@ mod tests {
             ("gulp", None),
         ] {
             assert_eq!(arguments(script, "mocha").as_deref(), kept, "{script}");
+        }
+    }
+
+    #[test]
+    fn the_shell_expands_the_globs_of_a_script_unless_they_are_quoted() {
+        for (script, line) in [
+            ("node --test test/*.test.js", "node --test --test-reporter=tap test/*.test.js"),
+            ("node --test packages/*/test/*.test.js", "node --test --test-reporter=tap packages/*/test/*.test.js"),
+            ("node --test 'test/*.test.js'", "node --test --test-reporter=tap 'test/*.test.js'"),
+            ("node --test *.test.js", "node --test --test-reporter=tap ./*.test.js"),
+            ("node --test test/$(ls)*.js", "node --test --test-reporter=tap 'test/$(ls)*.js'"),
+            ("jest src/*.test.js", "node_modules/.bin/jest src/*.test.js --ci --verbose --coverage=false 2>&1"),
+            ("ava test/**/*.js", "node_modules/.bin/ava 'test/**/*.js' --tap"),
+        ] {
+            assert_eq!(runs(script, &json!({}))[0].1, line, "{script}");
         }
     }
 

@@ -215,6 +215,41 @@ fn tests_of_a_runner_are_judged_one_by_one() {
 }
 
 #[test]
+fn tests_that_did_not_run_leave_the_share_open_and_satisfy_no_name() {
+    let rule = "=".repeat(70);
+    let passed: String = (0..9).map(|n| format!("test_{n} (m.T.test_{n}) ... ok\n")).collect();
+    let failed = "test_b (unittest.loader._FailedTest.test_b)";
+    let unittest = format!(
+        "{passed}{failed} ... ERROR\n\n{rule}\nERROR: {failed}\n----\nx\n\nRan 10 tests in 0.1s\n\nFAILED (errors=1)\n"
+    );
+    let tap = "TAP version 13\n# Subtest: cli\n    ok 1 - empty\n    1..1\nok 1 - cli\nnot ok 2 - words\n1..2\n";
+    let files = serde_json::json!({"unittest": unittest, "tap": tap});
+    let project = Project::new();
+    let cases = [
+        ("whole", "run: 'cat unittest; exit 1'", "", "fail"),
+        ("threshold", "run: 'cat unittest; exit 1'", "pass: {threshold: 0.8}", "ungraded"),
+        ("min", "run: 'cat unittest; exit 1', min: 0.8", "", "ungraded"),
+        ("high", "run: 'cat unittest; exit 1', min: 0.95", "", "fail"),
+        ("listed", "run: 'cat tap; exit 1', fail-to-pass: ['cli > empty', empty]", "", "fail"),
+        ("of-suite", "run: 'cat tap; exit 1', fail-to-pass: ['cli > empty']", "", "pass"),
+    ];
+    for (id, tests, more, _) in cases {
+        let keys = format!("workspace: {{files: {files}}}\n{more}\ngraders: [{{tests: {{{tests}}}}}]");
+        project.case(id, &keys, "steps: [{say: done}]");
+    }
+    project.evals(&["run"]).exits(1);
+    for (id, _, _, verdict) in cases {
+        let result = project.result(&format!("{id}/demo/default/1"));
+        assert_eq!(result["verdict"], verdict, "{id}: {result}");
+    }
+    let grade = &project.result("threshold/demo/default/1")["grades"][0];
+    assert_eq!(grade["value"], 0.9, "{grade}");
+    assert_eq!(grade["bounds"], serde_json::json!({"low": 0.0, "high": 0.9}), "{grade}");
+    let listed = &project.result("listed/demo/default/1")["grades"][0];
+    assert!(listed["reason"].as_str().unwrap().contains("`empty` was not run"), "{listed}");
+}
+
+#[test]
 fn a_test_is_found_in_long_output_and_by_the_path_of_its_file() {
     let project = Project::new();
     // A runner that names tests outside of suites by the path of their file, and prints more than other commands may.

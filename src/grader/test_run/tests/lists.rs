@@ -167,3 +167,51 @@ fn the_summary_of_pytest_without_totals_names_each_test() {
     let (_, _, reason) = listed("test_a", "PASSED test_p.py::test_a\n", 0);
     assert!(reason.contains("showed no test that could be understood"), "{reason}");
 }
+
+#[test]
+fn one_reported_test_satisfies_one_listed_name() {
+    let file = "/elsewhere/core.test.mjs";
+    let tap = format!(
+        "TAP version 13\n# Subtest: cli\n    # Subtest: empty\n    ok 1 - empty\n    1..1\nok 1 - cli\n# Subtest: {file}\nnot ok 2 - {file}\n1..2\n"
+    );
+    let spec =
+        format!("▶ cli\n  ✔ empty (1ms)\n✔ cli (2ms)\n✖ {file} (9ms)\nℹ tests 2\nℹ suites 1\nℹ pass 1\nℹ fail 1\n");
+    let xml = format!(
+        "<testsuites><testsuite name=\"cli\" tests=\"1\"><testcase classname=\"test\" name=\"empty\"/></testsuite><testcase \
+         classname=\"test\" name=\"{file}\"><failure/></testcase></testsuites>"
+    );
+    let judged = |names: &str, format: &str, text: &str| {
+        let tests: Tests =
+            serde_yaml::from_str(&format!("{{run: x, format: {format}, fail-to-pass: [{names}]}}")).unwrap();
+        let ran = ran(text, 1);
+        let report = tests.read(&ran).unwrap().in_folder(Path::new("/w"));
+        (tests.judge_report("x", &report, &ran), tests.seen(&report).fail_to_pass_passed)
+    };
+    for (format, text) in [("tap", &tap), ("node", &spec), ("node", &tap), ("junit", &xml)] {
+        let (both, passed) = judged("cli > empty, empty", format, text);
+        let (_, value, reason) = scored(both);
+        assert!(value == 0.5 && reason.contains("`empty` was not run; the file"), "{format}: {reason}");
+        assert_eq!(passed, ["cli > empty"], "{format}");
+        assert!(scored(judged("cli > empty", format, text).0).0, "{format}");
+        // Another test of this name may be in the file that was not loaded.
+        let (open, passed) = judged("empty", format, text);
+        assert!(matches!(&open, Grade::Ungraded { reason } if reason.contains("list whole names")), "{open:?}");
+        assert!(passed.is_empty(), "{format}");
+        let whole = text.replace(file, "empty").replace("not ok 2", "ok 2").replace('✖', "✔").replace("<failure/>", "");
+        let whole = whole.replace("pass 1\nℹ fail 1", "pass 2\nℹ fail 0");
+        for names in ["empty", "cli > empty, empty"] {
+            let grader = format!("{{run: x, format: {format}, fail-to-pass: [{names}]}}");
+            assert!(scored(grade(&grader, &whole, 0)).0, "{format}: {names}");
+        }
+    }
+    let rule = "=".repeat(70);
+    let text = format!(
+        "test_empty (test_cli.Cli.test_empty) ... ok\ntest_core (unittest.loader._FailedTest.test_core) ... ERROR\n\n{rule}\n\
+         ERROR: test_core (unittest.loader._FailedTest.test_core)\n----\nx\n\nRan 2 tests in 0.1s\n\nFAILED (errors=1)\n"
+    );
+    let (open, _) = judged("test_empty", "unittest", &text);
+    assert!(matches!(&open, Grade::Ungraded { reason } if reason.contains("could not be loaded")), "{open:?}");
+    let both = "test_core.Core.test_empty, test_cli.Cli.test_empty";
+    assert!(scored(judged(both, "unittest", &text).0).2.contains("`test_core.Core.test_empty` was not run"));
+    assert!(scored(judged("test_cli.Cli.test_empty", "unittest", &text).0).0);
+}
