@@ -20,7 +20,7 @@ mod edits;
 pub mod redact;
 pub mod write;
 
-use commands::{Check, Unfit, writes};
+use commands::{Check, Unfit, set_ups, writes};
 use edits::Edit;
 
 /// The facts that a session shows about its work.
@@ -46,6 +46,8 @@ pub struct Observed {
     pub hides_paths: bool,
     /// True if commands ran that may have changed files.
     pub ran_commands: bool,
+    /// The commands that installed packages or started services and did not fail, in order.
+    pub set_ups: Vec<String>,
     /// The tool calls, if the session shows them.
     pub tool_calls: Option<u64>,
     /// The steps, if the session shows calls.
@@ -178,8 +180,8 @@ impl Observed {
         let mut edits: Vec<Edit> = Vec::new();
         // The commands that may have changed files.
         let mut written: Vec<(u64, String)> = Vec::new();
-        // What the user ran may have changed files, or taken changes back.
-        let mut reverts_at = self.user_commands.clone();
+        // What may have taken changes back, or made a check pass without them. The user may have run anything.
+        let mut doubts_at = self.user_commands.clone();
         let mut was_touched = false;
         let mut has_left = false;
         for call in calls {
@@ -229,8 +231,13 @@ impl Observed {
                 Some(folder) => format!("cd {} && {own}", shell_word(folder)),
                 None => own.to_owned(),
             };
-            if commands::reverts(&line) {
-                reverts_at.push(call.seq);
+            let set_ups = set_ups::set_ups(&line, workspace);
+            if commands::reverts(&line) || !set_ups.is_empty() {
+                doubts_at.push(call.seq);
+            }
+            if call.status != CallStatus::Error {
+                let more: Vec<String> = set_ups.into_iter().filter(|it| !self.set_ups.contains(it)).collect();
+                self.set_ups.extend(more);
             }
             self.apart.extend(commands::working_trees(&line, workspace));
             let is_unknown = has_left && moved.is_none() && agent_in.is_none();
@@ -257,7 +264,7 @@ impl Observed {
                 continue;
             }
             let between = |at: &[u64], seq: u64| at.iter().any(|it| *it > seq && *it < run.seq);
-            // What was changed may have been undone again.
+            // What was changed may have been undone again, and packages may have been what was missing.
             let changed_since = |seq: u64| {
                 let since = || edits.iter().filter(|edit| edit.seq > seq && edit.seq < run.seq);
                 let is_written = |(at, line): &(u64, String)| {
@@ -265,7 +272,7 @@ impl Observed {
                     let names: BTreeSet<&str> = before.map(|edit| writes::name_of(&edit.path)).collect();
                     *at < run.seq && writes::may_write(line, workspace, &names)
                 };
-                edits::remain(since()) && !between(&reverts_at, seq) && !written.iter().any(is_written)
+                edits::remain(since()) && !between(&doubts_at, seq) && !written.iter().any(is_written)
             };
             let same = || runs[..number].iter().filter(|it| it.check.line == run.check.line);
             // A check that also passed before the first change does not always tell the states apart.

@@ -173,9 +173,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         (Err(error), _) => return Err(error.and(CliError::all(wrong)).and(CliError::all(judges))),
     };
     cassettes::check(&inputs.cases)?;
-    for warning in revisions::check(&inputs.cases)? {
-        terminal::note(format_args!("warning: {warning}"));
-    }
+    revisions::check(&inputs.cases)?;
     for warning in inputs.quarantines_over() {
         terminal::note(format_args!("warning: {warning}"));
     }

@@ -394,19 +394,22 @@ impl Reader<'_> {
 
     fn graders(&mut self) -> Result<(), Refused> {
         let mut made: Vec<Value> = Vec::new();
-        let own = typed::list(self.stimulus.get("graders"), "graders")?.iter();
+        let own = typed::list(self.stimulus.get("graders"), "graders")?;
         let shared = typed::list(self.eval.get("graders"), "graders")?.iter();
-        let all: Vec<(String, &Value)> = shared
+        let mut has_own = own.is_empty();
+        let all: Vec<(String, &Value, bool)> = shared
             .enumerate()
-            .map(|(at, grader)| (format!("graders[{at}]"), grader))
-            .chain(own.enumerate().map(|(at, grader)| (format!("{}.graders[{at}]", self.key), grader)))
+            .map(|(at, grader)| (format!("graders[{at}]"), grader, false))
+            .chain(own.iter().enumerate().map(|(at, grader)| (format!("{}.graders[{at}]", self.key), grader, true)))
             .collect();
         let rubric = typed::texts(self.stimulus.get("rubric"), "rubric")?;
         let weights = self.eval.get("scoring").and_then(|scoring| scoring.get("weights"));
-        for (place, grader) in all {
+        for (place, grader, is_own) in all {
             let kind = grader.get("type").and_then(Value::as_str).unwrap_or_default();
             match graders::translate(kind, grader, &rubric) {
                 Ok((word, mut body)) => {
+                    // A shared judge asks for the stimulus's own rubric.
+                    has_own |= is_own || (word == "rubric" && !rubric.is_empty());
                     let left_out = graders::left_out(grader);
                     let left_out = left_out.map(|(key, why)| Note::new(self.file, format!("{place}.{key}"), why));
                     self.case.notes.extend(left_out);
@@ -431,10 +434,15 @@ impl Reader<'_> {
         let expected = self.stimulus.get("constraints").and_then(|constraints| constraints.get("expect_skills"));
         let skills = typed::texts(expected, "constraints.expect_skills")?;
         if !skills.is_empty() {
+            has_own = true;
             made.push(json!({"skills": {"name": "expect_skills", "used": skills}}));
         }
         if made.is_empty() {
             return Err(refused("graders", "none of its graders has an equivalent"));
+        }
+        // What is left would be another test: often any answer passes it.
+        if !has_own {
+            return Err(refused("graders", "none of its own graders has an equivalent"));
         }
         self.set("graders", json!(made));
         Ok(())

@@ -5,6 +5,7 @@ use crate::text::shell_word;
 use crate::values::is_hidden;
 
 mod options;
+pub mod set_ups;
 pub mod writes;
 
 /// The reason why a command cannot become a grader.
@@ -516,6 +517,7 @@ fn purpose(words: &[String]) -> Option<Purpose> {
             "fmt" if has("--check") => builds,
             _ => None,
         },
+        "playwright" if matches!(sub, "install" | "install-deps") => None,
         "pytest" | "py.test" | "tox" | "nox" | "jest" | "vitest" | "mocha" | "ava" | "ctest" | "rspec" | "phpunit"
         | "bats" | "behave" | "nosetests" | "gotestsum" | "playwright" => tests,
         "go" => match sub {

@@ -16,6 +16,8 @@ use crate::yaml;
 const NAME: usize = 48;
 /// The maximum number of graders that run a command.
 const MOST_CHECKS: usize = 5;
+/// The maximum number of set-up commands that are named.
+const MOST_SET_UPS: usize = 8;
 /// The minimum time limit: the start of an agent takes longer on another machine.
 const LEAST_SECONDS: u64 = 120;
 /// The folder that a draft names if the state before the session is unknown. It does not exist, so the case is refused
@@ -269,6 +271,14 @@ fn remarks_of(draft: &Draft<'_>, redactor: &Redactor) -> Vec<String> {
     }
     for (line, why) in &observed.not_passed {
         remarks.push(format!("`{line}` is not used as a grader: {why}."));
+    }
+    if !observed.set_ups.is_empty() {
+        let lines = observed.set_ups.iter().map(|line| format!("`{line}`"));
+        remarks.push(format!(
+            "The session set up its environment: {}. A check may have failed only because that was missing. Add to \
+             `workspace.setup` what a trial needs.",
+            some_of(lines, MOST_SET_UPS)
+        ));
     }
     let tests: Vec<&str> =
         observed.touched.iter().map(String::as_str).filter(|it| Sight::of(it).may_be(Role::Test)).collect();

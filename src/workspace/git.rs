@@ -15,6 +15,8 @@ use crate::workspace::git_source::{GitRepository, GitSource};
 
 /// The timeout of one git command.
 const TIME: Duration = Duration::from_secs(600);
+/// The number of hexadecimal digits of a SHA-256 hash.
+const SHA256: usize = 64;
 
 /// Makes a checkout of a repository in a folder that does not exist yet. The checkout holds the commits up to the
 /// revision on a detached HEAD: no other refs, no objects that only other refs reach, no remote, no reflog. With a
@@ -31,7 +33,9 @@ pub async fn check_out(source: &GitSource, to: &Path, shell: &Shell) -> Result<(
     let (clone, made) = (beside("clone"), beside("checkout"));
     let (from, shown) = git.obtain(source, &clone, &[]).await?;
     let commit = git.commit(&from, &shown, source.revision().unwrap_or("HEAD")).await?;
-    git.history_up_to(&commit, &from, &made).await?;
+    if let Err(why) = git.history_up_to(&commit, &from, &made).await {
+        return Err(if git.is_partial(&from).await { format!("{why}; {PARTIAL}") } else { why });
+    }
     remove(&clone).map_err(|error| error.to_string())?;
     let Some(subdir) = &source.subdir else {
         return fs::rename(&made, to).map_err(|error| error.to_string());
@@ -73,8 +77,6 @@ pub struct Lacking {
     pub key: &'static str,
     /// A sentence about the part that is missing.
     pub what: String,
-    /// True if a trial may get it from the remote `origin`.
-    pub may_be_fetched: bool,
 }
 
 /// Returns what a repository on this machine lacks for a checkout, without a connection and without changing it. Remote
@@ -83,7 +85,8 @@ pub async fn lacking(source: &GitSource, shell: &Shell) -> Option<Lacking> {
     let GitRepository::Path(path) = &source.repository else { return None };
     let mut git = Git::within(&shell.folder, shell);
     git.read_trusted().await;
-    let lacks = |key, what| Some(Lacking { key, what, may_be_fetched: false });
+    git.fetch_nothing();
+    let lacks = |key, what| Some(Lacking { key, what });
     let shown = crate::paths::shown(path).display().to_string();
     if let Err(why) = git.run(Some(path), &["rev-parse", "--git-dir"]).await {
         return match is_of_other_owner(&why) {
@@ -98,10 +101,13 @@ pub async fn lacking(source: &GitSource, shell: &Shell) -> Option<Lacking> {
         if source.rev.is_none() {
             return lacks("path", format!("the repository `{shown}` has no commit"));
         }
-        let may_be_fetched = git.run(Some(path), &["remote", "get-url", "origin"]).await.is_ok();
-        let what = format!("the repository `{shown}` has no revision `{rev}`");
-        return Some(Lacking { key: "rev", what, may_be_fetched });
+        let way_out = git.way_to_a_revision(path).await;
+        return lacks("rev", format!("the repository `{shown}` has no revision `{rev}`{way_out}"));
     };
+    let words = ["rev-list", "--objects", "--quiet", &commit];
+    if git.is_partial(path).await && git.run(Some(path), &words).await.is_err() {
+        return lacks("path", format!("the repository `{shown}` lacks objects of the commits up to {rev}; {PARTIAL}"));
+    }
     let subdir = source.subdir.as_ref()?;
     let tree = format!("{commit}:{}", text(subdir));
     match git.run(Some(path), &["cat-file", "-t", &tree]).await {
@@ -127,6 +133,13 @@ pub async fn apply(patch: &Path, reverse: bool, shell: &Shell) -> Result<(), Str
     git.run(None, &words).await.map(drop)
 }
 
+/// The way out for a repository without some of its objects.
+const PARTIAL: &str = "it is a partial clone, and nothing is fetched into a repository that a case names by `path`: \
+     complete it with `git fetch --refetch --no-filter`";
+/// The way out for a repository without older commits.
+const SHALLOW: &str = "it is a shallow clone: run `git fetch --unshallow` in it; in CI, clone the whole history, with \
+     `fetch-depth: 0` of actions/checkout or `GIT_DEPTH: \"0\"` of GitLab";
+
 /// Runs git for one checkout.
 struct Git {
     shell: Shell,
@@ -134,6 +147,8 @@ struct Git {
     masker: Masker,
     /// The folders of other users that the user's own settings of git trust.
     trusted: Vec<String>,
+    /// True if commits may be fetched into the repository. Only into a clone: the user's own repositories are not written to.
+    may_fetch: bool,
 }
 
 impl Git {
@@ -147,7 +162,13 @@ impl Git {
         let mut env = shell.env.clone();
         env.insert("LC_ALL".to_owned(), "C".to_owned());
         let shell = Shell { folder: folder.to_owned(), env, inside: None };
-        Self { shell, masker: Masker::default(), trusted: Vec::new() }
+        Self { shell, masker: Masker::default(), trusted: Vec::new(), may_fetch: true }
+    }
+
+    /// Keeps git from fetching into the repository. In a partial clone, git fetches by itself what it is asked to read.
+    fn fetch_nothing(&mut self) {
+        self.may_fetch = false;
+        self.shell.env.insert("GIT_NO_LAZY_FETCH".to_owned(), "1".to_owned());
     }
 
     /// Reads which folders of other users the user's own settings of git trust (`safe.directory`). No other setting of the user
@@ -182,6 +203,7 @@ impl Git {
         match &source.repository {
             GitRepository::Path(path) => {
                 self.read_trusted().await;
+                self.fetch_nothing();
                 Ok((path.clone(), path.display().to_string()))
             }
             GitRepository::Url(url) => {
@@ -197,14 +219,36 @@ impl Git {
         }
     }
 
-    /// Returns the commit that a revision names. A commit that no branch or tag of the server reaches is fetched by
-    /// its name.
+    /// Returns true if a repository is a partial clone: objects that its remote has may be missing.
+    async fn is_partial(&self, repository: &Path) -> bool {
+        let settings = r"^(remote\..*\.promisor|extensions\.partialclone)$";
+        self.run(Some(repository), &["config", "--get-regexp", settings]).await.is_ok()
+    }
+
+    /// Returns the end of a message about a revision that a repository on this machine lacks: what the user can do.
+    async fn way_to_a_revision(&self, repository: &Path) -> String {
+        let is_shallow = self.run(Some(repository), &["rev-parse", "--is-shallow-repository"]).await;
+        if is_shallow.is_ok_and(|word| word == "true") {
+            format!("; {SHALLOW}")
+        } else if self.run(Some(repository), &["remote", "get-url", "origin"]).await.is_ok() {
+            "; if its remote has it, run `git fetch` in the repository".to_owned()
+        } else {
+            String::new()
+        }
+    }
+
+    /// Returns the commit that a revision names. In a clone, a commit that no branch or tag of the server reaches is fetched
+    /// by its name.
     async fn commit(&self, repository: &Path, shown: &str, rev: &str) -> Result<String, String> {
         let peeled = format!("{rev}^{{commit}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled];
         match self.run(Some(repository), &words).await {
             Ok(commit) => return Ok(commit),
             Err(why) if is_of_other_owner(&why) => return Err(one_line(&why)),
+            Err(_) if !self.may_fetch => {
+                let way_out = self.way_to_a_revision(repository).await;
+                return Err(format!("{shown} has no revision `{rev}`{way_out}"));
+            }
             Err(_) => {}
         }
         let fetched = self.run(Some(repository), &["fetch", "--quiet", "--no-tags", "--", "origin", rev]).await;
@@ -215,16 +259,23 @@ impl Git {
         .map_err(|why| format!("{shown} has no revision `{rev}`, or it could not be fetched: {}", one_line(&why)))
     }
 
-    /// Makes a repository that holds a commit and its ancestors, and checks the commit out.
+    /// Makes a repository that holds a commit and its ancestors, and checks the commit out. If the history of the source is
+    /// shallow, this one ends at the same commits.
     async fn history_up_to(&self, commit: &str, from: &Path, to: &Path) -> Result<(), String> {
-        self.run(None, &["init", "--quiet", "--template=", "--", &text(to)]).await?;
+        // The length of a hash shows the object format. Versions of git without SHA-256 do not know the option.
+        let format = (commit.len() == SHA256).then_some("--object-format=sha256");
+        let place = text(to);
+        let mut init = vec!["init", "--quiet", "--template="];
+        init.extend(format);
+        init.extend(["--", place.as_str()]);
+        self.run(None, &init).await?;
         // A commit that is not the tip of a branch is fetched. Whether that is allowed is set by this side alone.
         let trusted =
             self.trusted.iter().map(|folder| format!(" -c {}", shell_word(&format!("safe.directory={folder}"))));
         let trusted: String = trusted.collect();
         let serve = format!("--upload-pack=git{trusted} -c uploadpack.allowAnySHA1InWant=true upload-pack");
-        let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", &serve, "--", &text(from), commit];
-        self.run(Some(to), &fetch).await?;
+        let options = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", &serve];
+        self.run(Some(to), &[&options[..], &["--", &text(from), commit]].concat()).await?;
         let checkout = ["-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", commit];
         self.run(Some(to), &checkout).await?;
         let logs = to.join(".git/logs");

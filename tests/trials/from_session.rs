@@ -245,6 +245,18 @@ fn what_would_pass_wrongly_is_no_grader_or_is_told() {
         ("bash", bash("pytest"), false, "OK"),
     ]);
     ran.says(none);
+    // What made it pass may have been a package.
+    for set_up in ["pip install -e .", "cd . && npm ci", "uv sync && uv pip list"] {
+        let (ran, text) = drafted(&[
+            ("bash", bash("pytest"), true, "ModuleNotFoundError: No module named 'calc'"),
+            ("bash", bash(set_up), false, ""),
+            edit.clone(),
+            ("bash", bash("pytest"), false, "OK"),
+        ]);
+        assert!(text.contains("run: pytest") && !text.contains("setup:"), "{text}");
+        let named = set_up.trim_start_matches("cd . && ").split(" &&").next().unwrap();
+        ran.says(none).says(&format!("The session set up its environment: `{named}`.")).says("`workspace.setup`");
+    }
     // It runs a file that the session made.
     let script = ("write", json!({"path": "check.sh", "content": "…"}), false, "ok");
     let (ran, _) = drafted(&[

@@ -145,7 +145,12 @@ fn github_job(job: &Value, machine: &Machine, artifacts: &Artifacts, shard: &str
         let with: BTreeMap<_, _> = map(&step["with"]).into_iter().map(|(key, value)| (key, filled(&value))).collect();
         match step["uses"].as_str().unwrap().split('@').next().unwrap() {
             "actions/cache/restore" | "actions/cache/save" => {}
-            "actions/checkout" => assert_eq!(with["persist-credentials"], "false", "agents could read the token"),
+            "actions/checkout" => {
+                assert_eq!(with["persist-credentials"], "false", "agents could read the token");
+                // Cases may begin at earlier commits.
+                let depth = with.get("fetch-depth").map(String::as_str);
+                assert_eq!(depth, if shard.is_empty() { None } else { Some("0") });
+            }
             "actions/upload-artifact" => artifacts.upload(machine, &with),
             "actions/download-artifact" => artifacts.download(machine, &with),
             other => panic!("{other} is not known"),
@@ -253,6 +258,7 @@ fn the_pipeline_of_gitlab_runs_shards_and_reports_them_as_one_run() {
         };
         let shards = pipeline["evals"]["parallel"].as_u64().unwrap();
         assert_eq!(shards, 2);
+        assert_eq!(pipeline["evals"]["variables"]["GIT_DEPTH"], "0", "cases may begin at earlier commits");
         let last = Machine::with(&project);
         for shard in 1..=shards {
             let machine = Machine::with(&project);

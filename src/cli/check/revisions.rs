@@ -11,26 +11,26 @@ use crate::workspace::git::{self, Lacking};
 use crate::workspace::git_source::GitRepository;
 use crate::yaml::Step;
 
-/// Looks up the repositories of this machine that cases name. Returns a warning for each revision that a run may have to
-/// fetch. Each source is looked up once with each environment of the cases.
+/// Looks up the repositories of this machine that cases name. Each source is looked up once with each environment of the
+/// cases.
 ///
 /// # Errors
 /// Returns an error for each repository, revision and folder that does not exist.
-pub fn check(cases: &[Case]) -> Result<Vec<String>, CliError> {
+pub fn check(cases: &[Case]) -> Result<(), CliError> {
     let sources = cases.iter().filter_map(|case| match &case.workspace.source {
         WorkspaceSource::Git(source) if matches!(source.repository, GitRepository::Path(_)) => Some((case, source)),
         _ => None,
     });
     let sources: Vec<_> = sources.collect();
     if sources.is_empty() {
-        return Ok(Vec::new());
+        return Ok(());
     }
     let temporary = engine::temporary()?;
     process::supervise_with(&std::env::current_exe()?);
     let runtime = engine::runtime()?;
     let folder = temporary.path().to_owned();
     let shown = folder.to_string_lossy().into_owned();
-    let (mut warnings, mut errors) = (Vec::new(), Vec::new());
+    let mut errors = Vec::new();
     let mut known: HashMap<_, Option<Lacking>> = HashMap::new();
     // Several cases may have their workspace from one place in `suite.yaml`.
     let mut reported = HashSet::new();
@@ -43,13 +43,10 @@ pub fn check(cases: &[Case]) -> Result<Vec<String>, CliError> {
         let Some(lacking) = found else { continue };
         let steps = ["workspace", "git", lacking.key].map(Step::Key);
         let error = case.error_at(&steps, &lacking.what);
-        if lacking.may_be_fetched {
-            let (id, what) = (&case.id, &lacking.what);
-            warnings.push(format!("case `{id}`: {what} yet; a run fetches it from the remote `origin`"));
-        } else if reported.insert((error.path().to_owned(), error.place(), lacking.what.clone())) {
+        if reported.insert((error.path().to_owned(), error.place(), lacking.what.clone())) {
             errors.push(error);
         }
     }
     runtime.shutdown_background();
-    if errors.is_empty() { Ok(warnings) } else { Err(CliError::all(errors)) }
+    if errors.is_empty() { Ok(()) } else { Err(CliError::all(errors)) }
 }

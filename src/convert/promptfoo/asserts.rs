@@ -149,20 +149,24 @@ pub fn convert(asserts: &[Assertion], context: &Context<'_>, case: &mut NewCase)
         made.assertion(assertion, case);
     }
     let before = (made.graders.len(), made.questions.len());
+    let lacks_default = std::mem::take(&mut made.is_left_out);
     for assertion in own {
         made.assertion(assertion, case);
     }
-    let has_own = own.is_empty() || before != (made.graders.len(), made.questions.len());
-    let Making { mut graders, questions, is_left_out, .. } = made;
+    let Making { mut graders, questions, is_left_out: lacks_own, .. } = made;
+    let decides = |grader: &Value| {
+        let body = grader.as_object().and_then(|map| map.values().next());
+        body.is_some_and(|body| body.get("diagnostic") != Some(&json!(true)))
+    };
+    let mut made_of_own = graders[before.0..].iter().chain(&questions[before.1..]).peekable();
+    // An assertion of weight 0 decides nothing, so it does not replace one that does.
+    let has_own = own.is_empty() || (made_of_own.peek().is_some() && (!lacks_own || made_of_own.any(decides)));
+    let is_left_out = lacks_default || lacks_own;
     // A score over fewer assertions is another score.
     if is_left_out && context.threshold.is_some() {
         return Err("its threshold is a score over all assertions, and some of them have no equivalent".to_owned());
     }
     graders.extend(questions);
-    let decides = |grader: &Value| {
-        let body = grader.as_object().and_then(|map| map.values().next());
-        body.is_some_and(|body| body.get("diagnostic") != Some(&json!(true)))
-    };
     if asserts.is_empty() {
         return Err("it has no assertion".to_owned());
     }

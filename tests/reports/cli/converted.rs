@@ -325,10 +325,13 @@ fn promptfoo_assertions_without_an_equal_are_named_with_their_line() {
     convert(&project, "promptfoo", "pf", &[]).exits(0).says("`scenarios` must be a list of maps");
     // The defaults alone would be another test.
     let defaults = "defaultTest: {assert: [{type: not-contains, value: sorry}]}\n";
-    let project = promptfoo("[{type: similar, value: a}]", "");
-    let text = project.read("pf/promptfooconfig.yaml");
-    project.write("pf/promptfooconfig.yaml", &format!("{defaults}{text}"));
-    convert(&project, "promptfoo", "pf", &[]).exits(2).says("none of its own assertions has an equivalent");
+    // An assertion of weight 0 decides nothing.
+    for own in ["[{type: similar, value: a}]", "[{type: similar, value: a}, {type: contains, value: b, weight: 0}]"] {
+        let project = promptfoo(own, "");
+        let text = project.read("pf/promptfooconfig.yaml");
+        project.write("pf/promptfooconfig.yaml", &format!("{defaults}{text}"));
+        convert(&project, "promptfoo", "pf", &[]).exits(2).says("none of its own assertions has an equivalent");
+    }
     let project = promptfoo("[{type: contains, value: a}]", "    prompts: [another]\n");
     convert(&project, "promptfoo", "pf", &[])
         .exits(2)

@@ -140,6 +140,14 @@ fn what_vally_has_and_a_case_has_not_is_listed_with_its_line() {
         let project = vally(&format!("[{grader}]"), "");
         convert(&project, "vally", "evals", &[]).exits(2).says("none of its graders has an equivalent");
     }
+    // The graders of the whole eval alone would be another test, unless they ask for the rubric of the stimulus.
+    let shared = "graders: [{type: completed}]\n";
+    let project = vally("[{type: output-contains, turn: 1, config: {substring: x}}]", shared);
+    convert(&project, "vally", "evals", &[]).exits(2).says("none of its own graders has an equivalent");
+    let asked = "    rubric: [It is short.]\ngraders: [{type: prompt, config: {prompt: Is it good?}}]\n";
+    for (graders, rest) in [("[]", shared), ("[{type: own-plugin}]", asked)] {
+        convert(&vally(graders, rest), "vally", "evals", &[]).exits(0);
+    }
     let rest = "scoring: {weights: {completed: 0, prompt: -1, output-matches: 2}, unknown: 1}\n";
     let project = vally("[{type: completed, negate: false, weight: 0, threshold: 0.5, optional: true}]", rest);
     let ran = convert(&project, "vally", "evals", &[]).exits(0);

@@ -137,10 +137,9 @@ fn a_revision_may_be_a_commit_a_branch_or_a_tag_and_one_that_is_not_there_is_nam
         std::fs::remove_file(project.path(&format!("cases/{name}.yaml"))).unwrap();
     }
     repository(&project, &["remote add origin ../nowhere"]);
-    let warned = project.evals(&["check"]).exits(0);
-    warned.says("warning: case `gone`: the repository `repository` has no revision `gone` yet");
-    let ran = project.evals(&["run"]).exits(3);
-    ran.says("has no revision `gone`, or it could not be fetched: git fetch");
+    let way_out = "has no revision `gone`; if its remote has it, run `git fetch` in the repository";
+    project.evals(&["check"]).exits(2).says(way_out);
+    project.evals(&["run"]).exits(3).says(way_out);
     let subjects = |name: &str| seen(&project, &format!("{name}/demo/default/1"));
     assert_eq!(subjects("branch"), "fourth\nthird\nsecond\nfirst\n");
     assert_eq!(subjects("short"), "fourth\nthird\nsecond\nfirst\n");
@@ -148,6 +147,49 @@ fn a_revision_may_be_a_commit_a_branch_or_a_tag_and_one_that_is_not_there_is_nam
     assert_eq!(subjects("parent"), "second\nfirst\n");
     let error = &project.result("gone/demo/default/1")["error"];
     assert_eq!(error["category"], "setup");
+}
+
+#[test]
+fn nothing_is_fetched_into_a_repository_that_a_case_names_by_its_path() {
+    let project = Project::new();
+    with_a_future(&project);
+    let url = format!("file://{}", project.path("repository").display());
+    let clones = [("--depth 1", "shallow"), ("--filter=tree:0", "partial")];
+    let clones = clones.map(|(option, folder)| format!("clone -q {option} '{url}' ../{folder}"));
+    repository(&project, &["config uploadpack.allowFilter true", "config uploadpack.allowAnySHA1InWant true"]);
+    repository(&project, &["rev-parse before > ../before", clones[0].as_str(), clones[1].as_str()]);
+    let before = project.read("before").trim().to_owned();
+    let sources = [("old", "shallow", before.as_str()), ("new", "shallow", "HEAD"), ("part", "partial", "HEAD~1")];
+    for (name, folder, rev) in sources {
+        let keys =
+            format!("workspace: {{git: {{path: ../{folder}, rev: '{rev}'}}}}\ngraders: [{{diff: {{none: true}}}}]");
+        project.case(name, &keys, "steps: [{run: {command: 'git log --format=%s'}}]");
+    }
+    let content = || (project.files("shallow/.git"), project.files("partial/.git"));
+    let as_cloned = content();
+    let checked = project.evals(&["check"]).exits(2);
+    let checked = checked.says(&format!("`shallow` has no revision `{before}`; it is a shallow clone: run `git fetch"));
+    let checked = checked.says("`fetch-depth: 0`").says("the repository `partial` lacks objects of the commits up to");
+    assert_eq!(checked.err.matches("×").count(), 2, "{}", checked.err);
+    let ran = project.evals(&["run"]).exits(3);
+    ran.says("it is a shallow clone: run `git fetch --unshallow`").says("complete it with `git fetch --refetch");
+    assert!(content() == as_cloned, "a file of the repositories changed");
+    // The history ends where that of the clone does, and git can read it.
+    assert_eq!(seen(&project, "new/demo/default/1"), "third\n");
+}
+
+#[test]
+fn a_checkout_has_the_object_format_of_its_repository() {
+    let project = Project::new();
+    project.write("repository/a.txt", "broken");
+    repository(&project, &["init -q --object-format=sha256 .", "add .", "commit -qm first"]);
+    repository(&project, &["commit -qm second --allow-empty"]);
+    let look = "git rev-parse --show-object-format; git log --format=%s; git status --short; cat a.txt";
+    let keys = "workspace: {git: {path: ../repository, rev: HEAD~1}}\ngraders: [{diff: {none: true}}]";
+    project.case("a", keys, &format!("steps: [{{run: {{command: '{look}'}}}}]"));
+    project.evals(&["check"]).exits(0);
+    project.evals(&["run"]).exits(0);
+    assert_eq!(seen(&project, "a/demo/default/1"), "sha256\nfirst\nbroken");
 }
 
 /// Serves a folder to clients with the password, and prints its port.
