@@ -27,11 +27,12 @@ mod trend;
 
 use crate::fold::{CaseTrials, KnownSum};
 use crate::rounding::percent_bound;
+use crate::run::RunRecord;
 use crate::statistics::gates::GateVerdict;
 use crate::statistics::random::Generator;
 use crate::statistics::tables::{self, Table};
 use crate::statistics::{Interval, LEVEL, means, paired, permutation, several};
-use axes::AxisEffect;
+use axes::{AxisEffect, AxisNotCompared};
 use behaviour::Behaviour;
 use cases::{CaseRow, Slice};
 use conclusion::Conclusion;
@@ -94,6 +95,8 @@ pub struct Comparison {
     pub conclusions: Option<Vec<Conclusion>>,
     /// For a matrix: the effect of each axis, averaged over the other axes. Absent without a matrix.
     pub axes: Option<Vec<AxisEffect>>,
+    /// For a matrix: the values of axes whose effect is unknown. Absent if there are none.
+    pub axes_not_compared: Option<Vec<AxisNotCompared>>,
     /// Pairs of arms without a case that can be compared. Absent if there are none.
     pub not_compared: Option<Vec<NotCompared>>,
     /// Harnesses and models that only one side has, and that are therefore not compared. Absent if there are
@@ -304,11 +307,11 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
     let mut generator = Generator::seeded(options.seed);
     let (mut done, mut gates, mut evidence, mut not_compared) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut refused, mut open, mut undecided) = (None, false, 0);
-    let nothing_counts = pairs.iter().all(is_without_cases);
+    let nothing_counts = pairs.iter().all(decides_nothing);
     for of_both in pairs {
         let ((old_side, old), (new_side, new)) = of_both;
         let joined = join((old_side, old), (new_side, new));
-        let counts = nothing_counts || !is_without_cases(of_both);
+        let counts = nothing_counts || !decides_nothing(of_both);
         if joined.cases.is_empty() {
             not_compared.push(NotCompared::of(old, new, &joined));
         }
@@ -343,7 +346,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
     let mut rows = summaries(&with_sides, &done);
     let ranking = rank(&mut rows, &with_sides, &done);
     let new: Vec<&str> = pairs.iter().map(|(_, (_, new))| &*new.name).collect();
-    let counted: Vec<&ArmPair<'_>> = pairs.iter().filter(|pair| nothing_counts || !is_without_cases(pair)).collect();
+    let counted: Vec<&ArmPair<'_>> = pairs.iter().filter(|pair| nothing_counts || !decides_nothing(pair)).collect();
     let counts = |arm: &Arm| counted.iter().any(|((_, old), (_, new))| old.name == arm.name || new.name == arm.name);
     for arm in arms.iter().filter(|arm| new.contains(&&*arm.name)) {
         // Without a case that counts an arm has no score, but cases in quarantine may have had costs.
@@ -378,6 +381,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
         vary: None,
         conclusions: None,
         axes: None,
+        axes_not_compared: None,
         not_compared: (!not_compared.is_empty()).then_some(not_compared),
         unmatched: None,
         gate,
@@ -392,6 +396,13 @@ impl Comparison {
         let others = self.not_compared.iter().flatten().map(conclusion::not_compared);
         let alone = self.unmatched.iter().flat_map(|it| &it.new).map(|arm| conclusion::without_partner(arm, baseline));
         self.conclusions = Some(compared.chain(others).chain(alone).collect());
+    }
+
+    /// Adds the effects of the axes of a run's experiment to the comparison of the run's arms.
+    pub fn add_axes(&mut self, side: &Side, record: &RunRecord) {
+        let (effects, not_compared) = axes::of(side, record);
+        self.axes = Some(effects).filter(|axes| !axes.is_empty());
+        self.axes_not_compared = Some(not_compared).filter(|axes| !axes.is_empty());
     }
 
     /// Adds the arms that have no counterpart to the comparison, and to the caveats of each pair.
@@ -420,10 +431,12 @@ impl Comparison {
     }
 }
 
-/// Returns true if neither arm of a pair has a case that counts: all were skipped or are in quarantine. Such a pair decides
-/// nothing, unless all pairs are like this.
-fn is_without_cases(((_, old), (_, new)): &ArmPair<'_>) -> bool {
-    old.cases.is_empty() && new.cases.is_empty()
+/// Returns true if a pair decides nothing, unless all pairs are like this: no case of either arm counts, because all were
+/// skipped or are in quarantine. In a comparison within one run, the new arm suffices: it cannot do what the cases require. In
+/// a comparison of two runs, a new arm without a case has lost those of the old arm.
+fn decides_nothing(((old_side, old), (new_side, new)): &ArmPair<'_>) -> bool {
+    let is_one_run = std::ptr::eq(*old_side, *new_side);
+    new.cases.is_empty() && (is_one_run || old.cases.is_empty())
 }
 
 /// Returns every arm once with its side, in the order of the pairs.

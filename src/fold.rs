@@ -145,7 +145,8 @@ pub struct CaseTrials {
     #[serde(skip)]
     pub counted_errors: u64,
     /// The numbers and scores of the trials that have a score, and of those in `broke`, which get one if they count as
-    /// failures. Trials with lower numbers ran earlier. A baseline does not keep them.
+    /// failures. A run starts trials in the order of their numbers, but `--rerun` and `--resume` run some of them later. A
+    /// baseline does not keep them.
     #[serde(skip)]
     pub numbered: Vec<(u32, Option<f64>)>,
     /// Cost in US dollars, including earlier attempts.

@@ -45,7 +45,8 @@ pub struct RunRecord {
     pub run: String,
     /// The time at which the run began, in RFC 3339 and UTC.
     pub started: String,
-    /// Version of the program. If another version resumed the run, each version, as in `0.1.0, 0.2.0`.
+    /// Version of the program. If another version resumed the run and earlier results were kept, each version, as in
+    /// `0.1.0, 0.2.0`.
     pub evals: String,
     /// The command line, without the program.
     pub argv: Vec<String>,

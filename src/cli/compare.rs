@@ -11,7 +11,7 @@ use super::{CliError, RunsFolder, complete, named_run};
 use crate::baseline::{self, Baseline};
 use crate::compare::gate::{Demand, GateRequest, NO_REGRESSIONS};
 use crate::compare::side::{Arm, Interner, Side};
-use crate::compare::{ArmPair, MARGIN, Options, Unmatched, arm_pairs, axes, compare};
+use crate::compare::{ArmPair, MARGIN, Options, Unmatched, arm_pairs, compare};
 use crate::report::commands::run_word;
 use crate::report::compare::{Format, write};
 use crate::report::html::Compared;
@@ -124,7 +124,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     if let Some(old) = &old {
         comparison = comparison.with_gone(&options.gates, old);
     } else {
-        comparison.axes = Some(axes::of(&new, &record)).filter(|axes| !axes.is_empty());
+        comparison.add_axes(&new, &record);
         if let Some(experiment) = &record.experiment {
             comparison.conclude(&experiment.vary, &experiment.baseline);
         }
@@ -168,7 +168,12 @@ pub fn of_report(report: WholeReport<'_>) -> Compared {
     };
     let mut words = Interner::default();
     let mut new = Side { origins, ..Side::of_run(record) };
-    report.all_results().iter().for_each(|result| new.add(result, &mut words));
+    let mut open = OpenTrials::of(record);
+    for result in report.all_results() {
+        open.see(result);
+        new.add(result, &mut words);
+    }
+    add_unfinished(&mut new, record, &folder, open, folder.is_in_use());
     let baseline = record.experiment.is_none().then(|| baseline::found(record)).flatten();
     let mut old = match baseline.map(|path| Baseline::read(&path)) {
         Some(Ok(baseline)) => Some(baseline.side()),
@@ -193,7 +198,7 @@ pub fn of_report(report: WholeReport<'_>) -> Compared {
     match compared {
         Ok(mut comparison) => {
             if old.is_none() {
-                comparison.axes = Some(axes::of(&new, record)).filter(|axes| !axes.is_empty());
+                comparison.add_axes(&new, record);
                 if let Some(experiment) = &record.experiment {
                     comparison.conclude(&experiment.vary, &experiment.baseline);
                 }
@@ -345,7 +350,7 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
         let go_on = match (record.graded, is_going_on) {
             (true, _) => String::new(),
             (false, true) => "; the run is going on".to_owned(),
-            (false, false) => format!("; resume it with `evals run --resume {word}`"),
+            (false, false) => format!("; resume it with `evals run --resume {word}`{}", left.again()),
         };
         return Err(CliError::unreadable(format!(
             "run {} is not finished, so it cannot be {what}: {}{go_on}",
@@ -353,12 +358,16 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
             left.text(record.trials.len())
         )));
     }
-    if left.any() {
-        for found in unfinished::of(&record, &folder, open.all(), is_going_on) {
-            side.add_unfinished(found.trial, &found.attempts);
-        }
-    }
+    add_unfinished(&mut side, &record, &folder, open, is_going_on);
     Ok((side, record))
+}
+
+/// Adds the cost of the attempts that no result includes. A regraded run has finished, and can have such attempts of the
+/// original run.
+fn add_unfinished(side: &mut Side, record: &RunRecord, folder: &RunFolder, open: OpenTrials<'_>, is_in_use: bool) {
+    for found in unfinished::of(record, folder, open.all(), is_in_use) {
+        side.add_unfinished(found.trial, &found.attempts);
+    }
 }
 
 /// The trials that a run has not finished.
@@ -379,6 +388,12 @@ impl Left {
 
     fn any(self) -> bool {
         self.not_run + self.not_run_again > 0
+    }
+
+    /// Returns the addition to the command that resumes the run: a plain `--resume` leaves out the trials that an interrupted
+    /// rerun had not begun.
+    fn again(self) -> &'static str {
+        if self.not_run_again > 0 { ", with the same `--rerun` if a rerun was interrupted" } else { "" }
     }
 
     fn text(self, planned: usize) -> String {

@@ -70,7 +70,7 @@ pub struct RunArgs {
     #[arg(long)]
     aa: bool,
     /// Trials of each cell; auto begins with 2 and doubles them, up to 16, until each harness or model is clearly different from
-    /// the first, or clearly equivalent
+    /// the first (in an experiment, from the baseline), or clearly equivalent
     #[arg(long, value_name = "N|auto")]
     trials: Option<auto::Trials>,
     /// Concurrent trials (default: the number of cores)
@@ -216,7 +216,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
         return Ok(0);
     }
     make_places(&args, prepared.record.label.as_deref())?;
-    let mode = snapshot_mode(&args, &prepared)?;
+    let (mode, finished) = snapshot_mode(&args, &prepared)?;
     snapshot::during_run::tell(mode, &mut prepared.cases);
     let runtime = engine::runtime()?;
     let done = runtime.block_on(carry_out(&args, &mut prepared));
@@ -227,7 +227,8 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
         Err(error) => return Err(broken_off(&args, &prepared, &error)),
     };
     let whole = ran.not_run == 0 && !ran.interrupted;
-    let compared = snapshot::during_run::after(mode, &prepared.folder, &prepared.record, &prepared.cases, whole);
+    let Prepared { folder, record, cases, .. } = &prepared;
+    let compared = snapshot::during_run::after_resume(mode, folder, record, cases, whole, &finished);
     // The results are reported even if snapshots fail.
     let (snapshots, failed) =
         compared.map_or_else(|error| (SnapshotResults::default(), Err(error)), |came| (came, Ok(())));
@@ -250,15 +251,22 @@ fn with_policy(mut args: RunArgs) -> Result<RunArgs, CliError> {
     Ok(args)
 }
 
-/// Returns the use of snapshots that was asked for: now, or when the run began. A run that had finished does not accept its
-/// snapshots once more, because others may have been accepted since.
-fn snapshot_mode(args: &RunArgs, prepared: &Prepared) -> Result<Option<Mode>, CliError> {
+/// Returns the use of snapshots that was asked for: now, or when the run began. If a resumed run accepts snapshots only because
+/// it was asked to when it began, also returns its finished trials: others may have been accepted for their cells since. A run
+/// that had finished accepts nothing for the same reason.
+fn snapshot_mode(args: &RunArgs, prepared: &Prepared) -> Result<(Option<Mode>, HashSet<TrialId>), CliError> {
     let recorded = prepared.record.options.snapshot;
-    let accepts_as_recorded = args.resume.is_some() && args.snapshot.is_none() && recorded == Some(Mode::Update);
-    if accepts_as_recorded && runner::waiting(&prepared.folder, &prepared.record.trials, &prepared.redo)?.is_empty() {
-        return Ok(None);
+    if args.resume.is_none() || args.snapshot.is_some() || recorded != Some(Mode::Update) {
+        return Ok((recorded, HashSet::new()));
     }
-    Ok(recorded)
+    let trials = &prepared.record.trials;
+    let waiting = runner::waiting(&prepared.folder, trials, &prepared.redo)?;
+    if waiting.is_empty() {
+        return Ok((None, HashSet::new()));
+    }
+    let waiting: HashSet<TrialId> = waiting.into_iter().map(|(trial, _)| trial.id()).collect();
+    let planned = trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id);
+    Ok((recorded, planned.filter(|id| !waiting.contains(id)).collect()))
 }
 
 /// Makes the folders of the reports, so that hours of work do not end with a report that cannot be written.
@@ -277,6 +285,8 @@ struct Prepared {
     arms: Vec<Arm>,
     /// The changes that resuming makes in the run before its trials begin.
     changes: resume::Changes,
+    /// Settings above the engine's folders that changed during earlier trials of the run.
+    settings_above: Vec<String>,
 }
 
 /// Sets the price table: the named file, the project's, or the built-in one.
@@ -377,7 +387,8 @@ fn ready(
     let Inputs { cases, catalog, .. } = inputs;
     let cases = cases.into_iter().map(|case| (case.id.clone(), Arc::new(case)));
     let changes = resume::Changes::default();
-    Prepared { folder, record, cases: cases.collect(), catalog, interaction, redo, arms, changes }
+    let (cases, settings_above) = (cases.collect(), Vec::new());
+    Prepared { folder, record, cases, catalog, interaction, redo, arms, changes, settings_above }
 }
 
 /// Parses `HARNESS=MODEL`, but only if the text before the sign is a harness: a model's own name may contain
@@ -523,6 +534,7 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<Result<Run
         person: if manual { ask::person(interrupt.clone()) } else { None },
         sandbox: options.sandbox,
         pass: options.env.clone(),
+        settings_above: shared.settings_above.changed_earlier(&prepared.settings_above),
         ..shared
     };
     let chosen = prepared.record.options.judges.clone();

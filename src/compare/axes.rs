@@ -1,12 +1,13 @@
-//! The effect of each axis of a matrix: one value against the first, averaged over the other axes.
+//! The effect of each axis of a matrix: one value against the first, averaged over the pairs of arms that differ only in it.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::NotCompared;
 use super::effect::{Method, effect};
 use super::join::join;
-use super::sequential::level_of;
+use super::sequential::{is_comparable, level_of};
 use super::side::{Arm, Side};
 use crate::run::{ArmRecord, RunRecord};
 use crate::statistics::distributions::t_two_sided;
@@ -23,7 +24,8 @@ pub struct AxisEffect {
     pub old: String,
     /// The label of the other value.
     pub new: String,
-    /// The mean over cases of the new score minus the old score, each averaged over the other axes.
+    /// The mean over cases of the new score minus the old score. If several pairs of arms differ in this axis alone, the
+    /// difference of each case is averaged over them.
     pub delta: f64,
     /// The confidence interval of `delta`, at the level of the pairs. If only one pair of arms differs in this axis alone, it
     /// is the interval of that pair. Otherwise it is a t interval over cases, and absent with one case, or if all cases differ by
@@ -36,8 +38,26 @@ pub struct AxisEffect {
     pub p: Option<f64>,
     /// The p-value adjusted by Holm for all effects of this comparison. Absent with one effect.
     pub p_holm: Option<f64>,
-    /// The cases that can be compared in every pair of arms.
+    /// The cases that can be compared in every pair of arms. Pairs in which no case could be compared with any scores are left
+    /// out, for example if one arm skipped all cases.
     pub cases: usize,
+    /// The number of pairs of arms.
+    #[serde(skip)]
+    pub pairs: usize,
+}
+
+/// A value of an axis whose effect is unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AxisNotCompared {
+    /// The key that differs.
+    pub axis: String,
+    /// The label of the first value, which the other would be compared with.
+    pub old: String,
+    /// The label of the other value.
+    pub new: String,
+    /// The reason, as text.
+    pub text: String,
 }
 
 /// An effect, whatever its axis.
@@ -49,21 +69,28 @@ struct Found {
     cases: usize,
 }
 
-/// Returns the effects of the axes of a run's experiment. For each axis, the arms that differ only in this axis are
-/// paired, case by case.
-pub fn of(side: &Side, record: &RunRecord) -> Vec<AxisEffect> {
-    let mut effects = Vec::new();
+/// Returns the effects of the axes of a run's experiment, and the values without an effect. For each axis, the arms that differ
+/// only in this axis are paired, case by case.
+pub fn of(side: &Side, record: &RunRecord) -> (Vec<AxisEffect>, Vec<AxisNotCompared>) {
+    let (mut effects, mut not_compared) = (Vec::new(), Vec::new());
     for axis in record.experiment.iter().flat_map(|experiment| &experiment.axes) {
         let Some((first, others)) = axis.labels.split_first() else { continue };
         for label in others {
-            let pairs = pairs(side, &record.arms, &axis.key, (first, label));
-            let found = match pairs.as_slice() {
+            let all = pairs(side, &record.arms, &axis.key, (first, label));
+            // An arm that skipped all cases leaves out no case of the other pairs.
+            let joins = |(old, new): &(&Arm, &Arm)| is_comparable(&join((side, *old), (side, *new)));
+            let comparable: Vec<(&Arm, &Arm)> = all.iter().copied().filter(joins).collect();
+            let found = match comparable.as_slice() {
                 [pair] => of_pair(side, *pair),
                 several => over_pairs(side, several),
             };
-            let Some(Found { delta, interval, method, p, cases }) = found else { continue };
             let (axis, old, new) = (axis.key.clone(), first.clone(), label.clone());
-            effects.push(AxisEffect { axis, old, new, delta, interval, method, p, p_holm: None, cases });
+            let Some(Found { delta, interval, method, p, cases }) = found else {
+                not_compared.push(AxisNotCompared { axis, old, new, text: why_not(side, &all, &comparable) });
+                continue;
+            };
+            let pairs = comparable.len();
+            effects.push(AxisEffect { axis, old, new, delta, interval, method, p, p_holm: None, cases, pairs });
         }
     }
     let known: Vec<f64> = effects.iter().filter_map(|effect| effect.p).collect();
@@ -71,7 +98,18 @@ pub fn of(side: &Side, record: &RunRecord) -> Vec<AxisEffect> {
         let mut adjusted = several::holm(&known).into_iter();
         effects.iter_mut().filter(|effect| effect.p.is_some()).for_each(|effect| effect.p_holm = adjusted.next());
     }
-    effects
+    (effects, not_compared)
+}
+
+/// Returns the reason why a value of an axis has no effect. `all` are the pairs of arms that differ only in this axis.
+fn why_not(side: &Side, all: &[(&Arm, &Arm)], comparable: &[(&Arm, &Arm)]) -> String {
+    if comparable.len() > 1 {
+        return format!("no case can be compared in all {} pairs of arms that differ only in it", comparable.len());
+    }
+    let first = comparable.first().or(all.first());
+    let Some((old, new)) = first else { return "no two arms differ only in it".to_owned() };
+    let reason = NotCompared::of(old, new, &join((side, *old), (side, *new))).text;
+    format!("no case can be compared: {reason}")
 }
 
 /// Returns the effect of a single pair of arms: the one that the comparison of this pair shows.

@@ -22,8 +22,9 @@ pub fn level_of(old: &Side, new: &Side) -> f64 {
 }
 
 /// Returns true if every arm has a clear verdict (improved, regressed or equivalent) against the arm that the comparison of
-/// the run pairs it with. `baseline` is the baseline of the run's experiment. Pairs of arms without a case that more trials
-/// could make comparable do not count, such as an arm that skipped all its cases. Returns `None` if there are no other pairs.
+/// the run pairs it with if there is no baseline file. `baseline` is the baseline of the run's experiment. Pairs of arms
+/// without a case that more trials could make comparable do not count, such as an arm that skipped all its cases. Returns
+/// `None` if there are no other pairs.
 pub fn is_clear(side: &Side, baseline: Option<&str>, margin: f64) -> Option<bool> {
     let level = level(LOOKS.len() as u32);
     let (pairs, _) = arm_pairs::of_run(side, baseline);
@@ -35,7 +36,7 @@ pub fn is_clear(side: &Side, baseline: Option<&str>, margin: f64) -> Option<bool
 }
 
 /// Returns true if two arms have a case that can be compared, or that only lacks a score.
-fn is_comparable(joined: &Joined<'_>) -> bool {
+pub fn is_comparable(joined: &Joined<'_>) -> bool {
     let lacks_score = |reason| matches!(reason, Reason::NoScoreInOld | Reason::NoScoreInNew);
     !joined.cases.is_empty() || joined.unpaired.iter().any(|case| lacks_score(case.reason))
 }

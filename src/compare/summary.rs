@@ -68,8 +68,9 @@ pub struct ArmSummary {
     pub median_duration_ms: Option<f64>,
     /// The 95th percentile of the duration, in milliseconds. Absent below 60 trials, where it is meaningless.
     pub p95_duration_ms: Option<f64>,
-    /// Tool calls per trial: the mean over the cases that can be compared between all compared arms and whose calls all of them
-    /// showed, or over the arm's own cases if there is no such case.
+    /// Tool calls per trial: the mean over the cases that can be compared between all compared arms that show calls, and whose
+    /// calls all of these arms showed. Without such a case, or if no other compared arm shows calls, the mean over the arm's own
+    /// cases.
     pub calls_per_trial: Option<f64>,
     /// The number of errored trials.
     pub errored: u64,
@@ -128,7 +129,8 @@ pub fn summaries(arms: &[(&Side, &Arm)], pairs: &[Pair]) -> Vec<ArmSummary> {
     let shows_calls = |arm: &Arm| arm.told.as_ref().is_some_and(|told| !told.seen.is_empty());
     let compared: Vec<(&Side, &Arm)> =
         arms.iter().copied().filter(|(_, arm)| shows_calls(arm) && is_compared(&arm.name, pairs)).collect();
-    let mut common = common_cases(&compared);
+    // A single arm, such as the new one beside a baseline file, has no cases in common with another.
+    let mut common = if compared.len() > 1 { common_cases(&compared) } else { BTreeSet::new() };
     common.retain(|case| compared.iter().all(|(_, arm)| calls_of(arm, case).is_some()));
     let calls = |arm: &Arm| {
         let is_common = !common.is_empty() && compared.iter().any(|(_, other)| other.name == arm.name);

@@ -34,10 +34,11 @@ pub(super) fn trend(cases: &[Paired<'_>]) -> Option<Doubt> {
 }
 
 /// Returns the difference in the earlier and in the later half of the trials of a case. Both arms are split at the same
-/// trial number, because the trials with one number ran at the same time. `None` if an arm has no score in a half.
+/// trial number, because a run starts the trials with one number at the same time. Trials without a score do not move the
+/// split. `None` if an arm has no score in a half.
 fn halves(case: &Paired<'_>) -> Option<(f64, f64)> {
     let both = case.old.numbered.iter().chain(&case.new.numbered);
-    let numbers: BTreeSet<u32> = both.map(|(number, _)| *number).collect();
+    let numbers: BTreeSet<u32> = both.filter_map(|(number, score)| score.map(|_| *number)).collect();
     let middle = *numbers.iter().nth(numbers.len() / 2)?;
     let score = |trials: &CaseTrials, is_early: bool| {
         let half = trials.numbered.iter().filter(|(number, _)| (*number < middle) == is_early);

@@ -76,7 +76,7 @@ pub fn of<'a>(run: &RunRecord, stored: &RunFolder, open: Vec<OpenTrial<'a>>, is_
         let manifest = run.harnesses.iter().find(|known| known.name == trial.harness).map(|known| &known.manifest);
         let path = stored.stored_trial(&trial.id()).ok().filter(|path| path.is_dir())?;
         let is_running = is_in_use && stored.is_of_last_engine(&path);
-        let left = previous_attempts::without_result(&path, counting, is_running);
+        let left = previous_attempts::without_result(&path, counting, 0, is_running);
         Some(Unfinished { trial, attempts: previous_attempts::cost_of(&left, manifest)?, is_running })
     });
     attempts.collect()

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::shard::Shard;
-use super::{CaseRecord, RunError, RunRecord, parsed};
+use super::{CaseRecord, RunError, RunOptions, RunRecord, parsed};
 use crate::case::digest::is_same;
 use crate::ids::{CellId, TrialRecord};
 use crate::regular;
+use crate::snapshot::mode::SnapshotMode;
 use crate::text::{plural, some_of};
 
 pub mod folder;
@@ -170,12 +171,15 @@ pub fn merged(shards: &[RunRecord]) -> Result<RunRecord, MergeError> {
     // The merged run is newer than its shards, wherever runs are sorted.
     let started = shards.iter().map(|record| &record.started).max().cloned().unwrap_or_default();
     let lowest = by_number.into_values().next().unwrap_or(first);
+    let options = RunOptions { snapshot: strictest_snapshots(shards), ..lowest.options.clone() };
+    let evals = versions(shards);
     let label = lowest.label.clone().filter(|_| shards.iter().all(|record| record.label == lowest.label));
     Ok(RunRecord {
         started,
         label,
         argv: without_shard(&lowest.argv),
-        options: lowest.options.clone(),
+        options,
+        evals,
         manual: shards.iter().any(|record| record.manual),
         shard: None,
         replaces: None,
@@ -220,7 +224,8 @@ fn is_same_plan(one: &RunRecord, other: &RunRecord) -> bool {
 fn check_inputs(this: &RunRecord, other: &RunRecord) -> Result<(), MergeError> {
     let mut what = Vec::new();
     let mut concerned = BTreeSet::new();
-    if this.evals != other.evals {
+    // Another version may have resumed a shard: the merged run names each version, as a resumed run does.
+    if begun_by(this) != begun_by(other) {
         what.push(format!("version {} and {} of evals", this.evals, other.evals));
     }
     for (name, of_this, of_other) in
@@ -293,8 +298,39 @@ fn inputs_of(case: &CaseRecord) -> CaseRecord {
 }
 
 fn options_of(record: &RunRecord) -> BTreeMap<String, Value> {
-    let Ok(Value::Object(options)) = serde_json::to_value(&record.options) else { return BTreeMap::new() };
+    // If a run accepts snapshots, its `snapshot` graders pass for what they find. Otherwise the mode decides only what is
+    // compared at the end.
+    let snapshot = record.options.snapshot.filter(|mode| *mode == SnapshotMode::Update);
+    let options = RunOptions { snapshot, ..record.options.clone() };
+    let Ok(Value::Object(options)) = serde_json::to_value(&options) else { return BTreeMap::new() };
     options.into_iter().filter(|(key, _)| !MAY_DIFFER.contains(&key.as_str())).collect()
+}
+
+/// Returns the use of snapshots by shards that may be merged: the one that finds most differences, if they differ.
+fn strictest_snapshots(shards: &[RunRecord]) -> Option<SnapshotMode> {
+    let strictness = |mode: &Option<SnapshotMode>| match mode {
+        Some(SnapshotMode::Off) => 0,
+        None => 1,
+        Some(SnapshotMode::Check) => 2,
+        Some(SnapshotMode::Update) => 3,
+    };
+    shards.iter().map(|record| record.options.snapshot).max_by_key(strictness).flatten()
+}
+
+/// Returns the version that began a run.
+fn begun_by(record: &RunRecord) -> &str {
+    record.evals.split(", ").next().unwrap_or_default()
+}
+
+/// Returns the versions that played trials of the shards, each once, in the form of `run.json`.
+fn versions(shards: &[RunRecord]) -> String {
+    let mut all: Vec<&str> = Vec::new();
+    for version in shards.iter().flat_map(|record| record.evals.split(", ")) {
+        if !all.contains(&version) {
+            all.push(version);
+        }
+    }
+    all.join(", ")
 }
 
 /// Returns the values of two lists by name.

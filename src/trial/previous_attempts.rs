@@ -1,5 +1,6 @@
 //! Sums up the earlier attempts of a trial: they count in no score, but they were paid for.
 
+use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -17,19 +18,37 @@ pub(super) fn sum(trial: &Path, attempt: u32, manifest: &Manifest) -> Option<Ear
 }
 
 /// Returns the attempts of a trial that no result includes, each with its number and folder: those after the attempt whose
-/// result counts, or all if `counting` is 0. `is_running` is true if an engine is making the last attempt, whose result will
-/// have its cost.
-pub fn without_result(trial: &Path, counting: u32, is_running: bool) -> Vec<(u32, PathBuf)> {
-    let later = (counting.saturating_add(1)..).map(|number| (number, trial.join("attempts").join(number.to_string())));
-    let mut found: Vec<_> = later.take_while(|(_, folder)| !folder.is_symlink() && folder.is_dir()).collect();
+/// result counts, or all if `counting` is 0. `started` is the number of attempts in the journal, or 0 if only the folders are
+/// needed. `is_running` is true if an engine is making the last attempt, whose result will have its cost.
+pub fn without_result(trial: &Path, counting: u32, started: u32, is_running: bool) -> Vec<(u32, PathBuf)> {
+    let mut found = numbered(&trial.join("attempts"));
+    found.retain(|(number, _)| *number > counting);
     // After an attempt that counts, a result in the folder of the trial is that of this attempt, or of a later one that has
     // ended since. If none counts, the result was discarded, or the attempt is tried again.
     let has_ended = trial.join("result.json").exists();
     let is_last_one_left = if counting == 0 { has_ended || !is_running } else { !has_ended && !is_running };
     if is_last_one_left && (has_ended || trial.join("wire.jsonl").exists()) {
-        let number = found.last().map_or(counting, |(number, _)| *number).saturating_add(1);
+        let number = found.last().map_or(counting, |(number, _)| *number).saturating_add(1).max(started);
         found.push((number, trial.to_owned()));
     }
+    found
+}
+
+/// Returns the folders of attempts, sorted by their numbers. A number can be missing: an attempt that was interrupted before it
+/// wrote anything has no folder.
+fn numbered(attempts: &Path) -> Vec<(u32, PathBuf)> {
+    // The target of a link is not an attempt.
+    let listed = if attempts.is_symlink() { None } else { fs::read_dir(attempts).ok() };
+    let folders = listed.into_iter().flatten().flatten();
+    let folders = folders.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let mut found: Vec<(u32, PathBuf)> = folders
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let number: u32 = name.to_str()?.parse().ok()?;
+            (name.to_str() == Some(number.to_string().as_str())).then(|| (number, entry.path()))
+        })
+        .collect();
+    found.sort();
     found
 }
 
@@ -117,7 +136,7 @@ mod tests {
         let sum = sum_of((1..=4).map(|number| folder.path().join(format!("attempts/{number}"))), None).unwrap();
         assert_eq!((sum.count, sum.cost_usd, sum.cost_unknown), (4, Some(2.0), 1));
         // What a running attempt has reported is not included.
-        let left = |counting: u32, is_running: bool| without_result(folder.path(), counting, is_running);
+        let left = |counting: u32, is_running: bool| without_result(folder.path(), counting, 0, is_running);
         assert_eq!(cost_of(&left(0, true), None), Some(sum));
         let numbers = |left: Vec<(u32, PathBuf)>| left.into_iter().map(|(number, _)| number).collect::<Vec<_>>();
         assert_eq!(numbers(left(2, false)), [3, 4]);
@@ -127,5 +146,9 @@ mod tests {
         std::fs::write(folder.path().join("result.json"), reported).unwrap();
         assert_eq!(cost_of(&left(0, true), None).map(|all| (all.count, all.cost_unknown)), Some((5, 2)));
         assert_eq!([numbers(left(5, false)), numbers(left(2, false))], [vec![], vec![3, 4]]);
+        // Attempts 5, 6 and 8 were interrupted before they wrote anything.
+        std::fs::create_dir(folder.path().join("attempts/7")).unwrap();
+        std::fs::remove_file(folder.path().join("result.json")).unwrap();
+        assert_eq!(numbers(without_result(folder.path(), 3, 9, false)), [4, 7, 9]);
     }
 }

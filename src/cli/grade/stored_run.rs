@@ -142,7 +142,8 @@ fn without_result(
         }
         let counting = state.filter(|state| state.finished.is_some()).map_or(0, |state| state.attempt);
         let is_running = is_in_use && run.is_of_last_engine(&folder);
-        let attempts = previous_attempts::without_result(&folder, counting, is_running).into_iter();
+        let started = state.map_or(0, |state| state.attempts);
+        let attempts = previous_attempts::without_result(&folder, counting, started, is_running).into_iter();
         found.extend(attempts.map(|(number, folder)| LeftAttempt { trial: trial.clone(), number, folder }));
     }
     Ok(found)

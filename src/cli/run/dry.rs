@@ -1,7 +1,7 @@
 //! `--dry-run`: prints the trials that would run, the trials that would be skipped with the reason, and agents that are
 //! not installed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Write;
 use std::path::Path;
 
@@ -138,13 +138,21 @@ impl Stored {
             !record.graded && record.derived_from.is_none() && has_cases
         };
         let newest = find::without_repeated(&all).into_iter().filter(|(_, record)| counts(record)).take(MOST_RUNS);
+        // Two copies of a run may each have lost a result that the other one has; both are read.
+        let mut seen = HashSet::new();
         for (path, record) in newest {
             let Ok(results) = RunFolder::open(path).results_of_trials(record) else { continue };
             for result in results.iter().filter(|result| is_present(record, &result.case)) {
+                let cost = result.costs_usd().reduce(|one, other| one + other);
+                // A lost result has neither.
+                let is_known = result.score.is_some() || cost.is_some();
+                if !is_known || !seen.insert((record.run.as_str(), result.id())) {
+                    continue;
+                }
                 let key = format!("{} {} {}", result.case, result.harness, result.arm);
                 stored.scores.entry(key).or_default().extend(result.score.map(Fraction::get));
                 stored.trials += usize::from(result.score.is_some());
-                stored.costs.extend(result.costs_usd().reduce(|one, other| one + other));
+                stored.costs.extend(cost);
             }
         }
         stored

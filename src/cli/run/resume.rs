@@ -18,7 +18,7 @@ use crate::ids::{TrialId, TrialRecord, by_case_id, cases_of};
 use crate::interaction::Interaction;
 use crate::judge::{Chosen, joined};
 use crate::model_client::ModelName;
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::run::folder::RunFolder;
 use crate::run::journal::TrialState;
 use crate::run::project_of_run;
@@ -124,12 +124,13 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     };
     let again = states.iter().filter(|(_, state)| wanted.is_some() && state.finished == wanted);
     let mut redo: HashSet<TrialId> = again.map(|(key, _)| key.clone()).collect();
-    let mut was_priced = false;
+    let (mut was_priced, mut settings_above) = (false, Vec::new());
     for trial in before.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
         // A result that cannot be read is reported when it is needed.
         let Ok(result) = run.result_of(trial, state) else { continue };
         terminal::tell_if_not_as_judged(&result);
+        settings_above.extend(result.warnings.iter().flat_map(Warning::settings_above).cloned());
         if result.is_not_as_judged() && wanted == Some(Verdict::Errored) {
             redo.insert(trial.id());
         }
@@ -176,7 +177,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
         super::make_places(args, record.label.as_deref())?;
     }
     let changes = Changes { discarded: discarded(&record, &states, &stale), is_other_record: record != before };
-    Ok(Prepared { changes, ..ready(run, record, inputs, interaction, redo, arms) })
+    Ok(Prepared { changes, settings_above, ..ready(run, record, inputs, interaction, redo, arms) })
 }
 
 /// Returns the price table that the command line of the run named, if the file still exists. Only its path is absolute.

@@ -3,7 +3,7 @@
 
 use super::{Gate, Kind, SHOWN, must_pass};
 use crate::case::CaseKind;
-use crate::compare::join::{Joined, Unpaired};
+use crate::compare::join::{Joined, Reason, Unpaired};
 use crate::compare::side::{Arm, Side};
 use crate::fold::CaseTrials;
 use crate::rounding::percent_bound;
@@ -13,6 +13,9 @@ use crate::verdict::{PassTrials, Verdict};
 
 /// The text for critical and regression cases without a comparison.
 const NOT_COMPARED: &str = "critical or regression, passed before and not compared";
+
+/// The text for regression cases that only the old side has.
+const NOT_RUN: &str = "regression, passed before and not compared";
 
 /// The outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +29,11 @@ enum Fate {
     /// The outcome is unknown: new trials of the case were errored, ungraded or not run.
     Open,
     /// A critical or regression case passed before, and was not compared although it may have a score: it was edited, for
-    /// example, or is not in the new run.
+    /// example, or it is critical and not in the new run.
     NotCompared,
+    /// A regression case that is not critical passed before, and is not in the new run, such as a run of a part of the suite.
+    /// The gate `cases` decides how many cases may be missing.
+    Absent,
     /// The case has no score now, and the user allowed that.
     Covered,
 }
@@ -59,8 +65,8 @@ pub fn of_regressions(
     }
     found.extend(joined.unpaired.iter().filter_map(|it| not_compared(old, new_side, it, covered.is_some())));
     let of = |fate: Fate| found.iter().filter(|it| it.0 == fate).map(|it| it.1.clone()).collect::<Vec<_>>();
-    let (fails, none_any_more, open, not_compared, unchecked) =
-        (of(Fate::Fails), of(Fate::NoneAnyMore), of(Fate::Open), of(Fate::NotCompared), of(Fate::Covered));
+    let (fails, none_any_more, open) = (of(Fate::Fails), of(Fate::NoneAnyMore), of(Fate::Open));
+    let (not_compared, absent, unchecked) = (of(Fate::NotCompared), of(Fate::Absent), of(Fate::Covered));
     let compared = joined.cases.len();
     let named =
         |what: &str, cases: &[String]| (!cases.is_empty()).then(|| format!("{what}: {}", some_of(cases, SHOWN)));
@@ -90,7 +96,8 @@ pub fn of_regressions(
     let why =
         covered.map(|share| format!("not checked, because only {} of the cases need a score", percent_bound(share)));
     let unchecked = why.and_then(|why| named(&why, &unchecked)).map(|it| format!("; {it}")).unwrap_or_default();
-    let text = format!("{text}{unchecked}");
+    let absent = named(NOT_RUN, &absent).map(|it| format!("; {it}")).unwrap_or_default();
+    let text = format!("{text}{absent}{unchecked}");
     Gate { found: Some(lost as f64), ..Gate::new(new.name.clone(), Kind::NoRegressions, verdict, text) }
 }
 
@@ -148,10 +155,12 @@ fn not_compared(
 ) -> Option<(Fate, String)> {
     let (facts, was) = (side.cases.get(&case.case)?, old.cases.get(&case.case)?);
     let now = new_side.cases.get(&case.case);
-    let guarded = [Some(facts), now].into_iter().flatten().any(|it| is_guarded(it.critical, it.kind));
-    let guarded = guarded && passed_before(facts.pass, was);
+    let sides = || [Some(facts), now].into_iter().flatten();
+    let guarded = sides().any(|it| is_guarded(it.critical, it.kind)) && passed_before(facts.pass, was);
+    let is_absent = case.reason == Reason::OnlyInOld && !sides().any(|it| it.critical);
     let fate = match (guarded, case.reason.is_open_in_new()) {
         (true, true) => Fate::Open,
+        (true, false) if is_absent => Fate::Absent,
         (true, false) => Fate::NotCompared,
         (false, true) if !all_passed_before(was) => return None,
         (false, true) if is_covered => Fate::Covered,

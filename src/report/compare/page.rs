@@ -3,7 +3,7 @@
 
 use super::plain;
 use super::words::{bounded, chance, p_value, percent, percent_interval, points, points_interval, ratio};
-use crate::compare::axes::AxisEffect;
+use crate::compare::axes::{AxisEffect, AxisNotCompared};
 use crate::compare::behaviour::{Behaviour, Parting};
 use crate::compare::cases::{CaseRow, Flag, Tried};
 use crate::compare::changes::Change;
@@ -72,15 +72,16 @@ pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
     Page { standing: None, blocks, everything }
 }
 
-/// Returns the effect of each axis of a matrix.
+/// Returns the effect of each axis of a matrix, and the reason if it is unknown.
 fn axes(comparison: &Comparison) -> Block {
     let line = |axis: &AxisEffect| {
         let interval = axis.interval.map(|it| format!(" {}", points_interval(it))).unwrap_or_default();
         let test = axis.method.map(|method| format!(" ({})", method.test())).unwrap_or_default();
         let p = axis.p.map(|p| format!(", {}{test}", p_value(p))).unwrap_or_default();
         let holm = axis.p_holm.map(|p| format!(" ({} by Holm for all axes)", p_value(p))).unwrap_or_default();
+        let averaged = if axis.pairs > 1 { ", averaged over the other axes" } else { "" };
         format!(
-            "{}: {} instead of {}, averaged over the other axes: {}{interval}{p}{holm}, {}",
+            "{}: {} instead of {}{averaged}: {}{interval}{p}{holm}, {}",
             axis.axis,
             axis.new,
             axis.old,
@@ -88,7 +89,11 @@ fn axes(comparison: &Comparison) -> Block {
             plural(axis.cases, "case")
         )
     };
-    Block::Lines(comparison.axes.iter().flatten().map(line).collect())
+    let unknown = |axis: &AxisNotCompared| {
+        format!("{}: {} instead of {}: not compared: {}", axis.axis, axis.new, axis.old, axis.text)
+    };
+    let lines = comparison.axes.iter().flatten().map(line);
+    Block::Lines(lines.chain(comparison.axes_not_compared.iter().flatten().map(unknown)).collect())
 }
 
 fn meaning(verdict: Verdict) -> Meaning {

@@ -518,8 +518,46 @@ fn the_effect_of_an_axis_with_one_pair_of_arms_is_that_of_the_pair() {
     for key in ["delta", "interval", "p"] {
         assert_eq!(axis[key], pair[key], "{key}");
     }
-    let says = "averaged over the other axes: +40.0 pp [-2.0, +68.6], p = 0.0625 (McNemar mid-p), 10 cases";
+    let says = "env: b instead of a: +40.0 pp [-2.0, +68.6], p = 0.0625 (McNemar mid-p), 10 cases";
     project.evals(&["compare", "x"]).says(says);
+}
+
+#[test]
+fn an_axis_is_compared_without_the_arms_that_skipped_all_cases_or_the_report_says_why_not() {
+    let project = Project::new();
+    let arms = [("a1", "a", "1"), ("a2", "a", "2"), ("b1", "b", "1"), ("b2", "b", "2")];
+    let run = |skipped: &[&str]| {
+        let record = |(name, env, model): &(&str, &str, &str)| json!({"name": name, "digest": name, "overrides": {}, "labels": {"env": env, "model": model}});
+        let axes = json!([{"key": "env", "labels": ["a", "b"]}, {"key": "model", "labels": ["1", "2"]}]);
+        let mut run = Stored::new("x")
+            .with("arms", arms.iter().map(record).collect())
+            .with("experiment", json!({"baseline": "a1", "vary": ["env", "model"], "axes": axes}));
+        for n in 0..6 {
+            for (name, env, _) in arms {
+                let trials = if skipped.contains(&name) {
+                    "u"
+                } else if env == "a" || n < 3 {
+                    "p"
+                } else {
+                    "f"
+                };
+                run = run.case(&format!("c{n}"), name, trials);
+            }
+        }
+        run.results(|it| {
+            if it["verdict"] == "ungraded" {
+                it["verdict"] = "skipped".into();
+            }
+        })
+        .write(&project, 0);
+        project.evals(&["compare", "x"])
+    };
+    run(&[]).says("env: b instead of a, averaged over the other axes: -50.0 pp");
+    run(&["b2"]).says("env: b instead of a: -50.0 pp").says("model: 2 instead of 1: +0.0 pp");
+    let says = "model: 2 instead of 1: not compared: no case can be compared: the new side skipped it";
+    run(&["a2", "b2"]).says("env: b instead of a: -50.0 pp").says(says);
+    let found = project.evals(&["compare", "x", "--format", "json"]).json();
+    assert_eq!((&found["axes"][0]["cases"], &found["axes_not_compared"][0]["axis"]), (&6.into(), &"model".into()));
 }
 
 #[test]
@@ -538,6 +576,10 @@ fn the_halves_of_a_run_are_the_same_trials_in_both_arms() {
     run("x", &[(4, "pppp", "ccpp"), (2, "pppp", "cppp")]);
     let says = "-83.3 pp in the first half of the trials, +0.0 pp in the second";
     project.evals(&["compare", "x", "--errors", "fail"]).says(says);
+    // The agents crashed at the beginning, and such trials are no part of a half.
+    run("z", &[(1, "cppp", "cppp"), (5, "cpp", "cfp")]);
+    let says = "-83.3 pp in the first half of the trials, +0.0 pp in the second";
+    project.evals(&["compare", "z"]).says(says);
     // Both arms changed at the same time, and one of them lacks some trials.
     run("y", &[(4, "ffpp", "ffrp"), (2, "ffpp", "rrpp")]);
     let page = project.evals(&["compare", "y"]).out;

@@ -276,4 +276,11 @@ fn tool_calls_are_those_of_the_same_cases_and_each_case_counts_once() {
     for name in ["agent (old)", "agent (new)"] {
         assert_eq!(arm(&found, name)["calls_per_trial"], 5.5, "{name}");
     }
+    // A baseline keeps no calls, so the new arm has its own cases, also those without a score.
+    project.write("cases/suite.yaml", "tags: [all]\n");
+    project.evals(&["baseline", "set", "old"]).exits(0);
+    let new = Stored::new("new").case("heavy", "default", "pppp").case("light", "default", "pppp");
+    new.case("other", "default", "uuuu").results(calls).write(&project, 0);
+    let found = project.evals(&["compare", "new", "--format", "json"]).json();
+    assert_eq!(arm(&found, "agent (new)")["calls_per_trial"], 37.0);
 }

@@ -73,6 +73,29 @@ fn a_resumed_run_uses_snapshots_as_it_was_asked_to_when_it_began() {
 }
 
 #[test]
+fn a_resumed_run_replaces_no_snapshot_of_a_cell_that_does_not_run_now() {
+    let project = project();
+    let flag = project.path("flag").display().to_string();
+    let line = format!("test -e {flag} || exit 1; exec \"$@\"");
+    let demo = r#""{self}", demo-agent, --script, "{script}", --speak, acp"#;
+    let command = format!("command: [sh, -c, '{line}', sh, {demo}]");
+    project.harness("shaky", &format!("adapter: acp\n{command}\nagent-info: evals-demo"));
+    let args = ["run", "--harness", "demo", "--harness", "shaky", "--snapshot", "update"];
+    project.evals(&[&args[..], &["--label", "began"]].concat()).exits(3);
+    // Another snapshot is accepted for the cell that had finished.
+    let later = project.read(SNAP).replace("new: two", "new: three");
+    project.write(SNAP, &later);
+    project.write("flag", "");
+    let resume = ["run", "--resume", "began", "--rerun", "errored"];
+    project.evals(&resume).exits(1).says("snapshots of 1 cell were not replaced").says("accepted a shaky");
+    assert_eq!(project.read(SNAP), later);
+    assert!(project.path("cases/a.snapshots/shaky.snap").exists());
+    // Asked for now, it is replaced.
+    project.evals(&["run", "--resume", "began", "--snapshot", "update"]).exits(0);
+    assert_ne!(project.read(SNAP), later);
+}
+
+#[test]
 fn every_report_for_a_service_shows_what_makes_the_run_fail() {
     let project = accepted();
     project.case("a", KEYS, &READS.replace("{say", "{read: {path: b.txt}}, {say"));

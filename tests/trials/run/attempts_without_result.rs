@@ -62,6 +62,7 @@ fn a_run_whose_rerun_was_interrupted_is_not_finished() {
     let steps = "steps: [{usage: {cost-usd: 1}}, {say: done}]";
     project.case("a", "", steps);
     project.case("b", "graders: [{budget: {tokens: 5}}]", steps);
+    project.evals(&["run", "--label", "old"]).exits(3);
     project.evals(&["run", "--label", "new"]).exits(3);
     assert_eq!(cost(&project, "new"), (json!(2.0), json!(0)));
     // As an engine leaves it that was killed in the second attempt.
@@ -84,4 +85,6 @@ fn a_run_whose_rerun_was_interrupted_is_not_finished() {
     assert_eq!(cost(&project, "new"), (json!(3.0), json!(1)));
     project.evals(&["grade", "new", "--label", "again"]).exits(3);
     assert_eq!(cost(&project, "again"), (json!(3.0), json!(1)));
+    let gates = ["--gate", "completed=0,cases=0", "--max-cost", "2.5"];
+    project.evals(&[&["compare", "old", "again"][..], &gates].concat()).exits(1).says("costs $3");
 }

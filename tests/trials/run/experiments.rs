@@ -370,6 +370,27 @@ fn a_dry_run_counts_each_stored_trial_of_the_present_cases_once() {
 }
 
 #[test]
+fn a_dry_run_counts_the_trials_of_two_damaged_copies_once() {
+    let text =
+        "cases: [../cases]\nharness: odd\ntrials: 2\nvary: [env]\nvariants: {a: {env: {V: a}}, b: {env: {V: b}}}\n";
+    let project = project(text);
+    let made = project.path("made-");
+    let odd = format!("mkdir {}$V 2>/dev/null && echo ok || echo no", made.display());
+    project.harness("odd", &format!("adapter: output-only\ncommand: [sh, -c, '{odd}']\nprompt-via: stdin\n"));
+    project.case("a", "graders: [{output: {contains: ok}}]", "");
+    run(&project, &[]).exits(1);
+    let folder = project.run_folder();
+    let copy = format!("{folder}-copy");
+    crate::project::copy(&project.path(&folder), &project.path(&copy));
+    // The result of another trial is lost in each folder.
+    for (folder, trial) in [(&folder, 1), (&copy, 2)] {
+        std::fs::remove_file(project.path(&format!("{folder}/trials/a/odd/a/{trial}/result.json"))).unwrap();
+        std::fs::remove_file(project.path(&format!("{folder}/results.jsonl"))).unwrap();
+    }
+    run(&project, &["--dry-run"]).exits(0).says("by the scores of 4 trials in stored runs");
+}
+
+#[test]
 fn an_arm_against_itself_says_how_often_chance_decides() {
     let project = project("");
     // Each trial finds out from the shared file whether it is an odd one.

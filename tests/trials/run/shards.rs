@@ -508,11 +508,36 @@ fn what_finished_does_not_become_what_was_not_run() {
 }
 
 #[test]
-fn shards_that_used_snapshots_in_other_ways_are_refused() {
+fn shards_of_which_one_accepted_its_snapshots_are_refused() {
+    let project = five();
+    shard(&project, "1/2", &[]);
+    shard(&project, "2/2", &["--snapshot", "update"]);
+    project.evals(&["merge", "1/2", "2/2"]).exits(2).says("the option `snapshot`");
+}
+
+#[test]
+fn snapshots_are_compared_as_in_the_strictest_shard() {
     let project = five();
     shard(&project, "1/2", &[]);
     shard(&project, "2/2", &["--snapshot", "check"]);
-    project.evals(&["merge", "1/2", "2/2"]).exits(2).says("the option `snapshot`");
+    project.evals(&["merge", "1/2", "2/2"]).exits(1);
+    assert_eq!(record(&project, &merged(&project))["options"]["snapshot"], "check");
+}
+
+#[test]
+fn a_shard_that_another_version_resumed_is_merged_and_both_versions_are_recorded() {
+    let project = five();
+    let now = env!("CARGO_PKG_VERSION");
+    for (part, version) in [("1/2", "0.0.1".to_owned()), ("2/2", format!("0.0.1, {now}"))] {
+        shard(&project, part, &[]);
+        let folder = project.run_named(part);
+        project.without_digests(&folder);
+        let mut changed = record(&project, &folder);
+        changed["evals"] = version.into();
+        project.write(&format!("{folder}/run.json"), &changed.to_string());
+    }
+    project.evals(&["merge", "1/2", "2/2"]).exits(1);
+    assert_eq!(record(&project, &merged(&project))["evals"], format!("0.0.1, {now}"));
 }
 
 #[test]
