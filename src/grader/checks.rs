@@ -30,6 +30,8 @@ struct Check {
     value: f64,
     /// The share that may have passed: greater than `value` only if a figure is a lower bound.
     at_most: f64,
+    /// The share that the grade states.
+    shown: f64,
     reason: String,
     evidence: Vec<u64>,
     /// True if the check failed because something did not occur.
@@ -63,20 +65,30 @@ impl Checks {
     /// Adds a check of which a share passed.
     pub fn partly(&mut self, value: Fraction, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         let evidence = evidence.into_iter().take(EVIDENCE).collect();
-        let check = Check { value: value.get(), at_most: value.get(), reason: reason.into(), evidence, lacks: false };
+        let share = value.get();
+        let check = Check { value: share, at_most: share, shown: share, reason: reason.into(), evidence, lacks: false };
         if value == Fraction::ONE { self.held.push(check) } else { self.violated.push(check) }
     }
 
     /// Adds a check that failed, of which at most this share may have passed.
     pub fn at_most(&mut self, share: Fraction, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         let evidence = evidence.into_iter().take(EVIDENCE).collect();
-        self.violated.push(Check { value: 0.0, at_most: share.get(), reason: reason.into(), evidence, lacks: false });
+        let (at_most, reason) = (share.get(), reason.into());
+        self.violated.push(Check { value: 0.0, at_most, shown: 0.0, reason, evidence, lacks: false });
+    }
+
+    /// Adds a check that failed, of which a share from `low` to `high` passed. `shown` is the share that the grade states.
+    pub fn between(&mut self, low: Fraction, high: Fraction, shown: Fraction, reason: impl Into<String>) {
+        let [value, at_most, shown] = [low, high, shown].map(Fraction::get);
+        let (reason, evidence) = (reason.into(), Vec::new());
+        self.violated.push(Check { value, at_most, shown, reason, evidence, lacks: false });
     }
 
     /// Adds a check that failed because something did not occur. The evidence shows what occurred.
     pub fn lacking(&mut self, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         let evidence = evidence.into_iter().take(EVIDENCE).collect();
-        self.violated.push(Check { value: 0.0, at_most: 0.0, reason: reason.into(), evidence, lacks: true });
+        let reason = reason.into();
+        self.violated.push(Check { value: 0.0, at_most: 0.0, shown: 0.0, reason, evidence, lacks: true });
     }
 
     /// Adds a check whose result is unknown, with the reason.
@@ -137,7 +149,8 @@ impl Checks {
             reason.push_str(&self.when_failed);
         }
         let evidence = deciding.iter().flat_map(|check| check.evidence.iter().copied()).take(EVIDENCE);
-        let value = share.known_mean().unwrap_or(Fraction::ONE);
+        let shown = Share::of(checks().map(|check| Part::new(1.0, Some(check.shown))));
+        let value = shown.known_mean().unwrap_or(Fraction::ONE);
         let lacks = !passed && self.lacks(min);
         let bounds = share.bounds().filter(|_| !passed).map(|(low, high)| Bounds { low, high });
         let score = Score {

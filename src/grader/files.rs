@@ -14,11 +14,13 @@ use absent::{Found, Search};
 use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
+use crate::judgement::Judgement;
 use crate::regular;
 use crate::secrets::mark_in;
 use crate::trace::Lost;
 use crate::values::{Below, PathGlob, Pattern};
 use crate::workspace::beyond_patch::MayDiffer;
+use crate::workspace::link_targets::LinkTargets;
 use crate::workspace::walk::{Descend, walk};
 use crate::yaml::Step;
 use crate::yaml::lists::OneOrList;
@@ -194,12 +196,8 @@ impl FilesJudge {
                 Err(error) => checks.unknown(format!("the search for `{glob}` failed: {error}")),
             }
         }
-        let is_of_agent = |path: &str| {
-            evidence.change.is_none_or(|change| {
-                let is_changed = change.files().any(|(changed, _)| changed == path);
-                change.is_patch_alone || is_changed || change.may_hide(path).is_some()
-            })
-        };
+        let is_of_agent =
+            |path: &str| evidence.change.map_or(Judgement::Unknown, |change| change.made_link(&workspace, path));
         for glob in &self.0.absent {
             match (Search { workspace: &workspace, glob, is_of_agent: &is_of_agent }).find(|_| {}) {
                 Ok(Found::Nothing) => checks.held(format!("nothing matching `{glob}` exists"), []),
@@ -356,7 +354,12 @@ fn has_no_signs(part: &str) -> bool {
 fn no_link_leads_into(workspace: &Path, glob: &PathGlob, places: &[String]) -> bool {
     let Ok(workspace) = workspace.canonicalize() else { return false };
     let mut is_apart = true;
-    let found = Search { workspace: &workspace, glob, is_of_agent: &|_| true }.find(|folder| {
+    // What a link that leads to nothing may lead to is compared with the places.
+    let is_of_agent = |path: &str| {
+        let link = workspace.join(path);
+        if link.exists() || LinkTargets::of(&link).is_unknown { Judgement::True } else { Judgement::False }
+    };
+    let found = Search { workspace: &workspace, glob, is_of_agent: &is_of_agent }.find(|folder| {
         let Ok(folder) = folder.strip_prefix(&workspace) else { return };
         is_apart &= !places.iter().any(|place| folder.starts_with(place) || Path::new(place).starts_with(folder));
     });

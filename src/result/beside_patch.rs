@@ -30,7 +30,8 @@ pub struct BesidePatch {
     /// absent if there are none. Results of older versions lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unnamed: Option<u64>,
-    /// The sockets, devices and pipes that are new or gone, at most the first 1,000.
+    /// The sockets, devices and pipes that are new or gone, and changed files or folders named `.git` in a folder
+    /// that are no repositories, at most the first 1,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub special: Vec<String>,
 }

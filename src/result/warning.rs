@@ -487,6 +487,14 @@ impl Warning {
         }
     }
 
+    /// Returns the paths above the workspace that may have decided the grading, if the warning is about them.
+    pub fn settings_above(&self) -> &[String] {
+        match self {
+            Warning::FilesAboveWorkspace { paths, put_back: false, .. } => paths,
+            _ => &[],
+        }
+    }
+
     /// Returns true if the warning fails the trial, regardless of its graders.
     pub fn fails_the_trial(&self) -> bool {
         matches!(self, Warning::ProtectedFile { fails: true, .. })

@@ -244,10 +244,7 @@ pub(super) fn withdraw(result: &mut TrialResult, warnings: &[Warning]) -> bool {
 
 /// Returns the paths above the workspace that may have decided the grading, from warnings.
 pub(super) fn changed_in(warnings: &[Warning]) -> impl Iterator<Item = &String> {
-    warnings.iter().flat_map(|warning| match warning {
-        Warning::FilesAboveWorkspace { paths, put_back: false, .. } => paths.as_slice(),
-        _ => &[],
-    })
+    warnings.iter().flat_map(Warning::settings_above)
 }
 
 pub(super) fn warning(paths: &[String], put_back: bool) -> Option<Warning> {

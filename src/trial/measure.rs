@@ -16,7 +16,7 @@ use crate::whole_file::PartFile;
 use crate::whole_file::write_part;
 use crate::workspace::beside_patch;
 use crate::workspace::beyond_patch::{self, Changed};
-use crate::workspace::change::{Change, compare};
+use crate::workspace::change::{Change, Found, compare};
 use crate::workspace::hidden;
 use crate::workspace::make_ready::make_ready;
 use crate::workspace::tree::{Ignore, Tree};
@@ -127,6 +127,7 @@ pub(super) fn after_the_agent(
     let Changed { unrecorded, mut recorded, ignored, special, repositories } =
         beyond_patch::changed(&old, &new, stamps, &name);
     let mut change = compared.change;
+    change.found = Some(Found { root: before.to_owned(), ignore: None });
     let mut known: BTreeSet<String> = change.unmeasured.iter().cloned().collect();
     for path in ignored.iter().chain(&special).chain(&repositories) {
         let path = path.to_string_lossy().into_owned();

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use super::between::Between;
 use super::ending::{error_of, mask_result};
 use super::grade_trial::{JudgedWorkspace, decide, judge};
-use super::{Attempt, Engine, Folders, Outcome, TrialError, aside, grade_stored, io, other_keys, unless_interrupted};
+use super::{
+    Attempt, Engine, Folders, Outcome, TrialError, above, aside, grade_stored, io, other_keys, unless_interrupted,
+};
 use crate::case::EvidenceKeys;
 use crate::environment;
 use crate::ids::TrialRecord;
@@ -162,7 +164,9 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
     folders.as_ref().map_or(Ok(()), |folders| folders.check_disk("the graders ended"))?;
     let may_be_touched = has_workspace && ready.may_be_touched(attempt);
     let mut told = std::mem::take(&mut result.warnings);
-    if ready.says_less_than_before(&mut result, attempt, left.was.as_ref()) {
+    // What lay above the workspace may still lie there, and may have left traces in a kept workspace.
+    let is_withdrawn = above::withdraw(&mut result, left.warnings());
+    if ready.says_less_than_before(&mut result, attempt, left.was.as_ref()) || is_withdrawn {
         decide(&mut result, attempt, &observed, site.touched);
         result.warnings.clear();
     }

@@ -1,5 +1,5 @@
-//! Protected and hidden files while graders run commands: newer than everything that the agent or an earlier grader built, and
-//! without compiled forms of their Python modules.
+//! Hidden files, and protected files that the agent or an earlier grader touched, while graders run commands: newer than everything
+//! that was built before, and without compiled forms of their Python modules.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata, Permissions};
@@ -14,6 +14,7 @@ use super::protected;
 use crate::case::Case;
 use crate::workspace::change::have_same_content;
 use crate::workspace::hidden::changed::{is_lock_file, remove_within};
+use crate::workspace::stamp::ChangeTime;
 use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::walk::{Descend, walk};
 
@@ -41,8 +42,12 @@ pub(super) struct RenewedFiles {
     before: Option<PathBuf>,
     /// The folder of the hidden files.
     hidden: Option<PathBuf>,
+    /// The time when the agent could begin to touch protected files. `None` if it is unknown; protected files then keep their times.
+    began: Option<ChangeTime>,
     /// The protected files that git does not ignore, and the hidden files, relative to the workspace.
     files: BTreeSet<PathBuf>,
+    /// The hidden files among them.
+    of_hidden: BTreeSet<PathBuf>,
     /// The folders of the Python modules among them.
     with_modules: BTreeSet<PathBuf>,
 }
@@ -50,11 +55,16 @@ pub(super) struct RenewedFiles {
 impl RenewedFiles {
     /// Returns the files. `None` if the case neither protects nor hides files. Protected files that git ignores do not count: if
     /// those that a build in setup left were newer than the agent's work, no build would use that work. Without `before`, the
-    /// state before the agent, all protected files of the workspace count.
+    /// state before the agent, all protected files of the workspace count. `began` is the time when the state before was ready.
     ///
     /// # Errors
     /// Returns an error if the state before the agent or the hidden files cannot be read.
-    pub(super) fn of(case: &Case, before: Option<&Path>, workspace: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn of(
+        case: &Case,
+        before: Option<&Path>,
+        workspace: &Path,
+        began: Option<ChangeTime>,
+    ) -> io::Result<Option<Self>> {
         let globs = &case.workspace.protect;
         if (globs.is_empty() && case.hidden.is_none()) || !workspace.is_dir() {
             return Ok(None);
@@ -68,28 +78,33 @@ impl RenewedFiles {
             };
             files.extend(tree.entries.into_keys().filter(|path| is_protected(path)));
         }
+        let mut of_hidden = BTreeSet::new();
         if let Some(hidden) = &case.hidden {
             walk(hidden, |path, meta| {
                 if !meta.is_dir() {
-                    files.insert(path.to_owned());
+                    of_hidden.insert(path.to_owned());
                 }
                 Descend::Enter
             })?;
         }
+        files.extend(of_hidden.iter().cloned());
         let modules = files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "py"));
         let with_modules = modules.filter_map(|path| path.parent()).map(Path::to_owned).collect();
         Ok(Some(Self {
             workspace: workspace.to_owned(),
             before: before.map(Path::to_owned),
             hidden: case.hidden.clone(),
+            began,
             files,
+            of_hidden,
             with_modules,
         }))
     }
 
-    /// Gives the files the present time, except those of package managers, and a past one to every other path whose time is yet to
-    /// come: otherwise, a build would use what was built from another form of the files. Removes compiled forms of their Python
-    /// modules. Paths of other users that cannot be changed stay as they are.
+    /// Gives the present time to hidden files, and to protected files that were touched, or whose folders were, except those of
+    /// package managers. Gives a past time to every other path of the workspace whose time is yet to come. Otherwise, a build would
+    /// use what was built from another form of the files. Files that nothing touched stay older than what the agent built from
+    /// them. Removes compiled forms of their Python modules. Paths of other users that cannot be changed stay as they are.
     ///
     /// # Errors
     /// Returns an error if the workspace cannot be read, or a compiled module cannot be removed.
@@ -102,13 +117,20 @@ impl RenewedFiles {
         }
         let now = SystemTime::now();
         let past = now.checked_sub(SECOND).unwrap_or(UNIX_EPOCH);
-        let mut compiled = Vec::new();
+        let (mut compiled, mut touched_folders) = (Vec::new(), BTreeSet::new());
         walk(&self.workspace, |path, meta| {
+            // A folder that was moved aside and back is touched; the files in it are not.
+            let is_touched = path.parent().is_some_and(|folder| touched_folders.contains(folder))
+                || self.began.is_some_and(|began| ChangeTime::of(meta) >= began);
+            if is_touched && meta.is_dir() {
+                touched_folders.insert(path.to_owned());
+            }
             if self.is_compiled_form(path, meta) && !self.is_of_case(path) {
                 compiled.push(path.to_owned());
                 return Descend::Skip;
             }
-            let is_renewed = self.files.contains(path) && !is_of_packages(path);
+            let is_decisive = self.of_hidden.contains(path) || (is_touched && self.files.contains(path));
+            let is_renewed = is_decisive && !is_of_packages(path);
             if is_renewed || meta.modified().is_ok_and(|time| time >= now) {
                 set_time(&self.workspace.join(path), if is_renewed { now } else { past });
             }
@@ -136,8 +158,15 @@ impl RenewedFiles {
         }
         let folder = match folder.ends_with(COMPILED) {
             true => folder.parent().unwrap_or(folder),
-            // Without the state before the agent, it is unknown whether the case has the file.
-            false if self.before.is_some() && path.extension().is_some_and(|extension| extension == "so") => folder,
+            // Python reads an extension module that was there before the agent, too, and the agent may have built it again. Without
+            // the state before, it is unknown whether it was there.
+            false if path.extension().is_some_and(|extension| extension == "so") => {
+                let was_there = |before: &PathBuf| before.join(path).symlink_metadata().is_ok();
+                if self.before.as_ref().is_none_or(was_there) {
+                    return false;
+                }
+                folder
+            }
             false => return false,
         };
         // A name of a compiled form begins with that of the module: `a.cpython-313.pyc`, `a.abi3.so`.
@@ -194,7 +223,8 @@ mod tests {
         let files: BTreeSet<PathBuf> = files.iter().map(PathBuf::from).collect();
         let with_modules = files.iter().filter_map(|path| path.parent()).map(Path::to_owned).collect();
         let before = Some(root.join("before"));
-        RenewedFiles { workspace: root.join("workspace"), before, hidden: None, files, with_modules }
+        let (began, of_hidden) = (None, files.clone());
+        RenewedFiles { workspace: root.join("workspace"), before, hidden: None, began, files, of_hidden, with_modules }
     }
 
     #[test]
@@ -222,23 +252,51 @@ mod tests {
     }
 
     #[test]
+    fn protected_files_that_nothing_touched_keep_their_times() {
+        let root = tempfile::tempdir().unwrap();
+        let paths = ["tests/a", "tests/b", "moved/a", "a", "out/built"];
+        let mut stand = stand(root.path(), &[], &paths, &paths[..4]);
+        stand.of_hidden.clear();
+        let place = |path: &str| root.path().join("workspace").join(path);
+        let past = SystemTime::now() - SECOND * 9;
+        paths.iter().for_each(|path| set_time(&place(path), past));
+        // File systems count time in steps of a few milliseconds.
+        std::thread::sleep(Duration::from_millis(30));
+        stand.began = Some(ChangeTime::now());
+        fs::write(place("tests/a"), "TEXT").unwrap();
+        set_time(&place("tests/a"), past);
+        fs::rename(place("moved"), place("aside")).unwrap();
+        fs::rename(place("aside"), place("moved")).unwrap();
+        stand.renew().unwrap();
+        let is_old = |path: &&str| place(path).symlink_metadata().unwrap().modified().unwrap() == past;
+        let old: Vec<&str> = paths.into_iter().filter(is_old).collect();
+        assert_eq!(old, ["tests/b", "a", "out/built"]);
+        // Without the time, only hidden files are renewed.
+        stand.began = None;
+        set_time(&place("tests/a"), past);
+        stand.renew().unwrap();
+        assert!(is_old(&"tests/a"));
+    }
+
+    #[test]
     fn compiled_forms_of_the_modules_are_removed_unless_the_case_has_them() {
         let root = tempfile::tempdir().unwrap();
         let module = "tests/a.py";
         let own = ["tests/__pycache__/a.cpython-1.pyc", "tests/a.cpython-1.so"];
-        let changed = ["tests/__pycache__/a.pypy-1.pyc", "tests/a.pypy-1.so"];
+        let changed = ["tests/__pycache__/a.pypy-1.pyc"];
+        let rebuilt = ["tests/a.pypy-1.so"];
         let new = ["tests/__pycache__/a.cpython-2.pyc", "tests/__pycache__/a.cpython-2-pytest-9.pyc", "tests/a.so"];
         let others = ["tests/__pycache__/b.pyc", "tests/b.so", "src/__pycache__/a.pyc", "src/a.so", module];
-        let made = stand(root.path(), &own, &[own.as_slice(), &changed, &new, &others].concat(), &[module]);
+        let made = stand(root.path(), &own, &[own.as_slice(), &changed, &rebuilt, &new, &others].concat(), &[module]);
         let write = |path: &str| {
             let path = root.path().join("before").join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "TEXT").unwrap();
         };
-        changed.iter().for_each(|path| write(path));
+        changed.iter().chain(&rebuilt).for_each(|path| write(path));
         made.renew().unwrap();
         let has = |path: &&str| root.path().join("workspace").join(path).exists();
-        assert!(own.iter().chain(&others).all(|path| has(path)));
+        assert!(own.iter().chain(&rebuilt).chain(&others).all(|path| has(path)));
         assert!(!changed.iter().chain(&new).any(|path| has(path)));
         // A link in the place of the folder.
         let folder = root.path().join("workspace/tests/__pycache__");

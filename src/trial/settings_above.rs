@@ -141,21 +141,38 @@ const STARTS: [&str; 23] = [
     "stylelint.config.",
 ];
 
+/// Other spellings of names in [`SETTINGS`] that tools read.
+const SPELLINGS: [&str; 3] = ["NuGet.Config", "NuGet.config", "Justfile"];
+/// The usual ends of the names that begin as in [`STARTS`].
+const ENDS: [&str; 11] = ["js", "cjs", "mjs", "ts", "cts", "mts", "json", "jsonc", "yml", "yaml", "kts"];
+
 /// The settings in the folders above the engine's own, as they were before its first agent. They belong to the user, so nothing is
 /// removed there. The stamps are in memory: an agent could forge a file or a time that it can write to.
 #[derive(Debug, Clone)]
-pub struct SettingsAbove(Arc<Vec<Folder>>);
+pub struct SettingsAbove {
+    folders: Arc<Vec<Folder>>,
+    /// Settings that changed while an earlier engine played trials of the run.
+    earlier: Vec<PathBuf>,
+}
 
 #[derive(Debug)]
 struct Folder {
     /// The path, without links.
     path: PathBuf,
-    /// Absent if the folder cannot be listed.
+    /// Absent if the folder can be neither listed nor written to.
     settings: Option<Settings>,
 }
 
+/// The settings in a folder.
+#[derive(Debug)]
+struct Settings {
+    /// False if the folder cannot be listed. Then only files of usual names are known.
+    is_listed: bool,
+    marks: Marks,
+}
+
 /// The settings in a folder by their names, each with its files.
-type Settings = BTreeMap<OsString, Vec<Mark>>;
+type Marks = BTreeMap<OsString, Vec<Mark>>;
 
 /// Identifies a version of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -176,36 +193,80 @@ impl SettingsAbove {
         // Programs look in the folders that are really above their own.
         let real = temporary.canonicalize()?;
         let folder = |path: &Path| Folder { path: path.to_owned(), settings: settings_in(path).ok() };
-        Ok(Self(Arc::new(real.ancestors().skip(1).map(folder).collect())))
+        Ok(Self { folders: Arc::new(real.ancestors().skip(1).map(folder).collect()), earlier: Vec::new() })
+    }
+
+    /// Counts paths as changed if they are in the folders above, or such folders: earlier results of a resumed run name them. What
+    /// an agent left there would otherwise be taken for the user's.
+    pub fn changed_earlier<'a>(self, paths: impl IntoIterator<Item = &'a String>) -> Self {
+        let paths: BTreeSet<&Path> = paths.into_iter().map(Path::new).collect();
+        let is_above = |path: &&Path| {
+            self.folders.iter().any(|folder| folder.path == **path || Some(folder.path.as_path()) == path.parent())
+        };
+        let earlier = paths.into_iter().filter(is_above).map(Path::to_owned).collect();
+        Self { earlier, ..self }
     }
 
     /// Returns the paths of the settings that were made, changed or removed since, and the folders in which this is unknown.
     pub(super) fn changed(&self) -> Vec<String> {
         let mut changed = Vec::new();
-        for Folder { path, settings } in &*self.0 {
+        for Folder { path, settings } in &*self.folders {
             match (settings, settings_in(path)) {
-                (Some(was), Ok(now)) => {
-                    let names: BTreeSet<&OsString> = was.keys().chain(now.keys()).collect();
-                    let differ = names.into_iter().filter(|name| was.get(*name) != now.get(*name));
+                (Some(was), Ok(now)) if was.is_listed == now.is_listed => {
+                    let names: BTreeSet<&OsString> = was.marks.keys().chain(now.marks.keys()).collect();
+                    let differ = names.into_iter().filter(|name| was.marks.get(*name) != now.marks.get(*name));
                     changed.extend(differ.map(|name| path.join(name)));
                 }
                 // The agent may not write there either.
                 (None, Err(_)) if access(path, Access::WRITE_OK).is_err() => {}
-                (None, _) | (_, Err(_)) => changed.push(path.clone()),
+                _ => changed.push(path.clone()),
             }
         }
+        let others: Vec<PathBuf> = self.earlier.iter().filter(|path| !changed.contains(path)).cloned().collect();
+        changed.extend(others);
         changed.iter().map(|path| path.display().to_string()).collect()
     }
 }
 
 /// Returns the settings in a folder of the user, without `.git`: other programs make repositories there, too.
 fn settings_in(folder: &Path) -> io::Result<Settings> {
-    let (mut found, mut stamper) = (Settings::new(), Stamper::default());
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        if !is_setting(&name) || name == ".git" {
-            continue;
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        // A user who may write there can make files, and find them by their names.
+        Err(_) if access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok() => {
+            return Ok(Settings { is_listed: false, marks: marks(folder, usual_names()) });
         }
+        Err(error) => return Err(error),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name();
+        if is_setting(&name) {
+            names.push(name);
+        }
+    }
+    Ok(Settings { is_listed: true, marks: marks(folder, names) })
+}
+
+/// Returns the usual names of settings.
+fn usual_names() -> Vec<OsString> {
+    let mut names: Vec<OsString> = SETTINGS.iter().chain(&SPELLINGS).map(OsString::from).collect();
+    for start in STARTS {
+        if start.ends_with('.') {
+            names.extend(ENDS.map(|end| OsString::from(format!("{start}{end}"))));
+        } else {
+            names.push(start.into());
+            names.extend(ENDS.map(|end| OsString::from(format!("{start}.{end}"))));
+        }
+    }
+    names.extend(ENDS.map(|end| OsString::from(format!("vitest.config.{end}"))));
+    names
+}
+
+/// Returns the settings of these names that exist in a folder.
+fn marks(folder: &Path, names: Vec<OsString>) -> Marks {
+    let (mut found, mut stamper) = (Marks::new(), Stamper::default());
+    for name in names.into_iter().filter(|name| name != ".git") {
         let path = folder.join(&name);
         // Programs write other files there, such as caches.
         let files = match name == ".cargo" {
@@ -217,7 +278,7 @@ fn settings_in(folder: &Path) -> io::Result<Settings> {
             found.insert(name, marks);
         }
     }
-    Ok(found)
+    found
 }
 
 impl Mark {
@@ -258,6 +319,32 @@ mod tests {
             assert!(is_setting(OsStr::new(name)), "{name}");
         }
         assert!(!is_setting(OsStr::new("notes.txt")));
+    }
+
+    #[test]
+    fn settings_of_usual_names_are_found_in_a_folder_that_cannot_be_listed() {
+        let names = usual_names();
+        assert!(names.iter().all(|name| is_setting(name)), "{names:?}");
+        let root = tempfile::tempdir().unwrap();
+        for name in ["pytest.ini", "jest.config.ts", ".mocharc.cjs", ".eslintrc", "vitest.config.mts"] {
+            fs::write(root.path().join(name), "").unwrap();
+        }
+        assert_eq!(marks(root.path(), names), settings_in(root.path()).unwrap().marks);
+    }
+
+    #[test]
+    fn a_path_that_changed_earlier_counts_if_it_is_above() {
+        let root = tempfile::tempdir().unwrap();
+        let above = root.path().canonicalize().unwrap();
+        fs::create_dir_all(above.join("shared/in")).unwrap();
+        let told = |name: &str| above.join(name).display().to_string();
+        let earlier =
+            [told("package.json"), told("shared/package.json"), told("shared/in/x"), "../setup.cfg".to_owned()];
+        let settings = SettingsAbove::of(&above.join("shared/in")).unwrap().changed_earlier(&earlier);
+        assert_eq!(settings.changed(), earlier[..2]);
+        // A path counts once.
+        fs::write(above.join("package.json"), "{}").unwrap();
+        assert_eq!(settings.changed().iter().filter(|path| **path == earlier[0]).count(), 1);
     }
 
     #[test]

@@ -2,12 +2,17 @@
 
 use std::path::PathBuf;
 
-use crate::result::Warning;
+use crate::result::{BesidePatch, Warning};
 
 /// Returns the parts that a rebuilt workspace lacks.
 ///
 /// Ignored files that come from the source and setup exist again, including a repository's own folder.
-pub(super) fn of_rebuilt(warnings: &[Warning], unknown: &[PathBuf], ignored_now: u64) -> Vec<String> {
+pub(super) fn of_rebuilt(
+    warnings: &[Warning],
+    recorded: Option<&BesidePatch>,
+    unknown: &[PathBuf],
+    ignored_now: u64,
+) -> Vec<String> {
     let mut lost = Vec::new();
     if let Some(first) = unknown.first() {
         let n = unknown.len();
@@ -23,11 +28,26 @@ pub(super) fn of_rebuilt(warnings: &[Warning], unknown: &[PathBuf], ignored_now:
         lost.push(format!(
             "ignored files are not part of the patch: there were {then} bytes of them, and now there are {ignored_now}"
         ));
+    } else if let Some(place) = recorded.and_then(changed_ignored) {
+        // Empty files and folders have no bytes.
+        lost.push(format!("ignored files are not part of the patch, and {place} changed"));
     }
     if warnings.contains(&Warning::PatchMasked) {
         lost.push("the patch held secrets and was masked".to_owned());
     }
     lost
+}
+
+/// Returns a place of ignored files that the agent changed, for a message.
+fn changed_ignored(recorded: &BesidePatch) -> Option<String> {
+    let is_ignored = |path: &&String| !is_repository(path) && !recorded.special.contains(path);
+    let is_unnamed = recorded.unnamed.is_some_and(|unnamed| unnamed > 0);
+    let named = recorded.changed.iter().find(is_ignored).map(|path| format!("`{path}`"));
+    named.or_else(|| is_unnamed.then(|| "a place that `result.json` does not name".to_owned()))
+}
+
+fn is_repository(path: &str) -> bool {
+    path == ".git" || path.ends_with("/.git")
 }
 
 /// Returns true if everything that the agent did and a rebuilt workspace lacks lies in places that are known by name: if
@@ -48,10 +68,22 @@ mod tests {
     #[test]
     fn ignored_files_that_are_all_gone_are_as_lost_as_new_ones() {
         let told = |bytes: u64| vec![Warning::IgnoredFiles { bytes }];
-        assert_eq!(of_rebuilt(&told(6), &[], 6), Vec::<String>::new());
-        assert_eq!(of_rebuilt(&[], &[], 0), Vec::<String>::new());
-        let lost = of_rebuilt(&[], &[], 6);
+        assert_eq!(of_rebuilt(&told(6), None, &[], 6), Vec::<String>::new());
+        assert_eq!(of_rebuilt(&[], None, &[], 0), Vec::<String>::new());
+        let lost = of_rebuilt(&[], None, &[], 6);
         assert!(lost[0].contains("there were 0 bytes of them, and now there are 6"), "{lost:?}");
-        assert!(of_rebuilt(&told(6), &[], 0)[0].contains("there were 6 bytes of them, and now there are 0"));
+        assert!(of_rebuilt(&told(6), None, &[], 0)[0].contains("there were 6 bytes of them, and now there are 0"));
+    }
+
+    #[test]
+    fn empty_ignored_files_are_lost_too() {
+        let lost = |changed: &[&str], unnamed| {
+            let changed = changed.iter().map(|path| (*path).to_owned()).collect();
+            let recorded = BesidePatch { changed, unnamed, special: vec!["pipe".to_owned()], ..BesidePatch::default() };
+            of_rebuilt(&[], Some(&recorded), &[], 0)
+        };
+        assert!(lost(&["build"], None)[0].contains("`build` changed"));
+        assert!(lost(&[], Some(2))[0].contains("does not name"));
+        assert_eq!(lost(&["pipe", ".git", "x/.git"], Some(0)), Vec::<String>::new());
     }
 }

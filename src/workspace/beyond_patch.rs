@@ -66,7 +66,7 @@ pub struct Changed {
     pub recorded: BesidePatch,
     /// The ignored files and folders that were there before, and that the agent changed or deleted.
     pub ignored: Vec<PathBuf>,
-    /// The sockets, devices and pipes that are new or gone.
+    /// The sockets, devices and pipes that are new or gone, and the `.git` of folders that changed and are no repositories.
     pub special: Vec<PathBuf>,
     /// The `.git` of each repository that is new, gone or changed.
     pub repositories: Vec<PathBuf>,
@@ -107,9 +107,13 @@ pub fn changed(old: &Tree, new: &Tree, stamps: Option<&BTreeMap<PathBuf, Stamp>>
     if !changed.is_empty() {
         found.push(REPOSITORY);
     }
-    let special: Vec<PathBuf> = before.special.symmetric_difference(&after.special).cloned().collect();
+    let mut special: Vec<PathBuf> = before.special.symmetric_difference(&after.special).cloned().collect();
     let places = after.ignored.iter().chain(&special).chain(changed.iter().copied()).map(PathBuf::as_path);
     recorded.unmeasured = beside_patch::names(places, name);
+    // In a folder of this name that is no repository, any file may be hidden. That of the workspace itself may always change.
+    let is_of_folder = |path: &&&PathBuf| path.components().count() > 1;
+    let is_fake = |path: &&&PathBuf| [old, new].iter().any(|tree| is_no_repository(&tree.root.join(path)));
+    special.extend(changed.iter().filter(is_of_folder).filter(is_fake).map(|path| (*path).clone()));
     let repositories = changed.into_iter().cloned().collect();
     Changed { unrecorded: found, recorded, ignored, special, repositories }
 }
@@ -247,6 +251,56 @@ fn repository(folder: &Path) -> Option<BTreeMap<PathBuf, RepositoryFile>> {
     walked.ok().map(|_| files)
 }
 
+/// Returns true if a `.git` is there and is neither a repository, with the names of Git in it, nor a file that names one.
+fn is_no_repository(git: &Path) -> bool {
+    let Ok(meta) = git.symlink_metadata() else { return false };
+    if !meta.is_dir() {
+        return content(git, meta.len()).is_none_or(|text| !text.starts_with(b"gitdir: "));
+    }
+    let has_parts = git.join("HEAD").is_file() && git.join("objects").is_dir() && git.join("refs").is_dir();
+    let is_of_git = |name: &str| {
+        let name = name.strip_suffix(".lock").unwrap_or(name);
+        OF_GIT.contains(&name) || OF_GIT_ENDS.iter().any(|end| name.ends_with(end))
+    };
+    let has_names_of_git = || {
+        let mut entries = git.read_dir().ok()?;
+        Some(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(is_of_git))))
+    };
+    !has_parts || !has_names_of_git().unwrap_or(false)
+}
+
+/// The names that Git uses in a repository.
+const OF_GIT: [&str; 26] = [
+    "HEAD",
+    "AUTO_MERGE",
+    "MERGE_MODE",
+    "branches",
+    "commondir",
+    "config",
+    "config.worktree",
+    "description",
+    "gc.log",
+    "gc.pid",
+    "gitdir",
+    "hooks",
+    "index",
+    "info",
+    "lfs",
+    "logs",
+    "modules",
+    "objects",
+    "packed-refs",
+    "rebase-apply",
+    "rebase-merge",
+    "refs",
+    "rr-cache",
+    "sequencer",
+    "shallow",
+    "worktrees",
+];
+/// The ends of further names, such as `FETCH_HEAD` and `COMMIT_EDITMSG`.
+const OF_GIT_ENDS: [&str; 3] = ["_HEAD", "_MSG", "_EDITMSG"];
+
 fn is_object(path: &Path) -> bool {
     path.starts_with("objects")
 }
@@ -264,6 +318,28 @@ mod tests {
     use crate::workspace::tree::Ignore;
 
     const LARGE: usize = 2 * SMALL as usize;
+
+    #[test]
+    fn a_git_folder_is_a_repository_only_with_the_parts_and_names_of_git() {
+        let root = tempfile::tempdir().unwrap();
+        let git = root.path().join(".git");
+        assert!(!is_no_repository(&git));
+        fs::write(&git, "gitdir: ../x\n").unwrap();
+        assert!(!is_no_repository(&git));
+        fs::write(&git, "x").unwrap();
+        assert!(is_no_repository(&git));
+        fs::remove_file(&git).unwrap();
+        for folder in ["objects", "refs", "hooks"] {
+            assert!(is_no_repository(&git) == git.exists(), "{folder}");
+            fs::create_dir_all(git.join(folder)).unwrap();
+        }
+        for file in ["HEAD", "index.lock", "COMMIT_EDITMSG"] {
+            fs::write(git.join(file), "x").unwrap();
+            assert!(!is_no_repository(&git), "{file}");
+        }
+        fs::write(git.join("evil.js"), "x").unwrap();
+        assert!(is_no_repository(&git));
+    }
 
     fn tree(root: &Path) -> Tree {
         Tree::read(root, &Ignore::of(root, &[]).unwrap()).unwrap()

@@ -1,14 +1,16 @@
 //! The agent's changes to its workspace: the changed files, and the patch.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::openat::open_file;
 use super::patch;
-use super::tree::{Entry, Tree};
+use super::tree::{Entry, Ignore, Tree};
+use crate::judgement::Judgement;
 use crate::result::Warning;
 use crate::result::warning::FileChange;
 use crate::values::{Below, PathGlob};
@@ -28,7 +30,7 @@ pub struct Change {
     /// their files changed is not known. Sockets, devices and pipes that are new or gone, too. Empty if the workspace was
     /// not measured for it.
     pub unmeasured: Vec<String>,
-    /// Of these, the sockets, devices and pipes.
+    /// Of these, the sockets, devices and pipes, and what is named `.git` in a folder and is no repository.
     pub special: Vec<String>,
     /// True if more ignored places changed than `unmeasured` has, because a stored result does not name all of them.
     pub has_unnamed: bool,
@@ -36,6 +38,39 @@ pub struct Change {
     pub restored: Vec<String>,
     /// True if only the patch is known: what else changed is recorded nowhere.
     pub is_patch_alone: bool,
+    /// The workspace as the agent found it, if it is there.
+    pub found: Option<Found>,
+}
+
+/// A workspace as the agent found it.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The folder.
+    pub root: PathBuf,
+    /// The rules by which its files are ignored. Absent if they are not needed.
+    pub ignore: Option<Arc<Ignore>>,
+}
+
+impl PartialEq for Found {
+    fn eq(&self, other: &Self) -> bool {
+        self.root == other.root
+    }
+}
+
+impl Eq for Found {}
+
+impl Found {
+    /// Returns false if no change of a path can be one of an ignored file: no rule covers the path, or it was a file that git
+    /// tracks.
+    fn may_be_ignored(&self, path: &str) -> bool {
+        let Some(ignore) = &self.ignore else { return true };
+        let path = Path::new(path);
+        if path.has_root() {
+            return false;
+        }
+        let is_name = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        !path.components().all(is_name) || ignore.may_cover(path)
+    }
 }
 
 /// The reason why a patch alone does not show that nothing else changed.
@@ -69,7 +104,31 @@ impl Change {
         let is_in = |folder: &&String| {
             path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        self.unmeasured.iter().find(is_in).map(String::as_str).or(self.unnamed())
+        self.unmeasured.iter().find(is_in).map(String::as_str).or_else(|| {
+            let is_measured = || self.files().any(|(changed, _)| changed == path);
+            let may_be = |found: &Found| found.may_be_ignored(path);
+            self.unnamed().filter(|_| self.found.as_ref().is_none_or(may_be) && !is_measured())
+        })
+    }
+
+    /// Returns whether the agent made or changed a link of the workspace, by its path without links on its way.
+    pub fn made_link(&self, workspace: &Path, path: &str) -> Judgement {
+        if self.files().any(|(changed, _)| changed == path) {
+            let is_restored = self.restored.iter().any(|restored| restored == path);
+            return if is_restored { Judgement::False } else { Judgement::True };
+        }
+        let hidden = self.may_hide(path);
+        if hidden.is_none() && !self.is_patch_alone {
+            return Judgement::False;
+        }
+        match self.found.as_ref().filter(|found| found.root.is_dir()) {
+            Some(found) => {
+                let target = |root: &Path| fs::read_link(root.join(path)).ok();
+                if target(&found.root) == target(workspace) { Judgement::False } else { Judgement::True }
+            }
+            None if hidden == Some(path) => Judgement::True,
+            None => Judgement::Unknown,
+        }
     }
 
     /// Returns the words for an ignored place that changed and that a stored result does not name, if there is one.
@@ -86,20 +145,39 @@ impl Change {
             Some(".git") => text.contains(".git"),
             _ => glob.is_match(path) || (text.starts_with(path.as_str()) && glob.lies_below(path) == Below::All),
         };
-        let by_name = self.unmeasured.iter().find(may).map(String::as_str).or(self.unnamed());
+        let unnamed = || self.unnamed().filter(|_| self.may_match_ignored(glob));
+        let by_name = self.unmeasured.iter().find(may).map(String::as_str).or_else(unnamed);
         let in_plain_sight = self.in_plain_sight().find(|path| glob.is_match(path)).map(String::as_str);
         in_plain_sight.or(by_name.filter(|_| names_a_part))
+    }
+
+    /// Returns false if no ignored file can match a glob, because the glob leads to or through a file that is not ignored and that
+    /// did not change.
+    fn may_match_ignored(&self, glob: &PathGlob) -> bool {
+        let Some(found) = self.found.as_ref().filter(|_| glob.is_relative()) else { return true };
+        let text = glob.to_string();
+        let mut base = PathBuf::new();
+        for part in text.split('/').take_while(|part| !part.contains(['*', '?', '[', ']', '{', '}', '\\'])) {
+            base.push(part);
+            if found.root.join(&base).symlink_metadata().is_ok_and(|meta| !meta.is_dir()) {
+                let base = base.to_string_lossy();
+                return found.may_be_ignored(&base) || self.files().any(|(changed, _)| changed == base);
+            }
+        }
+        true
     }
 
     /// Returns the places that changed without being measured and that no rule ignores: sockets, devices and pipes, and the
     /// repositories of folders.
     pub fn in_plain_sight(&self) -> impl Iterator<Item = &String> {
-        self.special.iter().chain(self.unmeasured.iter().filter(|path| path.ends_with("/.git")))
+        let is_repository = move |path: &&String| path.ends_with("/.git") && !self.special.contains(path);
+        self.special.iter().chain(self.unmeasured.iter().filter(is_repository))
     }
 
-    /// Returns true if files that no rule ignores may have changed without being listed.
+    /// Returns true if files that no rule ignores may have changed without being listed. A repository hides no file of its work
+    /// tree.
     pub fn may_lack_files(&self) -> bool {
-        self.is_patch_alone || self.in_plain_sight().next().is_some()
+        self.is_patch_alone || !self.special.is_empty()
     }
 
     /// Returns a place that changed without being measured and that none of the globs allows: a socket, a device or a pipe, or

@@ -24,7 +24,8 @@ const COMPILED: &str = "__pycache__";
 /// agent's solution may be in it, too. Compiled modules beside hidden files are removed.
 ///
 /// A link of the agent that would lead to a hidden file keeps what it led to when the agent ended: a copy of that file, or
-/// nothing. A missing folder on its way counts as one that a program may make. `beside` are links of the agent beside the workspace, by
+/// nothing. A missing folder on its way counts as one that a program may make. A link out of the workspace, to a folder with such a
+/// link, counts as one, too. `beside` are links of the agent beside the workspace, by
 /// their paths relative to it. The paths of the links that are kept so are returned.
 ///
 /// # Errors
@@ -160,6 +161,32 @@ mod tests {
         assert_eq!((text("guess.txt"), text("other.txt")), (is("a guess"), is("another guess")));
         assert_eq!((text("of-the-case.txt"), text("a.txt"), text("tests.link/a.txt")), (is("42"), is("a"), is("a")));
         assert_eq!((text("check/expected.txt"), text("tests/expected.txt")), (is("42"), is("42")));
+    }
+
+    #[test]
+    fn a_link_to_a_folder_elsewhere_that_holds_a_link_to_a_hidden_file_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let [hidden, before, workspace] = ["hidden", "before", "workspace"].map(|name| root.path().join(name));
+        write(&hidden, "check/expected.txt", "42");
+        fs::create_dir_all(&before).unwrap();
+        fs::create_dir_all(&workspace).unwrap();
+        let expected = workspace.join("check/expected.txt");
+        write(root.path(), "plain/notes.txt", "mine");
+        for (folder, target) in [
+            ("direct", expected),
+            ("next", "../direct".into()),
+            ("plain", "notes.txt".into()),
+            ("around", workspace.clone()),
+        ] {
+            fs::create_dir_all(root.path().join(folder).join("deep")).unwrap();
+            symlink(target, root.path().join(folder).join("link")).unwrap();
+            symlink(Path::new("..").join(folder), workspace.join(folder)).unwrap();
+        }
+        symlink(&workspace, root.path().join("direct/deep/workspace")).unwrap();
+        let kept = lay(&hidden, &before, &workspace, &BTreeSet::new(), &BTreeSet::new()).unwrap();
+        assert_eq!(kept, ["direct", "next"].map(PathBuf::from));
+        assert!(workspace.join("plain/link").is_file() && workspace.join("around").is_symlink());
+        assert!(root.path().join("direct/link").is_symlink());
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
+
+use rustix::io::Errno;
 
 /// The maximum number of links that the system follows in one path.
 const MOST_LINKS: usize = 40;
@@ -18,7 +21,7 @@ pub struct LinkTargets {
     /// Absolute paths.
     pub places: BTreeSet<PathBuf>,
     /// True if the link may lead anywhere. It leads through `/proc`, where each process finds other files: `/proc/self/cwd` is the
-    /// working directory of the process that follows it. Or it leads by too many ways.
+    /// working directory of the process that follows it. Or it leads by too many ways, or the system does not show where.
     pub is_unknown: bool,
 }
 
@@ -51,7 +54,13 @@ impl LinkTargets {
                     break;
                 }
                 let [of_bwrap, its_target] = OF_BWRAP.map(Path::new);
-                let target = fs::read_link(&at).ok();
+                let target = match fs::read_link(&at) {
+                    Ok(target) => Some(target),
+                    Err(error) => {
+                        found.is_unknown |= !is_no_link(&error);
+                        None
+                    }
+                };
                 for target in target.into_iter().chain((at == of_bwrap).then(|| its_target.to_owned())) {
                     if links < MOST_LINKS {
                         let start = if target.is_absolute() { PathBuf::from("/") } else { folder.clone() };
@@ -62,6 +71,12 @@ impl LinkTargets {
         }
         found
     }
+}
+
+/// Returns true if the error says that a path is no link, or that it does not exist. Others do not: the whole path of a chain of
+/// links can be too long for the system, which follows each of them.
+fn is_no_link(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
 }
 
 fn names(path: &Path) -> VecDeque<OsString> {
@@ -140,6 +155,16 @@ mod tests {
         }
         let of_bwrap = LinkTargets::of(Path::new("/var/tmp/../a")).places;
         assert!(of_bwrap.contains(Path::new("/a")) && of_bwrap.contains(Path::new("/var/a")), "{of_bwrap:?}");
+    }
+
+    #[test]
+    fn a_link_whose_way_is_too_long_for_the_system_may_lead_anywhere() {
+        let root = tempfile::tempdir().unwrap();
+        let half = vec!["d".repeat(200); 12].join("/");
+        fs::create_dir_all(root.path().join(&half)).unwrap();
+        symlink(format!("{half}/next"), root.path().join("long")).unwrap();
+        symlink(format!("{half}/a"), root.path().join(&half).join("next")).unwrap();
+        assert!(LinkTargets::of(&root.path().join("long")).is_unknown);
     }
 
     #[test]

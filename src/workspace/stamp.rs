@@ -22,7 +22,7 @@ pub struct Stamp {
     written: (i64, i64),
     changed: (i64, i64),
     /// The digest of a file's content, if the file system is in memory: a file there that is written through a shared mapping
-    /// keeps all of its times.
+    /// keeps all of its times. On a disk, only a page that was written and not stored yet can be written so once more.
     content: Option<blake3::Hash>,
 }
 
@@ -35,6 +35,27 @@ impl Stamp {
             false => (meta.len(), (meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec())),
         };
         Self { device: meta.dev(), inode: meta.ino(), mode: meta.mode(), size, written, changed, content: None }
+    }
+}
+
+/// A time at which a file changed (`ctime`), in seconds and nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChangeTime(i64, i64);
+
+impl ChangeTime {
+    /// Returns the time that a file gets if it is changed now. File systems count time in steps of a few milliseconds.
+    pub fn now() -> Self {
+        #[cfg(target_os = "linux")]
+        let clock = rustix::time::ClockId::RealtimeCoarse;
+        #[cfg(not(target_os = "linux"))]
+        let clock = rustix::time::ClockId::Realtime;
+        let time = rustix::time::clock_gettime(clock);
+        Self(time.tv_sec, time.tv_nsec)
+    }
+
+    /// Returns the time of the last change of a file, a link or a folder, which no user can set.
+    pub fn of(meta: &Metadata) -> Self {
+        Self(meta.ctime(), meta.ctime_nsec())
     }
 }
 

@@ -59,6 +59,7 @@ pub struct Tree {
 }
 
 /// The rules for files that are left out of a [`Tree`]. `.git` always is.
+#[derive(Debug)]
 pub struct Ignore {
     rules: Gitignore,
     /// The files that a rule covers and that the repository of the original tracks: to git, they are not ignored.
@@ -140,6 +141,15 @@ impl Ignore {
     /// Returns true for an ignored folder with tracked files.
     fn is_entered(&self, folder: &Path) -> bool {
         self.folders.contains(folder) && self.rules.matched_path_or_any_parents(folder, true).is_ignore()
+    }
+
+    /// Returns true if a relative path, or a folder that contains it, is left out as a file or as a folder.
+    pub fn may_cover(&self, path: &Path) -> bool {
+        if self.tracked.contains(path) {
+            return false;
+        }
+        let mut above = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        self.covers(path, false) || self.covers(path, true) || above.any(|folder| self.covers(folder, true))
     }
 
     fn covers(&self, path: &Path, is_folder: bool) -> bool {

@@ -712,12 +712,16 @@ fn links_out_of_the_workspace_are_followed_for_absent_files_alone() {
             ("files: {exists: [answer, inner/file], contains: {inner/file: inside}}", Pass(&[])),
             // What a link leads to is there all the same.
             ("files: {absent: [out/secret.txt]}", Fail(0.0, &[], "`out/secret.txt` exists")),
-            ("files: {absent: ['**/secret.txt']}", Fail(0.0, &[], "`out/secret.txt` exists")),
+            ("files: {absent: ['**/secret.txt']}", Ungraded("`out/secret.txt` lies behind a link out of")),
             ("files: {absent: ['inner/*']}", Fail(0.0, &[], "`inner/file` exists")),
             ("files: {absent: [out/none]}", Ungraded("the link `out` leads out of the workspace")),
             ("files: {absent: [dangling/x, loop/x, '**/none']}", Pass(&[])),
         ],
     );
+    let changed = |created: &[&str]| Trial::session().within(folder.path()).changed(created, &[], &[]);
+    let of_agent = Fail(0.0, &[], "`out/secret.txt` exists");
+    check(&changed(&["out"]), &[("files: {absent: ['**/secret.txt']}", of_agent)]);
+    check(&changed(&[]), &[("files: {absent: ['**/secret.txt']}", Pass(&[]))]);
 }
 
 #[test]

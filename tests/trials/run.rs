@@ -4,6 +4,7 @@
 mod machine;
 mod supervised;
 
+mod absent_files;
 mod again;
 mod again_beside;
 mod again_lacks;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use super::{has_no_signs, parts_of};
+use crate::judgement::Judgement;
 use crate::values::{Below, PathGlob};
 use crate::workspace::link_targets::LinkTargets;
 
@@ -17,6 +18,8 @@ use crate::workspace::link_targets::LinkTargets;
 const MOST_BEHIND_LINKS: usize = 100_000;
 /// The maximum number of links that the system follows in one path.
 const MOST_LINKS: usize = 40;
+/// The maximum number of globs that a glob with alternatives is expanded to.
+const MOST_GLOBS: usize = 64;
 
 /// The result of a search.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,8 +37,8 @@ pub(super) struct Search<'a> {
     /// The workspace, without links in its path.
     pub workspace: &'a Path,
     pub glob: &'a PathGlob,
-    /// Returns true if a path of the workspace, without links on its way, may be a link that the agent made or changed.
-    pub is_of_agent: &'a dyn Fn(&str) -> bool,
+    /// Returns whether a path of the workspace, without links on its way, is a link that the agent made or changed.
+    pub is_of_agent: &'a dyn Fn(&str) -> Judgement,
 }
 
 /// A folder to search.
@@ -47,31 +50,43 @@ struct Folder {
     positions: u64,
     /// The number of links in `path`.
     links: usize,
+    /// True if the agent may have made one of these links. Only known if the search has no positions.
+    may_be_of_agent: bool,
+    /// True if the folder lies behind a link out of the workspace of which it is unknown whether the agent made it.
+    is_doubtful: bool,
 }
 
 /// The end of a link.
 enum Target {
     /// A folder, by its path without links.
     Folder(PathBuf),
-    /// A file, or nothing in the workspace: no path leads further.
-    Nothing,
-    /// Nothing, at a place outside of the workspace, which may be another one for the agent.
-    NothingOutside,
+    /// A file, or nothing in the workspace: no path leads further. With the places to which the link may lead.
+    Nothing(BTreeSet<PathBuf>),
+    /// Nothing, at a place outside of the workspace, where the agent may have found a folder: it had another `/tmp`, or its home.
+    NothingOutside(BTreeSet<PathBuf>),
     /// Unknown, for this reason.
     Unknown(String),
 }
 
 impl Search<'_> {
-    /// Returns the first path that matches. `enter` gets each folder that is searched behind a link, by its path without links.
+    /// Returns the first path that matches. `enter` gets each folder that is searched behind a link, by its path without links, and
+    /// each place to which a link that leads to no folder may lead.
     ///
     /// # Errors
     /// Returns an error if a folder cannot be read.
     pub(super) fn find(&self, mut enter: impl FnMut(&Path)) -> io::Result<Found> {
         let text = self.glob.to_string();
         let parts = parts_of(&text);
-        let positions = Positions::of(&parts, self.glob.is_folder());
+        let positions = Positions::of(self.glob);
         let start = positions.as_ref().map_or(0, Positions::start);
-        let mut folder = Folder { path: PathBuf::new(), real: self.workspace.to_owned(), positions: start, links: 0 };
+        let mut folder = Folder {
+            path: PathBuf::new(),
+            real: self.workspace.to_owned(),
+            positions: start,
+            links: 0,
+            may_be_of_agent: false,
+            is_doubtful: false,
+        };
         let mut unknown = None;
         for (n, part) in parts.iter().take_while(|part| has_no_signs(part)).enumerate() {
             let (path, place) = (folder.path.join(part), folder.real.join(part));
@@ -84,21 +99,26 @@ impl Search<'_> {
             }
             let positions = positions.as_ref().map_or(0, |it| it.after(folder.positions, part));
             if meta.is_dir() {
-                folder = Folder { path, real: place, positions, links: folder.links };
+                folder = Folder { path, real: place, positions, ..folder };
                 continue;
             }
-            let target = if meta.is_symlink() { self.follow(&place) } else { Target::Nothing };
+            let target = if meta.is_symlink() { self.follow(&place) } else { Target::Nothing(BTreeSet::new()) };
+            if let Target::Nothing(places) | Target::NothingOutside(places) = &target {
+                places.iter().for_each(|place| enter(place));
+            }
             let (real, why) = match target {
                 Target::Folder(real) if real.starts_with(self.workspace) => (Some(real), None),
                 Target::Folder(real) => (Some(real), Some("leads out of the workspace".to_owned())),
-                Target::NothingOutside => (None, Some("leads out of the workspace".to_owned())),
-                Target::Nothing => (None, None),
+                Target::NothingOutside(_) => (None, Some("leads out of the workspace".to_owned())),
+                Target::Nothing(_) => (None, None),
                 Target::Unknown(why) => (None, Some(why)),
             };
-            let why = why.filter(|_| self.may_be_of_agent(&place));
+            let may_be_of_agent = meta.is_symlink() && self.is_made_by_agent(&folder, &place).may_be_true();
+            let why = why.filter(|_| may_be_of_agent);
             unknown = unknown.or(why.map(|why| format!("the link `{}` {why}", path.display())));
             let Some(real) = real else { return Ok(end(unknown)) };
-            folder = Folder { path, real, positions, links: folder.links + 1 };
+            let may_be_of_agent = folder.may_be_of_agent || may_be_of_agent;
+            folder = Folder { path, real, positions, links: folder.links + 1, may_be_of_agent, ..folder };
         }
         self.find_below(folder, positions.as_ref(), unknown, &mut enter)
     }
@@ -113,7 +133,7 @@ impl Search<'_> {
         // Without positions, two paths to one folder are never alike.
         let key = |folder: &Folder| {
             let path = if positions.is_none() { folder.path.clone() } else { PathBuf::new() };
-            (folder.real.clone(), folder.positions, path)
+            (folder.real.clone(), folder.positions, folder.is_doubtful, path)
         };
         let is_limited =
             |folder: &Folder| folder.links > 0 && (positions.is_none() || !folder.real.starts_with(self.workspace));
@@ -121,7 +141,10 @@ impl Search<'_> {
         let mut folders = vec![start];
         while let Some(folder) = folders.pop() {
             if is_limited(&folder) && behind_links > MOST_BEHIND_LINKS {
-                unknown.get_or_insert_with(|| format!("more than {MOST_BEHIND_LINKS} files lie behind links"));
+                // Without a link of the agent, what lies in the workspace is found on its way without links.
+                if folder.may_be_of_agent || !folder.real.starts_with(self.workspace) {
+                    unknown.get_or_insert_with(|| format!("more than {MOST_BEHIND_LINKS} files lie behind links"));
+                }
                 continue;
             }
             if folder.links > 0 {
@@ -135,18 +158,30 @@ impl Search<'_> {
                 let path = folder.path.join(entry.file_name());
                 let text = path.to_string_lossy().into_owned();
                 if self.glob.is_match(&text) {
-                    return Ok(Found::Path(text));
+                    if !folder.is_doubtful {
+                        return Ok(Found::Path(text));
+                    }
+                    unknown.get_or_insert_with(|| {
+                        format!("`{text}` lies behind a link out of the workspace that may be the agent's")
+                    });
                 }
                 let kind = entry.file_type()?;
-                let real = match kind.is_symlink() {
+                let is_link = kind.is_symlink();
+                let real = match is_link {
                     true if positions.is_none() && folder.links >= MOST_LINKS => None,
-                    true => self.folder_behind(&text, &entry.path(), &mut unknown),
+                    true => self.folder_behind(&folder, &text, &entry.path(), &mut unknown, enter),
                     false => kind.is_dir().then(|| entry.path()),
                 };
                 let Some(real) = real else { continue };
+                let by_agent = || self.is_made_by_agent(&folder, &entry.path());
+                let leads_out = is_link && !real.starts_with(self.workspace);
+                let is_doubtful = folder.is_doubtful || (leads_out && by_agent().is_unknown());
+                let may_be = || is_link && positions.is_none() && by_agent().may_be_true();
+                let may_be_of_agent = folder.may_be_of_agent || may_be();
                 let name = entry.file_name();
                 let positions = positions.map_or(0, |it| it.after(folder.positions, &name.to_string_lossy()));
-                let next = Folder { path, real, positions, links: folder.links + usize::from(kind.is_symlink()) };
+                let links = folder.links + usize::from(is_link);
+                let next = Folder { path, real, positions, links, may_be_of_agent, is_doubtful };
                 if searched.insert(key(&next)) {
                     below.push(next);
                 }
@@ -157,27 +192,45 @@ impl Search<'_> {
     }
 
     /// Returns the folder to search behind a link, if a path in it may match. What lies outside of the workspace is searched only
-    /// if the agent made the link.
-    fn folder_behind(&self, path: &str, place: &Path, unknown: &mut Option<String>) -> Option<PathBuf> {
+    /// if the agent may have made the link.
+    fn folder_behind(
+        &self,
+        folder: &Folder,
+        path: &str,
+        place: &Path,
+        unknown: &mut Option<String>,
+        enter: &mut impl FnMut(&Path),
+    ) -> Option<PathBuf> {
         if self.glob.lies_below(path) == Below::None {
             return None;
         }
-        match self.follow(place) {
-            Target::Folder(real) => (real.starts_with(self.workspace) || self.may_be_of_agent(place)).then_some(real),
-            Target::Unknown(why) => {
-                if self.may_be_of_agent(place) {
-                    unknown.get_or_insert_with(|| format!("the link `{path}` {why}"));
-                }
-                None
+        let may_be_of_agent = || self.is_made_by_agent(folder, place).may_be_true();
+        let why = match self.follow(place) {
+            Target::Folder(real) => return (real.starts_with(self.workspace) || may_be_of_agent()).then_some(real),
+            Target::Unknown(why) => why,
+            Target::NothingOutside(places) => {
+                places.iter().for_each(|place| enter(place));
+                "leads to nothing outside of the workspace".to_owned()
             }
-            Target::Nothing | Target::NothingOutside => None,
+            Target::Nothing(places) => {
+                places.iter().for_each(|place| enter(place));
+                return None;
+            }
+        };
+        if may_be_of_agent() {
+            unknown.get_or_insert_with(|| format!("the link `{path}` {why}"));
         }
+        None
     }
 
-    /// Returns true if the agent may have made a link. A link outside of the workspace is met only behind one of the agent, or
+    /// Returns whether the agent made a link in a folder. A link outside of the workspace is met only behind one of the agent, or
     /// if the glob names the way to it.
-    fn may_be_of_agent(&self, place: &Path) -> bool {
-        place.strip_prefix(self.workspace).map_or(true, |path| (self.is_of_agent)(&path.to_string_lossy()))
+    fn is_made_by_agent(&self, folder: &Folder, link: &Path) -> Judgement {
+        match link.strip_prefix(self.workspace) {
+            Ok(path) => (self.is_of_agent)(&path.to_string_lossy()),
+            Err(_) if folder.is_doubtful => Judgement::Unknown,
+            Err(_) => Judgement::True,
+        }
     }
 
     fn follow(&self, link: &Path) -> Target {
@@ -187,11 +240,11 @@ impl Search<'_> {
         match real {
             _ if targets.is_unknown => Target::Unknown("may lead elsewhere for another process".to_owned()),
             Ok(real) if real.is_dir() => Target::Folder(real),
-            Ok(_) => Target::Nothing,
-            Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => Target::Nothing,
+            Ok(real) => Target::Nothing(BTreeSet::from([real])),
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => Target::Nothing(targets.places),
             Err(error) if is_missing(&error) => match targets.places.iter().all(|it| it.starts_with(self.workspace)) {
-                true => Target::Nothing,
-                false => Target::NothingOutside,
+                true => Target::Nothing(targets.places),
+                false => Target::NothingOutside(targets.places),
             },
             Err(error) => Target::Unknown(format!("could not be followed: {error}")),
         }
@@ -206,24 +259,91 @@ fn end(unknown: Option<String>) -> Found {
     unknown.map_or(Found::Nothing, Found::Unknown)
 }
 
-/// The parts of a glob, of which `None` is `**`. The positions that a path reaches are bits: the same paths match below two
+/// Returns the globs that together match what a glob with alternatives of several folders (`{src/gen,lib}/*`) matches. Returns
+/// `None` if they are too many, or if the glob has brackets or backslashes, which may make braces plain characters.
+fn alternatives(glob: String) -> Option<Vec<String>> {
+    let (mut plain, mut left) = (Vec::new(), vec![glob]);
+    while let Some(glob) = left.pop() {
+        match braces_with_folders(&glob) {
+            None => plain.push(glob),
+            Some(_) if glob.contains(['[', '\\']) => return None,
+            Some((open, close)) => {
+                let mut depth = 0;
+                let ends = |c: char| {
+                    depth += i32::from(c == '{') - i32::from(c == '}');
+                    c == ',' && depth == 0
+                };
+                let texts = glob[open + 1..close].split(ends);
+                left.extend(texts.map(|text| format!("{}{text}{}", &glob[..open], &glob[close + 1..])));
+            }
+        }
+        if plain.len() + left.len() > MOST_GLOBS {
+            return None;
+        }
+    }
+    Some(plain)
+}
+
+/// Returns the places of the first braces that hold a `/`.
+fn braces_with_folders(glob: &str) -> Option<(usize, usize)> {
+    let (mut depth, mut open) = (0_usize, 0);
+    for (n, c) in glob.char_indices() {
+        match c {
+            '{' => {
+                open = if depth == 0 { n } else { open };
+                depth += 1;
+            }
+            '}' => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 && glob[open..n].contains('/') {
+                    return Some((open, n));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A part of a glob.
+enum Part {
+    /// `**`.
+    Folders,
+    Name(PathGlob),
+    /// The end of the glob.
+    End,
+}
+
+/// The parts of one or more globs, each with its end. The positions that a path reaches are bits: the same paths match below two
 /// folders if their positions are the same.
-struct Positions(Vec<Option<PathGlob>>);
+struct Positions(Vec<Part>);
 
 impl Positions {
-    /// Returns the parts, or `None` if the glob has too many, or alternatives with several folders.
-    fn of(parts: &[&str], is_folder: bool) -> Option<Self> {
-        let part = |part: &&str| match *part {
-            "**" => Some(None),
-            part => part.parse::<PathGlob>().ok().map(Some),
-        };
-        let mut parts = parts.iter().map(part).collect::<Option<Vec<_>>>()?;
-        parts.extend(is_folder.then_some(None));
-        (parts.len() < 63).then_some(Self(parts))
+    /// Returns the parts, or `None` if the glob has too many.
+    fn of(glob: &PathGlob) -> Option<Self> {
+        let (text, is_folder) = (glob.to_string(), glob.is_folder());
+        Self::of_all(std::slice::from_ref(&text), is_folder).or_else(|| Self::of_all(&alternatives(text)?, is_folder))
+    }
+
+    fn of_all(globs: &[String], is_folder: bool) -> Option<Self> {
+        let mut parts = Vec::new();
+        for glob in globs {
+            for part in parts_of(glob) {
+                parts.push(match part {
+                    "**" => Part::Folders,
+                    part => Part::Name(part.parse().ok()?),
+                });
+            }
+            parts.extend(is_folder.then_some(Part::Folders));
+            parts.push(Part::End);
+        }
+        (parts.len() <= 64).then_some(Self(parts))
     }
 
     fn start(&self) -> u64 {
-        self.beside(1)
+        let ends = self.0.iter().enumerate().filter(|(_, part)| matches!(part, Part::End)).map(|(n, _)| n + 1);
+        let behind = ends.filter(|n| *n < self.0.len());
+        self.beside(behind.fold(1, |positions, n| positions | (1_u64 << n)))
     }
 
     /// Returns the positions after a further part of a path.
@@ -231,9 +351,9 @@ impl Positions {
         let mut next = 0;
         for (n, part) in self.0.iter().enumerate().filter(|(n, _)| positions & (1_u64 << n) != 0) {
             match part {
-                None => next |= 1 << n,
-                Some(glob) if glob.is_match(name) => next |= 1 << (n + 1),
-                Some(_) => {}
+                Part::Folders => next |= 1_u64 << n,
+                Part::Name(glob) if glob.is_match(name) => next |= 1_u64 << (n + 1),
+                Part::Name(_) | Part::End => {}
             }
         }
         self.beside(next)
@@ -241,8 +361,8 @@ impl Positions {
 
     /// Returns the positions with those that are reached because `**` matches no folder.
     fn beside(&self, mut positions: u64) -> u64 {
-        for n in self.0.iter().enumerate().filter(|(_, part)| part.is_none()).map(|(n, _)| n) {
-            positions |= (positions & (1 << n)) << 1;
+        for (n, _) in self.0.iter().enumerate().filter(|(_, part)| matches!(part, Part::Folders)) {
+            positions |= (positions & (1_u64 << n)) << 1;
         }
         positions
     }
@@ -273,7 +393,7 @@ mod tests {
             Self(root)
         }
 
-        fn find(&self, glob: &str, is_of_agent: bool) -> Found {
+        fn find(&self, glob: &str, is_of_agent: Judgement) -> Found {
             let workspace = self.0.path().join("w").canonicalize().unwrap();
             let glob: PathGlob = glob.parse().unwrap();
             Search { workspace: &workspace, glob: &glob, is_of_agent: &|_| is_of_agent }.find(|_| {}).unwrap()
@@ -305,15 +425,20 @@ mod tests {
             ("tool/x", Found::Nothing),
             ("b*/*.pem", Found::Nothing),
         ] {
-            assert_eq!(stand.find(glob, true), expected, "{glob}");
+            assert_eq!(stand.find(glob, Judgement::True), expected, "{glob}");
         }
-        for glob in ["build/none", "gone/x", "process/x", "p*/x"] {
-            assert!(matches!(stand.find(glob, true), Found::Unknown(_)), "{glob}");
-            assert_eq!(stand.find(glob, false), Found::Nothing, "{glob}");
+        for glob in ["build/none", "gone/x", "g*/x", "process/x", "p*/x"] {
+            assert!(matches!(stand.find(glob, Judgement::True), Found::Unknown(_)), "{glob}");
+            assert_eq!(stand.find(glob, Judgement::False), Found::Nothing, "{glob}");
         }
         // What was outside before the agent is not the agent's, unless the glob names the link.
-        assert_eq!(stand.find("b*/*.key", false), Found::Nothing);
-        assert_eq!(stand.find("build/*.key", false), path("build/secret.key"));
+        assert_eq!(stand.find("b*/*.key", Judgement::False), Found::Nothing);
+        assert_eq!(stand.find("build/*.key", Judgement::False), path("build/secret.key"));
+        // It may be the agent's, or not.
+        let found = stand.find("b*/*.key", Judgement::Unknown);
+        assert!(matches!(&found, Found::Unknown(why) if why.contains("`build/secret.key`")), "{found:?}");
+        assert_eq!(stand.find("b*/*.pem", Judgement::Unknown), Found::Nothing);
+        assert_eq!(stand.find("build/*.key", Judgement::Unknown), path("build/secret.key"));
     }
 
     #[test]
@@ -325,10 +450,25 @@ mod tests {
         }
         let links: Vec<(&str, &str)> = links.iter().map(|(link, target)| (link.as_str(), target.as_str())).collect();
         let stand = Stand::new(&["w/p3/here"], &links);
-        for glob in ["**/*.orig", "**/p1/**/p2/x", "p1/*/*/x", "p*/"] {
+        for glob in ["**/*.orig", "{p0/p1,p2}/**/*.orig", "**/p1/**/p2/x", "p1/*/*/x", "p*/"] {
             let expected = if glob == "p*/" { Found::Path("p0".to_owned()) } else { Found::Nothing };
-            assert_eq!(stand.find(glob, true), expected, "{glob}");
+            assert_eq!(stand.find(glob, Judgement::True), expected, "{glob}");
         }
-        assert_eq!(stand.find("**/p2/p3/here", true), Found::Path("p2/p3/here".to_owned()));
+        assert_eq!(stand.find("**/p2/p3/here", Judgement::True), Found::Path("p2/p3/here".to_owned()));
+        assert_eq!(stand.find("{x/y,p2/p3}/here", Judgement::True), Found::Path("p2/p3/here".to_owned()));
+    }
+
+    #[test]
+    fn alternatives_of_several_folders_become_globs() {
+        let sorted = |glob: &str| {
+            alternatives(glob.to_owned()).map(|mut globs| {
+                globs.sort();
+                globs
+            })
+        };
+        assert_eq!(sorted("{src/gen,lib}/*.{a,b}").unwrap(), ["lib/*.{a,b}", "src/gen/*.{a,b}"]);
+        assert_eq!(sorted("{a,{b/c,d}}/{x,y/z}").unwrap().len(), 6);
+        assert_eq!(sorted("{a/[b],c}"), None);
+        assert_eq!(sorted(&"{a/b,c}".repeat(7)), None);
     }
 }

@@ -56,7 +56,8 @@ struct Looks {
     missing: Option<PathBuf>,
     /// The marks of the files before the commands of a grader, while they run.
     before: Option<BTreeMap<PathBuf, Mark>>,
-    /// The marks of the files that were found to be as before the agent. They are not read again.
+    /// The marks of the files that were found to be as before the agent. A file is read again if its mark differs, such as after it
+    /// was written anew between two graders.
     same: BTreeMap<PathBuf, Mark>,
 }
 

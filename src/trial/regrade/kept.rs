@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::StoredFiles;
 use super::ready::{KnownChange, Ready, has_commands, place_in_trial};
@@ -15,7 +16,7 @@ use crate::trial::prepare_workspace::{Before, NotSetUp, set_up};
 use crate::trial::sandboxing::graders_shell;
 use crate::trial::{Attempt, Engine, Folders, TrialError, aside, io, other_keys, workspace_gaps};
 use crate::workspace::beyond_patch::{BESIDE, MayDiffer};
-use crate::workspace::change::Change;
+use crate::workspace::change::{Change, Found};
 use crate::workspace::hidden::stale::remove_stale;
 use crate::workspace::restore::put_back;
 use crate::workspace::tree::{Ignore, Tree};
@@ -33,7 +34,7 @@ pub(super) async fn kept_again(
     folders: &Folders,
     shell: Shell,
     kept: &Path,
-    known: KnownChange,
+    mut known: KnownChange,
 ) -> Result<Ready, TrialError> {
     let case = &attempt.case;
     let (mut before, mut lost): (Option<Before>, Vec<String>) = (None, Vec::new());
@@ -98,6 +99,14 @@ pub(super) async fn kept_again(
             places.extend(unknown.await?.map_err(io("remove hidden files that the case does not have any more"))?);
         }
         None => places.extend(stale),
+    }
+    if let (Some(change), Some(before)) = (&mut known.0, before.as_ref().filter(|_| is_as_before)) {
+        let (root, globs) = (before.path.clone(), other_keys::ignore_of(keys, case).to_vec());
+        let ignore = match change.has_unnamed {
+            true => aside(move || Ignore::of(&root, &globs)).await?.map(Some).map_err(io("read what is ignored"))?,
+            false => None,
+        };
+        change.found = Some(Found { root: before.path.clone(), ignore: ignore.map(Arc::new) });
     }
     let found = before.as_ref().map_or(folders.workspace.as_path(), |before| before.path.as_path());
     // Before hidden files are laid, which cannot contain the place of the trial.

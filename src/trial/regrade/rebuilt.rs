@@ -16,6 +16,7 @@ use crate::trial::sandboxing::graders_shell;
 use crate::trial::{Attempt, Engine, Folders, TrialError, aside, io, other_keys, protected, workspace_gaps};
 use crate::workspace::apply::apply;
 use crate::workspace::beyond_patch::MayDiffer;
+use crate::workspace::change::Found;
 use crate::workspace::patch::read::Piece;
 use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::{beside_patch, beyond_patch, old_place};
@@ -81,11 +82,11 @@ pub(super) async fn rebuilt(
             // The stored result has the warning about links to hidden files.
             let (put_back, _) = lay_over(&case, &before, &workspace, &now, &BTreeSet::new())?;
             let may_differ = MayDiffer::of(&words, recorded.as_ref(), &now);
-            Ok(Ok((unknown, put_back, now.ignored_bytes, may_differ, words, link)))
+            Ok(Ok((unknown, put_back, now.ignored_bytes, may_differ, words, link, ignore)))
         })
         .await??
     };
-    let (unknown, put_back, ignored, mut may_differ, beyond, link) = match patched {
+    let (unknown, put_back, ignored, mut may_differ, beyond, link, ignore) = match patched {
         Ok(patched) => patched,
         Err(why) => {
             let why = format!(
@@ -97,13 +98,15 @@ pub(super) async fn rebuilt(
     let mut known = known;
     if let Some(change) = &mut known.0 {
         change.unmeasured.extend(may_differ.places.unmeasured.iter().cloned());
+        change.found = Some(Found { root: before.path.clone(), ignore: Some(Arc::new(ignore)) });
     }
     let warnings = left.warnings();
+    let recorded = left.was.as_ref().and_then(|was| was.beside_patch.as_ref());
     let mut touched = put_back;
     touched.extend(protected::touched_before(&case.workspace, None, warnings));
     touched.sort_by_cached_key(Warning::to_string);
     touched.dedup();
-    let mut lost = workspace_gaps::of_rebuilt(warnings, &unknown, ignored);
+    let mut lost = workspace_gaps::of_rebuilt(warnings, recorded, &unknown, ignored);
     let is_known = workspace_gaps::lie_in_known_places(warnings, &unknown) && left.doubt.is_none();
     may_differ.all = may_differ.all.filter(|_| is_known);
     may_differ.is_masked = warnings.contains(&Warning::PatchMasked);

@@ -1,15 +1,19 @@
 //! Finds the links of an agent that would lead to hidden files, so that they keep what they led to before.
 
 use std::collections::BTreeSet;
-use std::fs::{self, Permissions};
+use std::fs::{self, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::workspace::LARGEST_FILE;
 use crate::workspace::link_targets::LinkTargets;
 use crate::workspace::remove::remove;
 use crate::workspace::walk::{Descend, walk};
+
+/// The maximum number of files that are looked at behind a link that leads out of a workspace. A folder with more is one of the
+/// system or a cache.
+const MOST_BEHIND_LINKS: usize = 100_000;
 
 /// The links that an agent made or changed.
 pub(super) struct Links {
@@ -31,6 +35,36 @@ impl Places<'_> {
     fn hold(&self, path: &Path) -> bool {
         self.files.contains(path) || self.folders.iter().any(|folder| path.starts_with(folder))
     }
+}
+
+/// The devices and inodes of hidden files and of folders of hidden files: some file systems find a file by its name in any case.
+struct Identities {
+    files: BTreeSet<(u64, u64)>,
+    folders: BTreeSet<(u64, u64)>,
+}
+
+impl Identities {
+    /// Looks at hidden files that were laid over a workspace.
+    fn of(root: &Path, places: &Places<'_>) -> Self {
+        let found = |path: &PathBuf| root.join(path).symlink_metadata().ok().filter(|meta| !meta.is_symlink());
+        let files = places.files.iter().filter_map(found).map(|meta| identity(&meta)).collect();
+        let folders = places.folders.iter().filter_map(found).map(|meta| identity(&meta)).collect();
+        Self { files, folders }
+    }
+
+    /// Returns true if a path leads to a hidden file, or to a folder of hidden files or into one.
+    fn hold(&self, path: &Path) -> bool {
+        let Ok(real) = path.canonicalize() else { return false };
+        let is_any = |path: &Path, known: &BTreeSet<(u64, u64)>| {
+            path.symlink_metadata().is_ok_and(|meta| known.contains(&identity(&meta)))
+        };
+        let has_folders = !self.folders.is_empty();
+        is_any(&real, &self.files) || (has_folders && real.ancestors().any(|above| is_any(above, &self.folders)))
+    }
+}
+
+fn identity(meta: &Metadata) -> (u64, u64) {
+    (meta.dev(), meta.ino())
 }
 
 impl Links {
@@ -66,12 +100,25 @@ impl Links {
         Ok(kept)
     }
 
-    /// Removes each link that may lead to a hidden file, or to a folder of hidden files, and each link that may lead anywhere.
-    /// Returns the paths of the links.
+    /// Removes each link that may lead to a hidden file, or to a folder of hidden files, and each link that may lead anywhere, also
+    /// by a link in a folder outside the workspace. The hidden files are laid. Returns the paths of the links.
     pub(super) fn remove(&self, places: &Places<'_>) -> io::Result<Vec<PathBuf>> {
-        let leads = |targets: &LinkTargets| targets.is_unknown || self.may_lead_to(places, targets);
-        let found: BTreeSet<&PathBuf> =
-            self.targets(places).filter(|(_, targets)| leads(targets)).map(|(path, _)| path).collect();
+        if self.paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let laid = Identities::of(&self.root, places);
+        let leads = |targets: &LinkTargets| {
+            targets.is_unknown
+                || self.may_lead_to(places, targets)
+                || targets.places.iter().any(|place| laid.hold(place))
+        };
+        let mut without = BTreeSet::new();
+        let mut found: BTreeSet<&PathBuf> = BTreeSet::new();
+        for (path, targets) in self.targets(places) {
+            if leads(&targets) || self.leads_behind(&targets, &leads, &mut without) {
+                found.insert(path);
+            }
+        }
         for path in &found {
             take_away(&self.root.join(path))?;
         }
@@ -83,6 +130,46 @@ impl Links {
         let outside = self.paths.iter().filter(|path| !places.hold(path));
         let links = outside.map(|path| (path, self.root.join(path))).filter(|(_, link)| link.is_symlink());
         links.map(|(path, link)| (path, LinkTargets::of(&link)))
+    }
+
+    /// Returns true if a link leads out of the workspace, to a folder in which a link `leads` on, or to further folders with such a
+    /// link. `without` are folders in which none was found.
+    fn leads_behind(
+        &self,
+        targets: &LinkTargets,
+        leads: &impl Fn(&LinkTargets) -> bool,
+        without: &mut BTreeSet<PathBuf>,
+    ) -> bool {
+        let outside = |targets: &LinkTargets| -> Vec<PathBuf> {
+            let real = targets.places.iter().filter_map(|place| place.canonicalize().ok());
+            real.filter(|place| place.is_dir() && !place.starts_with(&self.root)).collect()
+        };
+        let (mut seen, mut looked_at, mut found) = (BTreeSet::new(), 0, false);
+        let mut folders = outside(targets);
+        while let Some(folder) = folders.pop() {
+            if looked_at > MOST_BEHIND_LINKS || without.contains(&folder) || !seen.insert(folder.clone()) {
+                continue;
+            }
+            // A folder that cannot be read shows no link to a grader either.
+            let _ = walk(&folder, |path, meta| {
+                let place = folder.join(path);
+                looked_at += 1;
+                if found || looked_at > MOST_BEHIND_LINKS || place == self.root {
+                    return Descend::Skip;
+                }
+                if meta.is_symlink() {
+                    let targets = LinkTargets::of(&place);
+                    found |= leads(&targets);
+                    folders.extend(outside(&targets));
+                }
+                Descend::Enter
+            });
+            if found {
+                return true;
+            }
+        }
+        without.extend(seen);
+        false
     }
 
     fn may_lead_to(&self, places: &Places<'_>, targets: &LinkTargets) -> bool {

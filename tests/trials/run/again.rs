@@ -274,7 +274,8 @@ fn ignored_files_that_the_agent_changed_are_passed_by_no_grader_of_a_rebuilt_wor
         let result = of(case);
         assert_eq!(result["was"]["verdict"], "fail", "{case}: {result}");
         assert_eq!(result["verdict"], "ungraded", "{case}: {result}");
-        assert!(grader_of(&result).contains("the agent changed what no patch holds"), "{}", grader_of(&result));
+        let why = grader_of(&result);
+        assert!(why.contains("ignored files are not part of the patch, and `built` changed"), "{why}");
         assert_eq!(result["beyond_patch"], serde_json::json!(["ignored files"]));
         assert_eq!(
             result["beside_patch"],

@@ -259,6 +259,26 @@ fn settings_count_above_the_folder_to_which_a_link_of_the_user_leads() {
 }
 
 #[test]
+fn settings_that_an_agent_left_above_count_when_its_run_is_resumed_and_when_trials_are_graded_again() {
+    let project = Project::new();
+    let check = "{command: {run: test -e ../../../package.json}}";
+    let leaves = "steps: [{run: {command: touch -d 2001-01-01 ../../../package.json}}]";
+    project.case("a", &format!("graders: [{check}, {{command: {{run: 'false'}}}}]"), leaves);
+    project.case("b", &format!("graders: [{check}]"), "steps: [{say: done}]");
+    project.evals(&["run", "--jobs", "1", "--fail-fast"]).exits(1);
+    // The engine that plays the other trial finds the agent's file when it begins.
+    project.evals(&["run", "--resume", "latest"]).exits(1);
+    let result = project.result("b/demo/default/1");
+    assert_eq!(result["verdict"], "ungraded", "{result}");
+    assert!(codes(&result).contains(&"files_above_workspace"), "{result}");
+    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(1).json();
+    for result in again["results"].as_array().unwrap() {
+        let grade = &result["grades"][0];
+        assert!(grade["passed"].is_null() && grade["reason"].as_str().unwrap().contains("lay above"), "{result}");
+    }
+}
+
+#[test]
 fn a_protected_check_that_the_agent_of_another_trial_changes_before_it_runs_does_not_pass() {
     let project = Project::new();
     let keys = "workspace: {files: {tests/run.sh: exit 1}, protect: ['tests/**'], protect-strict: true}\n\
