@@ -481,6 +481,12 @@ impl Tests {
                     "{key}: no test is named `{shown}`; list the whole name, such as `{}`",
                     text::short(longer, 120)
                 ));
+            } else if let Some(test) = report.named(name).first().filter(|_| report.is_all_well()) {
+                // Both names may mean the same test.
+                let whole = test.names.first().map(|whole| text::short(whole, 120)).unwrap_or_default();
+                checks.unknown(format!(
+                    "{key}: no test is left for `{shown}`, because `{whole}` counts for another listed name; list whole names"
+                ));
             } else {
                 let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
                 checks.violated(format!("{key}: `{shown}` was not run{problem}"), []);

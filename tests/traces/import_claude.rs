@@ -841,7 +841,7 @@ fn a_call_with_the_id_of_a_denied_call_is_another_call() {
         ([&denied[..], &[end(&["rm a"])], &ran, &[end(&[])]].concat(), both, vec![]),
         ([&denied[..], &ran, &[end(&["rm a"])]].concat(), both, vec![]),
         ([&[reported.clone()][..], &denied, &ran, &[end(&["rm a"])]].concat(), both, vec![]),
-        ([&denied[..1], &[reported.clone()], &denied[1..], &ran, &[end(&["rm a"])]].concat(), both, vec![]),
+        ([&denied[..1], std::slice::from_ref(&reported), &denied[1..], &ran, &[end(&["rm a"])]].concat(), both, vec![]),
         // The second denial is about the call that ran.
         ([&denied[..], &ran, &[end(&["rm a", "rm b"])]].concat(), both, vec![unknown]),
         // The call that was denied was never shown.

@@ -16,8 +16,8 @@ fn of_command(command: &str) -> Option<String> {
         return None;
     }
     let after = |name: &str| starts(name).and_then(|at| words.get(at + 1..)).unwrap_or_default();
-    let is_short = |word: &&str, letter: char| {
-        word.strip_prefix('-').is_some_and(|rest| rest.contains(letter) && rest.chars().all(char::is_alphabetic))
+    let is_short = |word: &&str, letter: char, flags: &str| {
+        word.strip_prefix('-').is_some_and(|rest| rest.contains(letter) && rest.chars().all(|c| flags.contains(c)))
     };
     // `--bail=0` and `--bail 0` of vitest stop nothing.
     let is_off = |at: usize, word: &str| match word.split_once('=') {
@@ -29,8 +29,9 @@ fn of_command(command: &str) -> Option<String> {
         OPTIONS.contains(&name) && !is_off(*at, word)
     });
     let short = || {
-        let of_unittest = after("unittest").iter().find(|word| is_short(word, 'f'));
-        let of_mocha = || after("mocha").iter().find(|word| is_short(word, 'b'));
+        // Without the options that take a value: in `-sfoo`, `foo` is one.
+        let of_unittest = after("unittest").iter().find(|word| is_short(word, 'f', "vqfbc"));
+        let of_mocha = || after("mocha").iter().find(|word| is_short(word, 'b', "bcACw"));
         of_unittest.or_else(of_mocha)
     };
     long.map(|(_, word)| word).or_else(short).map(|word| (*word).to_owned())
@@ -55,6 +56,7 @@ mod tests {
             ("pytest -x", None),
             ("python3 -m unittest -b -v", None),
             ("python3 -m unittest discover -s src", None),
+            ("python3 -m unittest discover -sfoo -k -sfoo", None),
             ("rm -f a; node --test", None),
         ] {
             assert_eq!(option(line).as_deref(), expected, "{line}");

@@ -163,10 +163,12 @@ impl Panic {
 }
 
 /// Parses the line `exit status 2` or `signal: killed` of a program that a panic, a timeout or the code under test ended. After
-/// failed tests, the exit status is 1.
+/// failed tests, the exit status is 1, and 66 if the race detector found something.
 fn other_exit(line: &str) -> Option<&str> {
     let line = line.trim();
-    let is_other = line.strip_prefix("exit status ").is_some_and(|code| code != "1" && code.parse::<u8>().is_ok());
+    let is_other = line
+        .strip_prefix("exit status ")
+        .is_some_and(|code| !["1", "66"].contains(&code) && code.parse::<u8>().is_ok());
     (is_other || line.starts_with("signal: ")).then_some(line)
 }
 

@@ -305,6 +305,11 @@ impl Report {
         found
     }
 
+    /// Returns true if the report is complete and no test failed.
+    pub fn is_all_well(&self) -> bool {
+        self.problems.is_empty() && self.counts().failed == 0
+    }
+
     /// Returns true if a listed name passes. With a report that lacks tests, the last part of a name does not: another test of
     /// this name may not have run.
     pub fn passes(&self, wanted: &str, listed: &Listed<'_>) -> bool {
