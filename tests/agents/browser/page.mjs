@@ -138,7 +138,7 @@ const checks = {
     const all = await text(page, "#trial");
     assert.match(await content(page, "#trial"), /permission rejected/);
     assert.match(all, /by scripted, rule no-commands/);
-    assert.match(all, /model [\d.]+ m?s \(\d+ %\)\s+tools/);
+    assert.match(all, /model [\d.]+m?s \(\d+ %\)\s+tools/);
     assert.match(all, /Change of the workspace/);
     assert.equal(await text(page, ".part .diff del"), "two");
     assert.equal(await text(page, ".part .diff ins"), "zwei");
