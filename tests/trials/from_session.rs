@@ -245,7 +245,7 @@ fn what_would_pass_wrongly_is_no_grader_or_is_told() {
         ("bash", bash("pytest"), false, "OK"),
     ]);
     ran.says(none);
-    // What made it pass may have been a package.
+    // The package that was installed in between may be the reason why it passed.
     for set_up in ["pip install -e .", "cd . && npm ci", "uv sync && uv pip list"] {
         let (ran, text) = drafted(&[
             ("bash", bash("pytest"), true, "ModuleNotFoundError: No module named 'calc'"),
