@@ -33,6 +33,7 @@ mod init;
 mod inputs;
 mod beside_cases;
 mod judges;
+mod left_above;
 mod lint_skill;
 mod list;
 mod merge;

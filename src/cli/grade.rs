@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::judges::{self, JudgeArgs};
+use super::left_above::LeftAbove;
 use super::snapshot::during_run;
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, complete, engine, inputs, terminal};
@@ -65,6 +66,8 @@ struct Plan {
     without_result: Vec<LeftAttempt>,
     /// The sandbox of grading commands, if it overrides those of case and manifest.
     sandbox: Option<sandbox::Kind>,
+    /// Settings that the agents of the run may have left above the engine's folders.
+    left_above: LeftAbove,
 }
 
 /// A trial to grade again.
@@ -103,14 +106,15 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     let cases: Vec<_> = cases.collect();
     let hides = engine::hides(&args.folder.runs, cases.iter().map(AsRef::as_ref))?;
     let engine = engine::engine(&temporary, on_interrupt(), hides)?;
-    let engine = Engine { sandbox: plan.sandbox, ..engine };
+    let settings_above = plan.left_above.count_in(engine.settings_above);
+    let engine = Engine { sandbox: plan.sandbox, settings_above, ..engine };
     // Harnesses can be judges. If the manifests cannot be read, such a judge fails with a message.
     let catalog = inputs::catalog(&[]).map(|(catalog, _)| catalog).unwrap_or_default();
     let chosen = judges::chosen(&args.judges, &catalog)?;
     plan.record.options.judges = chosen.clone();
     let engine = Arc::new(judges::asking(engine, chosen, &args.judges, catalog)?);
     let runtime = engine::runtime()?;
-    let judged = runtime.block_on(judge_all(&plan, &engine, args.jobs.map_or_else(engine::default_jobs, usize::from)));
+    let judged = runtime.block_on(grade_all(&plan, &engine, args.jobs.map_or_else(engine::default_jobs, usize::from)));
     runtime.shutdown_background();
     judges::mark_cache()?;
     let Some(results) = judged? else {
@@ -133,7 +137,7 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
 fn check_sandboxes(plan: &Plan) -> Result<(), CliError> {
     let mut confined = false;
     for attempt in plan.works.iter().filter_map(|work| work.with.as_ref().ok()) {
-        if !attempt.case.graders.iter().any(|judge| judge.kind.needs().reads_files()) {
+        if !attempt.case.graders.iter().any(|grader| grader.kind.needs().reads_files()) {
             continue;
         }
         let (case, manifest) = (&attempt.case, &attempt.manifest);
@@ -158,7 +162,7 @@ fn snapshots(plan: &Plan, folder: &RunFolder) -> Result<Vec<Compared>, CliError>
 }
 
 /// Grades every trial, several at once. Returns `None` if the user interrupts it.
-async fn judge_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Option<Vec<TrialResult>>, CliError> {
+async fn grade_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Option<Vec<TrialResult>>, CliError> {
     let mut results: Vec<Option<TrialResult>> = plan.works.iter().map(|_| None).collect();
     let mut running: JoinSet<(usize, Result<Option<TrialResult>, String>)> = JoinSet::new();
     let mut waiting = plan.works.iter().enumerate();

@@ -14,6 +14,7 @@ use crate::grade::{GradeRecord, Outcome};
 use crate::grader::Kind;
 use crate::result::{TrialResult, Warning};
 use crate::run::temporary::Vanishing;
+use crate::workspace::link_targets::LinkTargets;
 use crate::workspace::remove::remove;
 use crate::workspace::stamp::FolderStamps;
 use crate::workspace::tree_digest::tree_digest;
@@ -75,17 +76,39 @@ impl Beside {
         links
     }
 
-    /// Returns true if a link leads to something beside the workspace that changed since setup left it.
-    fn leads_to_changed(&self, trial: &Path, link: &Path) -> bool {
-        let Ok(target) = fs::read_link(link) else { return false };
-        let target = trial.join(target);
-        let Ok(target) = target.strip_prefix(trial) else { return false };
-        let mut parts = target.iter();
-        let Some(stamps) = parts.next().and_then(|first| self.left.get(first)) else { return false };
-        let below = parts.as_path();
-        let is_meant = |path: &PathBuf| path.starts_with(below) || below.starts_with(path);
-        stamps.as_ref().is_none_or(|stamps| stamps.changes().iter().any(is_meant))
+    /// Returns the absolute paths of what changed beside the workspace since setup left it.
+    fn changes(&self, trial: &Path) -> Vec<PathBuf> {
+        let of = |(name, stamps): (&OsString, &Option<FolderStamps>)| {
+            let root = trial.join(name);
+            let changes = stamps.as_ref().map_or_else(|| BTreeSet::from([PathBuf::new()]), FolderStamps::changes);
+            changes.into_iter().map(move |path| root.join(path))
+        };
+        self.left.iter().flat_map(of).collect()
     }
+}
+
+/// Returns true if a setting that is a link, or a link in a folder of settings, leads to one of the changed paths, also by other
+/// links, or if this is unknown.
+fn leads_to_changed(setting: &Path, changes: &[PathBuf]) -> bool {
+    if changes.is_empty() {
+        return false;
+    }
+    let mut links = Vec::new();
+    if setting.is_symlink() {
+        links.push(setting.to_owned());
+    } else if setting.is_dir() {
+        // What cannot be read differs from the copy.
+        let _ = walk(setting, |path, meta| {
+            links.extend(meta.is_symlink().then(|| setting.join(path)));
+            Descend::Enter
+        });
+    }
+    links.iter().any(|link| {
+        let found = LinkTargets::of(link);
+        let is_changed =
+            |place: &PathBuf| changes.iter().any(|path| path.starts_with(place) || place.starts_with(path));
+        found.is_unknown || found.places.iter().any(is_changed)
+    })
 }
 
 /// Returns the paths of a folder and of everything in it, relative to the folder.
@@ -142,11 +165,10 @@ pub(super) fn clear(
     let mut removed = clear_beside(workspace, beside)?;
     removed.extend(clear_shared(temporary)?);
     let kept = beside.copy().map(names).transpose()?.unwrap_or_default();
+    let changes = if kept.is_empty() { Vec::new() } else { beside.changes(trial) };
     let is_changed = |name: &&OsString| {
-        beside.copy().is_some_and(|copy| {
-            let copy = copy.join(name);
-            !is_same(&copy, &trial.join(name)) || beside.leads_to_changed(trial, &copy)
-        })
+        let place = trial.join(name);
+        beside.copy().is_some_and(|copy| !is_same(&copy.join(name), &place) || leads_to_changed(&place, &changes))
     };
     let mut changed: Vec<String> = kept.iter().filter(is_changed).map(|name| shown(name)).collect();
     changed.extend(of_user.changed());
@@ -158,7 +180,7 @@ pub(super) fn clear(
 ///
 /// # Errors
 /// Returns an error if the file system refuses.
-pub(super) fn clear_beside(workspace: &Path, beside: &Beside) -> io::Result<Vec<String>> {
+fn clear_beside(workspace: &Path, beside: &Beside) -> io::Result<Vec<String>> {
     let trial = workspace.parent().unwrap_or(workspace);
     let mut removed = Vec::new();
     for name in names(trial)?.into_iter().filter(|name| !beside.left.contains_key(name)) {
@@ -375,5 +397,36 @@ mod tests {
         let told = clear(&workspace, &beside, root.path(), &of_user).unwrap();
         let [Warning::FilesAboveWorkspace { paths, put_back: false, .. }] = &*told else { panic!("{told:?}") };
         assert_eq!(paths, &["../pytest.ini"]);
+    }
+
+    #[test]
+    fn a_setting_that_leads_on_by_links_or_holds_one_changes_with_the_file_at_the_end() {
+        let root = tempfile::tempdir().unwrap();
+        let trial = root.path().canonicalize().unwrap().join("trial-x");
+        let workspace = trial.join("workspace");
+        for folder in [&workspace, &trial.join(".cargo"), &trial.join("d"), &trial.join("origin.git")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        for name in ["a", "b", "c"] {
+            fs::write(trial.join("d").join(name), "[a]\n").unwrap();
+        }
+        symlink("d/a", trial.join("next")).unwrap();
+        symlink("next", trial.join("pytest.ini")).unwrap();
+        symlink("../d/b", trial.join(".cargo/config.toml")).unwrap();
+        let beside = as_set_up(&workspace, root.path()).unwrap();
+        let of_user = SettingsAbove::of(root.path()).unwrap();
+        let changed = || match &*clear(&workspace, &beside, root.path(), &of_user).unwrap() {
+            [] => Vec::new(),
+            [Warning::FilesAboveWorkspace { paths, put_back: false, .. }] => paths.clone(),
+            other => panic!("{other:?}"),
+        };
+        // Work in other files of setup changes no setting.
+        fs::write(trial.join("origin.git/new"), "").unwrap();
+        fs::write(trial.join("d/c"), "[other]\n").unwrap();
+        assert!(changed().is_empty());
+        fs::write(trial.join("d/b"), "[forged]\n").unwrap();
+        assert_eq!(changed(), ["../.cargo"]);
+        fs::write(trial.join("d/a"), "[forged]\n").unwrap();
+        assert_eq!(changed(), ["../.cargo", "../pytest.ini"]);
     }
 }

@@ -114,11 +114,11 @@ impl Between {
         let temporary = &engine.temporary;
         let run_commands = case.graders.iter().filter(|grader| grader.kind.needs().commands).count();
         let found = before.map(|before| before.path.as_path());
-        let began = before.filter(|_| is_restored).map(|before| before.made);
         let renewed = match run_commands {
             0 => None,
-            _ => RenewedFiles::of(case, found, &folders.workspace, began)
-                .map_err(failed("list protected and hidden files"))?,
+            _ => {
+                RenewedFiles::of(case, found, &folders.workspace).map_err(failed("list protected and hidden files"))?
+            }
         };
         renewed.as_ref().map_or(Ok(()), RenewedFiles::renew).map_err(failed("renew protected and hidden files"))?;
         let watched = match run_commands {

@@ -16,7 +16,7 @@ use crate::sandbox::TrialSandbox;
 use crate::shell::{Command, Shell};
 use crate::trace::Exit;
 use crate::values::Time;
-use crate::workspace::stamp::{ChangeTime, FolderStamps, Stamp};
+use crate::workspace::stamp::{FolderStamps, Stamp};
 use crate::workspace::{FoundFiles, copy_as_it_is, copy_folder, copy_with_stamps, git, write_files};
 
 /// The state of the workspace that its change is measured against.
@@ -33,8 +33,6 @@ pub(super) struct Before {
     /// The files that setup left beside the workspace.
     beside: Arc<Beside>,
     copies: Arc<Copies>,
-    /// The time when all of this was ready, before the agent started.
-    pub(super) made: ChangeTime,
 }
 
 /// The parts of [`Before`] that work on another thread needs.
@@ -208,8 +206,8 @@ async fn make_workspace_and_state(
             (copy.path().to_owned(), special, Some(Arc::new(stamps)), Some(copy))
         }
     };
-    let (copies, made) = (Arc::new(copies), ChangeTime::now());
-    Ok(Before { path, special, stamps, _copy: copy, home, beside, copies, made })
+    let copies = Arc::new(copies);
+    Ok(Before { path, special, stamps, _copy: copy, home, beside, copies })
 }
 
 /// The default timeout of a setup command.

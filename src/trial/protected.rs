@@ -18,7 +18,7 @@ use crate::workspace::make_ready::make_ready;
 use crate::workspace::restore::{put_back, put_back_folder};
 use crate::workspace::stamp::FolderStamps;
 use crate::workspace::tree::Tree;
-use crate::workspace::walk::{Descend, walk};
+use crate::workspace::walk::{Descend, is_incomplete, walk};
 
 mod ignored;
 mod while_graded;
@@ -57,15 +57,12 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     let special = new.beyond.special.iter().filter(is_new);
     found.extend(special.map(|path| (path.as_path(), FileChangeKind::Created)));
     found.retain(|(path, how)| *how != FileChangeKind::Created || is_meant(path));
-    let is_seen = |link: &PathBuf| now.entries.contains_key(link);
-    let mut links = Vec::new();
-    for link in links_to_protected(workspace, before, globs, wanted)? {
-        // What a build links in ignored folders counts only if a glob names it, as its files do.
-        let is_named = || globs.iter().filter_map(PathGlob::path).any(|path| Path::new(&path).starts_with(&link));
-        if !wanted(&link) && (is_seen(&link) || is_named() || names_what_is_ignored(globs, &link, now)) {
-            links.push(link);
-        }
-    }
+    // What a build links in ignored folders counts only if a glob names it, as its files do.
+    let is_counted = |link: &Path| {
+        let is_named = || globs.iter().filter_map(PathGlob::path).any(|path| Path::new(&path).starts_with(link));
+        !wanted(link) && (now.entries.contains_key(link) || is_named() || names_what_is_ignored(globs, link, now))
+    };
+    let links = links_to_protected(workspace, before, globs, is_counted)?;
     found.extend(links.iter().map(|link| (link.as_path(), FileChangeKind::Created)));
     // New files are removed first: they may block the path of an original.
     found.sort_by_key(|(_, how)| *how != FileChangeKind::Created);
@@ -184,17 +181,17 @@ pub(super) fn unmatched(case: &Case, before: &Path) -> Option<Warning> {
     (case.provenance.is_none() && !globs.is_empty()).then_some(Warning::ProtectMatchedNothing { globs })
 }
 
-/// Returns links to folders that the agent made or changed, and through which a path leads that is protected.
+/// Returns links to folders that the agent made or changed, that count, and through which a path leads that is protected.
 fn links_to_protected(
     workspace: &Path,
     before: &Path,
     globs: &[PathGlob],
-    is_protected: impl Fn(&Path) -> bool,
+    is_counted: impl Fn(&Path) -> bool,
 ) -> io::Result<Vec<PathBuf>> {
     let mut links = Vec::new();
     walk(workspace, |path, meta| {
         let is_new = || fs::read_link(workspace.join(path)).ok() != fs::read_link(before.join(path)).ok();
-        if meta.is_symlink() && is_new() {
+        if meta.is_symlink() && is_new() && is_counted(path) {
             match Behind::of(&workspace.join(path)) {
                 Behind::NoFolder => {}
                 behind => links.push((path.to_owned(), behind)),
@@ -202,15 +199,20 @@ fn links_to_protected(
         }
         Descend::Enter
     })?;
+    if links.is_empty() {
+        return Ok(Vec::new());
+    }
+    let root = workspace.canonicalize()?;
+    let mut search = SearchBehindLinks { globs, workspace, root, without: BTreeSet::new() };
     links.retain(|(link, behind)| {
         let below: Vec<&PathGlob> = globs.iter().filter(|glob| may_match_below(glob, link)).collect();
         if *behind == Behind::Unknown {
             return !below.is_empty();
         }
-        let is_there = |path: String| is_protected(Path::new(&path)) && workspace.join(path).symlink_metadata().is_ok();
-        let has_pattern = below.iter().any(|glob| !glob.is_path());
+        let is_there =
+            |path: String| is_any(globs, Path::new(&path)) && workspace.join(path).symlink_metadata().is_ok();
         below.iter().filter_map(|glob| glob.path()).any(is_there)
-            || (has_pattern && holds_protected(workspace, link, &is_protected))
+            || (below.iter().any(|glob| !glob.is_path()) && search.finds_protected(link, &below))
     });
     Ok(links.into_iter().map(|(link, _)| link).collect())
 }
@@ -250,16 +252,62 @@ fn may_match_below(glob: &PathGlob, link: &Path) -> bool {
     !text.starts_with('/') && (fixed.starts_with(link) || (path.is_none() && link.starts_with(&fixed)))
 }
 
-/// Returns true if a path through a link to a folder is protected, or if this is unknown, because the folder has too many files, or
-/// cannot be read.
-fn holds_protected(workspace: &Path, link: &Path, is_protected: &impl Fn(&Path) -> bool) -> bool {
-    let (mut seen, mut found) = (0, false);
-    let walked = walk(&workspace.join(link), |path, meta| {
-        seen += 1;
-        found |= seen > MOST_BEHIND_LINK || (!meta.is_dir() && is_protected(&link.join(path)));
-        if found { Descend::Skip } else { Descend::Enter }
-    });
-    found || walked.is_err()
+/// Searches the folders behind links of an agent for protected paths.
+struct SearchBehindLinks<'a> {
+    globs: &'a [PathGlob],
+    workspace: &'a Path,
+    /// The workspace, without links in its path.
+    root: PathBuf,
+    /// The folders outside the workspace that hold no file whose name alone is protected.
+    without: BTreeSet<PathBuf>,
+}
+
+impl SearchBehindLinks<'_> {
+    /// Returns true if a path through a link to a folder is protected, also by further links to folders outside the workspace, or
+    /// if this is unknown, because there are too many files, or a folder cannot be read. `below` are the globs that may match such
+    /// a path.
+    fn finds_protected(&mut self, link: &Path, below: &[&PathGlob]) -> bool {
+        // Then, a folder needs no second search under another path.
+        let is_by_name = below.iter().all(|glob| glob.is_path() || names_files_anywhere(glob));
+        let (mut looked_at, mut found) = (0, false);
+        let (mut paths, mut seen) = (vec![link.to_owned()], BTreeSet::new());
+        while let Some(through) = paths.pop() {
+            let Ok(folder) = self.workspace.join(&through).canonicalize() else { return true };
+            let is_outside = !folder.starts_with(&self.root);
+            if is_by_name && is_outside && (self.without.contains(&folder) || !seen.insert(folder.clone())) {
+                continue;
+            }
+            let walked = walk(&folder, |within, meta| {
+                let path = through.join(within);
+                looked_at += 1;
+                found |= looked_at > MOST_BEHIND_LINK || (!meta.is_dir() && is_any(self.globs, &path));
+                if found {
+                    return Descend::Skip;
+                }
+                if meta.is_symlink() {
+                    let place = folder.join(within);
+                    match Behind::of(&place) {
+                        Behind::NoFolder => {}
+                        // In the workspace, it counts by itself if the agent made it.
+                        Behind::Unknown => found |= is_outside && below.iter().any(|glob| may_match_below(glob, &path)),
+                        Behind::Folder if place.canonicalize().is_ok_and(|real| real.starts_with(&self.root)) => {}
+                        Behind::Folder => paths.push(path),
+                    }
+                }
+                Descend::Enter
+            });
+            if found || is_incomplete(&folder, &walked) {
+                return true;
+            }
+        }
+        self.without.extend(seen);
+        false
+    }
+}
+
+/// Returns true if a glob matches files of a name in any folder: `**/*.test.js`.
+fn names_files_anywhere(glob: &PathGlob) -> bool {
+    glob.to_string().strip_prefix("**/").is_some_and(|name| !name.contains('/'))
 }
 
 /// Returns the folders of a glob up to its first wildcard: `tests/unit` of `tests/unit/**`.

@@ -1,5 +1,5 @@
-//! Hidden files, and protected files that the agent or an earlier grader touched, while graders run commands: newer than everything
-//! that was built before, and without compiled forms of their Python modules.
+//! Protected and hidden files while graders run commands: newer than everything that the agent or an earlier grader built, and
+//! without compiled forms of their Python modules.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata, Permissions};
@@ -14,7 +14,6 @@ use super::protected;
 use crate::case::Case;
 use crate::workspace::change::have_same_content;
 use crate::workspace::hidden::changed::{is_lock_file, remove_within};
-use crate::workspace::stamp::ChangeTime;
 use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::walk::{Descend, walk};
 
@@ -42,12 +41,8 @@ pub(super) struct RenewedFiles {
     before: Option<PathBuf>,
     /// The folder of the hidden files.
     hidden: Option<PathBuf>,
-    /// The time when the agent could begin to touch protected files. `None` if it is unknown: then, all may have been touched.
-    began: Option<ChangeTime>,
     /// The protected files that git does not ignore, and the hidden files, relative to the workspace.
     files: BTreeSet<PathBuf>,
-    /// The hidden files among them.
-    of_hidden: BTreeSet<PathBuf>,
     /// The folders of the Python modules among them.
     with_modules: BTreeSet<PathBuf>,
 }
@@ -55,16 +50,11 @@ pub(super) struct RenewedFiles {
 impl RenewedFiles {
     /// Returns the files. `None` if the case neither protects nor hides files. Protected files that git ignores do not count: if
     /// those that a build in setup left were newer than the agent's work, no build would use that work. Without `before`, the
-    /// state before the agent, all protected files of the workspace count. `began` is the time when the state before was ready.
+    /// state before the agent, all protected files of the workspace count.
     ///
     /// # Errors
     /// Returns an error if the state before the agent or the hidden files cannot be read.
-    pub(super) fn of(
-        case: &Case,
-        before: Option<&Path>,
-        workspace: &Path,
-        began: Option<ChangeTime>,
-    ) -> io::Result<Option<Self>> {
+    pub(super) fn of(case: &Case, before: Option<&Path>, workspace: &Path) -> io::Result<Option<Self>> {
         let globs = &case.workspace.protect;
         if (globs.is_empty() && case.hidden.is_none()) || !workspace.is_dir() {
             return Ok(None);
@@ -78,33 +68,29 @@ impl RenewedFiles {
             };
             files.extend(tree.entries.into_keys().filter(|path| is_protected(path)));
         }
-        let mut of_hidden = BTreeSet::new();
         if let Some(hidden) = &case.hidden {
             walk(hidden, |path, meta| {
                 if !meta.is_dir() {
-                    of_hidden.insert(path.to_owned());
+                    files.insert(path.to_owned());
                 }
                 Descend::Enter
             })?;
         }
-        files.extend(of_hidden.iter().cloned());
         let modules = files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "py"));
         let with_modules = modules.filter_map(|path| path.parent()).map(Path::to_owned).collect();
         Ok(Some(Self {
             workspace: workspace.to_owned(),
             before: before.map(Path::to_owned),
             hidden: case.hidden.clone(),
-            began,
             files,
-            of_hidden,
             with_modules,
         }))
     }
 
-    /// Gives the present time to hidden files, and to protected files that were touched, or whose folders were, except those of
-    /// package managers. Gives a past time to every other path of the workspace whose time is yet to come. Otherwise, a build would
-    /// use what was built from another form of the files. Files that nothing touched stay older than what the agent built from
-    /// them. Removes compiled forms of their Python modules. Paths of other users that cannot be changed stay as they are.
+    /// Gives the files the present time, except those of package managers, and a past one to every other path of the workspace
+    /// whose time is yet to come: otherwise, a build would use what was built from another form of the files. Files that nothing
+    /// touched count, too: the agent can build from another form of them elsewhere, and put only the result into the workspace.
+    /// Removes compiled forms of their Python modules. Paths of other users that cannot be changed stay as they are.
     ///
     /// # Errors
     /// Returns an error if the workspace cannot be read, or a compiled module cannot be removed.
@@ -117,20 +103,13 @@ impl RenewedFiles {
         }
         let now = SystemTime::now();
         let past = now.checked_sub(SECOND).unwrap_or(UNIX_EPOCH);
-        let (mut compiled, mut touched_folders) = (Vec::new(), BTreeSet::new());
+        let mut compiled = Vec::new();
         walk(&self.workspace, |path, meta| {
-            // A folder that was moved aside and back is touched; the files in it are not.
-            let is_touched = path.parent().is_some_and(|folder| touched_folders.contains(folder))
-                || self.began.is_none_or(|began| ChangeTime::of(meta) >= began);
-            if is_touched && meta.is_dir() {
-                touched_folders.insert(path.to_owned());
-            }
             if self.is_compiled_form(path, meta) && !self.is_of_case(path) {
                 compiled.push(path.to_owned());
                 return Descend::Skip;
             }
-            let is_decisive = self.of_hidden.contains(path) || (is_touched && self.files.contains(path));
-            let is_renewed = is_decisive && !is_of_packages(path);
+            let is_renewed = self.files.contains(path) && !is_of_packages(path);
             if is_renewed || meta.modified().is_ok_and(|time| time >= now) {
                 set_time(&self.workspace.join(path), if is_renewed { now } else { past });
             }
@@ -223,8 +202,7 @@ mod tests {
         let files: BTreeSet<PathBuf> = files.iter().map(PathBuf::from).collect();
         let with_modules = files.iter().filter_map(|path| path.parent()).map(Path::to_owned).collect();
         let before = Some(root.join("before"));
-        let (began, of_hidden) = (None, files.clone());
-        RenewedFiles { workspace: root.join("workspace"), before, hidden: None, began, files, of_hidden, with_modules }
+        RenewedFiles { workspace: root.join("workspace"), before, hidden: None, files, with_modules }
     }
 
     #[test]
@@ -249,32 +227,6 @@ mod tests {
             assert!(time(path) < time("tests/a.c"), "{path}");
         }
         assert_eq!(["package.json", "out/old", "a.c"].map(time), [past; 3]);
-    }
-
-    #[test]
-    fn protected_files_that_nothing_touched_keep_their_times() {
-        let root = tempfile::tempdir().unwrap();
-        let paths = ["tests/a", "tests/b", "moved/a", "a", "out/built"];
-        let mut stand = stand(root.path(), &[], &paths, &paths[..4]);
-        stand.of_hidden.clear();
-        let place = |path: &str| root.path().join("workspace").join(path);
-        let past = SystemTime::now() - SECOND * 9;
-        paths.iter().for_each(|path| set_time(&place(path), past));
-        // File systems count time in steps of a few milliseconds.
-        std::thread::sleep(Duration::from_millis(30));
-        stand.began = Some(ChangeTime::now());
-        fs::write(place("tests/a"), "TEXT").unwrap();
-        set_time(&place("tests/a"), past);
-        fs::rename(place("moved"), place("aside")).unwrap();
-        fs::rename(place("aside"), place("moved")).unwrap();
-        stand.renew().unwrap();
-        let is_old = |path: &&str| place(path).symlink_metadata().unwrap().modified().unwrap() == past;
-        let old: Vec<&str> = paths.into_iter().filter(is_old).collect();
-        assert_eq!(old, ["tests/b", "a", "out/built"]);
-        // Without the time, all may have been touched.
-        stand.began = None;
-        stand.renew().unwrap();
-        assert_eq!(paths.into_iter().filter(is_old).collect::<Vec<_>>(), ["out/built"]);
     }
 
     #[test]

@@ -3,14 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Access, access};
 
 use crate::workspace::stamp::{Stamp, Stamper};
+use crate::workspace::walk::{Descend, Unread, walk};
 
 /// Files and folders that test runners, build tools and languages look for in each folder above the one in which they run. The list
 /// is for folders in which other files stay: those of the user, and what setup left.
@@ -146,13 +148,18 @@ const SPELLINGS: [&str; 3] = ["NuGet.Config", "NuGet.config", "Justfile"];
 /// The usual ends of the names that begin as in [`STARTS`].
 const ENDS: [&str; 11] = ["js", "cjs", "mjs", "ts", "cts", "mts", "json", "jsonc", "yml", "yaml", "kts"];
 
+/// The maximum number of entries of a folder of settings, such as `node_modules`, that are looked at. Of a larger folder, it is
+/// unknown whether something in it changed.
+const MOST_ENTRIES: usize = 100_000;
+
 /// The settings in the folders above the engine's own, as they were before its first agent. They belong to the user, so nothing is
 /// removed there. The stamps are in memory: an agent could forge a file or a time that it can write to.
 #[derive(Debug, Clone)]
 pub struct SettingsAbove {
     folders: Arc<Vec<Folder>>,
-    /// Settings that changed while an earlier engine played trials of the run.
-    earlier: Vec<PathBuf>,
+    /// Settings that changed while an earlier engine played trials of the run. Each counts as long as it exists: a user who removes
+    /// what an agent left can go on.
+    earlier: BTreeSet<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -174,12 +181,20 @@ struct Settings {
 /// The settings in a folder by their names, each with its files.
 type Marks = BTreeMap<OsString, Vec<Mark>>;
 
+/// The stamps of what is in a folder, each with that of the file to which a link leads. They are made of metadata alone: a folder
+/// in memory can be large.
+type Entries = BTreeMap<PathBuf, (Stamp, Option<Stamp>)>;
+
 /// Identifies a version of a file.
 #[derive(Debug, PartialEq, Eq)]
 enum Mark {
     Absent,
     /// The stamps of a file, a link or a folder, and of what a link leads to.
     There(Stamp, Option<Box<Stamp>>),
+    /// The stamps of a folder, of what a link to it leads to, and of what is in it.
+    Folder(Stamp, Option<Box<Stamp>>, Entries),
+    /// A folder of which it is unknown what is in it: it is too large, or it can be written to and not read.
+    UnknownFolder,
     /// The system does not show the file.
     Unknown(ErrorKind),
 }
@@ -193,37 +208,61 @@ impl SettingsAbove {
         // Programs look in the folders that are really above their own.
         let real = temporary.canonicalize()?;
         let folder = |path: &Path| Folder { path: path.to_owned(), settings: settings_in(path).ok() };
-        Ok(Self { folders: Arc::new(real.ancestors().skip(1).map(folder).collect()), earlier: Vec::new() })
+        Ok(Self { folders: Arc::new(real.ancestors().skip(1).map(folder).collect()), earlier: BTreeSet::new() })
     }
 
     /// Counts paths as changed if they are in the folders above, or such folders: earlier results of a resumed run name them. What
     /// an agent left there would otherwise be taken for the user's.
-    pub fn changed_earlier<'a>(self, paths: impl IntoIterator<Item = &'a String>) -> Self {
-        let paths: BTreeSet<&Path> = paths.into_iter().map(Path::new).collect();
+    pub fn changed_earlier<'a>(mut self, paths: impl IntoIterator<Item = &'a String>) -> Self {
         let is_above = |path: &&Path| {
             self.folders.iter().any(|folder| folder.path == **path || Some(folder.path.as_path()) == path.parent())
         };
-        let earlier = paths.into_iter().filter(is_above).map(Path::to_owned).collect();
-        Self { earlier, ..self }
+        let found = paths.into_iter().map(|path| Path::new(path.as_str())).filter(is_above).map(Path::to_owned);
+        self.earlier.extend(found);
+        self
+    }
+
+    /// Counts the settings as changed whose state last changed in a span of time, in seconds since 1970: an agent ran then, and no
+    /// result states what it left above its workspace. No user can set that time.
+    pub fn changed_within(mut self, since: i64, until: Option<i64>) -> Self {
+        let is_within = |meta: &Metadata| meta.ctime() >= since && until.is_none_or(|until| meta.ctime() <= until);
+        for Folder { path, settings } in &*self.folders {
+            let names = settings.iter().flat_map(|settings| settings.marks.keys());
+            let changed = names.filter(|name| files(path, name).iter().any(|file| has_changed(file, &is_within)));
+            self.earlier.extend(changed.map(|name| path.join(name)));
+        }
+        self
     }
 
     /// Returns the paths of the settings that were made, changed or removed since, and the folders in which this is unknown.
     pub(super) fn changed(&self) -> Vec<String> {
         let mut changed = Vec::new();
         for Folder { path, settings } in &*self.folders {
-            match (settings, settings_in(path)) {
+            let now = settings_in(path);
+            match (settings, &now) {
                 (Some(was), Ok(now)) if was.is_listed == now.is_listed => {
                     let names: BTreeSet<&OsString> = was.marks.keys().chain(now.marks.keys()).collect();
-                    let differ = names.into_iter().filter(|name| was.marks.get(*name) != now.marks.get(*name));
+                    let differ = names.into_iter().filter(|name| {
+                        let [was, now] = [&was.marks, &now.marks].map(|marks| marks.get(*name));
+                        was != now || now.is_some_and(|marks| marks.contains(&Mark::UnknownFolder))
+                    });
                     changed.extend(differ.map(|name| path.join(name)));
                 }
                 // The agent may not write there either.
                 (None, Err(_)) if access(path, Access::WRITE_OK).is_err() => {}
                 _ => changed.push(path.clone()),
             }
+            let is_there = |earlier: &&PathBuf| match &now {
+                // The settings in it that changed are unknown.
+                Ok(now) if *earlier == path => !now.is_listed || !now.marks.is_empty(),
+                Ok(now) => earlier.file_name().is_some_and(|name| now.marks.contains_key(name)),
+                Err(_) => true,
+            };
+            let of_folder = self.earlier.iter().filter(|earlier| *earlier == path || earlier.parent() == Some(&**path));
+            let others: Vec<PathBuf> =
+                of_folder.filter(is_there).filter(|earlier| !changed.contains(earlier)).cloned().collect();
+            changed.extend(others);
         }
-        let others: Vec<PathBuf> = self.earlier.iter().filter(|path| !changed.contains(path)).cloned().collect();
-        changed.extend(others);
         changed.iter().map(|path| path.display().to_string()).collect()
     }
 }
@@ -267,18 +306,54 @@ fn usual_names() -> Vec<OsString> {
 fn marks(folder: &Path, names: Vec<OsString>) -> Marks {
     let (mut found, mut stamper) = (Marks::new(), Stamper::default());
     for name in names.into_iter().filter(|name| name != ".git") {
-        let path = folder.join(&name);
-        // Programs write other files there, such as caches.
-        let files = match name == ".cargo" {
-            true => vec![path.join("config.toml"), path.join("config")],
-            false => vec![path],
-        };
-        let marks: Vec<Mark> = files.iter().map(|file| Mark::of(file, &mut stamper)).collect();
+        let marks: Vec<Mark> = files(folder, &name).iter().map(|file| Mark::of(file, &mut stamper)).collect();
         if marks.iter().any(|mark| *mark != Mark::Absent) {
             found.insert(name, marks);
         }
     }
     found
+}
+
+/// Returns the paths that a setting consists of.
+fn files(folder: &Path, name: &OsStr) -> Vec<PathBuf> {
+    let path = folder.join(name);
+    // Programs write other files there, such as caches.
+    match name == ".cargo" {
+        true => vec![path.join("config.toml"), path.join("config")],
+        false => vec![path],
+    }
+}
+
+/// Returns true if the state of a setting last changed at such a time, that of what a link leads to, or that of something in a
+/// folder; also if this is unknown.
+fn has_changed(path: &Path, is_within: &dyn Fn(&Metadata) -> bool) -> bool {
+    let Ok(own) = path.symlink_metadata() else { return false };
+    let target = path.metadata();
+    if is_within(&own) || target.as_ref().is_ok_and(is_within) {
+        return true;
+    }
+    let mut found = false;
+    target.is_ok_and(|target| target.is_dir()) && (!visit(path, |_, meta| found |= is_within(meta)) || found)
+}
+
+/// Calls `see` for everything in a folder of settings. Returns false if something was not seen.
+fn visit(folder: &Path, mut see: impl FnMut(&Path, &Metadata)) -> bool {
+    let mut count = 0;
+    let walked = walk(folder, |path, meta| {
+        count += 1;
+        if count > MOST_ENTRIES {
+            return Descend::Skip;
+        }
+        see(path, meta);
+        Descend::Enter
+    });
+    // An agent cannot write there either.
+    let is_closed = |path: &Path| access(path, Access::WRITE_OK).is_err();
+    let is_seen = match walked {
+        Ok(left) => left.iter().all(|(path, why)| matches!(why, Unread::Refused(_)) && is_closed(&folder.join(path))),
+        Err(_) => is_closed(folder),
+    };
+    is_seen && count <= MOST_ENTRIES
 }
 
 impl Mark {
@@ -287,12 +362,23 @@ impl Mark {
             Ok(meta) => {
                 let target = if meta.is_symlink() { path.canonicalize().ok() } else { None };
                 let target = target.and_then(|target| Some((target.symlink_metadata().ok()?, target)));
+                let is_folder = target.as_ref().map_or(&meta, |(meta, _)| meta).is_dir();
                 let target = target.map(|(meta, target)| Box::new(stamper.stamp(&target, &meta)));
-                Self::There(stamper.stamp(path, &meta), target)
+                let own = stamper.stamp(path, &meta);
+                if is_folder { Self::of_folder(path, own, target) } else { Self::There(own, target) }
             }
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Self::Absent,
             Err(error) => Self::Unknown(error.kind()),
         }
+    }
+
+    fn of_folder(path: &Path, own: Stamp, target: Option<Box<Stamp>>) -> Self {
+        let mut entries = Entries::new();
+        let is_seen = visit(path, |name, meta| {
+            let target = if meta.is_symlink() { path.join(name).metadata().ok() } else { None };
+            entries.insert(name.to_owned(), (Stamp::of(meta), target.as_ref().map(Stamp::of)));
+        });
+        if is_seen { Self::Folder(own, target, entries) } else { Self::UnknownFolder }
     }
 }
 
@@ -340,11 +426,38 @@ mod tests {
         let told = |name: &str| above.join(name).display().to_string();
         let earlier =
             [told("package.json"), told("shared/package.json"), told("shared/in/x"), "../setup.cfg".to_owned()];
-        let settings = SettingsAbove::of(&above.join("shared/in")).unwrap().changed_earlier(&earlier);
-        assert_eq!(settings.changed(), earlier[..2]);
-        // A path counts once.
         fs::write(above.join("package.json"), "{}").unwrap();
+        fs::write(above.join("shared/package.json"), "{}").unwrap();
+        let settings = SettingsAbove::of(&above.join("shared/in")).unwrap().changed_earlier(&earlier);
+        assert_eq!(settings.changed(), [&*earlier[1], &*earlier[0]]);
+        // A path counts once.
+        fs::write(above.join("package.json"), "{ }").unwrap();
         assert_eq!(settings.changed().iter().filter(|path| **path == earlier[0]).count(), 1);
+        // What was removed before the engine began decides nothing.
+        fs::remove_file(above.join("package.json")).unwrap();
+        let settings = SettingsAbove::of(&above.join("shared/in")).unwrap().changed_earlier(&earlier);
+        assert_eq!(settings.changed(), earlier[1..2]);
+    }
+
+    #[test]
+    fn a_setting_counts_whose_state_changed_while_an_agent_ran() {
+        let root = tempfile::tempdir().unwrap();
+        let above = root.path().canonicalize().unwrap();
+        fs::create_dir_all(above.join("shared")).unwrap();
+        fs::create_dir_all(above.join("node_modules/u")).unwrap();
+        let old = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH);
+        for name in ["package.json", "node_modules/u/index.js"] {
+            File::create(above.join(name)).unwrap().set_times(old).unwrap();
+        }
+        let changed = |since, until| {
+            let found = SettingsAbove::of(&above.join("shared")).unwrap().changed_within(since, until).changed();
+            let names = found.iter().filter_map(|path| Path::new(path).strip_prefix(&above).ok());
+            names.map(|name| name.display().to_string()).collect::<Vec<_>>()
+        };
+        let now = above.join("package.json").metadata().unwrap().ctime();
+        assert_eq!(changed(now - 60, None), ["node_modules", "package.json"]);
+        assert_eq!(changed(now - 60, Some(now + 60)).len(), 2);
+        assert!(changed(now + 60, None).is_empty() && changed(now - 60, Some(now - 30)).is_empty());
     }
 
     #[test]
@@ -368,6 +481,7 @@ mod tests {
         let above = root.path().canonicalize().unwrap().join("above");
         fs::create_dir_all(above.join("shared/.git")).unwrap();
         fs::create_dir(above.join("node_modules")).unwrap();
+        fs::write(above.join("node_modules/old"), "old").unwrap();
         for name in ["tox.ini", "target", "notes.txt"] {
             fs::write(above.join(name), "old").unwrap();
         }
@@ -390,7 +504,8 @@ mod tests {
         let none = Vec::<String>::new();
         assert_eq!(changed(|_| {}), none);
         assert_eq!(changed(|above| fs::write(above.join("notes.txt"), "new").unwrap()), none);
-        assert_eq!(changed(|above| fs::write(above.join("node_modules/a"), "new").unwrap()), none);
+        assert_eq!(changed(|above| fs::write(above.join("node_modules/a"), "new").unwrap()), ["node_modules"]);
+        assert_eq!(changed(|above| fs::write(above.join("node_modules/old"), "new").unwrap()), ["node_modules"]);
         let made = |above: &Path| {
             fs::write(above.join("package.json"), "{}").unwrap();
             backdate(above.join("package.json"));

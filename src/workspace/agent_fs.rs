@@ -12,13 +12,12 @@ use rustix::fs::{FileType, Mode, OFlags, mkdirat, openat, readlinkat};
 use rustix::io::Errno;
 
 use super::openat::{kind, open_own};
+use crate::paths::MOST_LINKS;
 
 /// The maximum number of bytes of text that one read returns.
 pub const MOST_READ: u64 = 8 << 20;
 /// The maximum number of bytes that are skipped to reach a line.
 const MOST_PASSED: u64 = 256 << 20;
-/// The maximum number of links in one path.
-const MOST_LINKS: usize = 40;
 
 /// The reason why a path could not be accessed.
 #[derive(Debug, thiserror::Error)]

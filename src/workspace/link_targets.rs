@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::io::Errno;
 
-/// The maximum number of links that the system follows in one path.
-const MOST_LINKS: usize = 40;
+use crate::paths::MOST_LINKS;
+
 /// The maximum number of names that are looked at for one link.
 const MOST_STEPS: usize = 4000;
 /// A link of bubblewrap, which replaces a folder of this machine, and its target.

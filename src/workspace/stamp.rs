@@ -38,27 +38,6 @@ impl Stamp {
     }
 }
 
-/// A time at which a file changed (`ctime`), in seconds and nanoseconds since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ChangeTime(i64, i64);
-
-impl ChangeTime {
-    /// Returns the time that a file gets if it is changed now. File systems count time in steps of a few milliseconds.
-    pub fn now() -> Self {
-        #[cfg(target_os = "linux")]
-        let clock = rustix::time::ClockId::RealtimeCoarse;
-        #[cfg(not(target_os = "linux"))]
-        let clock = rustix::time::ClockId::Realtime;
-        let time = rustix::time::clock_gettime(clock);
-        Self(time.tv_sec, time.tv_nsec)
-    }
-
-    /// Returns the time of the last change of a file, a link or a folder, which no user can set.
-    pub fn of(meta: &Metadata) -> Self {
-        Self(meta.ctime(), meta.ctime_nsec())
-    }
-}
-
 /// Takes stamps of files that may lie in memory, and remembers which file systems do.
 #[derive(Debug, Default)]
 pub struct Stamper {

@@ -3,7 +3,11 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use rustix::process::geteuid;
 
 /// The maximum depth of folders that are entered.
 pub const DEEPEST: usize = 256;
@@ -78,9 +82,29 @@ pub fn walk(root: &Path, mut visit: impl FnMut(&Path, &Metadata) -> Descend) -> 
     Ok(left)
 }
 
+/// Returns true if a walk did not see all that programs may find in a folder. `walked` is the result of [`walk`]. A folder of
+/// another user that may not be entered hides nothing: no program of this user finds anything there.
+pub fn is_incomplete(root: &Path, walked: &io::Result<Vec<(PathBuf, Unread)>>) -> bool {
+    let is_usable = |path: &Path| {
+        let found = path.ancestors().find_map(|path| Some((path, path.symlink_metadata().ok()?)));
+        found.is_none_or(|(path, meta)| meta.uid() == geteuid().as_raw() || access(path, Access::EXEC_OK).is_ok())
+    };
+    walked.as_ref().map_or(true, |left| left.iter().any(|(path, _)| is_usable(&root.join(path))))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_of_this_user_that_was_not_entered_may_hide_files() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("d")).unwrap();
+        let left = |path: &str| Ok(vec![(path.into(), Unread::TooDeep)]);
+        assert!(!is_incomplete(root.path(), &walk(root.path(), |_, _| Descend::Enter)));
+        assert!(is_incomplete(root.path(), &left("d")) && is_incomplete(root.path(), &left("d/unseen")));
+        assert!(is_incomplete(root.path(), &Err(io::ErrorKind::PermissionDenied.into())));
+    }
 
     #[test]
     fn what_is_too_deep_is_named_and_not_entered() {

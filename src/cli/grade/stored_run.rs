@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::{GradeArgs, LeftAttempt, Plan, Work};
 use crate::case::digest::is_same;
 use crate::case::{Case, WorkspaceSource, load_all, load_known};
+use crate::cli::left_above::LeftAbove;
 use crate::cli::run::{self, commits, override_limits, record, resume};
 use crate::cli::{CliError, default_runs, inputs, named_run, terminal};
 use crate::experiment::{Arm, arm_of};
@@ -14,10 +15,12 @@ use crate::harness::Manifest;
 use crate::ids::{TrialId, TrialRecord, by_case_id};
 use crate::interaction::Interaction;
 use crate::limits::OnLimit;
+use crate::report::notes;
 use crate::run::folder::RunFolder;
 use crate::run::journal::TrialState;
 use crate::run::{CaseRecord, HarnessRecord, RunError, RunRecord, integrity, project_of_run};
 use crate::text::some_of;
+use crate::trial::previous_attempts::PreviousAttempts;
 use crate::trial::regrade::StoredFiles;
 use crate::trial::{Attempt, previous_attempts};
 
@@ -54,7 +57,10 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
             sources.insert(known.id.clone(), of_source(known, case)?);
         }
     }
-    let mut works = Vec::new();
+    if let Some(note) = notes::unknown_to_journal(run.unknown_results(&source)?) {
+        terminal::note(format_args!("warning: {note}"));
+    }
+    let (mut works, mut from_copies, mut left_above) = (Vec::new(), Vec::new(), LeftAbove::default());
     for trial in source.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
         let at = run.counting_attempt(trial, state)?;
@@ -74,6 +80,11 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         }
         let left = left(&at, trial, &origins, (no_source, doubt))?;
         let was = run.result_of(trial, state)?;
+        left_above.see(&was);
+        if was.is_from_copy() {
+            from_copies.push(trial.id());
+        }
+        let was = was.without_copy_mark();
         let changed =
             ["trace.jsonl", "workspace.patch"].iter().find_map(|name| integrity::changed_file(&at, name, &was));
         let kept_digest = was.files.get(integrity::WORKSPACE).cloned();
@@ -100,6 +111,7 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
                     folder: at.clone(),
                     route: None,
                     foreign: None,
+                    previous: PreviousAttempts::default(),
                     arms: None,
                     seal: None,
                 }))
@@ -110,16 +122,32 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         let shown = at.display().to_string();
         works.push(Work { trial: trial.clone(), attempt: state.attempt, with, left, shown, folder: Some(at) });
     }
-    // If all trials were skipped, the derived run has these trials, and its exit code says so.
+    if !from_copies.is_empty() {
+        let trials = some_of(&from_copies, 5);
+        terminal::note(format_args!(
+            "warning: the result.json of {trials} was removed or replaced; the copy counts, which the journal confirms"
+        ));
+    }
+    // The derived run then has only trials that were skipped or did not run, and its exit code says so, as that of the run.
     if works.is_empty() && source.trials.iter().any(|trial| trial.skip.is_none()) {
-        return Err(CliError::unreadable(format!(
-            "no trial of run {} has finished, so there is nothing to grade",
-            source.run
-        )));
+        terminal::note(format_args!("note: no trial of run {} has finished, so there is nothing to grade", source.run));
     }
     let sandbox = args.sandbox.or(source.options.sandbox);
     let without_result = without_result(&run, &source, &states)?;
-    Ok(Plan { record: derived(args, source, &cases)?, works, without_result, sandbox })
+    match source.graded {
+        false => left_above.see_journal(&run, &source),
+        // No agent ran for a regraded run.
+        true => origins.iter().for_each(|origin| see_origin(&mut left_above, origin)),
+    }
+    Ok(Plan { record: derived(args, source, &cases)?, works, without_result, sandbox, left_above })
+}
+
+/// Adds what the agents of the original run of a regraded run may have left above their workspaces.
+fn see_origin(left_above: &mut LeftAbove, origin: &RunFolder) {
+    let (Ok(record), Ok(states)) = (origin.record(), origin.states()) else { return };
+    if !record.graded {
+        left_above.see_run(origin, &record, &states);
+    }
 }
 
 /// Returns the attempts of a run that no result includes.

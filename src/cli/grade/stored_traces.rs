@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::{GradeArgs, Plan, Work};
 use crate::case::{Case, EvidenceKeys, load_all};
 use crate::cli::engine::{self, default_jobs};
+use crate::cli::left_above::LeftAbove;
 use crate::cli::run::record;
 use crate::cli::{CliError, inputs, terminal};
 use crate::environment;
@@ -27,6 +28,7 @@ use crate::text::some_of;
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::{Body, Event, Header, Role};
 use crate::trial::Attempt;
+use crate::trial::previous_attempts::PreviousAttempts;
 use crate::trial::regrade::StoredFiles;
 
 /// The name of standard input.
@@ -144,6 +146,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             folder: temporary.to_owned(),
             route: None,
             foreign: None,
+            previous: PreviousAttempts::default(),
             arms: None,
             seal: None,
         };
@@ -167,7 +170,8 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
         ..RunRecord::blank()
     };
     record::begin(&mut record);
-    Ok(Plan { record, works, without_result: Vec::new(), sandbox: args.sandbox })
+    let (without_result, left_above) = (Vec::new(), LeftAbove::default());
+    Ok(Plan { record, works, without_result, sandbox: args.sandbox, left_above })
 }
 
 /// Returns the keys of the case under which the evidence of a trace was taken, if the trace lies in the folder of its run and

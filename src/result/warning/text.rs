@@ -140,6 +140,9 @@ impl fmt::Display for Warning {
                 write!(out, "the workspace was made again and is not whole: {}", lost.join("; "))
             }
             Warning::KeptInPart { lost } => write!(out, "the workspace was kept and is not whole: {}", lost.join("; ")),
+            Warning::ResultFromCopy => out.write_str(
+                "its result.json was removed or replaced; the result comes from another copy, which the journal confirms",
+            ),
             Warning::ResultsChanged { file, line, why } => {
                 write!(
                     out,
@@ -221,7 +224,8 @@ impl Warning {
             ),
             Warning::LinksToHidden { links } => write!(
                 out,
-                "the agent left links to hidden files: {links}; for grading, each was replaced by what it led to before"
+                "the agent left links to hidden files, or to folders that hide such links: {links}; for grading, each was \
+                 replaced by what it led to before, or removed"
             ),
             Warning::HiddenPutBack { files } => write!(
                 out,

@@ -1,6 +1,6 @@
 //! Finds the links of an agent that would lead to hidden files, so that they keep what they led to before.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use crate::workspace::LARGEST_FILE;
 use crate::workspace::link_targets::LinkTargets;
 use crate::workspace::remove::remove;
-use crate::workspace::walk::{Descend, walk};
+use crate::workspace::walk::{Descend, is_incomplete, walk};
 
-/// The maximum number of files that are looked at behind a link that leads out of a workspace. A folder with more is one of the
-/// system or a cache.
-const MOST_BEHIND_LINKS: usize = 100_000;
+/// The maximum number of files that are looked at behind a link that leads out of a workspace. If there are more, it is unknown
+/// whether a link among them leads to a hidden file.
+const MOST_BEHIND_LINK: usize = 100_000;
 
 /// The links that an agent made or changed.
 pub(super) struct Links {
@@ -21,6 +21,8 @@ pub(super) struct Links {
     root: PathBuf,
     /// The paths of the links, relative to the workspace. Those of links beside it begin with `..`.
     paths: Vec<PathBuf>,
+    /// The maximum number of files that are looked at behind a link.
+    most_behind_link: usize,
 }
 
 /// The places that hidden files take in a workspace.
@@ -79,7 +81,7 @@ impl Links {
             }
             Descend::Enter
         })?;
-        Ok(Self { root: workspace.canonicalize()?, paths })
+        Ok(Self { root: workspace.canonicalize()?, paths, most_behind_link: MOST_BEHIND_LINK })
     }
 
     /// Replaces each link that may lead to a hidden file, and leads to a file of the workspace now, by a copy of this file. Returns
@@ -112,10 +114,10 @@ impl Links {
                 || self.may_lead_to(places, targets)
                 || targets.places.iter().any(|place| laid.hold(place))
         };
-        let mut without = BTreeSet::new();
+        let mut known = BTreeMap::new();
         let mut found: BTreeSet<&PathBuf> = BTreeSet::new();
         for (path, targets) in self.targets(places) {
-            if leads(&targets) || self.leads_behind(&targets, &leads, &mut without) {
+            if leads(&targets) || self.leads_behind(&targets, &leads, &mut known) {
                 found.insert(path);
             }
         }
@@ -133,12 +135,13 @@ impl Links {
     }
 
     /// Returns true if a link leads out of the workspace, to a folder in which a link `leads` on, or to further folders with such a
-    /// link. `without` are folders in which none was found.
+    /// link, or if this is unknown, because there are too many files or a folder cannot be read. `known` are the folders that were
+    /// searched to their end, with false, and those behind which such a link is, or may be, with true.
     fn leads_behind(
         &self,
         targets: &LinkTargets,
         leads: &impl Fn(&LinkTargets) -> bool,
-        without: &mut BTreeSet<PathBuf>,
+        known: &mut BTreeMap<PathBuf, bool>,
     ) -> bool {
         let outside = |targets: &LinkTargets| -> Vec<PathBuf> {
             let real = targets.places.iter().filter_map(|place| place.canonicalize().ok());
@@ -146,15 +149,25 @@ impl Links {
         };
         let (mut seen, mut looked_at, mut found) = (BTreeSet::new(), 0, false);
         let mut folders = outside(targets);
+        let first = match &folders[..] {
+            [folder] => Some(folder.clone()),
+            _ => None,
+        };
         while let Some(folder) = folders.pop() {
-            if looked_at > MOST_BEHIND_LINKS || without.contains(&folder) || !seen.insert(folder.clone()) {
+            if known.get(&folder) == Some(&true) {
+                found = true;
+                break;
+            }
+            // A walk through a folder has seen the folders in it, too.
+            let is_seen = |above: &Path| seen.contains(above) || known.get(above) == Some(&false);
+            if folder.ancestors().any(is_seen) {
                 continue;
             }
-            // A folder that cannot be read shows no link to a grader either.
-            let _ = walk(&folder, |path, meta| {
+            let walked = walk(&folder, |path, meta| {
                 let place = folder.join(path);
                 looked_at += 1;
-                if found || looked_at > MOST_BEHIND_LINKS || place == self.root {
+                found |= looked_at > self.most_behind_link;
+                if found || place == self.root {
                     return Descend::Skip;
                 }
                 if meta.is_symlink() {
@@ -164,12 +177,15 @@ impl Links {
                 }
                 Descend::Enter
             });
-            if found {
-                return true;
+            if found || is_incomplete(&folder, &walked) {
+                found = true;
+                break;
             }
+            seen.insert(folder);
         }
-        without.extend(seen);
-        false
+        let searched = if found { first.into_iter().collect() } else { seen };
+        known.extend(searched.into_iter().map(|folder| (folder, found)));
+        found
     }
 
     fn may_lead_to(&self, places: &Places<'_>, targets: &LinkTargets) -> bool {
@@ -187,4 +203,33 @@ fn take_away(link: &Path) -> io::Result<()> {
         let _ = fs::set_permissions(folder, Permissions::from_mode(mode | 0o700));
     }
     remove(link)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_to_a_folder_that_is_not_searched_to_its_end_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let [before, workspace] = ["before", "workspace"].map(|name| root.path().join(name));
+        for path in ["before", "workspace", "few/deep", "many", "next"] {
+            fs::create_dir_all(root.path().join(path)).unwrap();
+        }
+        (0..9).for_each(|n| fs::write(root.path().join(format!("many/{n}")), "").unwrap());
+        symlink("../many", root.path().join("next/link")).unwrap();
+        symlink("deep", root.path().join("few/link")).unwrap();
+        for (link, target) in [("a", "../few"), ("b", "../few/deep"), ("c", "../many"), ("d", "../next")] {
+            symlink(target, workspace.join(link)).unwrap();
+        }
+        let mut links = Links::of(&before, &workspace, &BTreeSet::new()).unwrap();
+        let files = BTreeSet::from(["check/expected.txt".into()]);
+        let places = Places { files: &files, folders: &[] };
+        links.most_behind_link = 5;
+        assert_eq!(links.remove(&places).unwrap(), ["c", "d"].map(PathBuf::from));
+        assert!(["a", "b"].iter().all(|link| workspace.join(link).is_symlink()));
+        assert_eq!(fs::read_dir(root.path().join("many")).unwrap().count(), 9);
+    }
 }

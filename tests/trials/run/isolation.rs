@@ -1,5 +1,7 @@
 //! A trial's own workspace, home and environment, which do not outlive the trial.
 
+use std::process::Stdio;
+
 use serde_json::json;
 
 use crate::project::{Project, not_run, of_type, wait_for};
@@ -276,6 +278,46 @@ fn settings_that_an_agent_left_above_count_when_its_run_is_resumed_and_when_tria
         let grade = &result["grades"][0];
         assert!(grade["passed"].is_null() && grade["reason"].as_str().unwrap().contains("lay above"), "{result}");
     }
+}
+
+#[test]
+fn settings_that_an_agent_without_command_graders_left_above_count_when_its_run_is_graded_or_run_again() {
+    let project = Project::new();
+    project.case("a", "graders: [{command: {run: test -e ../../../package.json}}]", "steps: [{say: done}]");
+    let leaves = "steps: [{run: {command: touch -d 2001-01-01 ../../../package.json}}]";
+    project.case("b", "graders: [{stop: {reason: [end_turn]}}]", leaves);
+    project.evals(&["run", "--jobs", "1"]).exits(1);
+    let run = project.runs().pop().unwrap();
+    for again in [&["grade", &*run][..], &["run", "--resume", &run, "--rerun", "failed"]] {
+        project.evals(again).exits(3);
+        let made = project.runs().into_iter().find(|it| *it != run).unwrap();
+        let folder = format!(".evals/runs/{made}");
+        let result = project.read(&format!("{folder}/trials/a/demo/default/1/result.json"));
+        let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+        assert_eq!(result["verdict"], "ungraded", "{result}");
+        assert!(codes(&result).contains(&"files_above_workspace"), "{result}");
+        std::fs::remove_dir_all(project.path(&folder)).unwrap();
+    }
+}
+
+#[test]
+fn settings_that_the_agent_of_a_killed_engine_left_above_count_until_the_user_removes_them() {
+    let project = Project::new();
+    let flag = project.path("flag").display().to_string();
+    let leaves = format!("test -e {flag} || {{ touch {flag} ../../../package.json; sleep 60; }}");
+    let steps = format!("steps: [{{run: {{command: '{leaves}'}}}}]");
+    project.case("a", "graders: [{command: {run: 'true'}}]", &steps);
+    let mut command = project.command(&["run"]);
+    let mut engine = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let setting = project.temporary().join("package.json");
+    wait_for("the setting", || setting.exists());
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(3);
+    let result = project.result("a/demo/default/1");
+    assert!(codes(&result).contains(&"files_above_workspace"), "{result}");
+    std::fs::remove_file(setting).unwrap();
+    project.evals(&["run", "--resume", "latest", "--rerun", "ungraded"]).exits(0);
 }
 
 #[test]

@@ -187,6 +187,9 @@ fn a_protected_path_through_a_link_to_a_folder_or_as_a_pipe_is_a_new_file() {
         ("mkdir z; echo 1 > z/c.sh; ln -s z l", "", "*/c.sh", "l"),
         ("mkdir z; echo 1 > z/c; ln -s z spec", "", "{spec,specs}/**", "spec"),
         ("mkdir -p z/u; echo 1 > z/c.py; chmod 000 z/u; ln -s z l", "", "**/c.py", "l"),
+        ("mkdir -p ~/o ~/p; echo 1 > ~/p/c.py; ln -s ~/p ~/o/x; ln -s ~/o l", "", "**/c.py", "l"),
+        ("mkdir -p ~/o ~/p; echo 1 > ~/p/c.py; ln -s ~/p ~/o/x; ln -s ~/p ~/o/y; ln -s ~/o l", "", "l/y/*.py", "l"),
+        ("mkdir ~/o; echo 1 > ~/o/y; ln -s . ~/o/x; ln -s ~/o l", "", "l/*/*/y", "l"),
         // A folder on the way of this link is made for the graders.
         ("mkdir z; echo 1 > z/c.py; ln -s ../graders-home/../workspace/z l", "z", "**/c.py", "l"),
         ("mkfifo .env", ".env", ".env", ".env"),
@@ -214,6 +217,7 @@ fn a_protected_path_through_a_link_to_a_folder_or_as_a_pipe_is_a_new_file() {
         ("rm d; mkdir u; ln -s u d", "d/x"),
         ("mkdir u; echo 1 > u/r.txt; ln -s u a", "a/*.sh"),
         ("ln -s t e", "f/**"),
+        ("mkdir -p ~/o/p; echo 1 > ~/o/p/y; ln -s .. ~/o/p/up; ln -s p ~/o/x; ln -s ~/o l; ln -s ~/o/p e", "**/*.py"),
     ] {
         let project = project(script);
         project.write("cases/fix/t/z", "1");
@@ -280,6 +284,24 @@ fn huge_files_are_named_and_take_no_memory() {
     assert!(patch.contains("# left out: old (changed, 4 bytes before and 3221225472 now)"), "{patch}");
     assert!(patch.contains("\n+a\rb\n"), "{patch}");
     assert!(warnings(&project).contains("content of 3 changed files"), "{}", warnings(&project));
+}
+
+#[test]
+fn a_link_to_a_folder_that_may_be_entered_and_not_listed_is_removed() {
+    let project =
+        project("mkdir -p ~/o/x; echo 1 > ~/o/x/c.py; ln -s $PWD/check/e ~/o/x/a; chmod 111 ~/o/x; ln -s ~/o l");
+    project.write("cases/fix/x", "x\n");
+    project.write("cases/hidden/check/e", "42\n");
+    let graders = "graders: [{command: {run: test ! -L l}}]";
+    project.case("a", &format!("workspace: {{copy: fix, protect: ['**/c.py'], protect-strict: true}}\n{graders}"), "");
+    project.case("b", &format!("workspace: {{copy: fix}}\nhidden: hidden\n{graders}"), "");
+    let Some(done) = run_as_somebody(&project, &["run", "--harness", "sh"]) else { return };
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    for (id, verdict, code) in [("a", "fail", "protected_file"), ("b", "pass", "links_to_hidden")] {
+        let result = project.result(&TRIAL.replacen('a', id, 1));
+        assert!(result["verdict"] == verdict && result["grades"][0]["value"] == 1.0, "{result}");
+        assert!(result["warnings"].to_string().contains(code), "{result}");
+    }
 }
 
 /// A user without the privileges of root, who is subject to modes.
