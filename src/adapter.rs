@@ -31,6 +31,7 @@ pub(crate) mod surrogates;
 mod requested;
 mod requests;
 mod torn;
+mod typed_input;
 mod unknown_block;
 
 impl Adapter {
@@ -550,7 +551,7 @@ impl Ending {
                 return (stop(StopReason::Error, Some(category), Some(detail)), false);
             }
             let category = errors::auth_in(&message)
-                .or_else(|| errors::auth_in(&self.stderr_tail))
+                .or_else(|| errors::auth_in_last_words(&self.stderr_tail))
                 .unwrap_or(ErrorCategory::Handshake);
             return (stop(StopReason::Error, Some(category), Some(message)), true);
         }
@@ -590,9 +591,9 @@ impl Ending {
             }
             (EndReport::None, None) => {
                 let tail = last_line(&self.stderr_tail);
-                if let Some(category) = errors::auth_in(&self.stderr_tail) {
+                if let Some(category) = errors::refused_in(&self.stderr_tail) {
                     // The last line may be about something else, such as that of a traceback.
-                    let states_it = |line: &&str| errors::auth_in(line).is_some();
+                    let states_it = |line: &&str| errors::refused_in(line).is_some();
                     let stated = self.stderr_tail.lines().map(str::trim).rfind(states_it).map(str::to_owned);
                     let is_last = tail.as_deref().is_some_and(|line| states_it(&line));
                     let detail = if is_last { tail } else { stated.or(tail) };

@@ -9,6 +9,7 @@ use crate::yaml::lists::OneOrList;
 mod assignments;
 mod code;
 mod expanded;
+mod interactive;
 mod powershell;
 mod python;
 mod reader;
@@ -35,6 +36,8 @@ pub struct CommandLine {
     /// Commands and assignments whose form leaves out what decides which program runs: the program's folder, and assignments
     /// such as `PATH=.`.
     others: Vec<String>,
+    /// The places of the commands that get the input of the line: no pipe, file or here-document is their input.
+    typed: Vec<usize>,
 }
 
 /// A command that runs in one of several readings.
@@ -103,6 +106,7 @@ impl CommandLine {
             possible: self.possible.iter().map(plain).collect(),
             choices: self.choices.clone(),
             others: self.others.clone(),
+            typed: self.typed.clone(),
         }
     }
 

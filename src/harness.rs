@@ -281,12 +281,6 @@ impl Manifest {
         }
     }
 
-    /// Returns true if this is one of the harness's aliases, or its id in the protocol's registry as `acp:ID`.
-    pub fn goes_by(&self, name: &str) -> bool {
-        let is_id = |id| self.registry_id.as_deref() == Some(id);
-        self.aliases.iter().any(|alias| alias == name) || name.strip_prefix(catalog::REGISTRY).is_some_and(is_id)
-    }
-
     /// Returns the manifest of an adapter that is used without a harness.
     pub fn bare(adapter: Adapter) -> Self {
         Self {
@@ -393,6 +387,16 @@ impl Manifest {
     /// Returns true if an argument of the command is the prompt and nothing else.
     pub fn has_prompt_argument(&self) -> bool {
         self.command.iter().any(|word| word == "{prompt}")
+    }
+
+    /// Returns the route of the model of a manifest without the key `model`: the place in which `{model}` is replaced.
+    fn place_of_model(&self) -> Option<ModelVia> {
+        let has_place = |text: &String| text.contains("{model}");
+        if self.command.iter().any(has_place) {
+            Some(ModelVia::Flag)
+        } else {
+            self.env.set.values().any(has_place).then_some(ModelVia::Env)
+        }
     }
 
     /// Returns true if the model can be chosen.

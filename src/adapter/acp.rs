@@ -3,11 +3,12 @@
 //! Every line is read as JSON, field by field: unknown content is kept or reported in a notice, and never
 //! causes an error.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
 use super::sub_agents::SubAgents;
+use super::typed_input::TypedInput;
 use super::{EndReport, Translate, surrogates};
 use crate::harness::Manifest;
 use crate::trace::recorder::{DecidedBy, Recorder};
@@ -32,6 +33,7 @@ mod history;
 mod late;
 mod prompts;
 pub(crate) mod questions;
+mod reviews;
 pub mod rpc;
 mod sessions;
 mod terminals;
@@ -55,6 +57,7 @@ use sessions::Session;
 use terminals::CommandEnd;
 use unshown::Messages;
 use updates::CutChunk;
+use usage::SessionByModel;
 
 /// The maximum number of anomalies that are reported once each; further ones are not reported.
 const MAX_TOLD: usize = 1000;
@@ -90,9 +93,14 @@ pub struct Translator {
     cut: Option<CutChunk>,
     /// The last chunk, if the next line decides whether the model or the program wrote it.
     held: Option<HeldChunk>,
+    by_model: SessionByModel,
     /// The number of usage reports so far. Some agents send one after each message of the model.
     usage_reports: u64,
     messages: Messages,
+    /// The commands that wait for input which the agent does not show.
+    typed_input: TypedInput,
+    /// The calls that the program's review denied before they were announced in this turn, by their ids.
+    denied: BTreeSet<String>,
 }
 
 impl Translator {
@@ -119,8 +127,11 @@ impl Translator {
             marked: None,
             cut: None,
             held: None,
+            by_model: SessionByModel::default(),
             usage_reports: 0,
             messages: Messages::default(),
+            typed_input: TypedInput::default(),
+            denied: BTreeSet::new(),
         }
     }
 
@@ -270,8 +281,10 @@ impl Translate for Translator {
         if self.turn.open > 0 {
             self.messages_ended(recorder);
         }
+        self.reviews_ended(recorder);
         self.calls.flush(recorder);
         self.settle(recorder);
+        self.typed_input.finish(recorder);
         self.sub_agents.settle(true, recorder);
         if !self.heard_us {
             // Without the engine's lines, the time of the prompt is unknown.

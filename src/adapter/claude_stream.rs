@@ -516,6 +516,12 @@ impl Translator {
                 if self.turn.spoken {
                     recorder.complete_answer();
                 }
+                if self.is_foreign(line) {
+                    recorder.notice(
+                        NoticeCode::UsageIncomplete,
+                        "another session begins, and its figures leave out the session before",
+                    );
+                }
                 self.sessions.extend(line.session_id.owned());
                 let header = recorder.header();
                 header.agent =

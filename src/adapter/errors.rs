@@ -52,7 +52,30 @@ pub fn names_server(text: &str) -> bool {
 
 /// Returns `auth` if the text states that a login or a key is missing or was refused.
 pub fn auth_in(text: &str) -> Option<ErrorCategory> {
-    AUTH.is_match(text).then_some(ErrorCategory::Auth)
+    (AUTH.is_match(text) || TOKEN.is_match(text)).then_some(ErrorCategory::Auth)
+}
+
+/// Returns `auth` if the last words of an agent state that a login or a key is missing or was refused. Warnings and notes do not
+/// count. A program may go on without the token of an environment variable, so this is no reason unless it is the last line, or
+/// the line is worded as an error.
+pub fn auth_in_last_words(text: &str) -> Option<ErrorCategory> {
+    let lines = last_words(text);
+    let ends_by_token =
+        |(at, line): (usize, &&str)| TOKEN.is_match(line) && (at + 1 == lines.len() || SAYS_ERROR.is_match(line));
+    let is_auth = AUTH.is_match(&lines.join("\n")) || lines.iter().enumerate().any(ends_by_token);
+    is_auth.then_some(ErrorCategory::Auth)
+}
+
+/// Returns `auth` or `rate_limit` if the last words of an agent state that a login or a key was refused, or that the agent's
+/// requests were limited.
+pub fn refused_in(text: &str) -> Option<ErrorCategory> {
+    let is_limited = || LIMITED.is_match(&last_words(text).join("\n")).then_some(ErrorCategory::RateLimit);
+    auth_in_last_words(text).or_else(is_limited)
+}
+
+/// Returns the lines of a text that are no warnings and no notes.
+fn last_words(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| !line.trim().is_empty() && !SAYS_WARNING.is_match(line)).collect()
 }
 
 /// Returns an HTTP status that the text names as one.
@@ -75,23 +98,56 @@ static AUTH: LazyLock<Regex> = LazyLock::new(|| {
         | \brun\s+[`'"/]?[^\s`'"]*\s?[^\s`'"]*/?(?:log|sign)[\ -]?in\b
         | \b(?:authentication|authorization)[\s_-]+(?:required|failed|error)\b
         | \b(?:auth|login)[\s_]+required\b
-        | \b(?:authentication_error|permission_error|unauthenticated)\b | \b401\s+unauthorized\b
+        | \b(?:authentication_error|permission_error|unauthenticated)\b | \b401\s+unauthorized\b | \b403\s+forbidden\b
         # As the whole of a clause: `unauthorized import of module` is about something else.
         | \bunauthorized\s*(?:$|[.,:;!)\]}"'`\n])
         | \bno\s+authentication\s+information\b
         | \bmissing\s+environment\s+variable:?\s*[`'"]?\w*(?:KEY|TOKEN|SECRET)\w*
         | \binvalid_api_key\b | \boauth\s+token\b[^\n]{0,30}\b(?:revoked|expired|invalid)\b
         | \b(?:invalid|incorrect|missing|expired|no)\s+(?:\S+\s+)?(?:(?:x-)?api[\s_-]?key|access\s+token|auth\s+token|credentials?)\b
-        | \bapi[\s_-]?key\b[^\n]{0,30}\b(?:invalid|incorrect|missing|expired|not\s+(?:found|set|valid)|required)\b
+        | (?:\b|_)api[\s_-]?key\b[^\n]{0,30}\b(?:invalid|incorrect|missing|expired|unset|not\s+(?:found|set|valid|provided)|required)\b
+        | \b(?:missing|(?:must|please|to)\s+set)\s+(?:the\s+)?(?:environment\s+variable\s+)?[`'"$]?\w+_api_key\b
+        # At the beginning of a line: a program also reports sessions, tokens and credentials that it works on.
+        | (?m:^)\W*(?:\w*error:\s*)?(?:(?:your|the|auth|access|oauth|refresh|api|login)\s+){0,3}
+          (?:(?:token|session)\s+(?:has\s+|is\s+)?expired
+            |credentials?\s+(?:(?:were|was|are|is|have|has)\s+)?(?:not\s+found|missing|expired)
+            |(?:login|sign-?in)\s+failed)\b
         "#,
     )
     .unwrap()
 });
 
+/// Matches statements that a variable with a token is missing. A token of a language has no such name.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\b[A-Z][A-Z0-9_]*_TOKEN\b[^\n]{0,30}\b(?i:missing|unset|not\s+(?:found|set|provided)|required)\b")
+        .unwrap()
+});
+
+/// Matches lines that begin as a warning or a note, also behind a time.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static SAYS_WARNING: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)^(?:\W*\d[\dTZ:.,+-]*)*\W*(?:npm\s+|node:\d+\)\s+)?(?:warn|warning|note|info)\b").unwrap()
+});
+
+/// Matches lines that begin as an error.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static SAYS_ERROR: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?i)^\W*(?:\w*error|fatal|panic|failed|failure|\w*exception)\b").unwrap());
+
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static RATE_LIMIT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\brate[\s_-]?limit|\btoo many requests\b|\boverloaded(_error)?\b|\bquota\b[^\n]{0,20}\bexceeded\b|\bexceeded\b[^\n]{0,30}\bquota\b|\bRESOURCE_EXHAUSTED\b|\binsufficient[_\s]quota\b|\b(?:hit|reached|exceeded)\b[^\n]{0,20}\b(?:usage|spend(?:ing)?)[\s_](?:limit|cap)\b|\busage[\s_]limit[\s_](?:has\s+been\s+)?(?:reached|exceeded|hit)\b|\bhit your (?:\S+ ){0,2}limit\b|\bout of credits\b|\bto use codex with your chatgpt plan\b")
         .unwrap()
+});
+
+/// Matches statements that a request was refused for its rate. Words about rates alone may be about anything.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static LIMITED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)\b429\s+too\s+many\s+requests\b|\brate[\s_-]?limit(?:ed)?[\s_-]+(?:error|exceeded|reached)\b|\bRESOURCE_EXHAUSTED\b",
+    )
+    .unwrap()
 });
 
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
@@ -257,6 +313,19 @@ mod tests {
             ("Missing environment variable: `GATEWAY_API_KEY`.", ErrorCategory::Auth),
             ("Error: No authentication information found.", ErrorCategory::Auth),
             ("Unauthorized", ErrorCategory::Auth),
+            ("OPENAI_API_KEY environment variable is not set", ErrorCategory::Auth),
+            ("Error: OPENAI_API_KEY is required", ErrorCategory::Auth),
+            ("ANTHROPIC_API_KEY is not set", ErrorCategory::Auth),
+            ("please set ANTHROPIC_API_KEY", ErrorCategory::Auth),
+            ("GITHUB_TOKEN is missing", ErrorCategory::Auth),
+            ("HTTP 403 Forbidden", ErrorCategory::Auth),
+            ("Error: token expired", ErrorCategory::Auth),
+            ("starting\ncredentials not found\n", ErrorCategory::Auth),
+            ("login failed", ErrorCategory::Auth),
+            ("SyntaxError: next_token is required", ErrorCategory::Protocol),
+            ("1 test failed: a user whose token expired is asked again", ErrorCategory::Protocol),
+            ("test test_login failed", ErrorCategory::Protocol),
+            ("session not found", ErrorCategory::Protocol),
             (r#"{"error":"unauthorized"}"#, ErrorCategory::Auth),
             ("ImportError: unauthorized import of module os", ErrorCategory::Protocol),
             ("Missing environment variable: PAGER", ErrorCategory::Protocol),
@@ -269,6 +338,27 @@ mod tests {
             ("the process was terminated by its parent", ErrorCategory::Protocol),
         ] {
             assert_eq!(by_text(text), category, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_words_of_an_agent_say_that_it_was_refused() {
+        assert_eq!(refused_in("OPENAI_API_KEY is not set"), Some(ErrorCategory::Auth));
+        assert_eq!(refused_in("error: 429 Too Many Requests"), Some(ErrorCategory::RateLimit));
+        assert_eq!(refused_in("rate_limit_error: slow down"), Some(ErrorCategory::RateLimit));
+        assert_eq!(refused_in("implemented the rate limit of the server"), None);
+        let auth = Some(ErrorCategory::Auth);
+        for (text, category) in [
+            ("warning: GITHUB_TOKEN is not set, anonymous access", None),
+            ("WARN OPENAI_API_KEY is not set\nSegmentation fault", None),
+            ("2026-01-02T03:04:05Z  INFO token: login failed before\npanicked", None),
+            ("(node:12) Warning: invalid api key\nTypeError: x", None),
+            ("GITHUB_TOKEN is not set\nTypeError: x is undefined", None),
+            ("GITHUB_TOKEN is not set", auth),
+            ("Error: GITHUB_TOKEN is not set\n    at main", auth),
+            ("warning: slow\nlogin failed\n    at main", auth),
+        ] {
+            assert_eq!(refused_in(text), category, "{text}");
         }
     }
 

@@ -98,8 +98,8 @@ impl Translator {
 
     /// Runs the rules. The first match takes the values that the variables show, and ends the search unless the rule
     /// lets later rules run, too. Returns what the rules made, or `None` if no rule matches.
-    fn run(&mut self, rules: &[Rule], seen: &LineValues<'_>, recorder: &mut Recorder) -> Option<Made> {
-        let mut taken: Option<(&Rule, Made)> = None;
+    fn run(&mut self, rules: &[Rule], seen: &LineValues<'_>, recorder: &mut Recorder) -> Option<RuleOutcome> {
+        let mut taken: Option<(&Rule, RuleOutcome)> = None;
         let before_line = recorder.call_count();
         for rule in rules {
             let held = match &rule.when {
@@ -118,32 +118,32 @@ impl Translator {
             let made = match &rule.for_each {
                 Some(list) => match list.run(&seen.scope(&self.kept)) {
                     Ok(Value::Array(items)) => {
-                        let mut of_items = Made::Nothing;
+                        let mut of_items = RuleOutcome::Nothing;
                         for (index, item) in items.iter().enumerate() {
                             let index = json!(index);
                             let seen = seen.within(item, &index);
                             let before_item = recorder.call_count();
                             let mut made = self.carry_out(rule, &seen, recorder);
                             if self.tell_left_out(rule, made, before_item, &seen, recorder) {
-                                made = Made::Settled;
+                                made = RuleOutcome::Settled;
                             }
-                            of_items = of_items.max(made).max(Made::Other);
+                            of_items = of_items.max(made).max(RuleOutcome::Other);
                         }
                         of_items
                     }
-                    Ok(Value::Null) | Err(Failed::Absent(_)) => Made::Nothing,
+                    Ok(Value::Null) | Err(Failed::Absent(_)) => RuleOutcome::Nothing,
                     Ok(_) => {
                         lose(recorder, &rule.label, "for-each", &Failed::Broken("the value is not a list".to_owned()));
-                        Made::Settled
+                        RuleOutcome::Settled
                     }
                     Err(failed) => {
                         lose(recorder, &rule.label, "for-each", &failed);
-                        Made::Settled
+                        RuleOutcome::Settled
                     }
                 },
                 None => self.carry_out(rule, seen, recorder),
             };
-            let before = taken.map_or(Made::Nothing, |(_, made)| made);
+            let before = taken.map_or(RuleOutcome::Nothing, |(_, made)| made);
             taken = Some((rule, made.max(before)));
             if !rule.go_on {
                 break;
@@ -151,7 +151,7 @@ impl Translator {
         }
         let (rule, made) = taken?;
         let is_left_out = self.tell_left_out(rule, made, before_line, seen, recorder);
-        Some(if is_left_out { Made::Settled } else { made })
+        Some(if is_left_out { RuleOutcome::Settled } else { made })
     }
 
     /// Records a line or an item from which the matching rules made no event, or not one for each call that it lists:
@@ -161,23 +161,25 @@ impl Translator {
     fn tell_left_out(
         &mut self,
         rule: &Rule,
-        made: Made,
+        made: RuleOutcome,
         calls_before: u64,
         seen: &LineValues<'_>,
         recorder: &mut Recorder,
     ) -> bool {
         let inner = seen.innermost();
         let (is_left_out, what) = match made {
-            Made::Nothing => {
+            RuleOutcome::Nothing => {
                 let named = || names_a_call(inner, recorder);
                 (lists_other_call(inner, recorder) || (seen.may_be_of_call() && !named()), "no event")
             }
-            Made::Other => (lists_other_call(inner, recorder) || !self.await_blocks(inner, rule, recorder), "no call"),
-            Made::Call => {
+            RuleOutcome::Other => {
+                (lists_other_call(inner, recorder) || !self.await_blocks(inner, rule, recorder), "no call")
+            }
+            RuleOutcome::Call => {
                 let announced = recorder.call_count().saturating_sub(calls_before);
                 (!self.await_others(inner, rule, announced, recorder), "fewer calls than are listed")
             }
-            Made::Settled => (false, ""),
+            RuleOutcome::Settled => (false, ""),
         };
         if is_left_out {
             recorder.did_unseen(NoticeCode::UnmappedLine, format!("{} made {what} of {}", rule.label, seen.shown()));
@@ -231,7 +233,7 @@ impl Translator {
     }
 
     /// Makes the events of a rule.
-    fn carry_out(&mut self, rule: &Rule, seen: &LineValues<'_>, recorder: &mut Recorder) -> Made {
+    fn carry_out(&mut self, rule: &Rule, seen: &LineValues<'_>, recorder: &mut Recorder) -> RuleOutcome {
         for (name, expression) in &rule.keep {
             let value = match expression.run(&seen.scope(&self.kept)) {
                 Ok(value) => Some(value),
@@ -245,7 +247,7 @@ impl Translator {
         }
         // A rule without events means to ignore the line, or to keep its values.
         let means_it = rule.emit.is_empty() && rule.rules.is_empty();
-        let mut made = if means_it { Made::Settled } else { Made::Nothing };
+        let mut made = if means_it { RuleOutcome::Settled } else { RuleOutcome::Nothing };
         for event in &rule.emit {
             made = made.max(self.emit(rule, event, seen, recorder));
         }
@@ -263,7 +265,7 @@ impl Translator {
             }
             _ => recorder.notice(NoticeCode::UnmappedLine, text),
         }
-        Made::Settled
+        RuleOutcome::Settled
     }
 
     fn keep(&mut self, rule: &Rule, name: &str, value: Option<Value>, recorder: &mut Recorder) {
@@ -281,14 +283,14 @@ impl Translator {
     }
 
     /// Makes an event.
-    fn emit(&mut self, rule: &Rule, event: &Event, seen: &LineValues<'_>, recorder: &mut Recorder) -> Made {
+    fn emit(&mut self, rule: &Rule, event: &Event, seen: &LineValues<'_>, recorder: &mut Recorder) -> RuleOutcome {
         let scope = seen.scope(&self.kept);
         match event.when.as_ref().map(|when| when.holds(&scope)) {
             None | Some(Ok(true)) => {}
-            Some(Ok(false)) => return Made::Nothing,
+            Some(Ok(false)) => return RuleOutcome::Nothing,
             Some(Err(failed)) => {
                 seen.tell_or_lose(recorder, &rule.label, &format!("{}.when", event.kind.word()), &failed);
-                return Made::Settled;
+                return RuleOutcome::Settled;
             }
         }
         let mut values = Values::new(event.kind);
@@ -311,12 +313,12 @@ impl Translator {
         let absent = values.absent_fields().map(|(field, why)| format!("{}.{field}: {why}", event.kind.word()));
         self.not_found.extend(absent);
         let made = match event.kind {
-            Kind::Message | Kind::Thought if values.says_nothing() => Made::Nothing,
-            Kind::Header | Kind::Message | Kind::Thought | Kind::Plan | Kind::Usage | Kind::Stop => Made::Other,
+            Kind::Message | Kind::Thought if values.says_nothing() => RuleOutcome::Nothing,
+            Kind::Header | Kind::Message | Kind::Thought | Kind::Plan | Kind::Usage | Kind::Stop => RuleOutcome::Other,
             // A notice that reports no loss may be about another part of a line that lists calls.
-            Kind::Notice if !values.has("lost") => Made::Other,
-            Kind::ToolCall | Kind::ToolResult | Kind::Denied => Made::Call,
-            Kind::PermissionRequest | Kind::PermissionResponse | Kind::Notice => Made::Settled,
+            Kind::Notice if !values.has("lost") => RuleOutcome::Other,
+            Kind::ToolCall | Kind::ToolResult | Kind::Denied => RuleOutcome::Call,
+            Kind::PermissionRequest | Kind::PermissionResponse | Kind::Notice => RuleOutcome::Settled,
         };
         self.session.event(&mut values, recorder);
         for (field, why) in values.wrong() {
@@ -396,7 +398,7 @@ fn tell(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
 
 /// The result of the rules for a line or an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Made {
+enum RuleOutcome {
     /// No event.
     Nothing,
     /// Only events that are not about a call, such as a text.

@@ -133,8 +133,8 @@ impl Translate for Translator {
         let said = &*recorder.answer();
         let failed = exit.is_some_and(|exit| exit.code != Some(0));
         let known = self.error_text.iter().any(|pattern| pattern.is_match(said));
-        // A failing program may report a missing or refused login or key on either stream.
-        if known || (failed && errors::auth_in(said).is_some()) {
+        // A failing program may report a missing or refused login or key, or a limited rate, on either stream.
+        if known || (failed && errors::refused_in(said).is_some()) {
             return EndReport::Failed { category: errors::by_text(said), detail: said.to_owned() };
         }
         // If the exit is unknown, as in a recording of the output alone, the output is the answer.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::trace::calls::is_same_command;
+use crate::trace::calls::{has_more, is_folder_key, is_same_command, own_texts};
 use crate::trace::recorder::{CallSaid, is_empty};
 use crate::trace::{AskedCall, FileDiff, Location, NoticeCode, ToolCall, ToolKind, view};
 
@@ -22,8 +22,8 @@ pub struct Differs {
 impl Differs {
     /// Compares a request with the announced call.
     ///
-    /// Agents repeat a call's arguments under other key names. A different value under the same key, and a command or a path
-    /// that was not announced, count as a different request.
+    /// Agents repeat a call's arguments under other key names. A different value under the same key, and a command, a path or
+    /// another value that was not announced, count as a different request.
     pub fn between(call: &ToolCall, diffs: &[FileDiff], said: &CallSaid, workspace: Option<&str>) -> Self {
         let mut found = Self::default();
         found.asked.kind = said.kind.filter(|kind| *kind != call.kind && call.kind != ToolKind::Other);
@@ -49,7 +49,7 @@ impl Differs {
                 found.asked.input = Some(new.clone());
                 let (was, is) = (view::command(Some(old)), view::command(Some(new)));
                 found.other_command = is.filter(|is| was.as_ref().is_some_and(|was| !is_same_command(was, is)));
-                if is_elsewhere || is_another(old, new, &announced, workspace) {
+                if is_elsewhere || is_another(old, new, &announced, workspace) || has_more(new, old, &own_texts(call)) {
                     found.updated_input = Some(new.clone());
                 }
             }
@@ -103,7 +103,14 @@ fn is_another(old: &Value, new: &Value, announced: &[String], workspace: Option<
     let elsewhere = paths.iter().any(|path| !announced.contains(path));
     // An input that names no file, where the announced one names some, may name others under keys of its own.
     let nowhere = paths.is_empty() && !view::paths(Some(old), &[], &[], workspace).is_empty();
-    changed || command || arguments || elsewhere || nowhere
+    // Agents name the workspace as the folder of a command that was announced without one.
+    let is_told = |folder: &str| was.iter().any(|was| was.contains(folder)) || view::relative(folder, workspace) == ".";
+    let folder = new_keys
+        .iter()
+        .filter(|(key, _)| is_folder_key(key) && !old_keys.contains_key(*key))
+        .filter_map(|(_, new)| new.as_str())
+        .any(|folder| !folder.trim().is_empty() && !is_told(folder));
+    changed || command || arguments || elsewhere || nowhere || folder
 }
 
 #[cfg(test)]
@@ -139,6 +146,16 @@ mod tests {
             (json!({"path": "/w/a", "file_text": "x"}), json!({"fileName": "a", "diff": "+x"})),
             (json!({"filePath": "/w/a", "content": "x"}), json!({"filepath": "/w/a", "diff": "+x"})),
             (json!({"command": "ls", "cwd": "/w"}), json!({"command": "ls"})),
+            (json!({"command": "ls"}), json!({"command": "ls", "cwd": "/w", "description": "lists", "limit": null})),
+            (json!({"query": "x"}), json!({"q": "x"})),
+            (json!({"path": "a", "old": "x"}), json!({"path": "a", "old": "x", "replace_all": false, "reason": "y"})),
+            (json!({"patchText": "*** Begin Patch\n+x\n*** End Patch"}), json!({"diff": "@@\n+x"})),
+            (
+                json!({"path": "a", "old_str": "first", "new_str": "second"}),
+                json!({"fileName": "a", "diff": "@@\n-first = 1\n+second = 1"}),
+            ),
+            (json!({"command": "ls"}), json!({"command": "ls", "toolCallId": "c", "type": "edit", "timeoutMs": 5})),
+            (json!({"a": 1}), json!({"server": "s", "tool": "t", "arguments": {"a": 1}})),
         ] {
             let said = CallSaid { input: Some(asked.clone()), ..CallSaid::default() };
             let differs = Differs::between(&call(announced, &[]), &[], &said, Some("/w"));
@@ -162,6 +179,23 @@ mod tests {
             (json!({"command": "ls"}), json!({"command": "ls", "script": "rm -rf x"}), "other_request"),
             (json!({"command": "ls"}), json!({"command": "ls", "args": {"x": "; rm"}}), "other_request"),
             (json!({"command": "ls"}), json!({"command": ["ls", ["rm"]]}), "other_request"),
+            (json!({"command": "ls"}), json!({"command": "ls", "cwd": "/etc"}), "other_request"),
+            (json!({"path": "a"}), json!({"path": "a", "content": "x"}), "other_request"),
+            (json!({"path": "a"}), json!({"path": "a", "diff": "+x"}), "other_request"),
+            (json!({"path": "a", "text": "x"}), json!({"path": "a", "diff": "+x\n+y"}), "other_request"),
+            (json!({"path": "a"}), json!({"path": "a", "edits": [{"new": "x"}]}), "other_request"),
+            (
+                json!({"path": "a", "old_str": "x", "new_str": "y"}),
+                json!({"path": "a", "diff": "@@\n-x = 1\n+try { rm }"}),
+                "other_request",
+            ),
+            (json!({"path": "a", "text": "x"}), json!({"path": "a", "diff": "+x\n+x"}), "other_request"),
+            (json!({"command": "ls"}), json!({"command": "ls", "type": "force"}), "other_request"),
+            (json!({"a": 1}), json!({"server": "s", "tool": "t", "arguments": {"a": 1, "b": 2}}), "other_request"),
+            (json!({"a": 1}), json!({"server": "s", "arguments": {"a": 1}, "force": true}), "other_request"),
+            (json!({"prompt": "x"}), json!({"prompt": "x", "url": "http://y"}), "other_request"),
+            (json!({"prompt": "x"}), json!({"url": "http://y"}), "other_request"),
+            (json!({"name": "x"}), json!({"name": "x", "force": true}), "other_request"),
         ] {
             let said = CallSaid { input: Some(asked.clone()), ..CallSaid::default() };
             let differs = Differs::between(&call(announced, &[]), &[], &said, Some("/w"));

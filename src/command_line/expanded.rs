@@ -174,14 +174,14 @@ impl Expansion<'_> {
                 }
                 Piece::Output { tokens, text, is_quoted } => match printed(tokens, self.variables) {
                     Some(value) => self.known(&value, *is_quoted),
-                    None => self.unknown(&format!("$({})", text.trim()), true, *is_quoted),
+                    None => self.unknown_output(&format!("$({})", text.trim()), *is_quoted),
                 },
                 Piece::Group { sign, tokens, text } => {
                     let shown = match sign {
                         '=' | '?' => format!("({text})"),
                         sign => format!("{sign}({})", text.trim()),
                     };
-                    self.unknown(&shown, false, false);
+                    self.unknown(&shown, false);
                     if let Some(word) = self.current.as_mut().filter(|_| *sign == '<') {
                         word.content = printed(tokens, self.variables);
                     }
@@ -236,9 +236,9 @@ impl Expansion<'_> {
                     self.add(inner.get(1..).unwrap_or_default());
                 }
                 _ if is_changed && !name.starts_with(['(', '[']) => {
-                    self.unknown(&format!("${{{name}…}}"), false, is_quoted);
+                    self.unknown(&format!("${{{name}…}}"), is_quoted);
                 }
-                _ => self.unknown(&format!("${name}"), false, is_quoted),
+                _ => self.unknown(&format!("${name}"), is_quoted),
             },
         }
     }
@@ -256,17 +256,26 @@ impl Expansion<'_> {
         true
     }
 
-    fn unknown(&mut self, shown: &str, is_output: bool, is_quoted: bool) {
+    /// Adds an unknown value.
+    fn unknown(&mut self, shown: &str, is_quoted: bool) {
         let word = self.current.get_or_insert_default();
         word.text.push_str(shown);
-        (word.unknown_to, word.is_output) = (Some(word.text.len()), is_output);
+        (word.unknown_to, word.is_output) = (Some(word.text.len()), false);
         word.is_quoted |= is_quoted;
+    }
+
+    /// Adds the unknown output of a command.
+    fn unknown_output(&mut self, shown: &str, is_quoted: bool) {
+        self.unknown(shown, is_quoted);
+        if let Some(word) = self.current.as_mut() {
+            word.is_output = true;
+        }
     }
 
     /// Adds a value, which the shell splits at blanks unless it is in quotes.
     fn known(&mut self, value: &str, is_quoted: bool) {
         if !self.variables.take(value.len()) || !is_quoted && self.variables.may_split(value) {
-            return self.unknown("$…", false, is_quoted);
+            return self.unknown("$…", is_quoted);
         }
         // A loop gives the names of files to its variable.
         let is_glob = value.contains(['*', '?', '[']);
@@ -308,7 +317,7 @@ fn printed(tokens: &[Token], variables: &Variables) -> Option<String> {
                 let target = expand(&redirection.target, variables);
                 text = Some(target.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "));
             }
-            Token::Redirection(Redirection { way: Way::From, target }) if target.plain() != Some("/dev/null") => {
+            Token::Redirection(Redirection { way: Way::From, target, .. }) if target.plain() != Some("/dev/null") => {
                 let target = expand(target, variables);
                 file = Some(variables.text_of_files(&target)?);
             }

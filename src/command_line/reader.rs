@@ -3,14 +3,17 @@
 mod commands;
 mod evaluated;
 mod groups;
+mod heads;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::mem;
+use std::ops::Range;
 use std::rc::Rc;
 
 use self::evaluated::{in_index, is_evaluated};
-use self::groups::{Group, Scope};
-use crate::command_line::expanded::{Argument, expand, joined, text_for_arithmetic};
+use self::groups::{Closed, Group, Scope};
+use crate::command_line::expanded::{Argument, joined, text_for_arithmetic};
+use crate::command_line::interactive::passes_on;
 use crate::command_line::powershell::{is_cmdlet, runs_value};
 use crate::command_line::tokens::{Operator, Piece, Redirection, Token, Word, split};
 use crate::command_line::variables::{Branches, Value, Variables};
@@ -41,6 +44,7 @@ pub(super) fn read(line: &str, dialect: Dialect) -> CommandLine {
         Dialect::Unknown => !reader.is_posix && reader.found.commands.iter().any(|command| is_cmdlet(command)),
     };
     reader.found.has_unknown &= !is_powershell || reader.is_cut || runs_value(line);
+    reader.found.typed = reader.commands_with_input_of_line();
     reader.found
 }
 
@@ -51,12 +55,19 @@ struct Source {
     form: Option<String>,
     /// The text, if the line shows it.
     text: Option<String>,
+    /// True if the input is not that of the line: a pipe, a file, or a text.
+    is_fed: bool,
 }
 
 impl Source {
+    /// Returns a source whose text is not shown.
+    fn unseen(is_fed: bool) -> Self {
+        Self { is_fed, ..Self::default() }
+    }
+
     /// Returns this source, or the one of the group around it.
     fn or<'a>(&'a self, around: &'a Self) -> &'a Self {
-        if self.form.is_some() || self.text.is_some() { self } else { around }
+        if self.form.is_some() || self.text.is_some() || self.is_fed { self } else { around }
     }
 }
 
@@ -69,6 +80,17 @@ struct Open<'a> {
     has_stream: bool,
     /// True if it reads from another stream, as in `sh <&3`.
     reads_stream: bool,
+    /// True if such a redirection replaces or closes its input.
+    is_fed: bool,
+}
+
+/// A command or the call of a function that gets the input of the line.
+#[derive(Debug)]
+enum Typed {
+    /// The place of the command.
+    Command(usize),
+    /// The name of the function.
+    Call(String),
 }
 
 impl Open<'_> {
@@ -118,6 +140,16 @@ struct Reader {
     reads_code: bool,
     /// True if the line gives a text to a group, a function or itself.
     feeds: bool,
+    /// The commands that get the input of the line, in its order.
+    typed: Vec<Typed>,
+    /// The names of the functions that the line calls.
+    called_names: HashSet<String>,
+    /// The functions that the line defines, and the places of the commands in their bodies.
+    definitions: Vec<(String, Range<usize>)>,
+    /// True if the commands in substitutions get another input than that of the line.
+    is_fed: bool,
+    /// True if the shell has replaced its input by `exec < FILE`.
+    is_input_replaced: bool,
     /// True if a part of the line was not read.
     is_cut: bool,
     /// The number of commands that were read, with those that have no words.
@@ -133,6 +165,27 @@ struct Reader {
 impl Reader {
     fn cut(&mut self) {
         (self.is_cut, self.found.has_unknown) = (true, true);
+    }
+
+    /// Returns the places of the commands that get the input of the line. The body of a function gets the input of its calls.
+    fn commands_with_input_of_line(&self) -> Vec<usize> {
+        let (mut places, mut typed_calls) = (Vec::new(), HashSet::new());
+        for it in &self.typed {
+            match it {
+                Typed::Command(place) => places.push(*place),
+                Typed::Call(name) => {
+                    typed_calls.insert(name);
+                }
+            }
+        }
+        let mut is_fed = vec![false; self.found.commands.len()];
+        for (name, body) in &self.definitions {
+            if self.called_names.contains(name) && !typed_calls.contains(name) {
+                is_fed.get_mut(body.clone()).into_iter().for_each(|body| body.fill(true));
+            }
+        }
+        places.retain(|place| is_fed.get(*place) == Some(&false));
+        places
     }
 
     /// Reads a text that a shell runs. `is_given` is true if it is the argument of a command such as `eval`: if all of it is the
@@ -162,8 +215,8 @@ impl Reader {
         // For each open `case`, whether the pattern of an item comes next, and its items.
         let mut cases: Vec<(bool, Branches)> = Vec::new();
         let mut groups: Vec<Group> = vec![self.group(around.clone(), Scope::Open)];
-        // The number of commands before the group that was closed last, and what it prints.
-        let mut closed: Option<(usize, String)> = None;
+        // The group that was closed last.
+        let mut closed: Option<Closed> = None;
         // The function whose body follows.
         let mut defined: Option<String> = None;
         let mut last: Option<&Token> = None;
@@ -197,9 +250,10 @@ impl Reader {
                 }
                 _ if is_pattern => {}
                 Token::Redirection(redirection) => open.redirections.push(redirection),
-                Token::Stream { is_input } => {
+                Token::Stream { is_input, feeds } => {
                     open.has_stream = true;
                     open.reads_stream |= is_input;
+                    open.is_fed |= feeds;
                 }
                 Token::Arithmetic(pieces) => {
                     self.arithmetic(pieces);
@@ -245,46 +299,12 @@ impl Reader {
                         tokens.next();
                     }
                     Some("[[") => self.condition(&mut tokens),
-                    Some("function") => {
-                        if let Some(Token::Word(name)) = tokens.next() {
-                            defined = self.define(name);
-                        }
-                        for bracket in [Operator::Open, Operator::Close] {
-                            tokens.next_if(|token| **token == Token::Operator(bracket));
-                        }
-                    }
+                    Some("function") => self.named_function(&mut tokens, &mut defined),
                     Some(word @ ("for" | "select")) => {
-                        let mut words: Vec<&Word> = Vec::new();
-                        while let Some(Token::Word(word)) = tokens.peek() {
-                            self.outputs(&word.pieces);
-                            words.push(word);
-                            tokens.next();
-                        }
-                        if let Some(Token::Arithmetic(pieces)) = tokens.peek() {
-                            self.arithmetic(pieces);
-                            tokens.next();
-                        }
-                        let values = words.get(2..).unwrap_or_default();
-                        let values = values.iter().flat_map(|word| expand(word, &self.variables)).collect::<Vec<_>>();
-                        let name = words.first().and_then(|word| word.plain());
-                        if name.is_some_and(|name| !self.variables.set_among(name, &values)) {
-                            self.cut();
-                        }
-                        let mut own = self.variables.branches();
-                        let may_end = self.expect(tokens.clone(), true);
-                        own.is_complete = word == "for" && !may_end && values.iter().any(Argument::is_known);
+                        let own = self.loop_over_values(word, &mut tokens);
                         begin(self, &mut groups, &mut source, Scope::Branches(own));
                     }
-                    Some("case") => {
-                        while let Some(Token::Word(word)) = tokens.peek() {
-                            self.outputs(&word.pieces);
-                            tokens.next();
-                            if word.plain() == Some("in") {
-                                break;
-                            }
-                        }
-                        cases.push((true, self.variables.branches()));
-                    }
+                    Some("case") => cases.push((true, self.case_of(&mut tokens))),
                     _ => open.words.push(word),
                 },
                 Token::Word(word) => open.words.push(word),
@@ -316,8 +336,8 @@ impl Reader {
                     let is_empty = open.words.is_empty() && open.redirections.is_empty();
                     let around = groups.last().map(|group| group.source.clone()).unwrap_or_default();
                     self.is_conditional = is_in_branch || is_branch(&groups, &cases);
-                    if let Some((_, printed)) = closed.as_ref().filter(|_| open.words.is_empty()) {
-                        self.streams_of_group(&open.redirections, printed);
+                    if let Some(closed) = closed.as_ref().filter(|_| open.words.is_empty()) {
+                        self.streams_of_group(&open.redirections, open.is_fed, closed);
                     }
                     let text = self.finish(mem::take(&mut open), source.or(&around));
                     // A list goes on behind a line that ends with an operator.
@@ -337,7 +357,9 @@ impl Reader {
                     match operator {
                         Operator::Pipe => {
                             source = match closed.take().filter(|_| is_empty) {
-                                Some((from, printed)) => self.source(from, Some(printed).filter(|it| !it.is_empty())),
+                                Some(Closed { before, printed, .. }) => {
+                                    self.source(before, Some(printed).filter(|it| !it.is_empty()))
+                                }
                                 None => self.source(now, text),
                             };
                         }
@@ -363,8 +385,8 @@ impl Reader {
         }
         let around = groups.last().map(|group| group.source.clone()).unwrap_or_default();
         self.is_conditional = is_in_branch || is_branch(&groups, &cases);
-        if let Some((_, printed)) = closed.as_ref().filter(|_| open.words.is_empty()) {
-            self.streams_of_group(&open.redirections, printed);
+        if let Some(closed) = closed.as_ref().filter(|_| open.words.is_empty()) {
+            self.streams_of_group(&open.redirections, open.is_fed, closed);
         }
         self.finish(open, source.or(&around));
         self.is_conditional = is_in_branch;
@@ -377,12 +399,19 @@ impl Reader {
     fn source(&mut self, from: usize, text: Option<String>) -> Source {
         let commands = self.found.commands.get(from..).unwrap_or_default();
         let form = joined(&commands.join(" <|"));
+        // What somebody types into `cat | sh` goes to the shell.
+        let places = self.typed.iter().rev().filter_map(|it| match it {
+            Typed::Command(place) => Some(*place),
+            Typed::Call(_) => None,
+        });
+        let mut typed = places.take_while(|place| *place >= from).filter_map(|place| self.found.commands.get(place));
+        let is_fed = !typed.any(|command| passes_on(command));
         self.sources += form.len();
         if self.sources > LONGEST_SOURCES {
             self.cut();
-            return Source { form: None, text };
+            return Source { form: None, text, is_fed };
         }
-        Source { form: Some(form), text }
+        Source { form: Some(form), text, is_fed }
     }
 
     /// Reads the commands in substitutions.
@@ -394,7 +423,7 @@ impl Reader {
     fn outputs_of(&mut self, pieces: &[Piece], printed: Option<&str>) {
         for piece in pieces {
             match piece {
-                Piece::Output { tokens, .. } => self.subshell(tokens, &Source::default()),
+                Piece::Output { tokens, .. } => self.subshell(tokens, &Source::unseen(self.is_fed)),
                 // The elements of an array are no commands, but may contain some.
                 Piece::Group { sign: '=' | '?', tokens, .. } => {
                     for token in tokens {
@@ -405,7 +434,7 @@ impl Reader {
                 }
                 Piece::Group { sign, tokens, .. } => {
                     let text = printed.filter(|_| *sign == '>').map(str::to_owned);
-                    self.subshell(tokens, &Source { form: None, text });
+                    self.subshell(tokens, &Source { form: None, text, is_fed: *sign == '>' || self.is_fed });
                 }
                 Piece::Variable { name, inner, .. } if name.starts_with(['(', '[']) => self.arithmetic(inner),
                 Piece::Variable { name, inner, is_changed, .. } => {
@@ -422,9 +451,10 @@ impl Reader {
 
     /// Reads the commands of a shell of its own, whose variables are lost.
     fn subshell(&mut self, tokens: &[Token], source: &Source) {
-        let (own, bodies) = (self.variables.branches(), self.bodies.len());
+        let (own, bodies, is_replaced) = (self.variables.branches(), self.bodies.len(), self.is_input_replaced);
         self.tokens(tokens, source);
         self.bodies.truncate(bodies);
+        self.is_input_replaced = is_replaced;
         self.variables.undo(&own);
     }
 }

@@ -8,7 +8,8 @@ mod git;
 mod printed;
 mod sed;
 
-use containers::in_container;
+pub(super) use containers::opens_terminal;
+use containers::{closes_input_of_container, in_container};
 use git::in_git;
 pub(super) use printed::printed;
 use sed::{edited_by_sed, in_sed};
@@ -337,6 +338,30 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
             (None, Some(rest)) => words(rest),
             (None, None) => shell_within(program, arguments).into_iter().collect(),
         },
+    }
+}
+
+/// Returns true if what a program runs does not get the program's input.
+pub(super) fn closes_input(program: &str, arguments: &[Argument]) -> bool {
+    let options = || arguments.iter().map(|word| word.text.as_str()).take_while(|word| word.starts_with('-'));
+    let has_letter = |letter: char| options().any(|word| !word.starts_with("--") && word.contains(letter));
+    match program {
+        "docker" | "podman" | "nerdctl" => closes_input_of_container(arguments),
+        "kubectl" | "oc" => {
+            let is_input =
+                |word: &Argument| matches!(word.text.as_str(), "-i" | "-it" | "-ti" | "--stdin" | "--stdin=true");
+            !arguments.iter().take_while(|word| word.text != "--").any(is_input)
+        }
+        // The editor gets a file, and a command of git no input.
+        "git" => arguments.iter().any(|word| {
+            let name = word.text.split('=').next().unwrap_or_default().to_ascii_lowercase();
+            matches!(name.as_str(), "core.editor" | "sequence.editor")
+        }),
+        "ssh" => options().any(|word| matches!(word, "-n" | "-f" | "-fn" | "-nf")),
+        "screen" => has_letter('d'),
+        "tmux" => arguments.iter().any(|word| word.text == "-d"),
+        "parallel" => true,
+        _ => false,
     }
 }
 

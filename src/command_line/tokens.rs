@@ -23,6 +23,8 @@ pub(super) enum Token {
     /// A redirection between streams: `2>&1`, `<&3`. `is_input` is true if the input comes from another stream.
     Stream {
         is_input: bool,
+        /// True if the redirection replaces the input of the command, also if it closes the input.
+        feeds: bool,
     },
     /// `((…))`, with its substitutions.
     Arithmetic(Vec<Piece>),
@@ -54,6 +56,8 @@ pub(super) enum Operator {
 pub(super) struct Redirection {
     pub way: Way,
     pub target: Word,
+    /// True if it is about another stream than the usual one: `3<FILE`.
+    pub is_of_other: bool,
 }
 
 /// The kind of a redirection.
@@ -168,6 +172,15 @@ impl Lexer<'_> {
             self.at += what.len();
         }
         found
+    }
+
+    /// Returns true if the number of a stream other than the input stands directly before this place.
+    fn is_behind_number(&self) -> bool {
+        let before = self.text.get(..self.at).unwrap_or_default();
+        let rest = before.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number = before.get(rest.len()..).unwrap_or_default();
+        let is_word = rest.is_empty() || rest.ends_with(|c: char| c.is_whitespace() || ";|&()<>".contains(c));
+        is_word && !matches!(number, "" | "0")
     }
 
     /// Reads no further.
@@ -327,9 +340,10 @@ impl Lexer<'_> {
     }
 
     fn redirection(&mut self, tokens: &mut Vec<Token>, pending: &mut Vec<Pending>) {
+        let is_of_other = self.is_behind_number();
         if self.eat("<<<") {
             let target = self.operand();
-            return tokens.push(Token::Redirection(Redirection { way: Way::Text, target }));
+            return tokens.push(Token::Redirection(Redirection { way: Way::Text, target, is_of_other }));
         }
         if self.eat("<<") {
             let strips_tabs = self.eat("-");
@@ -340,7 +354,11 @@ impl Lexer<'_> {
             let Some((delimiter, is_quoted)) = delimiter(written) else { return self.stop() };
             let has_return = self.peek() == Some('\r');
             pending.push(Pending { place: tokens.len(), delimiter, strips_tabs, is_quoted, has_return });
-            return tokens.push(Token::Redirection(Redirection { way: Way::Text, target: Word::default() }));
+            return tokens.push(Token::Redirection(Redirection {
+                way: Way::Text,
+                target: Word::default(),
+                is_of_other,
+            }));
         }
         let is_of_streams = self.rest().starts_with(">&") || self.rest().starts_with("<&");
         let way = match () {
@@ -354,8 +372,11 @@ impl Lexer<'_> {
         let target = self.operand();
         let is_stream = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
         match target.plain().filter(|&text| is_of_streams && is_stream(text)) {
-            Some(stream) => tokens.push(Token::Stream { is_input: way == Way::From && !matches!(stream, "0" | "-") }),
-            None => tokens.push(Token::Redirection(Redirection { way, target })),
+            Some(stream) => tokens.push(Token::Stream {
+                is_input: way == Way::From && !matches!(stream, "0" | "-"),
+                feeds: way == Way::From && !is_of_other && stream != "0",
+            }),
+            None => tokens.push(Token::Redirection(Redirection { way, target, is_of_other })),
         }
     }
 

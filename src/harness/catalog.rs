@@ -141,6 +141,12 @@ impl Catalog {
             Ok(manifest) => manifest,
             Err(wrong) => return errors.extend(wrong),
         };
+        if manifest.model.via == ModelVia::None
+            && yaml::find(&text, &[Step::Key("model")], StepPart::Key).is_none()
+            && let Some(via) = manifest.place_of_model()
+        {
+            manifest.model.via = via;
+        }
         if let Origin::File(file) = &origin {
             manifest.folder = std::path::absolute(file).ok().and_then(|file| file.parent().map(Path::to_path_buf));
         }
@@ -191,11 +197,11 @@ impl Catalog {
         })
     }
 
-    /// Returns the manifest with this name, alias or id in the protocol's registry.
+    /// Returns the manifest with this name, alias, id in the protocol's registry, or path of a file that was read.
     pub fn find(&self, name: &str) -> Option<&Entry> {
         match name.strip_prefix(REGISTRY) {
             Some(id) => self.first(id, |manifest| manifest.registry_id.as_deref() == Some(id)),
-            None => self.named(name).or_else(|| self.aliased(name)),
+            None => self.named(name).or_else(|| self.aliased(name)).or_else(|| self.of_file(name)),
         }
     }
 
@@ -203,6 +209,11 @@ impl Catalog {
     pub fn named(&self, name: &str) -> Option<&Entry> {
         let built_in = || built_in::file(name).filter(|_| self.with_built_in)?.entry();
         self.own.get(name).or_else(built_in)
+    }
+
+    fn of_file(&self, name: &str) -> Option<&Entry> {
+        let is_it = |entry: &&Entry| matches!(&entry.origin, Origin::File(file) if is_same(file, Path::new(name)));
+        self.own.values().find(is_it).filter(|_| is_path(name))
     }
 
     fn aliased(&self, name: &str) -> Option<&Entry> {
@@ -399,6 +410,13 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
     for wrong in manifest.misplaced() {
         let steps = wrong.keys.map(Key);
         add(&steps, StepPart::Value, wrong.message, wrong.help);
+    }
+    for (name, value) in &manifest.env.set {
+        let steps = [Key("env"), Key("set"), Key(name)];
+        if yaml::is_written_null(text, &steps, value) {
+            let message = format!("the value of `{}` is null", words::short(name));
+            add(&steps, StepPart::Value, message, "write `\"\"` for an empty value, or the word in quotes");
+        }
     }
     for name in manifest.files.keys() {
         if leaves_home(Path::new(name)) {

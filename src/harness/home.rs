@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::yaml::shapes::{Shapes, deserialize_shapes};
+use crate::yaml::forms::{Forms, deserialize_forms};
 
 /// The home directory of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -18,7 +18,7 @@ pub enum Home {
 }
 
 // Not derived: an untagged enum loses which key was wrong, and where.
-impl<'de> Shapes<'de> for Home {
+impl<'de> Forms<'de> for Home {
     const EXPECTED: &'static str = "`user`, or a map such as `{copy: [.my-agent/login.json]}`";
 
     fn from_text<E: serde::de::Error>(name: &str) -> Result<Self, E> {
@@ -30,7 +30,7 @@ impl<'de> Shapes<'de> for Home {
     }
 }
 
-deserialize_shapes!(Home, deserialize_any);
+deserialize_forms!(Home, deserialize_any);
 
 /// A home by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

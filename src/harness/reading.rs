@@ -13,7 +13,7 @@ use crate::trace::{Header, ToolKind};
 pub fn reading(header: &Header) -> Reading {
     let of_header = || header.command_title.as_deref().and_then(|form| Regex::new(form).ok());
     let of_manifest =
-        || of_session(header).find_map(|manifest| manifest.command_title.as_ref().map(|form| form.0.clone()));
+        || of_session(header).find_map(|manifest| manifest.command_title.as_ref().map(|form| form.0.regex().clone()));
     // A relative path does not tell where the workspace is.
     let workspace = header.cwd.clone().filter(|cwd| std::path::Path::new(cwd).is_absolute());
     // A session file shows what the stream of the same agent does not.

@@ -86,15 +86,18 @@ pub enum Transport {
 word!(Transport);
 
 impl Transport {
-    /// Returns the transport of a server of a case. Without `type`, a server with a `command` is started by the agent.
-    /// Returns `None` if the transport is unknown.
+    /// Returns the transport of a server of a case. Without `type`, a server with a `command` is started by the agent, and one
+    /// with an `httpUrl` is reached over HTTP. Returns `None` if the transport is unknown.
     fn of(server: &Value) -> Option<Self> {
         match server.get("type").and_then(Value::as_str) {
             Some("stdio") => Some(Transport::Stdio),
             Some("http") => Some(Transport::Http),
             Some("sse") => Some(Transport::Sse),
             Some(_) => None,
-            None => server.get("command").map(|_| Transport::Stdio),
+            None => {
+                let ways = [("command", Transport::Stdio), ("httpUrl", Transport::Http)];
+                ways.into_iter().find(|(key, _)| server.get(*key).is_some()).map(|(_, transport)| transport)
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::yaml::shapes::{self, Shapes, deserialize_shapes};
+use crate::yaml::forms::{self, Forms, deserialize_forms};
 
 pub mod compile;
 
@@ -152,7 +152,7 @@ impl Events {
     }
 }
 
-impl<'de> Shapes<'de> for Events {
+impl<'de> Forms<'de> for Events {
     const EXPECTED: &'static str = "an event such as `{message: {text: line.text}}`, or a list of events";
 
     fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
@@ -160,11 +160,11 @@ impl<'de> Shapes<'de> for Events {
     }
 
     fn from_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
-        shapes::list(list).map(Events)
+        forms::list(list).map(Events)
     }
 }
 
-deserialize_shapes!(Events, deserialize_any);
+deserialize_forms!(Events, deserialize_any);
 
 impl Serialize for Events {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -186,7 +186,7 @@ impl JsonSchema for Events {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        shapes::one_or_list::<Emit>(generator)
+        forms::one_or_list::<Emit>(generator)
     }
 }
 

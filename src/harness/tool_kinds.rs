@@ -7,7 +7,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::trace::ToolKind;
 use crate::values::NameGlob;
-use crate::yaml::shapes::{Shapes, deserialize_shapes};
+use crate::yaml::forms::{Forms, deserialize_forms};
 
 /// A map from tool names to kinds, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,7 +31,7 @@ impl ToolKinds {
     }
 }
 
-impl<'de> Shapes<'de> for ToolKinds {
+impl<'de> Forms<'de> for ToolKinds {
     const EXPECTED: &'static str = "a map of tool names to kinds";
 
     fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
@@ -43,7 +43,7 @@ impl<'de> Shapes<'de> for ToolKinds {
     }
 }
 
-deserialize_shapes!(ToolKinds, deserialize_map);
+deserialize_forms!(ToolKinds, deserialize_map);
 
 impl Serialize for ToolKinds {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,11 +3,12 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use tokio::sync::mpsc::unbounded_channel;
+
 use super::log::Weight;
 use super::queue::Queue;
 use super::{End, Process, Session};
 use crate::engine_clock;
-use crate::process::Stream;
 use crate::trace::recorder::{Finished, Recorder};
 use crate::trace::{Exit, NoticeCode};
 use crate::wire::{Dir, EngineLine, WireLine};
@@ -141,7 +142,7 @@ impl Session {
         (self.closing, self.process_end) = (false, ProcessEnd::ByItself);
     }
 
-    pub(super) async fn end_process(&mut self, patience: Duration) {
+    async fn end_process(&mut self, patience: Duration) {
         let until = engine_clock::now() + patience;
         self.closing = true;
         self.queue = Queue::default();
@@ -153,34 +154,12 @@ impl Session {
             }
         }
         let Some(mut process) = self.process.take() else { return };
-        let mut signals = Vec::new();
         let has_exited = self.exit.is_some();
         self.process_end = if has_exited { ProcessEnd::ByItself } else { ProcessEnd::ByEngine };
         if has_exited {
             process.group.settle().await;
         }
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let Process { group, output, .. } = &mut process;
-        // The commands in the agent's terminals are ended at the same time, so that a slow agent does not delay them.
-        let ending = async { tokio::join!(group.end(|signal| signals.push(signal)), self.end_terminals()) };
-        let (ended, of_terminals) = {
-            let mut ending = pin!(ending);
-            loop {
-                let has_room = out.len() + err.len() < MOST_AT_END;
-                tokio::select! {
-                    ended = &mut ending => break ended,
-                    // A full pipe would keep the agent from ending by itself.
-                    (stream, bytes) = output.next(), if has_room => {
-                        let read = if stream == Stream::Stdout { &mut out } else { &mut err };
-                        read.extend_from_slice(bytes.unwrap_or_default());
-                    }
-                }
-            }
-        };
-        for signal in signals {
-            self.engine(&EngineLine::Signal { signal: signal.to_owned(), after_exit: has_exited });
-        }
-        self.exit = self.exit.or(ended);
+        let of_terminals = self.end_group(&mut process, has_exited).await;
         let escaped = process.group.end_escaped().await + of_terminals;
         // The engine may notice only now that the supervisor is gone.
         if process.group.lost_its_supervisor() {
@@ -194,13 +173,48 @@ impl Session {
             self.engine(&EngineLine::Escaped { processes: escaped as u64 });
         }
         self.process = Some(process);
-        self.took(Stream::Stdout, Some(&out));
-        self.took(Stream::Stderr, Some(&err));
         self.read_rest().await;
         self.process = None;
     }
 
-    pub(super) fn took_exit(&mut self, exit: Exit) {
+    /// Ends the process's group and the commands in the agent's terminals, and logs each line as it comes: the log shows what the
+    /// agent wrote before and after each signal. Returns the number of processes that had left the groups of the terminals.
+    async fn end_group(&mut self, process: &mut Process, has_exited: bool) -> usize {
+        let Process { group, output, splitters, .. } = process;
+        let (sent, mut signals) = unbounded_channel();
+        let signal_line =
+            |signal: &'static str| EngineLine::Signal { signal: signal.to_owned(), after_exit: has_exited };
+        let mut ending = pin!(group.end(move |signal| _ = sent.send(signal)));
+        // The commands in the agent's terminals are ended at the same time, so that a slow agent does not delay them.
+        let (open, released) = self.finish_terminals();
+        let (mut open, mut released) = (pin!(open), pin!(released));
+        let (mut ended, mut of_open, mut of_released, mut read) = (None, None, None, 0);
+        while ended.is_none() || of_open.is_none() || of_released.is_none() {
+            tokio::select! {
+                biased;
+                Some(signal) = signals.recv() => self.engine(&signal_line(signal)),
+                exit = &mut ending, if ended.is_none() => ended = Some(exit),
+                (terminals, escaped) = &mut open, if of_open.is_none() => {
+                    self.terminals_ended(terminals);
+                    of_open = Some(escaped);
+                }
+                escaped = &mut released, if of_released.is_none() => of_released = Some(escaped),
+                // A full pipe would keep the agent from ending by itself.
+                (stream, bytes) = output.next(), if read < MOST_AT_END => {
+                    read += bytes.map_or(0, <[u8]>::len);
+                    let lines = splitters.lines(stream, bytes);
+                    self.took_lines(stream, lines);
+                }
+            }
+        }
+        while let Ok(signal) = signals.try_recv() {
+            self.engine(&signal_line(signal));
+        }
+        self.exit = self.exit.or(ended.flatten());
+        of_open.unwrap_or_default() + of_released.unwrap_or_default()
+    }
+
+    fn took_exit(&mut self, exit: Exit) {
         let line = serde_json::to_string(&exit).unwrap_or_default();
         self.take(WireLine::text(self.now(), Dir::Exit, line), Weight::Engine);
     }

@@ -34,7 +34,7 @@ impl Session {
         let Some(process) = &mut self.process else { return };
         let Process { group, output, splitters, .. } = process;
         enum Got {
-            Lines(Stream, Vec<Line>),
+            Lines(Stream, bool, Vec<Line>),
             Exit(Exit),
             Terminal(String),
             Woken,
@@ -44,7 +44,7 @@ impl Session {
         let has_terminals = !terminals.is_empty();
         // The branches are polled in random order: a pipe that is never empty must not hide the agent's exit.
         let got = tokio::select! {
-            (stream, bytes) = output.next() => Got::Lines(stream, splitters.lines(stream, bytes)),
+            (stream, bytes) = output.next() => Got::Lines(stream, bytes.is_some(), splitters.lines(stream, bytes)),
             exit = group.wait(), if !exited => Got::Exit(exit),
             id = terminals.next_end(), if has_terminals => Got::Terminal(id),
             Ok(()) = self.interrupt.changed(), if self.ended.is_none() => Got::Woken,
@@ -52,7 +52,13 @@ impl Session {
             () = sleep(wake) => Got::Woken,
         };
         match got {
-            Got::Lines(stream, lines) => self.took_lines(stream, lines),
+            Got::Lines(stream, has_bytes, lines) => {
+                // What standard error shows becomes no event, and progress that is redrawn is no line until its end.
+                if stream == Stream::Stderr && has_bytes {
+                    self.turn_is_active();
+                }
+                self.took_lines(stream, lines);
+            }
             Got::Exit(exit) => {
                 self.exit = Some(exit);
                 self.read_rest().await;
@@ -82,7 +88,8 @@ impl Session {
         self.took_lines(stream, lines);
     }
 
-    fn took_lines(&mut self, stream: Stream, lines: Vec<Line>) {
+    /// Takes lines of a stream.
+    pub(super) fn took_lines(&mut self, stream: Stream, lines: Vec<Line>) {
         let dir = match stream {
             Stream::Stdout => Dir::Recv,
             Stream::Stderr => Dir::Stderr,

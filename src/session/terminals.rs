@@ -183,17 +183,29 @@ impl Session {
         ids.iter().for_each(|id| self.tell_terminal(id));
     }
 
-    /// Ends every terminal and logs its state. Returns the number of processes that had left their groups.
-    pub(super) async fn end_terminals(&mut self) -> usize {
-        let Terminals { open, released, .. } = &mut self.terminals;
-        let mut released = std::mem::take(released);
-        open.values().map(|terminal| &terminal.task).chain(&released).for_each(|task| task.order(Order::Finish));
-        let escaped = finished(open.values_mut().map(|terminal| &mut terminal.task)).await;
+    /// Orders every terminal to end, and takes the terminals out of the session, which goes on reading meanwhile. Returns the
+    /// wait for the open terminals, which [`Session::terminals_ended`] then takes, and the wait for the released ones, each with
+    /// the number of processes that had left their groups.
+    pub(super) fn finish_terminals(
+        &mut self,
+    ) -> (impl Future<Output = (Terminals, usize)> + use<>, impl Future<Output = usize> + use<>) {
+        let mut terminals = std::mem::take(&mut self.terminals);
+        let mut released = std::mem::take(&mut terminals.released);
+        let tasks = terminals.open.values().map(|terminal| &terminal.task).chain(&released);
+        tasks.for_each(|task| task.order(Order::Finish));
+        let open = async move {
+            let escaped = finished(terminals.open.values_mut().map(|terminal| &mut terminal.task)).await;
+            (terminals, escaped)
+        };
+        (open, async move { finished(released.iter_mut()).await })
+    }
+
+    /// Logs the state of the terminals, whose commands have ended, and closes them.
+    pub(super) fn terminals_ended(&mut self, terminals: Terminals) {
+        self.terminals = terminals;
         self.tell_terminals();
-        let escaped = escaped + finished(released.iter_mut()).await;
         let (count, reported) = (self.terminals.count, std::mem::take(&mut self.terminals.reported));
         self.terminals = Terminals { count, reported, ..Terminals::default() };
-        escaped
     }
 }
 

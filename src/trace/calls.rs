@@ -1,6 +1,6 @@
 //! Joins each call with its result while events arrive, in the order in which the calls were announced.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::Value;
 
@@ -41,8 +41,8 @@ pub struct Call {
     pub diffs: Vec<FileDiff>,
     /// The exit code, if reported.
     pub exit_code: Option<i64>,
-    /// The requests for permission that asked for something else than the last one, and the call as it was announced, if the
-    /// last one asked for another action.
+    /// Other forms of the call for which it may have been carried out: each earlier permission request that differs from the
+    /// last one, and the announcement if the last request asked for another action.
     pub asked: Vec<AskedForm>,
 }
 
@@ -57,6 +57,8 @@ pub struct AskedForm {
     pub announced_kind: Option<ToolKind>,
     /// The answer. Absent if there was none, and for an announced call whose request was not refused.
     pub outcome: Option<PermissionOutcome>,
+    /// True if the form runs the same commands as the call, and only the permissions that it asks for are others.
+    pub is_permission: bool,
 }
 
 impl AskedForm {
@@ -153,8 +155,10 @@ impl Waiting {
         }
         let has_input = asked.input.is_some();
         call.input = asked.input.or(call.input);
-        self.asks_another = has_input && !is_same_action(&self.call, &call) && !fills_in(&self.call, &call);
-        let form = AskedForm { request: Some(request.to_owned()), call, announced_kind, outcome: None };
+        let is_same = is_same_action(&self.call, &call) && !shows_more(&self.call, &call);
+        self.asks_another = has_input && !is_same && !fills_in(&self.call, &call);
+        let form =
+            AskedForm { request: Some(request.to_owned()), call, announced_kind, outcome: None, is_permission: false };
         self.asked.push(form);
         self.updated_input = None;
         self.unanswered += 1;
@@ -176,20 +180,25 @@ impl Waiting {
     }
 
     /// Returns the call, the kind that was announced, if it was another one, and the other forms of the call. The input is the
-    /// one that the last answer names: without one, the agent showed the call's own input after the request. A request does not
-    /// take back an announced action: the agent may carry out either.
+    /// one that the last answer names: without one, the agent showed the call's own input after the request, or an old trace lacks
+    /// the input of a request that only adds values. A request does not take back an announced action: the agent may carry out
+    /// either.
     fn last_form(self) -> (ToolCall, Option<ToolKind>, Vec<AskedForm>) {
         let mut asked = self.asked;
         let Some(last) = asked.last() else { return (self.call, None, asked) };
         let is_another = self.asks_another && self.updated_input.is_some();
-        let input = self.updated_input.or_else(|| self.call.input.clone());
+        let adds = || fills_in(&self.call, &last.call) && shows_more(&last.call, &self.call);
+        let own = if self.updated_input.is_none() && adds() { &last.call.input } else { &self.call.input };
+        let input = self.updated_input.or_else(|| own.clone());
         let call = ToolCall { input, ..last.call.clone() };
         let announced_kind = last.announced_kind;
         let outcome = last.outcome.filter(|outcome| *outcome != PermissionOutcome::Allowed);
         if is_another {
-            asked.push(AskedForm { request: None, call: self.call, announced_kind: None, outcome });
+            let (request, announced_kind) = (None, None);
+            asked.push(AskedForm { request, call: self.call, announced_kind, outcome, is_permission: false });
         }
-        asked.retain(|form| !is_same_action(&form.call, &call));
+        asked.retain(|form| !is_same_action(&form.call, &call) || shows_more(&form.call, &call));
+        asked.iter_mut().for_each(|form| form.is_permission = differs_in_permissions(&form.call, &call));
         (call, announced_kind, asked)
     }
 }
@@ -203,6 +212,23 @@ fn is_same_action(one: &ToolCall, other: &ToolCall) -> bool {
         && names_files_of(one, other)
         && names_files_of(other, one)
         && !contradicts(one, other)
+}
+
+/// Returns true if two forms run the same commands, and differ at most in the permissions that they ask for.
+fn differs_in_permissions(one: &ToolCall, other: &ToolCall) -> bool {
+    let without = |call: &ToolCall| {
+        let mut call = call.clone();
+        if let Some(Value::Object(input)) = &mut call.input {
+            let is_remark = |key: &str| PERMISSION_KEYS.contains(&key) || REMARK_KEYS.contains(&key);
+            input.retain(|key, _| !is_remark(key));
+        }
+        call
+    };
+    if one.kind != ToolKind::Execute || commands(one).is_empty() {
+        return false;
+    }
+    let (one, other) = (without(one), without(other));
+    is_same_action(&one, &other) && !shows_more(&one, &other) && !shows_more(&other, &one)
 }
 
 /// Returns true if a request names all that was announced, and adds only what was not announced.
@@ -274,6 +300,11 @@ fn is_in_folder(line: &str, command: &str, folder: Option<&str>) -> bool {
 /// Input keys under which agents put the working directory of a command.
 const FOLDER_KEYS: [&str; 5] = ["cwd", "workdir", "working_dir", "working_directory", "workingDirectory"];
 
+/// Returns true if agents put the working directory of a command under this input key.
+pub fn is_folder_key(key: &str) -> bool {
+    FOLDER_KEYS.contains(&key)
+}
+
 fn working_directory(call: &ToolCall) -> Option<&str> {
     let input = call.shown_input()?;
     FOLDER_KEYS.iter().find_map(|key| input.get(*key)?.as_str())
@@ -288,8 +319,39 @@ fn is_same_path(one: &str, other: &str) -> bool {
     is_end_of(one, other) || is_end_of(other, one)
 }
 
+/// Input keys under which agents put the whole content of a file.
+const CONTENT_KEYS: [&str; 5] = ["content", "contents", "file_text", "fileText", "text"];
+
 /// Input keys whose values do not change the action.
-const WORDING_KEYS: [&str; 3] = ["description", "timeout", "timeout_ms"];
+const WORDING_KEYS: [&str; 4] = ["description", "timeout", "timeout_ms", "timeoutMs"];
+
+/// Input keys beside a command under which a request names the permissions that the command needs.
+const PERMISSION_KEYS: [&str; 2] = ["url", "additionalPermissions"];
+
+/// Input keys under which a request repeats what the call shows beside its input: its ID, tool or title.
+const LABEL_KEYS: [&str; 15] = [
+    "id",
+    "callId",
+    "call_id",
+    "toolCallId",
+    "tool_call_id",
+    "type",
+    "kind",
+    "tool",
+    "toolName",
+    "tool_name",
+    "name",
+    "title",
+    "label",
+    "message",
+    "question",
+];
+
+/// Input keys beside the arguments of a call of an MCP server under which a request names the server.
+const SERVER_KEYS: [&str; 3] = ["server", "serverName", "server_name"];
+
+/// Input keys for the user, under which a request says why the agent asks.
+const REMARK_KEYS: [&str; 3] = ["reason", "justification", "explanation"];
 
 /// Returns true if two inputs have different values under the same key, apart from texts of commands and the wording.
 fn has_other_value(one: Option<&Value>, other: Option<&Value>) -> bool {
@@ -301,6 +363,105 @@ fn has_other_value(one: Option<&Value>, other: Option<&Value>) -> bool {
         (Value::String(_), _) | (_, Some(Value::String(_))) if view::is_command_key(key) => false,
         (value, other) => !WORDING_KEYS.contains(&key.as_str()) && has_other_value(Some(value), other),
     })
+}
+
+/// Returns true if a form of a call has an input with values that the other form does not show.
+fn shows_more(one: &ToolCall, other: &ToolCall) -> bool {
+    let own = own_texts(one);
+    one.shown_input().zip(other.shown_input()).is_some_and(|(one, other)| has_more(one, other, &own))
+}
+
+/// Returns the texts that a call shows beside its input.
+pub fn own_texts(call: &ToolCall) -> Vec<&str> {
+    let texts = [Some(call.call.as_str()), call.title.as_deref(), call.name.as_deref(), Some(call.kind.word())];
+    texts.into_iter().flatten().collect()
+}
+
+/// Returns true if an input has a value under a key that the other input lacks, unless the other input has the value under a key
+/// of its own. Paths, commands, their arguments, working directories and wording are compared elsewhere. `own` are the texts that
+/// the call shows beside its input.
+pub fn has_more(one: &Value, other: &Value, own: &[&str]) -> bool {
+    let (Value::Object(one), Value::Object(other)) = (one, other) else { return false };
+    // `{server: s, tool: t, arguments: {…}}`
+    let is_wrapped = !other.is_empty() && one.values().any(|value| value.as_object() == Some(other));
+    let is_label = |key: &str, value: &Value| match value {
+        Value::String(text) if LABEL_KEYS.contains(&key) => is_wrapped || own.contains(&text.as_str()),
+        Value::String(_) => is_wrapped && SERVER_KEYS.contains(&key),
+        _ => false,
+    };
+    let is_list_of_texts = |value: &Value| match value {
+        Value::String(_) => true,
+        Value::Array(list) => list.iter().all(Value::is_string),
+        _ => false,
+    };
+    let is_path = |key: &str, value: &Value| view::is_path_key(key) && key != "edits" && is_list_of_texts(value);
+    let is_remark = |key: &str| WORDING_KEYS.contains(&key) || REMARK_KEYS.contains(&key);
+    let has_command = one.keys().any(|key| view::is_command_key(key));
+    let is_compared_elsewhere = |key: &str, value: &Value| {
+        is_remark(key)
+            || is_folder_key(key)
+            || is_label(key, value)
+            || is_path(key, value)
+            || (view::is_command_key(key) && is_list_of_texts(value))
+            || (has_command && view::is_argument_key(key))
+    };
+    let mut added = one.iter().filter(|(key, value)| !other.contains_key(*key) && !is_compared_elsewhere(key, value));
+    let (mut renamed, mut in_parts) = (Vec::new(), false);
+    let is_left_out = |key: &String, value: &Value| !one.contains_key(key) && !is_remark(key) && !is_path(key, value);
+    for (key, value) in other.iter().filter(|(key, value)| is_left_out(key, value)) {
+        in_parts |= !CONTENT_KEYS.contains(&key.as_str());
+        leaves(value, &mut renamed);
+    }
+    added.any(|(key, value)| {
+        let mut values = Vec::new();
+        leaves(value, &mut values);
+        values.into_iter().any(|value| !renamed.contains(&value) && !is_patch_of(key, value, &renamed, in_parts))
+    })
+}
+
+/// Adds the texts without the blanks around them, the numbers and each `true` of a value. Programs add `false` as the default
+/// of what the model left out.
+fn leaves<'a>(value: &'a Value, found: &mut Vec<Leaf<'a>>) {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => found.push(Leaf::Text(text.trim())),
+        Value::Number(_) | Value::Bool(true) => found.push(Leaf::Other(value)),
+        Value::Array(list) => list.iter().for_each(|item| leaves(item, found)),
+        Value::Object(map) => map.values().for_each(|item| leaves(item, found)),
+        Value::Null | Value::Bool(false) | Value::String(_) => {}
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Leaf<'a> {
+    Text(&'a str),
+    Other(&'a Value),
+}
+
+/// The minimum size in bytes of a part of a line that is recognised in the line: shorter parts are in most lines.
+const SHORTEST_PART: usize = 4;
+
+/// Returns true if a value is a patch that adds only lines of these texts: agents show the change to a file as its new content
+/// or as a patch. Texts that are not a whole file may begin and end within a line.
+fn is_patch_of(key: &str, value: Leaf<'_>, texts: &[Leaf<'_>], in_parts: bool) -> bool {
+    let Leaf::Text(patch) = value else { return false };
+    let key = key.to_ascii_lowercase();
+    if !(key.contains("diff") || key.contains("patch")) || texts.is_empty() {
+        return false;
+    }
+    let texts = || texts.iter().filter_map(|text| if let Leaf::Text(text) = text { Some(*text) } else { None });
+    // One of the texts may be a patch of another form.
+    let lines = texts().flat_map(str::lines);
+    let lines: HashSet<&str> = lines.flat_map(|line| [line.trim(), line.trim_start_matches('+').trim()]).collect();
+    let ends: Vec<&str> = if in_parts {
+        texts().flat_map(|text| [text.lines().next(), text.lines().next_back()]).flatten().map(str::trim).collect()
+    } else {
+        Vec::new()
+    };
+    let added = patch.lines().filter(|line| !line.starts_with("+++ ")).filter_map(|line| line.strip_prefix('+'));
+    let added: Vec<&str> = added.map(str::trim).filter(|line| !line.is_empty()).collect();
+    let is_in_line = |line: &str| ends.iter().any(|end| end.len() >= SHORTEST_PART && line.contains(end));
+    let shown = texts().flat_map(str::lines).filter(|line| !line.trim().is_empty()).count();
+    added.len() <= shown && added.into_iter().all(|line| lines.contains(line) || is_in_line(line))
 }
 
 impl Joiner {

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use strum::IntoStaticStr;
 
 use super::{Location, ToolKind};
+use crate::word::word;
 
 /// A permission request of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,9 +62,10 @@ pub struct PermissionOption {
 }
 
 /// The outcome of a permission request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum PermissionOutcome {
     /// The call is allowed.
     Allowed,
@@ -71,6 +74,8 @@ pub enum PermissionOutcome {
     /// There was no decision: the turn or the session ended, or no option was suitable.
     Cancelled,
 }
+
+word!(PermissionOutcome);
 
 /// The answer to a permission request.
 #[derive(Debug, Clone, PartialEq, Serialize)]

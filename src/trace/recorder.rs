@@ -7,21 +7,21 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-mod bounds;
 mod calls;
+mod hashes;
 mod input;
+mod limits;
 mod notices;
 mod quoted;
 mod texts;
 mod withdrawn;
 
-pub use bounds::is_empty;
-pub use input::{Answered, Asking, CallSaid, Continuation, DecidedBy, ReportedStatus, ResultSaid, Voice};
+pub use input::{Answered, Asking, CallSaid, Continuation, DecidedBy, ReportedStatus, ResultSaid, Voice, is_empty};
 pub use quoted::QuotedLine;
 pub use withdrawn::SentText;
 
-use bounds::hash_in;
 use calls::{EndedCall, EndedEarly, FailedResult, OpenCall, OpenRequest, Step, UnshownSubAgent};
+use hashes::hash_in;
 use withdrawn::Withdrawn;
 
 use super::hashes::Hashes;

@@ -18,6 +18,7 @@ use evals::{GradeRecord, Outcome};
 
 mod answers;
 mod asking;
+mod bridges;
 mod conduct;
 mod docs;
 mod doubts;

@@ -3,16 +3,19 @@
 use serde_json::Value;
 
 use super::rpc::{self, RpcError};
-use super::usage::{Figures, mark_left_out, only_model, tell_invalid};
+use super::usage::{Figures, is_left_out, only_model, tell_invalid};
 use super::{Translator, sessions, text_at};
 use crate::adapter::{EndReport, errors};
 use crate::trace::recorder::Recorder;
+use crate::trace::usage::Measure;
 use crate::trace::{ErrorCategory, NoticeCode, StopReason};
 
 /// The version of the protocol that this program speaks.
 const VERSION: i64 = 1;
 /// The protocol's code for a missing login.
 pub(crate) const AUTH_REQUIRED: i64 = -32000;
+/// The name by which the bridge to Claude Code introduces itself.
+const COUNTS_BY_MODEL: &str = "@agentclientprotocol/claude-agent-acp";
 /// The protocol's code for a cancelled request.
 const REQUEST_CANCELLED: i64 = -32800;
 
@@ -205,6 +208,7 @@ impl Translator {
             Ok(result) => {
                 self.prompt_usage(result, recorder);
                 self.messages_ended(recorder);
+                self.reviews_ended(recorder);
                 stop_reason(result)
             }
             Err(error) => failed(error),
@@ -216,7 +220,8 @@ impl Translator {
         }
     }
 
-    /// Records the usage in an answer: the protocol's own, else the quota that some agents report instead.
+    /// Records the usage in an answer: the protocol's own, else the quota that some agents report instead. The bridge to Claude
+    /// Code leaves calls of its model out of the former; with those that it reports by model, the session so far is recorded.
     fn prompt_usage(&mut self, result: &Value, recorder: &mut Recorder) {
         let meta = result.get("_meta");
         let quota = meta.and_then(|meta| meta.get("quota"));
@@ -229,11 +234,24 @@ impl Translator {
             tell_invalid(report, recorder);
         }
         let figures = result.get("usage").and_then(Figures::read).or_else(|| counts().and_then(Figures::read));
+        let activity = recorder.usage_total().activity();
+        let is_left_out = is_left_out(&self.conventions.usage, activity);
+        let mut reports = Vec::new();
         if let Some(figures) = figures {
             let mut usage = figures.told(self.conventions.scope(), &self.conventions.usage);
-            usage.model = model;
-            mark_left_out(&mut usage, &self.conventions.usage, recorder.usage_total().activity());
+            if is_left_out {
+                usage.at_least(Measure::all());
+            }
             self.turn.told_usage |= !usage.says_nothing();
+            reports.push(usage);
+        }
+        if let Some(quota) = quota.filter(|_| self.conventions.is_agent(COUNTS_BY_MODEL)) {
+            let may_go_on = self.calls.has_gone_on;
+            self.by_model.add(figures, Figures::of_models(quota), |is_more| is_left_out && (may_go_on || !is_more));
+            reports.extend(self.by_model.told(&self.conventions.usage));
+        }
+        for mut usage in reports {
+            usage.model = model.clone().filter(|_| !self.model.is_rerouted());
             recorder.usage(usage, false);
         }
     }

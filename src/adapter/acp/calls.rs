@@ -45,6 +45,8 @@ pub(super) struct Calls {
     is_discarded: bool,
     /// The ids by which the agent reports compactions of the conversation, as if they were calls.
     compactions: BTreeSet<String>,
+    /// True if a call started a sub-agent of Claude Code that worked on after the call's result.
+    pub(super) has_gone_on: bool,
 }
 
 /// The state of a call between two updates.
@@ -231,10 +233,18 @@ impl Translator {
         if ended.is_none() {
             said.output = self.so_far(&id, last.shown.take(), &last.raw);
         }
+        let is_command = self.conventions.hides_typed_input && matches!(said.kind, None | Some(ToolKind::Execute));
+        let command = said.input.clone().filter(|_| is_command);
         if is_open {
             recorder.update(&id, said, false);
         } else {
             self.announce(&id, said, recorder);
+        }
+        if let Some(command) = command {
+            self.typed_input.look_at(&id, &command, recorder);
+        }
+        if self.denied.remove(&id) {
+            recorder.deny(&id);
         }
         self.look_for_sub_agent(&id, !is_open, meta, recorder);
         if let Some(call) = self.calls.open.get(&id) {
@@ -437,6 +447,7 @@ impl Translator {
             call.not_run = Some("cancelled".to_owned());
         }
         call.goes_on |= goes_on(meta);
+        self.calls.has_gone_on |= call.goes_on;
         call.is_invalid |= happens && is_invalid(title.as_deref(), input.as_ref());
         call.truncated |= content::truncated(&raw);
         self.calls.open.insert(id.to_owned(), call);
@@ -559,7 +570,9 @@ impl Translator {
         }
         let truncated = call.truncated || in_terminals.truncated;
         let result = ResultSaid { outcome, output, diffs: Vec::new(), exit_code, truncated };
+        self.typed_input.result(id, &result);
         recorder.result(id, result);
+        self.typed_input.ended(id, recorder);
         match recorder.ended_as(id) {
             Some(CallStatus::Denied) => self.sub_agents.refused(&recorder.call_id(id)),
             Some(CallStatus::Ok) if call.goes_on => {

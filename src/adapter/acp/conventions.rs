@@ -1,6 +1,7 @@
 //! The manifest's settings for reading an agent's reports, and the manifests of agents that introduce
 //! themselves by name.
 
+use crate::adapter::typed_input;
 use crate::harness::Adapter;
 use crate::harness::{self, Manifest, ToolKinds, UsageConvention, UsageOf};
 use crate::trace::{ToolKind, UsageScope};
@@ -19,6 +20,8 @@ pub struct Conventions {
     refusal_error: Vec<Pattern>,
     exit_text: Vec<Pattern>,
     unattended_modes: Vec<NameGlob>,
+    /// True if the agent does not show what it types into a running command.
+    pub(super) hides_typed_input: bool,
     /// The name by which the agent introduces itself.
     agent_info: Option<String>,
     /// True if no harness was named, so that the agent's own name may select the manifest.
@@ -38,6 +41,7 @@ impl Conventions {
             refusal_error: manifest.refusal_error.clone(),
             exit_text: manifest.exit_text.clone(),
             unattended_modes: manifest.unattended_modes.clone(),
+            hides_typed_input: typed_input::is_unshown(manifest),
             agent_info: manifest.agent_info.clone(),
             // The manifest of a recording names a file, and not the agent that made the recording.
             unnamed: *manifest == Manifest::bare(manifest.adapter)

@@ -12,6 +12,9 @@ use crate::text::some_of;
 use crate::trace::NoticeCode;
 use crate::trace::recorder::Recorder;
 
+/// The name by which the bridge to Codex introduces itself.
+const REPORTS_REROUTES: &str = "@agentclientprotocol/codex-acp";
+
 /// The maximum number of kept names of models and of options.
 const MAX_NAMES: usize = 10_000;
 
@@ -29,6 +32,8 @@ pub(super) struct ModelSeen {
     offered: Vec<String>,
     /// True if the agent has reported the model since one was requested.
     told: bool,
+    /// True if the service let another model answer since the last prompt. The usage still names the chosen one.
+    is_rerouted: bool,
 }
 
 impl ModelSeen {
@@ -41,6 +46,16 @@ impl ModelSeen {
     pub(super) fn asked(&mut self, option: Option<String>) {
         self.asked_by = option.or(self.asked_by.take());
         self.told = false;
+    }
+
+    /// Takes a prompt: the chosen model may answer again.
+    pub(super) fn prompted(&mut self) {
+        self.is_rerouted = false;
+    }
+
+    /// Returns true if another model answers than the usage names.
+    pub(super) fn is_rerouted(&self) -> bool {
+        self.is_rerouted
     }
 
     fn offers(&mut self, models: impl Iterator<Item = String>) {
@@ -131,7 +146,7 @@ impl Translator {
     }
 
     /// Takes the agent's report of the model that ran. A name in angle brackets is the program's own.
-    pub(super) fn model_ran(&mut self, model: &str, recorder: &mut Recorder) {
+    fn model_ran(&mut self, model: &str, recorder: &mut Recorder) {
         if model.is_empty() || model.starts_with('<') || self.model.ran.as_deref() == Some(model) {
             return;
         }
@@ -142,8 +157,26 @@ impl Translator {
         }
     }
 
+    /// Takes a thought by which the bridge to Codex reports that the service let another model answer. Returns false for any other
+    /// text.
+    pub(super) fn took_reroute(&mut self, text: &str, recorder: &mut Recorder) -> bool {
+        let Some((from, to)) = rerouted(text).filter(|_| self.conventions.is_agent(REPORTS_REROUTES)) else {
+            return false;
+        };
+        recorder.notice(NoticeCode::ProgramMessage, text.trim());
+        if self.model.ran.is_none() {
+            self.model.ran = Some(from.to_owned());
+        }
+        self.model_ran(to, recorder);
+        self.model.is_rerouted = true;
+        true
+    }
+
     /// Reads the model from the agent's additions to the protocol, or from its usage.
     pub(super) fn model_named(&mut self, beside: &Value, recorder: &mut Recorder) {
+        if self.model.is_rerouted {
+            return;
+        }
         let named = ["_claude/model", "model", "modelId"].iter().find_map(|key| beside.get(*key)?.as_str());
         if let Some(model) = named.or_else(|| only_model(beside)) {
             self.model_ran(model, recorder);
@@ -154,6 +187,14 @@ impl Translator {
         let seen = [&self.model.ran, &self.model.option, &self.model.listed].into_iter().flatten().next();
         recorder.header().model.effective = seen.cloned();
     }
+}
+
+/// Returns the models that a text of the bridge to Codex names: the chosen one, and the one that answers.
+fn rerouted(text: &str) -> Option<(&str, &str)> {
+    let (from, rest) = text.trim().strip_prefix("Model rerouted from ")?.split_once(" to ")?;
+    let (to, reason) = rest.split_once(" (")?;
+    let is_name = |name: &str| !name.is_empty() && !name.contains(char::is_whitespace);
+    (is_name(from) && is_name(to) && reason.ends_with(").")).then_some((from, to))
 }
 
 /// Returns the config option that chooses a model. If there are several, prefers the option that offers this model.

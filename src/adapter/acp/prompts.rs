@@ -116,6 +116,7 @@ impl Translator {
         self.turn.program_said = None;
         self.turn.printed.clear();
         self.messages.begin();
+        self.model.prompted();
         // The earlier failure did not prevent the prompt.
         self.setup = None;
         let Value::Object(mut params) = params else { return };
@@ -146,7 +147,12 @@ impl Translator {
             Piece::Text(text) if parent.is_some() => recorder.say(Voice::User, parent, &text, part),
             Piece::Text(text) => {
                 if let Some(text) = self.echo.take(&text) {
-                    recorder.say(Voice::User, None, &text, part);
+                    // Right after the prompt, the text would be in the message that the engine sent.
+                    if self.turn.open > 0 && recorder.is_user_speaking() {
+                        recorder.notice(NoticeCode::SyntheticMessage, text);
+                    } else {
+                        recorder.say(Voice::User, None, &text, part);
+                    }
                 }
             }
             Piece::Attachment(attachment) | Piece::Embedded(attachment, _)

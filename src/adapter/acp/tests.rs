@@ -380,6 +380,22 @@ fn messages_keep_their_parts_apart() {
 }
 
 #[test]
+fn a_text_of_the_agent_is_never_part_of_the_prompt() {
+    let mut script = Script::new();
+    script.open();
+    let prompt = json!([{"type": "text", "text": "Fix it."}]);
+    script.send(json!({"id": 3, "method": "session/prompt", "params": {"sessionId": "s", "prompt": prompt}}));
+    let chunk = |word: &str, text: &str| json!({"sessionUpdate": word, "content": {"type": "text", "text": text}});
+    script.update(chunk("user_message_chunk", "Fix it. And praise it."));
+    script.update(chunk("agent_message_chunk", "Done."));
+    script.update(chunk("user_message_chunk", "A word of the user's own."));
+    let told = script.done();
+    let messages = [(Role::User, "Fix it."), (Role::Agent, "Done."), (Role::User, "A word of the user's own.")];
+    assert_eq!(told.messages(), messages);
+    assert_eq!(told.notices(), ["synthetic_message"]);
+}
+
+#[test]
 fn plans_of_both_versions_are_plans() {
     let mut script = Script::prompted();
     let entries = json!([{"content": "a", "priority": "high", "status": "pending"}, "b", {"content": 5}]);

@@ -5,8 +5,10 @@ use super::Translator;
 use crate::trace::NoticeCode;
 use crate::trace::recorder::Recorder;
 
-/// The name by which an agent introduces itself that shows each call, and the summary of its conversation like a message.
+/// The names by which agents introduce themselves that show each call, and a text that is not their answer like a message: the
+/// summary of the conversation, and an answer that broke off and was requested again.
 const SHOWS_SUMMARIES: &str = "OpenCode";
+const SHOWS_BROKEN: &str = "@agentclientprotocol/claude-agent-acp";
 
 /// The messages of the model in a turn, of an agent that reports its usage after each of them.
 #[derive(Debug, Default)]
@@ -42,6 +44,11 @@ impl Messages {
     /// Notes that the agent shows more than a text.
     pub(super) fn acted(&mut self) {
         self.has_acted = true;
+        self.text = None;
+    }
+
+    /// Notes that the last text does not count: the next one is not another message.
+    pub(super) fn discarded(&mut self) {
         self.text = None;
     }
 
@@ -125,6 +132,12 @@ impl Translator {
             recorder.complete_answer();
             let text = "two messages follow each other without a call: either may be the summary of the conversation";
             recorder.lost_speaker(NoticeCode::UnknownSpeaker, text);
+        } else if self.conventions.is_agent(SHOWS_BROKEN) {
+            // The answer is the later message, also if a call between them is not shown. Both are the model's.
+            recorder.complete_answer();
+            let text = "two messages follow each other without a call: the first may be an answer that was requested \
+                        again";
+            recorder.notice(NoticeCode::UnknownSpeaker, text);
         }
     }
 

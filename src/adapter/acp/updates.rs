@@ -36,6 +36,12 @@ impl Translator {
         if let Some(report) = startup_report(&word, &update) {
             return recorder.notice(NoticeCode::ProgramMessage, report);
         }
+        if self.took_review(&word, &update, recorder) {
+            return;
+        }
+        if is_requested_again(&meta) {
+            self.discard_answer(recorder);
+        }
         let message = update.get("messageId").and_then(Value::as_str).filter(|_| parent_of(&meta).is_none());
         self.message_updated(&word, message, recorder);
         if parent_of(&meta).is_none() {
@@ -173,7 +179,14 @@ impl Translator {
                         {
                             recorder.notice(NoticeCode::ProgramMessage, text.trim());
                             self.turn.program_said = Some(text.trim().to_owned());
+                            if says_retry(&text) {
+                                self.discard_answer(recorder);
+                            }
                         }
+                        Piece::Text(text)
+                            if voice == Voice::Thought
+                                && part == Continuation::Chunk
+                                && self.took_reroute(&text, recorder) => {}
                         Piece::Text(text) => {
                             if voice == Voice::Agent && !text.trim().is_empty() {
                                 self.turn.program_said = None;
@@ -201,6 +214,15 @@ impl Translator {
                     }
                 }
             }
+        }
+    }
+
+    /// Takes the agent's report that it requests the last answer of its model again. The text that it showed of the answer does
+    /// not count.
+    fn discard_answer(&mut self, recorder: &mut Recorder) {
+        if !recorder.answer().trim().is_empty() && !recorder.is_answer_withdrawn() {
+            self.messages.discarded();
+            recorder.end_other_text(NoticeCode::DiscardedMessage, "the answer before is discarded and requested again");
         }
     }
 
@@ -326,6 +348,18 @@ fn is_by_program(meta: &Value) -> bool {
     let claude = meta.get("claudeCode").and_then(|claude| claude.get("kind")).and_then(Value::as_str);
     let informs = matches!(claude, Some("mcpServerStatus" | "informational"));
     notifies || informs || (is_discrete(meta) && !is_by_model())
+}
+
+/// Returns true if the bridge to Codex reports that a request to the model failed and is repeated.
+fn is_requested_again(meta: &Value) -> bool {
+    let error = meta.get("codex").and_then(|codex| codex.get("error"));
+    error.and_then(|error| error.get("willRetry")).and_then(Value::as_bool) == Some(true)
+}
+
+/// Returns true if a text of the program says that it repeats a request to its model: Copilot CLI and the bridge to Pi.
+fn says_retry(text: &str) -> bool {
+    let Some(text) = text.trim().strip_suffix("...") else { return false };
+    text.ends_with("Retrying") || (text.starts_with("Retrying (attempt ") && text.ends_with(')'))
 }
 
 /// Returns true if Qwen Code marks a chunk as a whole message.

@@ -64,6 +64,34 @@ impl Figures {
         (figures != Self::default()).then_some(figures)
     }
 
+    /// Returns the sum of the usage by model, or `None` if there is none, or a count of it cannot be read. The bridge to Claude
+    /// Code always reports 0 thought tokens, which it does not know.
+    pub fn of_models(quota: &Value) -> Option<Self> {
+        let list = quota.get("model_usage")?.as_array()?;
+        let of_model = |model: &Value| Self::read(model.get("token_count")?);
+        let all: Vec<Self> = list.iter().map(of_model).collect::<Option<_>>()?;
+        let sum = all.into_iter().reduce(|one, other| one.plus(&other))?;
+        Some(Self { thought: None, ..sum })
+    }
+
+    /// Returns the sum of two reports. A count that one of them lacks is unknown.
+    fn plus(&self, other: &Self) -> Self {
+        let add = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
+        Self {
+            input: add(self.input, other.input),
+            output: add(self.output, other.output),
+            thought: add(self.thought, other.thought),
+            cache_read: add(self.cache_read, other.cache_read),
+            cache_write: add(self.cache_write, other.cache_write),
+            total: add(self.total, other.total),
+        }
+    }
+
+    /// Returns true if the report has more tokens than another one.
+    fn exceeds(&self, other: &Self) -> bool {
+        self.total.zip(other.total).is_some_and(|(one, other)| one > other)
+    }
+
     /// Converts the report to the trace's terms. The agent's own sum, or else the manifest, shows which tokens a count
     /// includes. If neither does, the figure is absent.
     pub fn told(&self, scope: UsageScope, convention: &UsageConvention) -> Usage {
@@ -152,18 +180,53 @@ impl Figures {
     }
 }
 
-/// Marks the figures of a report as lower bounds, if the manifest states that such reports omit usage that occurred.
-pub fn mark_left_out(usage: &mut Usage, convention: &UsageConvention, activity: &SessionActivity) {
+/// Returns true if the manifest states that a report omits usage that occurred.
+pub fn is_left_out(convention: &UsageConvention, activity: &SessionActivity) -> bool {
     let sub_agents =
         || activity.sub_agent_spoke() || convention.sub_agent_tools.iter().any(|tool| activity.called(tool));
-    let is_missing = convention.leaves_out.iter().any(|left_out| match left_out {
+    convention.leaves_out.iter().any(|left_out| match left_out {
         LeftOut::Steps => activity.rounds_in_turn() > 1,
         LeftOut::SubAgents => sub_agents(),
         // The counts of one report show whether its thoughts are missing.
         LeftOut::Thoughts => false,
-    });
-    if is_missing {
-        usage.at_least(Measure::all());
+    })
+}
+
+/// The usage of a session by model, as the bridge to Claude Code reports it for each turn. It has all calls of the models, of
+/// which the usage of a turn leaves out those of sub-agents and of the program itself.
+#[derive(Debug, Default)]
+pub struct SessionByModel {
+    sum: Option<Figures>,
+    /// True if the models of a turn had more than its usage.
+    is_more: bool,
+    /// True if a part of the session is missing in the sum.
+    is_bound: bool,
+}
+
+impl SessionByModel {
+    /// Adds a turn. `is_left_out` returns whether its figures omit usage: those of the models if its argument is true, else its
+    /// usage. A session that was resumed is missing in the figures of the models, so that they can be lower than the usage.
+    pub fn add(&mut self, usage: Option<Figures>, models: Option<Figures>, is_left_out: impl FnOnce(bool) -> bool) {
+        let is_more = models.is_some_and(|models| usage.is_none_or(|usage| models.exceeds(&usage)));
+        let of_turn = models.filter(|_| is_more).or(usage);
+        self.is_more |= is_more;
+        self.is_bound |= of_turn.is_none() || models.is_none() || is_left_out(is_more);
+        self.sum = match (self.sum, of_turn) {
+            (Some(before), Some(turn)) => Some(before.plus(&turn)),
+            (before, turn) => before.or(turn),
+        };
+    }
+
+    /// Returns the usage of the session so far, if the usage of its turns is too low.
+    pub fn told(&self, convention: &UsageConvention) -> Option<Usage> {
+        if !self.is_more {
+            return None;
+        }
+        let mut usage = self.sum?.told(UsageScope::Session, convention);
+        if self.is_bound {
+            usage.at_least(Measure::all());
+        }
+        Some(usage)
     }
 }
 
@@ -282,6 +345,21 @@ mod tests {
         assert_eq!(Figures::read(&json!({"inputTokens": "5", "outputTokens": -1, "totalTokens": 1.5})), None);
         assert_eq!(Figures::read(&json!(null)), None);
         assert_eq!(Figures::read(&json!({"inputTokens": 5.0})).unwrap().input, Some(5));
+    }
+
+    #[test]
+    fn the_usage_by_model_is_added_up() {
+        let row = |input: u64| {
+            json!({"model": "m", "token_count": {"totalTokens": input + 6, "inputTokens": input, "cachedInputTokens": 3,
+                "cachedWriteTokens": 1, "outputTokens": 2, "reasoningOutputTokens": 0}})
+        };
+        let sum = Figures::of_models(&json!({"model_usage": [row(10), row(20)]})).unwrap();
+        assert_eq!((sum.input, sum.output, sum.thought), (Some(30), Some(4), None));
+        assert_eq!((sum.cache_read, sum.cache_write, sum.total), (Some(6), Some(2), Some(42)));
+        assert_eq!(Figures::of_models(&json!({"model_usage": []})), None);
+        assert_eq!(Figures::of_models(&json!({"model_usage": [row(10), {"model": "n"}]})), None);
+        let one = Figures::of_models(&json!({"model_usage": [row(10)]})).unwrap();
+        assert!(sum.exceeds(&one) && !one.exceeds(&one));
     }
 
     #[test]

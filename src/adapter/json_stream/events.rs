@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::texts::{TextKey, Texts, hash};
 use super::values::Values;
-use crate::adapter::acp::usage::{Figures, mark_left_out};
+use crate::adapter::acp::usage::{Figures, is_left_out};
 use crate::adapter::requests::Requests;
 use crate::adapter::session_file::facts::EndShown;
+use crate::adapter::typed_input::{self, TypedInput};
 use crate::adapter::{EndReport, errors};
 use crate::big_numbers;
 use crate::harness::stream::Kind;
@@ -18,6 +19,7 @@ use crate::text::first_bytes;
 use crate::trace::recorder::{
     Answered, CallSaid, Continuation, DecidedBy, MAX_TEXT, QuotedLine, Recorder, ReportedStatus, ResultSaid, Voice,
 };
+use crate::trace::usage::Measure;
 use crate::trace::view;
 use crate::trace::{Agent, ErrorCategory, NoticeCode, PermissionOutcome, Role, StopReason, ToolKind, UsageScope};
 use crate::values::Pattern;
@@ -61,6 +63,8 @@ pub(super) struct Session {
     ends: HashMap<String, EndShown>,
     /// True after the first prompt of the user.
     has_prompt: bool,
+    /// The commands that wait for input, if the agent does not show what it types.
+    typed_input: Option<TypedInput>,
 }
 
 impl Session {
@@ -81,11 +85,13 @@ impl Session {
             kept_on_disk: false,
             ends: HashMap::new(),
             has_prompt: false,
+            typed_input: typed_input::is_unshown(manifest).then(TypedInput::default),
         }
     }
 
     pub(super) fn of_file(manifest: &Manifest, ends: HashMap<String, EndShown>) -> Self {
-        Self { kept_on_disk: true, ends, ..Self::new(manifest) }
+        // The file shows all calls.
+        Self { kept_on_disk: true, ends, typed_input: None, ..Self::new(manifest) }
     }
 
     pub(super) fn prompted(&mut self, text: &str) {
@@ -253,7 +259,11 @@ impl Session {
         if recorder.may_end_calls() {
             self.settle_all(recorder);
         }
+        let command = said.input.clone().filter(|_| said.kind == Some(ToolKind::Execute));
         recorder.call(&id, said);
+        if let Some((typed, command)) = self.typed_input.as_mut().zip(command) {
+            typed.look_at(&id, &command, recorder);
+        }
         if let Some(piece) = piece {
             let pieces = self.pieces.entry(id.clone()).or_default();
             // A piece after one that was left out would make another input.
@@ -283,8 +293,12 @@ impl Session {
         }
     }
 
-    /// Reports, at the end of the session, the calls that the agent asked about and never described.
+    /// Reports, at the end of the session, the commands that wait for input and did not end, and the calls that the agent asked
+    /// about and never described.
     pub(super) fn settle_requests(&mut self, recorder: &mut Recorder) {
+        if let Some(typed) = &mut self.typed_input {
+            typed.finish(recorder);
+        }
         for (id, line) in std::mem::take(&mut self.asked_of) {
             if !recorder.was_announced(&id) {
                 let text = format!("the agent asked for permission for the call {id}, which it never described");
@@ -323,7 +337,13 @@ impl Session {
         if let Some(shown) = self.ends.get(&id) {
             agree(&id, &mut said, shown, recorder);
         }
+        if let Some(typed) = &mut self.typed_input {
+            typed.result(&id, &said);
+        }
         recorder.end_or_repeat(&id, &id, said);
+        if let Some(typed) = &mut self.typed_input {
+            typed.ended(&id, recorder);
+        }
     }
 
     fn respond(&mut self, values: &mut Values, recorder: &mut Recorder) {
@@ -375,7 +395,9 @@ impl Session {
         usage.context_used = values.count("context-used");
         usage.context_size = values.count("context-size");
         usage.model = values.word("model");
-        mark_left_out(&mut usage, &self.usage, recorder.usage_total().activity());
+        if is_left_out(&self.usage, recorder.usage_total().activity()) {
+            usage.at_least(Measure::all());
+        }
         if TOKEN_COUNTS.iter().any(|field| values.is_unreadable(field)) {
             recorder.notice(
                 NoticeCode::UsageIncomplete,

@@ -3,13 +3,14 @@
 use std::mem;
 
 use super::evaluated::{hides_value, is_declaration};
-use super::{DEEPEST, LONGEST_SOURCES, MOST, MOST_SHIFTED, Open, Reader, Source};
+use super::groups::feeds;
+use super::{DEEPEST, LONGEST_SOURCES, MOST, MOST_SHIFTED, Open, Reader, Source, Typed};
 use crate::command_line::assignments::{Assignment, MOST_CHOSEN, assignment_of_all};
 use crate::command_line::code::{self, Call};
 use crate::command_line::expanded::{Argument, Program, expand, joined, text_for_arithmetic};
 use crate::command_line::powershell::{are_behind_value, is_comparison};
 use crate::command_line::runners::{self, Inner};
-use crate::command_line::tokens::{Piece, Way, Word, is_name};
+use crate::command_line::tokens::{Piece, Redirection, Way, Word, is_name};
 use crate::command_line::variables::{Value, Varying, has_code};
 use crate::command_line::{Choice, Dialect, is_shell};
 
@@ -32,18 +33,36 @@ pub(super) struct Streams {
     pub(super) written: Option<String>,
     /// True if the output is added to this file.
     pub(super) is_added: bool,
+    /// True if a redirection replaces the input, false if it is from the terminal, absent if there is none.
+    pub(super) feeds: Option<bool>,
 }
 
 impl Reader {
     /// Reads a command with its words, and returns what it prints, if its words show it.
     pub(super) fn finish(&mut self, open: Open<'_>, source: &Source) -> Option<String> {
-        let Open { words, redirections, reads_stream, .. } = open;
+        let Open { words, redirections, reads_stream, is_fed, .. } = open;
         if words.is_empty() && redirections.is_empty() {
             return None;
         }
-        let mut streams = Streams { source: source.clone(), ..Streams::default() };
+        let is_around_fed = mem::replace(&mut self.is_fed, source.is_fed);
+        let printed = self.finish_words(&words, &redirections, (reads_stream, is_fed), source);
+        self.is_fed = is_around_fed;
+        printed
+    }
+
+    /// Reads a command. The two flags state that its input comes from another stream, and that its input is replaced or closed.
+    fn finish_words(
+        &mut self,
+        words: &[&Word],
+        redirections: &[&Redirection],
+        (reads_stream, is_fed): (bool, bool),
+        source: &Source,
+    ) -> Option<String> {
+        let mut streams = Streams { source: source.clone(), feeds: is_fed.then_some(true), ..Streams::default() };
+        streams.source.is_fed |= is_fed;
         if reads_stream {
-            streams.source = Source { form: None, text: Some(runners::NOT_SHOWN.to_owned()) };
+            let text = Some(runners::NOT_SHOWN.to_owned());
+            streams.source = Source { form: None, text, is_fed: streams.source.is_fed };
         }
         let targets = || redirections.iter().map(|redirection| &redirection.target);
         // Bash runs the commands of this file before those of a script.
@@ -53,8 +72,8 @@ impl Reader {
         }
         // The text that the command's own redirection gives to it.
         let mut given: Option<String> = None;
-        for redirection in &redirections {
-            if !is_fed(&redirection.target) {
+        for redirection in redirections {
+            if !has_reader(&redirection.target) {
                 self.outputs(&redirection.target.pieces);
             }
             let target = expand(&redirection.target, &self.variables);
@@ -80,16 +99,18 @@ impl Reader {
                 self.variables.restore(varying);
             }
             streams.forms.extend(texts.iter().map(|text| format!("{sign}{}", joined(text))));
+            streams.feeds = feeds(redirection, &text).or(streams.feeds);
+            let is_fed = streams.feeds.unwrap_or(streams.source.is_fed);
             match redirection.way {
                 Way::Text => {
                     given = Some(text.clone()).filter(|_| target.iter().all(Argument::is_known));
-                    streams.source = Source { form: None, text: Some(text) };
+                    streams.source = Source { form: None, text: Some(text), is_fed };
                 }
                 Way::From => {
                     let file = self.text_of_file(&text);
                     streams.reads_file = file.is_some();
                     let text = target.into_iter().next().and_then(|word| word.content).or(file);
-                    streams.source = Source { form: None, text };
+                    streams.source = Source { form: None, text, is_fed };
                 }
                 Way::To | Way::Append => {
                     (streams.written, streams.is_added) = (Some(text), redirection.way == Way::Append);
@@ -97,13 +118,13 @@ impl Reader {
             }
         }
         streams.forms.extend(streams.source.form.iter().map(|form| format!("<|{form}")));
-        let printed = if words.iter().copied().chain(targets()).any(is_fed) {
+        let printed = if words.iter().copied().chain(targets()).any(has_reader) {
             let words: Vec<Argument> = words.iter().flat_map(|word| expand(word, &self.variables)).collect();
             runners::printed(&words, streams.source.text.as_deref())
         } else {
             None
         };
-        for word in words.iter().copied().chain(targets().filter(|target| is_fed(target))) {
+        for word in words.iter().copied().chain(targets().filter(|target| has_reader(target))) {
             self.outputs_of(&word.pieces, printed.as_deref());
         }
         let assigned: Vec<_> = words.iter().map_while(|word| assignment_of_all(word, &mut self.variables)).collect();
@@ -155,7 +176,7 @@ impl Reader {
     }
 
     /// Returns the text of a file that the line writes.
-    pub(super) fn text_of_file(&mut self, path: &str) -> Option<String> {
+    fn text_of_file(&mut self, path: &str) -> Option<String> {
         let left = LONGEST_CONTENTS.saturating_sub(self.contents);
         let text = self.variables.file(path)?;
         let text = (text.len() <= left).then(|| text.into_owned());
@@ -246,7 +267,7 @@ impl Reader {
         printed
     }
 
-    pub(super) fn each_value(&mut self, varying: Varying, words: &[&Word], streams: &Streams) -> Option<String> {
+    fn each_value(&mut self, varying: Varying, words: &[&Word], streams: &Streams) -> Option<String> {
         let (mut printed, mut readings) = (Vec::new(), Vec::new());
         let chosen = usize::from(!varying.is_loop);
         let folder = self.variables.folder();
@@ -283,7 +304,7 @@ impl Reader {
 
     /// Returns true if a word may begin with a variable of PowerShell: `$x.Count`, `"$($x.Name)"`. One that the line sets as Bash
     /// does is not.
-    pub(super) fn may_be_value(&self, word: &Argument) -> bool {
+    fn may_be_value(&self, word: &Argument) -> bool {
         let Some(rest) = word.text.strip_prefix("$($").or(word.text.strip_prefix('$')) else { return false };
         let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
         self.dialect != Dialect::Posix && !name.is_empty() && !self.variables.is_set(name)
@@ -327,6 +348,9 @@ impl Reader {
         let is_named = matches!(program, Program::Named(_));
         let is_known_later = !is_named && first.is_argument_of_function() && !self.read_functions.is_empty();
         if !is_known_later {
+            if !streams.source.is_fed && !self.is_input_replaced {
+                self.typed.push(Typed::Command(self.found.commands.len()));
+            }
             self.found.commands.push(form);
         }
         if let Some(text) = &first.content {
@@ -357,6 +381,15 @@ impl Reader {
             return;
         };
         self.depth += 1;
+        if self.functions.contains_key(name) {
+            self.note_call(name, streams);
+        }
+        if name == "exec"
+            && rest.is_empty()
+            && let Some(is_fed) = streams.feeds
+        {
+            self.is_input_replaced = is_fed;
+        }
         self.remember(name, rest);
         self.alias(name, rest, &streams.source);
         if let Some(changed) = self.functions.get(name) {
@@ -370,6 +403,12 @@ impl Reader {
         self.reads_code |= is_reader && streams.source.text.as_deref().is_some_and(has_code);
         self.feeds |= name == "exec" && rest.is_empty() && streams.source.text.is_some();
         self.waits |= streams.source.text.is_none() && streams.source.form.is_none() && reads_commands(name, rest);
+        let closed = runners::closes_input(name, rest).then(|| {
+            let mut closed = streams.clone();
+            closed.source.is_fed = true;
+            closed
+        });
+        let streams = closed.as_ref().unwrap_or(streams);
         for inner in runners::inner(name, rest, streams.source.text.as_deref()) {
             match inner {
                 Inner::Words(words) => self.command(words, streams),
@@ -377,7 +416,7 @@ impl Reader {
                 Inner::Script { text, arguments } => {
                     // A shell that reads its commands leaves nothing to read.
                     let is_read = streams.source.text.as_ref() == Some(&text);
-                    let source = if is_read { Source::default() } else { streams.source.clone() };
+                    let source = if is_read { Source::unseen(streams.source.is_fed) } else { streams.source.clone() };
                     let read = |reader: &mut Self| {
                         if !arguments.is_empty() {
                             reader.variables.set_arguments(arguments, false);
@@ -400,9 +439,10 @@ impl Reader {
         let code = code::command_lines(name, rest, streams.source.text.as_deref());
         let has_unknown = self.found.has_unknown || code.has_unknown;
         self.other_shell(|reader| {
-            code.lines.iter().for_each(|line| reader.script(line, Source::default(), false));
+            let source = || Source::unseen(streams.source.is_fed);
+            code.lines.iter().for_each(|line| reader.script(line, source(), false));
             reader.found.has_unknown = has_unknown || reader.is_cut;
-            code.calls.iter().for_each(|call| reader.call(call));
+            code.calls.iter().for_each(|call| reader.call(call, streams.source.is_fed));
         });
         self.depth -= 1;
     }
@@ -410,18 +450,20 @@ impl Reader {
     /// Reads commands of another shell, which has not the functions of this one and does not change its variables.
     fn other_shell(&mut self, read: impl FnOnce(&mut Self)) {
         let (own, bodies) = (self.variables.branches(), mem::take(&mut self.bodies));
+        let is_replaced = self.is_input_replaced;
         read(self);
+        self.is_input_replaced = is_replaced;
         self.bodies = bodies;
         self.variables.undo(&own);
     }
 
     /// Reads the command lines of a call in another language.
-    fn call(&mut self, call: &Call) {
+    fn call(&mut self, call: &Call, is_fed: bool) {
         let has_unknown = self.found.has_unknown;
         let mut readings = Vec::new();
         for line in &call.lines {
             let before = self.found.commands.len();
-            self.script(line, Source::default(), false);
+            self.script(line, Source::unseen(is_fed), false);
             readings.push(before..self.found.commands.len());
         }
         if call.is_choice && readings.len() > 1 {
@@ -441,7 +483,7 @@ impl Reader {
     }
 
     /// Adds the commands that a function may run if it evaluates its arguments as texts, or drops some of them.
-    pub(super) fn possible_in_function(&mut self, arguments: &[Argument], streams: &Streams) {
+    fn possible_in_function(&mut self, arguments: &[Argument], streams: &Streams) {
         // The arguments of calls within these commands are not read again.
         self.runs_arguments = false;
         let before = self.found.commands.len();
@@ -511,8 +553,10 @@ impl Reader {
     }
 
     /// Takes the commands from an index on.
-    pub(super) fn take_from(&mut self, from: usize) -> Vec<String> {
+    fn take_from(&mut self, from: usize) -> Vec<String> {
         self.found.choices.retain(|choice| choice.readings.last().is_none_or(|last| last.end <= from));
+        self.typed.retain(|it| !matches!(it, Typed::Command(place) if *place >= from));
+        self.definitions.retain(|(_, body)| body.end <= from);
         self.found.commands.split_off(from)
     }
 }
@@ -572,12 +616,12 @@ fn adds(word: &str) -> bool {
 }
 
 /// Returns true if a word has `>(…)`, whose commands read what the command prints.
-pub(super) fn is_fed(word: &Word) -> bool {
+fn has_reader(word: &Word) -> bool {
     word.pieces.iter().any(|piece| matches!(piece, Piece::Group { sign: '>', .. }))
 }
 
 /// Returns true if a program is named with a folder that is not one of the system's.
-pub(super) fn has_own_folder(program: &str) -> bool {
+fn has_own_folder(program: &str) -> bool {
     const SYSTEM: [&str; 8] = [
         "/bin/",
         "/sbin/",

@@ -5,7 +5,7 @@ use std::mem;
 use std::rc::Rc;
 
 use super::commands::Streams;
-use super::{DEEPEST, Reader, Source};
+use super::{DEEPEST, Reader, Source, Typed};
 use crate::command_line::assignments::assignment;
 use crate::command_line::expanded::{Argument, expand};
 use crate::command_line::tokens::{Operator, Piece, Redirection, Token, Way, Word, begins_command};
@@ -34,6 +34,21 @@ pub(super) struct Group {
     pub(super) list: Option<Branches>,
     /// The last operator of the list.
     pub(super) operator: Option<Operator>,
+    /// The number of commands and calls before it that get the input of the line.
+    typed: usize,
+    /// True if the shell had replaced its input before it.
+    is_input_replaced: bool,
+}
+
+/// A group that has ended.
+#[derive(Debug)]
+pub(super) struct Closed {
+    /// The number of commands before it.
+    pub(super) before: usize,
+    /// The number of commands and calls before it that get the input of the line.
+    pub(super) typed: usize,
+    /// The text that it prints.
+    pub(super) printed: String,
 }
 
 /// The effect of the end of a group on the variables that its commands change.
@@ -61,28 +76,31 @@ impl Reader {
             start: self.variables.branches(),
             list: None,
             operator: None,
+            typed: self.typed.len(),
+            is_input_replaced: self.is_input_replaced,
         }
     }
 
-    /// Ends a group, and returns the number of commands before it, and what it prints. The first group is the whole line, and
-    /// ends with it.
-    pub(super) fn end_of(&mut self, groups: &mut Vec<Group>) -> Option<(usize, String)> {
+    /// Ends a group. The first group is the whole line, and ends with it.
+    pub(super) fn end_of(&mut self, groups: &mut Vec<Group>) -> Option<Closed> {
         if groups.len() < 2 {
             return None;
         }
         groups.pop().map(|group| self.leave(group))
     }
 
-    pub(super) fn leave(&mut self, mut group: Group) -> (usize, String) {
+    pub(super) fn leave(&mut self, mut group: Group) -> Closed {
         self.operator(&mut group, Operator::End);
         match group.scope {
             Scope::Open => {}
             Scope::Subshell(own) => {
                 self.variables.undo(&own);
+                self.is_input_replaced = group.is_input_replaced;
             }
             Scope::Branches(own) => self.variables.end(own),
             Scope::Function { name, own, body, .. } => {
                 self.read_functions.pop();
+                self.definitions.push((name.clone(), group.before..self.found.commands.len()));
                 let mut changed = self.variables.undo(&body);
                 changed.retain(|name, _| !is_argument(name));
                 self.variables.undo(&own);
@@ -96,7 +114,7 @@ impl Reader {
                 }
             }
         }
-        (group.before, group.printed)
+        Closed { before: group.before, typed: group.typed, printed: group.printed }
     }
 
     /// Records what an operator says about the commands around it. Only the first commands of a list run in any case, and those of
@@ -175,6 +193,7 @@ impl Reader {
             self.found.commands.push(format!(": {}", files.join(" ")));
         }
         self.feeds |= streams.source.text.is_some();
+        self.note_call(&first.text, streams);
         if let Some(changed) = self.functions.get(&first.text) {
             changed.iter().for_each(|(name, value)| self.variables.may_be(name, value));
         }
@@ -194,6 +213,14 @@ impl Reader {
         let is_unknown = mem::replace(&mut self.runs_arguments, runs_arguments);
         if is_unknown {
             self.arguments_of_function(rest, streams);
+        }
+    }
+
+    /// Notes a call of a function.
+    pub(super) fn note_call(&mut self, name: &str, streams: &Streams) {
+        self.called_names.insert(name.to_owned());
+        if !streams.source.is_fed && !self.is_input_replaced {
+            self.typed.push(Typed::Call(name.to_owned()));
         }
     }
 
@@ -234,8 +261,16 @@ impl Reader {
         may_end
     }
 
-    /// Records what the redirections of a group read and write.
-    pub(super) fn streams_of_group(&mut self, redirections: &[&Redirection], printed: &str) {
+    /// Records what the redirections of a group read and write. If `is_fed` is true, one of them is from another stream.
+    pub(super) fn streams_of_group(&mut self, redirections: &[&Redirection], is_fed: bool, closed: &Closed) {
+        let printed = closed.printed.as_str();
+        let feeds = |redirection: &&Redirection| {
+            let file = expand(&redirection.target, &self.variables);
+            feeds(redirection, file.first().map_or("", |word| &word.text)) == Some(true)
+        };
+        if is_fed || redirections.iter().any(feeds) {
+            self.typed.truncate(closed.typed);
+        }
         for redirection in redirections {
             let files = expand(&redirection.target, &self.variables);
             match redirection.way {
@@ -250,6 +285,17 @@ impl Reader {
                 }
             }
         }
+    }
+}
+
+/// Returns whether a redirection to or from this file replaces the input by another one than that of the line, or `None` if it
+/// leaves the input as it is.
+pub(super) fn feeds(redirection: &Redirection, file: &str) -> Option<bool> {
+    let is_input = matches!(redirection.way, Way::From | Way::Text) && !redirection.is_of_other;
+    match file {
+        "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" if redirection.way == Way::From => None,
+        "/dev/tty" if redirection.way == Way::From => is_input.then_some(false),
+        _ => is_input.then_some(true),
     }
 }
 

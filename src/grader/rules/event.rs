@@ -110,7 +110,7 @@ pub struct RuleEvent<'a> {
 impl RuleEvent<'_> {
     /// Returns a short description of the event.
     pub fn label(&self) -> String {
-        let outcome = self.outcome.map(|outcome| format!(" ({})", outcome_word(outcome))).unwrap_or_default();
+        let outcome = self.outcome.map(|outcome| format!(" ({})", outcome.word())).unwrap_or_default();
         match (self.event, self.call) {
             (EventType::ToolCall, Some(call)) => call.label(),
             (event, Some(call)) => format!("{} of {}{outcome}", event.word(), call.label()),
@@ -358,7 +358,7 @@ impl fmt::Display for EventMatcher {
         parts.extend(
             outcome
                 .as_ref()
-                .map(|list| format!("answer {}", text::any_of(list.iter().map(|one| outcome_word(*one).to_owned())))),
+                .map(|list| format!("answer {}", text::any_of(list.iter().map(|one| one.word().to_owned())))),
         );
         parts.extend(text.as_ref().map(|pattern| format!("text /{pattern}/")));
         let call = self.call.to_string();
@@ -367,13 +367,5 @@ impl fmt::Display for EventMatcher {
             parts.push(call.to_owned());
         }
         write!(f, "`{}`", parts.join(" "))
-    }
-}
-
-fn outcome_word(outcome: PermissionOutcome) -> &'static str {
-    match outcome {
-        PermissionOutcome::Allowed => "allowed",
-        PermissionOutcome::Rejected => "rejected",
-        PermissionOutcome::Cancelled => "cancelled",
     }
 }

@@ -7,12 +7,12 @@ use serde::de::{Error, MapAccess, SeqAccess};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::decide::Near;
 use super::event::EventMatcher;
-use super::judge::Near;
 use crate::text::plural;
 use crate::values::{Fraction, Time};
+use crate::yaml::forms::{Forms, deserialize_forms, filled_list};
 use crate::yaml::lists::{filled, said};
-use crate::yaml::shapes::{Shapes, deserialize_shapes, filled_list};
 
 /// Rules about the events of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,7 +34,7 @@ struct RulesMap {
     min: Option<Fraction>,
 }
 
-impl<'de> Shapes<'de> for Rules {
+impl<'de> Forms<'de> for Rules {
     const EXPECTED: &'static str = "a list of rules, or a map such as `{rules: […], gate: true}`";
 
     fn from_list<A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
@@ -47,7 +47,7 @@ impl<'de> Shapes<'de> for Rules {
     }
 }
 
-deserialize_shapes!(Rules, deserialize_any);
+deserialize_forms!(Rules, deserialize_any);
 
 #[cfg(test)]
 impl JsonSchema for Rules {
@@ -253,7 +253,7 @@ rules! {
     AbsentBetween(AbsentBetween) = "absent-between",
 }
 
-impl<'de> Shapes<'de> for Rule {
+impl<'de> Forms<'de> for Rule {
     const EXPECTED: &'static str = "a rule: a map of one key, such as `never: {kind: delete}`";
 
     fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
@@ -270,12 +270,12 @@ impl<'de> Shapes<'de> for Rule {
     }
 }
 
-deserialize_shapes!(Rule, deserialize_map);
+deserialize_forms!(Rule, deserialize_map);
 
 /// The key of a rule.
 struct RuleWord(&'static str);
 
-impl Shapes<'_> for RuleWord {
+impl Forms<'_> for RuleWord {
     const EXPECTED: &'static str = "the name of a rule";
 
     fn from_text<E: Error>(word: &str) -> Result<Self, E> {
@@ -284,7 +284,7 @@ impl Shapes<'_> for RuleWord {
     }
 }
 
-deserialize_shapes!(RuleWord, deserialize_identifier);
+deserialize_forms!(RuleWord, deserialize_identifier);
 
 #[cfg(test)]
 impl JsonSchema for Rule {
@@ -293,9 +293,8 @@ impl JsonSchema for Rule {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let rules = Rule::schemas(generator)
-            .into_iter()
-            .map(|(word, body)| crate::yaml::shapes::one_key(word, body.to_value()));
+        let rules =
+            Rule::schemas(generator).into_iter().map(|(word, body)| crate::yaml::forms::one_key(word, body.to_value()));
         let rules: Vec<serde_json::Value> = rules.collect();
         json_schema!({"description": "a rule: a map of one key", "oneOf": rules})
     }

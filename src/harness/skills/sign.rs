@@ -15,7 +15,7 @@ use crate::matcher::subject::Subject;
 use crate::trace::CallStatus;
 use crate::trace::facts::Command;
 use crate::values::escaped_glob;
-use crate::yaml::shapes::{Shapes, deserialize_shapes};
+use crate::yaml::forms::{Forms, deserialize_forms};
 
 /// The placeholder for a skill's name.
 const SKILL: &str = "{skill}";
@@ -309,7 +309,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(['/', '"', '\'', ' ', '\n', '\\']).filter(|word| !word.is_empty())
 }
 
-impl<'de> Shapes<'de> for Sign {
+impl<'de> Forms<'de> for Sign {
     const EXPECTED: &'static str = "a matcher of calls with `{skill}` in it";
 
     fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
@@ -321,7 +321,7 @@ impl<'de> Shapes<'de> for Sign {
     }
 }
 
-deserialize_shapes!(Sign, deserialize_map);
+deserialize_forms!(Sign, deserialize_map);
 
 impl Serialize for Sign {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

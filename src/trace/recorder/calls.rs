@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::bounds::{hash_in, hash_of};
+use super::hashes::{hash_in, hash_of};
 use super::{CallSaid, MAX_BEHIND, MAX_OPEN, QuotedLine, Recorder, ReportedStatus, Slot, is_empty};
 use crate::text::first_bytes;
 use crate::trace::view;

@@ -4,6 +4,17 @@ use serde_json::Value;
 
 use crate::trace::{AskedCall, FileDiff, Location, PermissionOption, PermissionOutcome, ToolKind};
 
+/// Returns true if an input is empty: null, `{}`, `[]` or an empty text.
+pub fn is_empty(input: &Value) -> bool {
+    match input {
+        Value::Null => true,
+        Value::Object(map) => map.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 /// The speaker of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Voice {

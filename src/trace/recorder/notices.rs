@@ -1,6 +1,6 @@
 //! Notices: what could not become an event, and what is therefore missing in the trace.
 
-use super::bounds::shorten;
+use super::limits::shorten;
 use super::{MAX_LINKS, MAX_NOTICES, Recorder};
 use crate::trace::{Body, FollowedLink, Lost, NoticeCode, UnseenAction};
 
@@ -86,7 +86,7 @@ impl Recorder {
         self.tell_of(code, text, lost, None);
     }
 
-    pub(super) fn tell_of(&mut self, code: NoticeCode, text: String, lost: Option<Lost>, action: Option<UnseenAction>) {
+    fn tell_of(&mut self, code: NoticeCode, text: String, lost: Option<Lost>, action: Option<UnseenAction>) {
         let count = self.notices.entry(code.clone()).or_insert(0);
         *count += 1;
         // The first loss of its kind is recorded even after too many notices of its code.

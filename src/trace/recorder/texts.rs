@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::bounds::push_bounded;
+use super::limits::push_bounded;
 use super::{APART, Continuation, MAX_PARTS, OpenText, Recorder, Speaker, Voice};
 use crate::trace::{Attachment, Body, Message, NoticeCode, Role};
 
@@ -98,7 +98,7 @@ impl Recorder {
 
     /// Removes the end of the text that can still grow, if it is a text of this speaker, ends so, and its last part is
     /// `part`. Without a `part`, any part is meant.
-    pub(super) fn take_end(&mut self, voice: Voice, parent: Option<&String>, part: Option<&str>, end: &str) -> bool {
+    fn take_end(&mut self, voice: Voice, parent: Option<&String>, part: Option<&str>, end: &str) -> bool {
         let is_open = |open: &OpenText| {
             let is_part = part.is_none() || open.part.as_deref() == part;
             open.speaker.voice == voice && open.speaker.parent.as_ref() == parent && is_part
@@ -204,7 +204,7 @@ impl Recorder {
         self.text_of(open.slot).get(open.answer_at..).unwrap_or_default()
     }
 
-    pub(super) fn extend_text(&mut self, slot: u64, text: &str, apart: bool) {
+    fn extend_text(&mut self, slot: u64, text: &str, apart: bool) {
         let Some(body) = self.body(slot) else {
             self.cut_bytes += text.len() as u64;
             return;
@@ -219,6 +219,11 @@ impl Recorder {
         }
         let cut = push_bounded(kept, text);
         self.cut_bytes += cut;
+    }
+
+    /// Returns true if the last text is the user's, so that a further text of the user would be in the same message.
+    pub fn is_user_speaking(&self) -> bool {
+        self.text.as_ref().is_some_and(|open| open.speaker == Speaker::of(Voice::User, None))
     }
 
     pub(super) fn close_text(&mut self) {
@@ -236,7 +241,7 @@ impl Recorder {
     }
 
     /// Forgets the answer so far, because the agent is asked again.
-    pub(super) fn forget_answer(&mut self) {
+    fn forget_answer(&mut self) {
         self.close_text();
         self.answer.clear();
         self.answered.clear();

@@ -5,6 +5,9 @@ use super::{APART, MAX_PARTS, QuotedLine, Recorder, Speaker, Voice};
 use crate::text::first_bytes;
 use crate::trace::{Body, NoticeCode};
 
+/// The ID of a part to which the agent gives none.
+const UNNAMED: &str = "\0";
+
 /// The maximum bytes of a text in the notice that the text is not the agent's.
 const MAX_BEGINS: usize = 400;
 
@@ -69,11 +72,15 @@ impl Recorder {
     }
 
     /// Returns the text of the main agent's message that can still grow, if the message is one text.
-    fn only_text(&self) -> Option<SentText> {
-        let open = self.text.as_ref().filter(|open| open.speaker == Speaker::of(Voice::Agent, None))?;
-        let [(Some(part), 0)] = open.parts.as_slice() else { return None };
-        let begins = first_bytes(self.text_of(open.slot), MAX_BEGINS).to_owned();
-        Some(SentText { parent: None, part: part.clone(), begins, last_event: self.last_event() })
+    fn only_text(&mut self) -> Option<SentText> {
+        let open = self.text.as_mut().filter(|open| open.speaker == Speaker::of(Voice::Agent, None))?;
+        let [(part, 0)] = open.parts.as_mut_slice() else { return None };
+        if part.is_none() && open.part.is_none() {
+            *part = Some(UNNAMED.to_owned());
+        }
+        let (part, slot) = (part.clone()?, open.slot);
+        let begins = first_bytes(self.text_of(slot), MAX_BEGINS).to_owned();
+        Some(SentText { parent: None, part, begins, last_event: self.last_event() })
     }
 
     fn take_away(&mut self, withdrawn: Withdrawn) {

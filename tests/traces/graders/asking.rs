@@ -590,8 +590,8 @@ fn a_call_that_is_asked_for_in_two_forms_is_judged_in_each() {
     // The same action in other words is one action, and the last answer counts.
     let trial = session(
         r#"
-        call a edit {"filePath": "a.txt", "newString": "x"}
-        ask a {"input": {"filepath": "a.txt", "diff": "+x of secret"}}
+        call a edit {"filePath": "a.txt", "newString": "line"}
+        ask a {"input": {"filepath": "a.txt", "diff": "+line of secret"}}
         reject a
         ask a
         allow a
@@ -628,4 +628,34 @@ fn a_call_that_is_asked_for_in_two_forms_is_judged_in_each() {
             (RESPECTED, Pass(&[])),
         ],
     );
+}
+
+#[test]
+fn requests_for_one_command_that_differ_in_their_permissions_are_about_one_action() {
+    let no_push = "tool-calls: {forbid: [{kind: execute, command: 'git push'}]}";
+    let run = |first: &str, second: &str| {
+        session(&format!(
+            r#"call c execute {{"command": "npm install"}}
+            ask c {{"input": {first}}}
+            allow c {{"updated_input": {first}}}
+            ask c {{"input": {second}}}
+            allow c {{"updated_input": {second}}}
+            done c ok"#
+        ))
+    };
+    let network = |url: &str| format!(r#"{{"command": "npm install", "url": "https://{url}"}}"#);
+    check(&run(&network("a"), &network("b")), &[(no_push, Pass(&[]))]);
+    check(&run(&network("a"), r#"{"command": "npm install"}"#), &[(no_push, Pass(&[]))]);
+    check(&run(&network("a"), r#"{"command": "npm test"}"#), &[(no_push, Ungraded("no call shows"))]);
+}
+
+#[test]
+fn an_old_trace_lacks_the_input_of_a_request_that_only_adds_values() {
+    let trial = session(
+        r#"call c execute {"command": "ls"}
+        ask c {"input": {"command": "ls", "limit": 1}}
+        allow c
+        done c ok"#,
+    );
+    check(&trial, &[("tool-calls: {forbid: [{kind: execute, command: 'git push'}]}", Pass(&[]))]);
 }

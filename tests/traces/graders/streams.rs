@@ -223,6 +223,48 @@ fn results_of_qwen_count_from_the_start_of_the_program() {
 }
 
 #[test]
+fn figures_of_another_session_leave_out_the_session_before() {
+    let both = |second: &str| {
+        let of = |session: &str, input: u64| {
+            let result = json!({"type": "result", "subtype": "success", "is_error": false, "result": "ok", "permission_denials": [],
+                "usage": {"input_tokens": input, "output_tokens": 10, "cache_read_input_tokens": 0, "total_tokens": input + 10}});
+            [
+                json!({"type": "system", "subtype": "init", "session_id": session, "qwen_code_version": "1", "cwd": "/w"}),
+                result,
+            ]
+        };
+        stream("qwen-stream", &[of("a", 100), of(second, 150)].concat())
+    };
+    check(&both("a"), &[("budget: {tokens: 160}", Pass(&[]))]);
+    check(&both("b"), &[("budget: {tokens: 300}", Ungraded("")), ("budget: {tokens: 159}", Fail(0.0, &[3], ""))]);
+    let cline = |second: &str| {
+        let of = |task: &str, input: u64| {
+            [
+                json!({"ts": 1, "type": "hook_event", "hookEventName": "agent_start", "agentId": "x", "taskId": task, "parentAgentId": null}),
+                json!({"ts": 2, "type": "run_result", "finishReason": "completed", "text": "ok", "model": {"id": "m"},
+                    "usage": {"inputTokens": input, "outputTokens": 10, "cacheReadTokens": 0, "cacheWriteTokens": 0, "totalCost": 0}}),
+            ]
+        };
+        stream("cline-stream", &[of("a", 100), of(second, 150)].concat())
+    };
+    check(&cline("a"), &[("budget: {tokens: 160}", Pass(&[]))]);
+    check(&cline("b"), &[("budget: {tokens: 300}", Ungraded(""))]);
+    let claude = |second: &str| {
+        let of = |session: &str, input: u64| {
+            let usage = json!({"input_tokens": input, "output_tokens": 10});
+            [
+                json!({"type": "system", "subtype": "init", "session_id": session, "cwd": "/w"}),
+                json!({"type": "result", "subtype": "success", "is_error": false, "result": "ok", "session_id": session,
+                    "usage": usage, "modelUsage": {"m": {"inputTokens": input, "outputTokens": 10}}}),
+            ]
+        };
+        let lines: Vec<Value> = [of("a", 100), of(second, 150)].concat();
+        session(Adapter::ClaudeCodeStream, &Manifest::bare(Adapter::ClaudeCodeStream), &lines)
+    };
+    check(&claude("b"), &[("budget: {tokens: 300}", Ungraded(""))]);
+}
+
+#[test]
 fn calls_of_an_answer_that_qwen_discarded_did_nothing() {
     let text = "Skipped because the provider attempt was retried before execution.";
     let call = json!({"type": "assistant", "parent_tool_use_id": null, "message": {"content": [

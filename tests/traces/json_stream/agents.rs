@@ -492,6 +492,14 @@ fn what_codex_types_into_a_shell_is_not_shown() {
         ("/bin/bash -lc bash", true),
         ("/bin/bash -lc 'python3 -i'", true),
         ("/usr/bin/zsh -lc '/bin/sh'", true),
+        ("/bin/bash -lc 'python3 -'", true),
+        ("/bin/bash -lc 'env bash'", true),
+        ("/bin/bash -lc 'sudo -s'", true),
+        ("/bin/bash -lc 'cd /w && bash'", true),
+        ("/bin/bash -lc 'cat | sh'", true),
+        ("/bin/bash -lc 'sqlite3 app.db'", true),
+        ("/bin/bash -lc \"sqlite3 app.db 'select 1'\"", false),
+        ("/bin/bash -lc \"python3 - <<'E'\nprint(1)\nE\"", false),
         ("/bin/bash -lc 'cargo test'", false),
         ("/bin/bash -lc 'python3 run.py'", false),
     ] {
@@ -500,6 +508,20 @@ fn what_codex_types_into_a_shell_is_not_shown() {
         laws::assert_lawful(&shown);
         let is_told = |event: &Value| event["code"] == "unshown_action" && event["lost"] == "call";
         assert_eq!(events(&shown).iter().any(is_told), is_lost, "{command}: {shown}");
+    }
+    // A command that was declined, or whose program does not exist, read nothing.
+    for (status, code, output, is_lost) in [
+        ("declined", Value::Null, "", false),
+        ("failed", json!(127), "/bin/bash: line 1: psql: command not found\n", false),
+        ("failed", json!(127), "psql (16.1)\nx: command not found\n", true),
+        ("completed", json!(0), "", true),
+    ] {
+        let item = json!({"id": "0", "type": "command_execution", "command": "/bin/bash -lc psql", "status": status,
+            "aggregated_output": output, "exit_code": code});
+        let lines = ["item.started", "item.completed"].map(|when| json!({"type": when, "item": item}).to_string());
+        let shown = trace(built_in("codex"), &lines.join("\n"));
+        let is_told = |event: &Value| event["code"] == "unshown_action" && event["lost"] == "call";
+        assert_eq!(events(&shown).iter().any(is_told), is_lost, "{status}: {shown}");
     }
 }
 
@@ -1020,4 +1042,106 @@ fn a_sub_agent_of_copilot_in_the_background_is_shown_if_its_calls_follow() {
         only(&all, "notice").iter().filter(|notice| notice["code"] == "hidden_sub_agent").count()
     };
     assert_eq!((hidden(true), hidden(false)), (0, 1));
+}
+
+#[test]
+fn an_answer_that_was_requested_again_does_not_count() {
+    let usage =
+        json!({"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2, "cost": {"total": 0}});
+    let says = |text: &str, reason: &str| {
+        let message = json!({"role": "assistant", "model": "m", "usage": usage, "stopReason": reason,
+            "content": [{"type": "text", "text": text}]});
+        [json!({"type": "message_start", "message": message}), json!({"type": "message_end", "message": message})]
+    };
+    let end = json!({"type": "agent_end", "messages": []});
+    let pi = |retry: Value| {
+        let first = says("It is 41 bec", "error");
+        [&first[..], &[end.clone(), retry], &says("It is 42.", "stop"), std::slice::from_ref(&end)].concat()
+    };
+    let qwen = |text: &str| json!({"type": "assistant", "parent_tool_use_id": null, "message": {"content": [{"type": "text", "text": text}]}});
+    let retry =
+        |keeps: bool| json!({"type": "system", "subtype": "retry", "data": {"reason": "retry", "preserveText": keeps}});
+    let result = json!({"type": "result", "subtype": "success", "is_error": false, "result": "It is 42.", "permission_denials": [],
+        "usage": {"input_tokens": 1, "output_tokens": 1}});
+    let qwen_lines = [retry(false), qwen("It is 41 bec"), retry(false), qwen("It is 42."), result.clone()];
+    for (harness, lines) in [
+        ("pi", pi(json!({"type": "auto_retry_start", "attempt": 1}))),
+        (
+            "pi",
+            pi(json!({"type": "compaction_end", "reason": "overflow", "result": {"summary": "s"}, "willRetry": true})),
+        ),
+        ("qwen-stream", qwen_lines.to_vec()),
+    ] {
+        let all = events_of(harness, &lines);
+        assert_eq!(all.last().unwrap()["output"], "It is 42.", "{harness}: {all:?}");
+        let texts: Vec<&Value> = only(&all, "message").iter().map(|it| &it["text"]).collect();
+        assert_eq!(texts, ["It is 42."], "{harness}: {all:?}");
+        assert!(all.iter().all(|it| it["lost"].is_null()), "{harness}: {all:?}");
+        assert!(all.iter().any(|it| it["code"] == "discarded_message"), "{harness}: {all:?}");
+    }
+    // What came before the retry stays if the program keeps it.
+    let kept = events_of("qwen-stream", &[qwen("It is"), retry(true), qwen("42."), result]);
+    assert_eq!(only(&kept, "message")[0]["text"], "It is\n\n42.");
+}
+
+#[test]
+fn calls_that_the_program_did_not_run_are_cancelled_or_denied() {
+    let usage =
+        json!({"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2, "cost": {"total": 0}});
+    let message = json!({"role": "assistant", "model": "m", "usage": usage, "stopReason": "error", "errorMessage": "529 overloaded",
+        "content": [{"type": "text", "text": "I test."}, {"type": "toolCall", "id": "c", "name": "bash", "arguments": {"command": "make"}}]});
+    let pi = [
+        json!({"type": "message_start", "message": message}),
+        json!({"type": "message_end", "message": message}),
+        json!({"type": "auto_retry_start", "attempt": 1}),
+    ];
+    assert_eq!(ends("pi", &pi).0, ["cancelled"]);
+    // The text stays in its message, because a call follows it.
+    assert!(events_of("pi", &pi).iter().any(|it| it["code"] == "discarded_message" && it["lost"] == "speaker"));
+    let qwen = |text: &str, is_error: bool| {
+        let call = json!({"type": "assistant", "parent_tool_use_id": null, "message": {"content": [
+            {"type": "tool_use", "id": "c", "name": "run_shell_command", "input": {"command": "make"}}]}});
+        let result = json!({"type": "user", "parent_tool_use_id": null, "message": {"content": [
+            {"type": "tool_result", "tool_use_id": "c", "is_error": is_error, "content": text}]}});
+        ends("qwen-stream", &[call, result]).0
+    };
+    let skipped = "Skipped: this turn's structured_output contract took precedence as the terminal output.";
+    let again = "Duplicate provider tool call id \"c\" was already handled. The duplicate tool call was ignored and not executed again. \
+        If you intended to run this tool again, re-issue the call with a new unique tool-call id (or explicitly different arguments).";
+    assert_eq!(qwen(skipped, false), ["cancelled"]);
+    assert_eq!(qwen(&format!("{skipped} Re-issue this call in a separate turn if needed."), false), ["cancelled"]);
+    assert_eq!(qwen(again, true), ["cancelled"]);
+    assert_eq!(qwen(&format!("log: {skipped}"), false), ["ok"]);
+    let cline = |error: &str| {
+        let event = |more: Value| {
+            let mut event = json!({"contentType": "tool", "toolName": "run_commands", "toolCallId": "c"});
+            event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"ts": 1, "type": "agent_event", "event": event})
+        };
+        let lines = [
+            event(json!({"type": "content_start", "input": {"commands": ["make"]}})),
+            event(json!({"type": "content_end", "output": {"error": error}, "error": error})),
+        ];
+        ends("cline-stream", &lines).0
+    };
+    for denied in [
+        "Tool \"run_commands\" is disabled by policy",
+        "Tool run_commands was blocked by a runtime hook",
+        "Tool \"run_commands\" requires approval in a TTY session",
+        "Too risky -- NOT a tool or system failure. Clarify with user before proceeding.",
+    ] {
+        assert_eq!(cline(denied), ["denied"], "{denied}");
+    }
+    assert_eq!(cline("make: the feature is disabled by policy"), ["error"]);
+}
+
+#[test]
+fn a_structured_result_of_an_mcp_tool_of_codex_is_its_output() {
+    let item = |content: Value| {
+        json!({"type": "item.completed", "item": {"id": "i", "type": "mcp_tool_call", "server": "db", "tool": "query", "arguments": {},
+            "result": {"content": content, "structured_content": {"rows": [1]}}, "error": null, "status": "completed"}})
+    };
+    let output = |content: Value| only(&events_of("codex", &[item(content)]), "tool_result")[0]["output"].clone();
+    assert_eq!(output(json!([])), "{\"rows\":[1]}");
+    assert_eq!(output(json!([{"type": "text", "text": "one row"}])), "one row");
 }

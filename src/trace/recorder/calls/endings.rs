@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::{EndedCall, EndedEarly, FailedResult, More, OpenCall, Shown, UnshownSubAgent, is_still_shown};
 use crate::text::first_bytes;
-use crate::trace::recorder::bounds::{cut_to_bound, hash_in, hash_of};
+use crate::trace::recorder::hashes::{hash_in, hash_of};
+use crate::trace::recorder::limits::cut_to_bound;
 use crate::trace::recorder::{CallSaid, MAX_ENDED, Recorder, ReportedStatus, ResultSaid, is_empty};
 use crate::trace::view;
 use crate::trace::{Body, CallStatus, FileDiff, NoticeCode, ToolResult};

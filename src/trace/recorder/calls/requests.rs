@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use serde_json::Value;
 
 use super::{AskedInput, EndedEarly, OpenRequest};
-use crate::trace::recorder::bounds::hash_in;
+use crate::trace::recorder::hashes::hash_in;
 use crate::trace::recorder::{Answered, Asking, Recorder};
 use crate::trace::view;
 use crate::trace::{

@@ -100,14 +100,14 @@ impl Worlds {
 }
 
 /// Decides whether a rule holds. The findings are those of its matchers, in the order of [`Rule::matchers`].
-pub fn judge(rule: &Rule, found: &[FoundEvents], session: &SessionFacts<'_>) -> Worlds {
+pub fn decide(rule: &Rule, found: &[FoundEvents], session: &SessionFacts<'_>) -> Worlds {
     let none = List { surely: Vec::new(), possibly: Vec::new(), counts: (0, 0) };
     let lists: Vec<List> = found.iter().map(List::of).collect();
     let list = |n: usize| lists.get(n).unwrap_or(&none);
     let mut speakers = lists.iter().flat_map(|list| &list.possibly).map(|hit| hit.span.speaker);
     let first = speakers.next();
     if rule.is_about_order() && speakers.any(|speaker| Some(speaker) != first) {
-        return judge_several(rule, [list(0), list(1), list(2)], session);
+        return decide_several(rule, [list(0), list(1), list(2)], session);
     }
     match rule {
         Rule::Eventually(_) => {
@@ -232,7 +232,7 @@ fn untimed_if(near: Near, is_timed: bool, worlds: Worlds) -> Worlds {
 
 /// Decides a rule about the order of events of several speakers. Which of two such events is later may be unknown; a world
 /// also chooses these orders.
-fn judge_several(rule: &Rule, lists: [&List; 3], session: &SessionFacts<'_>) -> Worlds {
+fn decide_several(rule: &Rule, lists: [&List; 3], session: &SessionFacts<'_>) -> Worlds {
     let [one, other, third] = lists;
     let product = lists.iter().map(|list| list.possibly.len().max(1)).fold(1, usize::saturating_mul);
     if product > MOST_COMPARED {

@@ -113,10 +113,10 @@ proptest! {
         }
         let ranks = steps.iter().map(|step| EventPlace::in_step(*step).rank).collect();
         let session = SessionFacts { steps: &ranks, is_timed: true };
-        let told = judge(&rule, &found(&rule, &fits, &steps), &session).agree(vacuous);
+        let told = decide(&rule, &found(&rule, &fits, &steps), &session).agree(vacuous);
         let worlds: Vec<&str> = choices(&fits)
             .iter()
-            .map(|choice| word(&judge(&rule, &found(&rule, choice, &steps), &session).agree(vacuous)))
+            .map(|choice| word(&decide(&rule, &found(&rule, choice, &steps), &session).agree(vacuous)))
             .collect();
         let all_the_same = worlds.iter().all(|world| *world == worlds[0]);
         match word(&told) {
@@ -158,7 +158,7 @@ fn without_doubt_a_rule_is_judged_by_its_definition() {
         let steps: Vec<u64> = (0..session.len() as u64).collect();
         let ranks = steps.iter().map(|step| EventPlace::in_step(*step).rank).collect();
         let at = SessionFacts { steps: &ranks, is_timed: true };
-        let told = judge(&rule, &found(&rule, &fits, &steps), &at).agree(None);
+        let told = decide(&rule, &found(&rule, &fits, &steps), &at).agree(None);
         assert_eq!(word(&told), wanted, "{rule:?} over {session}");
     }
 }

@@ -1,0 +1,109 @@
+//! Commands that read what an agent types into them, if the agent does not show what it types.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::command_line::{CommandLine, Dialect};
+use crate::harness::Manifest;
+use crate::text::first_bytes;
+use crate::trace::recorder::{QuotedLine, Recorder, ResultSaid};
+use crate::trace::{CallStatus, NoticeCode, view};
+
+/// The tool by which Codex types into a running command.
+const TYPES: &str = "write_stdin";
+
+/// The maximum number of open calls that are remembered.
+const MAX_OPEN: usize = 10_000;
+
+/// The exit code of a shell that did not find a program.
+const NOT_FOUND: i64 = 127;
+
+/// The maximum bytes of a command in a notice.
+const MAX_SHOWN: usize = 200;
+
+/// Returns true if the manifest states that the agent does not show what it types into a running command.
+pub(super) fn is_unshown(manifest: &Manifest) -> bool {
+    manifest.unshown_tools.contains_key(TYPES)
+}
+
+/// The commands that wait for input which the agent does not show.
+#[derive(Debug, Default)]
+pub(super) struct TypedInput {
+    /// The open calls that run such a command, by the agent's ids.
+    open: BTreeMap<String, Waiting>,
+}
+
+/// A call whose command waits for input.
+#[derive(Debug)]
+struct Waiting {
+    /// The command line, shortened.
+    line: String,
+    /// The program that waits.
+    program: String,
+    announced: QuotedLine,
+}
+
+impl Waiting {
+    /// Adds a notice: the agent may have used the command for an action that no call shows.
+    fn tell(self, recorder: &mut Recorder) {
+        let text = format!("the agent does not show what it types into `{}`", self.line);
+        recorder.about(self.announced, |recorder| recorder.did_unseen(NoticeCode::UnshownAction, text));
+    }
+
+    /// Returns true if the shell did not find the program.
+    fn is_missing(&self, said: &ResultSaid) -> bool {
+        let output = said.output.as_deref().unwrap_or_default();
+        let reports_it = ["command not found", "not found", "No such file or directory"]
+            .iter()
+            .any(|what| output.contains(&format!("{}: {what}", self.program)));
+        said.exit_code == Some(NOT_FOUND) && reports_it && output.trim().lines().count() == 1
+    }
+}
+
+impl TypedInput {
+    /// Takes the input of a call that runs a command, and notes whether the command waits for input.
+    pub(super) fn look_at(&mut self, id: &str, input: &Value, recorder: &mut Recorder) {
+        if self.open.contains_key(id) {
+            return;
+        }
+        for line in view::commands(input) {
+            let read = CommandLine::read(&line, Dialect::Posix);
+            let Some(command) = read.waiting_command() else { continue };
+            let program = command.split(' ').next().unwrap_or_default().to_owned();
+            let line = first_bytes(&line, MAX_SHOWN).to_owned();
+            let waiting = Waiting { line, program, announced: recorder.this_line() };
+            if self.open.len() >= MAX_OPEN {
+                return waiting.tell(recorder);
+            }
+            self.open.insert(id.to_owned(), waiting);
+            return;
+        }
+    }
+
+    /// Takes the result of a call, before the recorder ends the call. A program that does not exist read nothing.
+    pub(super) fn result(&mut self, id: &str, said: &ResultSaid) {
+        if self.open.get(id).is_some_and(|waiting| waiting.is_missing(said)) {
+            self.open.remove(id);
+        }
+    }
+
+    /// Takes the end of a call. A refused command read nothing.
+    pub(super) fn ended(&mut self, id: &str, recorder: &mut Recorder) {
+        let Some(waiting) = self.open.remove(id) else { return };
+        if !matches!(recorder.ended_as(id), Some(CallStatus::Denied)) {
+            waiting.tell(recorder);
+        }
+    }
+
+    /// Takes the end of the session, with the calls that did not end before.
+    pub(super) fn finish(&mut self, recorder: &mut Recorder) {
+        while let Some((id, waiting)) = self.open.pop_first() {
+            let is_refused = recorder.ended_as(&id) == Some(CallStatus::Denied)
+                || recorder.call_in_progress(&id).is_some_and(|call| call.is_rejected);
+            if !is_refused {
+                waiting.tell(recorder);
+            }
+        }
+    }
+}

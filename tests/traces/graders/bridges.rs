@@ -1,0 +1,149 @@
+//! What the bridges to agents report over ACP in forms of their own. Each session goes in as a wire log.
+
+use serde_json::{Value, json};
+
+use super::doubts::{NO_RM, acp_of, update};
+use super::{Fail, Pass, Trial, Ungraded, check};
+
+fn run(harness: &str, lines: &[Value]) -> Trial {
+    acp_of(evals::internal::harness::built_in::named(harness).unwrap(), lines)
+}
+
+fn says(id: Value, text: &str) -> Value {
+    update("s", "agent_message_chunk", &json!({"messageId": id, "content": {"type": "text", "text": text}}))
+}
+
+fn text(trial: &Trial) -> String {
+    trial.events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect()
+}
+
+#[test]
+fn an_answer_that_a_bridge_requests_again_does_not_count() {
+    let none = || Value::Null;
+    let error = json!({"codex": {"error": {"message": "Reconnecting... 1/5", "willRetry": true}}});
+    let codex = update("s", "session_info_update", &json!({"_meta": error}));
+    let copilot = says(none(), "Info: Response was interrupted due to a server error. Retrying...");
+    for (harness, first, retry, second) in [
+        ("codex-acp", json!("a"), codex, json!("b")),
+        ("copilot", none(), copilot, none()),
+        ("pi-acp", none(), says(none(), "Retrying..."), none()),
+    ] {
+        // Nothing was shown yet: the first report takes nothing back.
+        let lines = [
+            retry.clone(),
+            says(first.clone(), "It is 4"),
+            says(first, "1 bec"),
+            retry,
+            says(second.clone(), "It is "),
+            says(second, "42."),
+        ];
+        let trial = run(harness, &lines);
+        let shown = text(&trial);
+        assert!(shown.contains(r#""text":"It is 42.""#) && shown.contains("discarded_message"), "{harness}: {shown}");
+        assert!(!shown.contains(r#""lost""#), "{harness}: {shown}");
+        assert!(shown.contains(r#""output":"It is 42.""#), "{harness}: {shown}");
+    }
+    let claude = run("claude-agent-acp", &[says(json!("a"), "It is 41 bec"), says(json!("b"), "It is 42.")]);
+    assert_eq!(claude.judge("output: {equals: It is 42.}").passed, Some(true));
+    // Both messages are the model's.
+    check(&claude, &[("rules: [eventually: {role: agent, text: '41'}]", Pass(&[2]))]);
+}
+
+#[test]
+fn the_usage_by_model_of_the_bridge_to_claude_code_has_all_calls() {
+    let run = |models: Value| {
+        let usage = json!({"inputTokens": 100, "outputTokens": 10, "cachedReadTokens": 0, "cachedWriteTokens": 0, "totalTokens": 110});
+        let result = json!({"stopReason": "end_turn", "usage": usage, "_meta": {"quota": {"token_count": usage, "model_usage": models}}});
+        run("claude-agent-acp", &[says(json!("a"), "Done."), json!({"jsonrpc": "2.0", "id": 2, "result": result})])
+    };
+    let model = |name: &str| {
+        json!({"model": name, "token_count": {"totalTokens": 150, "inputTokens": 130, "cachedInputTokens": 0, "cachedWriteTokens": 0,
+            "outputTokens": 20, "reasoningOutputTokens": 0}})
+    };
+    let both = run(json!([model("m"), model("n")]));
+    check(&both, &[("budget: {tokens: 300}", Pass(&[])), ("budget: {tokens: 299}", Fail(0.0, &[4], ""))]);
+    assert!(!text(&both).contains("thought_tokens"));
+    // Without it, only the usage of the turn is known.
+    check(&run(json!([])), &[("budget: {tokens: 110}", Pass(&[])), ("budget: {tokens: 109}", Fail(0.0, &[3], ""))]);
+}
+
+#[test]
+fn a_review_by_the_program_of_codex_is_no_call_of_the_agent() {
+    let review = |status: &str, target: Value| {
+        json!({"toolCallId": "guardian_assessment:r", "kind": "think", "title": "Guardian Review", "status": "failed",
+            "content": [{"type": "content", "content": {"type": "text", "text": "Status: Denied"}}],
+            "rawOutput": {"targetItemId": target, "action": {"type": "command", "command": "rm -rf build"}, "review": {"status": status}}})
+    };
+    let begins = update(
+        "s",
+        "tool_call",
+        &json!({"kind": "execute", "title": "make", "rawInput": {"command": "make"}, "status": "in_progress"}),
+    );
+    let ends = update("s", "tool_call_update", &json!({"status": "failed"}));
+    // A call that is not shown was attempted.
+    for target in [Value::Null, json!("other")] {
+        let shown = [begins.clone(), update("s", "tool_call", &review("denied", target)), ends.clone()];
+        check(&run("codex-acp", &shown), &[(NO_RM, Ungraded("the agent did something that no call shows"))]);
+    }
+    // Another agent may have such a call.
+    let other = text(&run("opencode", &[update("s", "tool_call", &review("denied", Value::Null))]));
+    assert!(other.contains(r#""type":"tool_call""#), "{other}");
+    for (lines, status) in [
+        (vec![begins.clone(), update("s", "tool_call", &review("denied", json!("c"))), ends.clone()], "denied"),
+        (vec![update("s", "tool_call_update", &review("denied", json!("c"))), begins.clone(), ends.clone()], "denied"),
+        (vec![begins, update("s", "tool_call", &review("approved", json!("c"))), ends], "error"),
+    ] {
+        let shown = text(&run("codex-acp", &lines));
+        assert!(shown.contains(&format!(r#""status":"{status}""#)), "{shown}");
+        assert_eq!(shown.matches(r#""type":"tool_call""#).count(), 1, "{shown}");
+        assert!(!shown.contains("late_denial") && !shown.contains(r#""lost""#), "{shown}");
+    }
+}
+
+#[test]
+fn texts_of_the_program_of_codex_are_no_texts_of_its_model() {
+    let thinks = |text: &str| update("s", "agent_thought_chunk", &json!({"content": {"type": "text", "text": text}}));
+    let usage = json!({"token_count": {"totalTokens": 1}, "model_usage": [{"model": "large", "token_count": {"totalTokens": 1}}]});
+    let trial = run(
+        "codex-acp",
+        &[
+            says(Value::Null, "Warning: Long threads are less accurate.\n\n"),
+            says(Value::Null, "Config warning: x\n\ny\n\n"),
+            thinks("Model rerouted from large to small (HighRiskCyberActivity).\n\n"),
+            says(json!("a"), "Done."),
+            says(Value::Null, "*Context compacted to fit the model's context window.*\n\n"),
+            json!({"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn", "_meta": {"quota": usage}}}),
+        ],
+    );
+    let shown = text(&trial);
+    assert!(shown.contains(r#""output":"Done.""#) && !shown.contains(r#""type":"thought""#), "{shown}");
+    assert_eq!(shown.matches(r#""code":"program_message""#).count(), 4, "{shown}");
+    // The usage names the chosen model.
+    assert_eq!(shown.matches("the model changed from").count(), 1, "{shown}");
+    assert!(shown.contains("the model changed from large to small"), "{shown}");
+    // The model may say the same.
+    let quoted = text(&run("codex-acp", &[says(json!("a"), "Warning: it is slow.\n\n")]));
+    assert!(quoted.contains(r#""output":"Warning: it is slow."#), "{quoted}");
+}
+
+#[test]
+fn what_codex_types_into_a_command_over_acp_is_not_shown() {
+    let ended = |command: &str, end: &Value| {
+        let input = json!({"kind": "execute", "title": "x", "rawInput": {"command": command, "cwd": "/w"}, "status": "in_progress"});
+        run("codex-acp", &[update("s", "tool_call", &input), update("s", "tool_call_update", end)])
+    };
+    let runs = |command: &str| ended(command, &json!({"status": "completed"}));
+    for command in ["/bin/bash -lc 'python3 -q'", "/bin/bash -lc 'cd /w && bash'", "/bin/bash -lc 'cat | sh'"] {
+        check(&runs(command), &[(NO_RM, Ungraded("the agent did something that no call shows"))]);
+    }
+    for command in ["/bin/bash -lc 'cargo test'", "/bin/bash -lc 'echo ls | sh'", "ssh host 'bash -s' < deploy.sh"] {
+        check(&runs(command), &[(NO_RM, Pass(&[]))]);
+    }
+    // A command that was denied, or whose program does not exist, read nothing.
+    let psql = "/bin/bash -lc psql";
+    let missing = json!({"status": "failed", "rawOutput": {"exit_code": 127, "formatted_output": "bash: psql: command not found\n"}});
+    check(&ended(psql, &missing), &[(NO_RM, Pass(&[]))]);
+    let denied = json!({"status": "failed", "rawOutput": {"message": "no", "code": "denied"}});
+    check(&ended(psql, &denied), &[(NO_RM, Pass(&[]))]);
+    check(&ended(psql, &json!({"status": "failed"})), &[(NO_RM, Ungraded("no call shows"))]);
+}
