@@ -27,6 +27,7 @@ mod fail_fast;
 mod go;
 mod junit;
 mod node;
+mod node_failures;
 mod old_reports;
 mod pytest;
 mod report;
@@ -34,7 +35,7 @@ mod tap;
 mod unittest;
 
 use old_reports::{OldReports, reports};
-use report::{Listed, Report};
+use report::{Listed, Report, is_script};
 pub use report::{Status, without_colour};
 
 /// The exit of a runner whose supervisor was lost: how it ended is unknown.
@@ -134,6 +135,19 @@ impl GraderSpec for Tests {
         } else {
             None
         }
+    }
+
+    fn warning(&self) -> Option<String> {
+        let listed = self.listed();
+        let mut names = self.fail_to_pass.iter().chain(&self.pass_to_pass);
+        let (name, longer) = names.find_map(|name| {
+            let longer = listed.longer_than(name).find(|longer| self.is_only_a_part(name, longer))?;
+            Some((text::short(name, 120), text::short(longer, 120)))
+        })?;
+        Some(format!(
+            "lists `{name}` and `{longer}`: a test with both names counts for the longer one alone, so `{name}` needs another \
+             test with this end; list whole names"
+        ))
     }
 
     fn only_guards(&self) -> bool {
@@ -283,6 +297,37 @@ impl Tests {
         self.min.is_none() && has_failed
     }
 
+    /// Returns true if a listed name is no whole name of a test, as a longer one or the runner shows: names of its tests begin with
+    /// a file, a module or a package.
+    fn is_only_a_part(&self, name: &str, longer: &str) -> bool {
+        let has_file = |name: &str| {
+            let first = name.split("::").next().and_then(|part| part.split(" > ").next()).unwrap_or_default();
+            first != name && (first.ends_with(".py") || is_script(first))
+        };
+        let is_single = !name.contains('.') && !name.contains("::");
+        let start = longer.strip_suffix(name).filter(|_| is_single);
+        !has_file(name) && (has_file(longer) || start.is_some_and(|start| self.has_names_with(start)))
+    }
+
+    /// Returns true if the whole name of each test of the runner has a start such as this one. False if the runner is unknown.
+    fn has_names_with(&self, start: &str) -> bool {
+        const OTHERS: [&str; 12] =
+            ["bun", "cargo", "deno", "gradle", "jest", "make", "mocha", "mvn", "node", "npm", "npx", "vitest"];
+        let line = self.run.to_string();
+        let words: Vec<&str> = line.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
+        let is_python = ["pytest", "unittest"].iter().any(|runner| line.contains(runner));
+        let is_go = words.windows(2).any(|pair| pair == ["go", "test"]);
+        let is_alone = is_python != is_go && !words.iter().any(|word| OTHERS.contains(word));
+        // A subtest has the name of its test before its own.
+        let has_test = || start.split(['/', '.']).any(|part| part.starts_with("Test"));
+        match self.format {
+            Format::Pytest | Format::Unittest => is_part_of_python(start),
+            Format::Go => start.ends_with(['.', '/']) && !has_test(),
+            _ if is_alone && is_python => is_part_of_python(start),
+            _ => is_alone && start.ends_with(['.', '/']) && !has_test(),
+        }
+    }
+
     /// Returns the names of both lists.
     fn listed(&self) -> Listed<'_> {
         Listed::new(self.fail_to_pass.iter().chain(&self.pass_to_pass))
@@ -371,7 +416,7 @@ impl Tests {
                 let xml = junit().ok_or("printed no JUnit XML; if it writes a file, add `report: PATH`")?;
                 return junit::read(xml).map_err(|why| format!("printed JUnit XML that cannot be read: {why}"));
             }
-            Format::Cargo => cargo::read(&both),
+            Format::Cargo => self.cargo()(&both),
             Format::Go => self.go()(&both),
             Format::Pytest => pytest::read(&both),
             Format::Unittest => unittest::read(&both),
@@ -387,7 +432,7 @@ impl Tests {
             Format::Tap => tap::read(&out),
             Format::Auto => {
                 let readers: [(&str, ReadOutput); 6] = [
-                    ("cargo", cargo::read),
+                    ("cargo", self.cargo()),
                     ("pytest", pytest::read),
                     ("unittest", unittest::read),
                     ("go", self.go()),
@@ -417,6 +462,11 @@ impl Tests {
             Some(mark) => Err(format!("ran no test: its output contains `{mark}`")),
             None => Err("showed no test that could be understood".to_owned()),
         }
+    }
+
+    /// Returns the reader of the output of `cargo test`.
+    fn cargo(&self) -> ReadOutput {
+        cargo::reader(&self.run.to_string())
     }
 
     /// Returns the reader of the output of `go test`.
@@ -465,7 +515,7 @@ impl Tests {
                 ));
             } else if report.is_unclear(name) {
                 checks.unknown(unclear(key, &shown));
-            } else if report.names_only_failures && report.problems.is_empty() {
+            } else if report.names_only_failures && report.problems.len() == report.early_ends {
                 checks.unknown(format!(
                     "{key}: `{shown}` is not named, and the runner names only tests that failed; make the runner name each \
                      test (-v)"
@@ -601,6 +651,11 @@ fn unless_missing(grade: Grade, missing: &[String]) -> Grade {
         }
         grade => grade,
     }
+}
+
+/// Returns true if a text can precede a part of a name of pytest or unittest: `a.py::`, `m.T.`.
+fn is_part_of_python(start: &str) -> bool {
+    start.ends_with("::") || start.ends_with('.')
 }
 
 /// Returns true if a runner exited with 0.

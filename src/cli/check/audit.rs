@@ -235,7 +235,7 @@ fn bare(agent: Agent) -> Manifest {
 /// Audits a case.
 async fn audit(engine: &Engine, case: Arc<Case>, number: usize, mutants: usize) -> Result<Audited, Stop> {
     let (case, of_models) = without_models(&case);
-    if !of_models.is_empty() && !case.graders.iter().any(|judge| judge.counts()) {
+    if !of_models.is_empty() && !case.graders.iter().any(|grader| grader.counts()) {
         return Ok(Audited::not_audited(&case.id, case.shown().display().to_string(), of_models));
     }
     // The oracle comes first: the null agent's workspace shows which parts of its solution are new.
@@ -247,7 +247,7 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize, mutants: usize) 
     let attempt = attempt_of(&case, bare(Agent::Null), PathBuf::new());
     let played = play(engine, &attempt, search, None).await;
     let mut findings = Vec::new();
-    if let Ok(Played::Judged(result)) = &played {
+    if let Ok(Played::Graded(result)) = &played {
         findings.extend(passes_without_change(&case.graders, result));
         let parts = audit::answers::new(answers, known.texts().as_ref());
         findings.extend((!parts.is_empty()).then_some(Finding::AnswerInPrompt { parts }));
@@ -272,19 +272,19 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize, mutants: usize) 
 /// deterministic.
 fn without_models(case: &Arc<Case>) -> (Arc<Case>, Vec<String>) {
     let names = unique_names(case.graders.iter().map(AsRef::as_ref));
-    let named = case.graders.iter().zip(names).filter(|(judge, _)| judge.kind.needs().model);
+    let named = case.graders.iter().zip(names).filter(|(grader, _)| grader.kind.needs().model);
     let of_models: Vec<String> = named.map(|(_, name)| name).collect();
     if of_models.is_empty() {
         return (case.clone(), of_models);
     }
     let mut without = case.as_ref().clone();
-    without.graders.retain(|judge| !judge.kind.needs().model);
+    without.graders.retain(|grader| !grader.kind.needs().model);
     (Arc::new(without), of_models)
 }
 
 fn tried(agent: Agent, how: Option<&'static str>, played: Result<Played, TrialError>) -> Result<Tried, Stop> {
     Ok(match played {
-        Ok(Played::Judged(result)) => Tried::of(agent, how, &result),
+        Ok(Played::Graded(result)) => Tried::of(agent, how, &result),
         Ok(Played::NotReady(why)) => Tried::impossible(agent, how, why),
         Ok(Played::Interrupted) => return Err(Stop::Interrupted),
         Err(error) => Tried::impossible(agent, how, Stop::unless_of_the_trial(error)?),
@@ -308,11 +308,11 @@ async fn oracle(engine: &Engine, case: &Arc<Case>, number: usize) -> Result<(Tri
     }
 }
 
-/// Returns the case with the graders that judge files, or `None` if none of them counts.
-fn judged_by_files(case: &Case) -> Option<Arc<Case>> {
+/// Returns the case with the graders that grade files, or `None` if none of them counts.
+fn graded_by_files(case: &Case) -> Option<Arc<Case>> {
     let mut shown = case.clone();
-    shown.graders.retain(|judge| shown_by_folder(judge));
-    shown.graders.iter().any(|judge| judge.counts()).then(|| Arc::new(shown))
+    shown.graders.retain(|grader| shown_by_folder(grader));
+    shown.graders.iter().any(|grader| grader.counts()).then(|| Arc::new(shown))
 }
 
 /// Grades a folder or a patch as the oracle's work. Only the resulting workspace is known; there are no calls and no
@@ -323,7 +323,7 @@ async fn outcome_alone(
     act: impl FnOnce(&Path) -> std::io::Result<()> + Send + 'static,
 ) -> Result<(Tried, Option<Solution>), Stop> {
     let not_audited = not_shown_by_folder(case.graders.iter().map(AsRef::as_ref));
-    let Some(shown) = judged_by_files(case) else {
+    let Some(shown) = graded_by_files(case) else {
         let why = "the oracle shows files alone, but no grader that counts judges files; `oracle: {script: …}` \
             tests the other graders";
         return Ok((Tried::without(Agent::Oracle, why, not_audited), None));
@@ -366,7 +366,7 @@ async fn played(
     let patch = regular::read(folder.join("workspace.patch")).ok().filter(|_| oracle.sound && !is_masked);
     let solution = patch.and_then(|patch| {
         let looked = Looked { patch, is_partial: true, ..Looked::default() };
-        judged_by_files(case).map(|case| Solution { case, looked, is_graded: false })
+        graded_by_files(case).map(|case| Solution { case, looked, is_graded: false })
     });
     Ok((oracle, solution))
 }

@@ -1,4 +1,4 @@
-//! Warnings about cases: drafts that a person has to read first, and settings without an effect.
+//! Warnings about cases: drafts that a person has to read first, settings without an effect, and probable mistakes in graders.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use crate::text::some_of;
 const NAMED: usize = 5;
 
 /// Returns a warning if the case is a draft, one if its prompt contains parts of its solution, one if it makes the
-/// protection of no file strict, and one if globs of its protected files are about no folder of the workspace.
+/// protection of no file strict, one if globs of its protected files are about no folder of the workspace, and one for each grader
+/// with a probable mistake.
 pub fn warnings(case: &Case) -> Vec<String> {
     let (id, file) = (&case.id, case.shown().display());
     let mut warnings = Vec::new();
@@ -42,6 +43,8 @@ pub fn warnings(case: &Case) -> Vec<String> {
             case.set_in("workspace").display()
         ));
     }
+    let doubtful = case.graders.iter().filter_map(|grader| Some((&grader.name, grader.kind.warning()?)));
+    warnings.extend(doubtful.map(|(name, why)| format!("case `{id}`: grader `{name}` {why}")));
     warnings
 }
 

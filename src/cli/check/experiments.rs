@@ -8,17 +8,21 @@ use crate::experiment::{self, VariantLayer};
 use crate::plan::{PlanError, PlanRequest, plan};
 use crate::project;
 
-/// Checks experiments.
+/// Checks experiments, with each harness of the command line if it names any.
 ///
 /// # Errors
 /// Returns all errors in any of them and in their cases.
-pub fn check(files: &[PathBuf]) -> Result<(), CliError> {
-    let errors = files.iter().filter_map(|file| one(file).err());
+pub fn check(files: &[PathBuf], harnesses: &[String]) -> Result<(), CliError> {
+    let mut base: Vec<_> = harnesses.iter().map(|name| arms::common(Some(name.clone()), None)).collect();
+    if base.is_empty() {
+        base.push(VariantLayer::default());
+    }
+    let errors = files.iter().flat_map(|file| base.iter().filter_map(move |base| one(file, base).err()));
     errors.reduce(CliError::and).map_or(Ok(()), Err)
 }
 
-fn one(file: &Path) -> Result<(), CliError> {
-    let written = experiment::read(Some(file), &[], &VariantLayer::default()).map_err(CliError::all)?;
+fn one(file: &Path, base: &VariantLayer) -> Result<(), CliError> {
+    let written = experiment::read(Some(file), &[], base).map_err(CliError::all)?;
     let default = project::path(inputs::CASES);
     let cases = match written.cases.as_slice() {
         [] if default.is_dir() => vec![default],

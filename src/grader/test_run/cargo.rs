@@ -8,12 +8,77 @@ use crate::reason_text::short;
 /// The words of a result of libtest that a number precedes.
 const COUNTED: [&str; 4] = ["passed", "failed", "ignored", "measured"];
 
+/// The targets that a command line selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Selected {
+    /// Several targets, or it is unknown which ones.
+    Any,
+    /// One target of each selected package.
+    OnePerPackage,
+    /// One target.
+    One,
+}
+
+/// Returns the reader of the output of a command line.
+pub fn reader(line: &str) -> fn(&str) -> Report {
+    match selected(line) {
+        Selected::Any => |text: &str| read(text, Selected::Any),
+        Selected::OnePerPackage => |text: &str| read(text, Selected::OnePerPackage),
+        Selected::One => |text: &str| read(text, Selected::One),
+    }
+}
+
+/// Returns the targets that a command line with one `cargo test` selects.
+fn selected(line: &str) -> Selected {
+    const ONE: [&str; 4] = ["--bin", "--test", "--example", "--bench"];
+    const SEVERAL: [&str; 8] =
+        ["--bins", "--tests", "--examples", "--benches", "--all-targets", "--doc", "--workspace", "--all"];
+    // What follows `&&` does not run if a test failed.
+    let last = line.rsplit("&&").next().unwrap_or_default();
+    // A variable may hold anything.
+    let is_alone = runs(line).count() == 1 && !line.contains(['$', '`']);
+    let Some(options) = runs(last).next().filter(|_| is_alone) else { return Selected::Any };
+    let (mut targets, mut packages) = (0, 0);
+    for (at, option) in options.iter().enumerate() {
+        let (name, value) = option.split_once('=').map_or((*option, None), |(name, value)| (name, Some(value)));
+        let value = value.or_else(|| options.get(at + 1).copied());
+        let is_one = value.is_some_and(|value| !value.starts_with('-') && !value.contains(['*', '?', '[']));
+        match name {
+            "--lib" => targets += 1,
+            _ if ONE.contains(&name) && is_one => targets += 1,
+            "-p" | "--package" if is_one => packages += 1,
+            _ if ONE.contains(&name) || SEVERAL.contains(&name) || name.starts_with("-p") || name == "--package" => {
+                return Selected::Any;
+            }
+            _ => {}
+        }
+    }
+    match (targets, packages) {
+        (1, 0) => Selected::OnePerPackage,
+        (1, 1) => Selected::One,
+        _ => Selected::Any,
+    }
+}
+
+/// Returns the options of each `cargo test` in a command line.
+fn runs(line: &str) -> impl Iterator<Item = Vec<&str>> {
+    let is_cargo = |word: &&str| word.rsplit('/').next() == Some("cargo");
+    line.split(['|', ';', '&', '\n']).filter_map(move |command| {
+        let mut words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+        words.find(is_cargo)?;
+        let test = words.find(|word| !word.starts_with('+'))?;
+        ["test", "t"].contains(&test).then(|| words.take_while(|word| *word != "--").collect())
+    })
+}
+
 /// Parses the output; returns an empty report for the output of another runner.
-pub fn read(text: &str) -> Report {
+fn read(text: &str, selected: Selected) -> Report {
     let mut report = Report::default();
     let (mut announced, mut ended) = (0_u64, 0_u64);
     let mut sum = Totals::default();
     let mut has_sum = false;
+    // The number of targets with a result.
+    let mut targets = 0_u64;
     // A line for a whole binary or run states a failure.
     let mut has_failed = false;
     // The line with which cargo stops after the first target with a failed test, unless a later one lists the failed targets.
@@ -48,6 +113,7 @@ pub fn read(text: &str) -> Report {
             ended = sum_of([ended, passed, failed, ignored, count("measured")]);
             unread = unread.or_else(|| not_counted(rest, &COUNTED));
             has_sum = true;
+            targets += 1;
             has_failed |= rest.starts_with("FAILED");
         } else if is_failed_run(trimmed) {
             has_failed = true;
@@ -107,7 +173,13 @@ pub fn read(text: &str) -> Report {
     if names_failures && !has_failed && !report.is_empty() && report.counts().failed == 0 {
         report.doubts.push("the output contains the line `failures:`, but no failed test".to_owned());
     }
-    if let Some(line) = stopped.filter(|_| report.counts().failed > 0) {
+    // The line names the package if several are selected, or one by its name.
+    let has_all = |line: &str| match selected {
+        Selected::Any => false,
+        Selected::OnePerPackage => targets == 1 && !["`-p ", "'-p "].iter().any(|mark| line.contains(mark)),
+        Selected::One => targets == 1,
+    };
+    if let Some(line) = stopped.filter(|line| report.counts().failed > 0 && !has_all(line)) {
         let line = short(line, 120);
         report.incomplete(format!("cargo may not have run all targets (`{line}`); add --no-fail-fast"));
     }
@@ -213,4 +285,37 @@ fn nextest(line: &str) -> Option<(Status, &str)> {
         None => name,
     };
     (is_time && !name.is_empty()).then_some((status, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_selects_one_target_is_known() {
+        for (line, expected) in [
+            ("cargo test --lib", Selected::OnePerPackage),
+            (
+                "cd a && RUST_BACKTRACE=1 cargo +nightly t -q --test=it name -- --bins 2>&1 | tee log",
+                Selected::OnePerPackage,
+            ),
+            ("sh -c \"cargo test --bin b --features x\"", Selected::OnePerPackage),
+            ("cargo test -p a --lib", Selected::One),
+            ("cargo test --package=a --example e", Selected::One),
+            ("cargo test", Selected::Any),
+            ("cargo test -p a", Selected::Any),
+            ("cargo test --lib --bins", Selected::Any),
+            ("cargo test --lib --test it", Selected::Any),
+            ("cargo test --test 'it*'", Selected::Any),
+            ("cargo test --lib --workspace", Selected::Any),
+            ("cargo test --lib -p a -p b", Selected::Any),
+            ("cargo test --lib -p 'a*'", Selected::Any),
+            ("cargo test --lib && cargo test --test it", Selected::Any),
+            ("cargo test --lib && make more", Selected::Any),
+            ("cargo test --lib $MORE", Selected::Any),
+            ("cargo nextest run --lib", Selected::Any),
+        ] {
+            assert_eq!(selected(line), expected, "{line}");
+        }
+    }
 }

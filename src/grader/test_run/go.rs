@@ -7,6 +7,9 @@ use serde_json::Value;
 use super::report::{Report, Status};
 use crate::reason_text::short;
 
+/// The line that a program of tests prints behind its last test if one failed.
+const FAIL: &str = "FAIL";
+
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
     read_with(text, false)
@@ -71,14 +74,20 @@ fn plain(text: &str, is_verbose: bool) -> Report {
     let (mut has_end, mut lists_tests) = (false, false);
     // The line before that of the package, if its program did not end as after a failed test.
     let mut died: Option<&str> = None;
+    // The line with which a program says after its last test that one failed. A panic or an exit comes before it.
+    let mut says_end = false;
     for line in text.lines() {
         panic.line(line);
-        says_failed |= line == "FAIL";
+        says_failed |= line == FAIL;
+        // A test may have printed a line without its end.
+        says_end |= line.ends_with(FAIL);
         if let Some(name) = line.strip_prefix("=== RUN ") {
             begun.push(name.trim().to_owned());
+            says_end = false;
             continue;
         }
         if let Some((status, name)) = result(line) {
+            says_end = false;
             if let Some(at) = begun.iter().position(|it| it == name) {
                 begun.remove(at);
             }
@@ -95,14 +104,15 @@ fn plain(text: &str, is_verbose: bool) -> Report {
             died = other_exit(line);
             continue;
         }
-        let died = died.take();
+        let (died, says_end) = (died.take(), std::mem::take(&mut says_end));
         let (has_end, lists_tests) = (std::mem::take(&mut has_end), std::mem::take(&mut lists_tests));
         let tests = std::mem::take(&mut waiting);
         let has_failed = tests.iter().any(|(_, status)| *status == Status::Failed);
         if first == "FAIL" && !has_failed {
             report.problems.push(format!("the package {package} failed: {}", line.trim()));
-        } else if let Some(how) = died.filter(|_| first == "FAIL" && is_verbose) {
-            report.incomplete(ended_early(package, how));
+        } else if first == "FAIL" && (died.is_some() || !says_end) {
+            report.incomplete(ended_early(package, died));
+            report.early_ends += 1;
         }
         let is_silent = tests.is_empty() && first == "ok" && !line.contains("[no test");
         report.names_only_failures |= !is_verbose && (is_silent || has_failed);
@@ -173,8 +183,9 @@ fn other_exit(line: &str) -> Option<&str> {
 }
 
 /// Returns the problem of a package whose program ended before its last test.
-fn ended_early(package: &str, how: &str) -> String {
-    format!("the program of the package {package} ended before its last test ({})", short(how, 40))
+fn ended_early(package: &str, how: Option<&str>) -> String {
+    let how = how.map_or_else(|| format!("no line `{FAIL}` follows its tests"), |how| short(how, 40));
+    format!("the program of the package {package} ended before its last test ({how})")
 }
 
 /// Parses `--- PASS: TestA (0.00s)`. If a test prints a line without its end, the result follows on the same line.
@@ -206,6 +217,8 @@ fn json(text: &str) -> Report {
     let mut panics: BTreeMap<String, Panic> = BTreeMap::new();
     // The packages whose program did not end as after a failed test, by the line before that of the package.
     let mut died: BTreeMap<String, String> = BTreeMap::new();
+    // The packages with the line that their tests failed, and those whose program said after its last test that one failed.
+    let (mut with_line, mut says_end) = (BTreeSet::new(), BTreeSet::new());
     // The packages that passed, and those with a test or the end of their program.
     let (mut passed, mut known) = (BTreeSet::new(), BTreeSet::new());
     for line in text.lines().filter(|line| line.starts_with('{')) {
@@ -218,6 +231,13 @@ fn json(text: &str) -> Report {
         }
         if let (Some("output"), Some(package), Some(output)) = (said("Action"), said("Package"), said("Output")) {
             panics.entry(package.to_owned()).or_default().line(output);
+            if said("Test").is_some() {
+                says_end.remove(package);
+            } else if output.trim_end().ends_with(FAIL) {
+                says_end.insert(package.to_owned());
+            } else if output.starts_with("FAIL\t") {
+                with_line.insert(package.to_owned());
+            }
             match other_exit(output).filter(|_| said("Test").is_none()) {
                 Some(how) => _ = died.insert(package.to_owned(), how.to_owned()),
                 None if output.starts_with("FAIL") => {}
@@ -262,8 +282,9 @@ fn json(text: &str) -> Report {
     for package in failed_packages.difference(&with_failed_tests) {
         report.problems.push(format!("the package {package} failed beside its tests"));
     }
-    if let Some((package, how)) = died.iter().find(|(package, _)| with_failed_tests.contains(*package)) {
-        report.incomplete(ended_early(package, how));
+    let has_no_end = |package: &String| with_line.contains(package) && !says_end.contains(package);
+    if let Some(package) = with_failed_tests.iter().find(|it| died.contains_key(*it) || has_no_end(it)) {
+        report.incomplete(ended_early(package, died.get(package).map(String::as_str)));
     }
     if report.counts().failed == 0 && failed_packages.is_empty() && panics.values().any(|panic| panic.is_complete()) {
         report.doubts.push(Panic::DOUBT.to_owned());

@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use roxmltree::{Document, Node, NodeId};
 
+use super::node_failures::{Details, Failures, Totals};
 use super::pytest::{self, Told};
-use super::report::{FAILED_SUITE, Report, Status, is_failed_hook, sum_of, whole};
+use super::report::{Report, Status, is_failed_hook, whole};
 use crate::reason_text::short;
 use crate::text::plural;
 
@@ -99,7 +100,7 @@ pub fn read_beside(text: &str, told: &Told) -> Result<Report, String> {
     let todo = Todo::of(&root, reporter, &mut report);
     // The first reason why tests did not run.
     let mut missing: Option<String> = None;
-    let suites = if reporter == Reporter::Vitest { suites_of_vitest(&root) } else { HashSet::new() };
+    let suites = if reporter == Reporter::Vitest { unrun_suites(&root) } else { HashSet::new() };
     for case in root.descendants().filter(is_test) {
         let names = names(&case);
         let status = if todo.known.contains(&case.id()) { Status::Skipped } else { status_of(&case) };
@@ -134,7 +135,9 @@ pub fn read_beside(text: &str, told: &Told) -> Result<Report, String> {
     report.doubts.extend(suites.filter_map(|suite| more_passes(&suite, reporter)));
     let suites = root.descendants().filter(is_group).filter(|_| told.tests.is_none());
     report.doubts.extend(suites.filter_map(|suite| may_be_subtests(&suite, &skipped)));
-    let missing = missing.or_else(|| has_empty_suites(&root).then(|| FAILED_SUITE.to_owned()));
+    let empty = EmptySuites::of(&root);
+    report.empty_suites = empty.passed;
+    let missing = missing.or_else(|| empty.missing.map(str::to_owned));
     report.problems.extend(missing.filter(|_| report.counts().failed > 0));
     if let Some(why) = told.abort.as_deref().filter(|_| is_pytest) {
         report.incomplete(pytest::aborted(why));
@@ -143,7 +146,7 @@ pub fn read_beside(text: &str, told: &Told) -> Result<Report, String> {
 }
 
 /// Returns true for a failed test that is none: it is in place of the tests of a file, a class or a suite that could not be loaded or
-/// set up. `suites` are those of vitest.
+/// set up. `suites` are those of vitest in which no test ran.
 fn stands_for_others(case: &Node<'_, '_>, reporter: Reporter, suites: &HashSet<(&str, &str)>) -> bool {
     // JUnit 4 and 5, and Gradle; Surefire leaves the name empty.
     const NAMES: [&str; 4] = ["", "classMethod", "executionError", "initializationError"];
@@ -154,8 +157,9 @@ fn stands_for_others(case: &Node<'_, '_>, reporter: Reporter, suites: &HashSet<(
     let error = case.children().find(|child| child.has_tag_name("error"));
     let is_of_reporter = || match reporter {
         Reporter::Jest => error.is_some(),
-        Reporter::Vitest => name == class || suites.contains(&(class, name)),
-        _ => false,
+        Reporter::Vitest => suites.contains(&(class, name)),
+        Reporter::Other => is_class(case, name, class),
+        Reporter::Mocha | Reporter::Catch2 => false,
     };
     NAMES.contains(&name)
         || STARTS.iter().any(|start| name.starts_with(start) || class.starts_with(start))
@@ -164,21 +168,75 @@ fn stands_for_others(case: &Node<'_, '_>, reporter: Reporter, suites: &HashSet<(
         || is_of_reporter()
 }
 
-/// Returns true if `node --test` counts more suites in its comments than it shows: it shows a suite without tests like a test.
-fn has_empty_suites(root: &Node<'_, '_>) -> bool {
-    let comments = root.children().filter(|node| node.is_comment()).filter_map(|node| node.text());
-    let counts = comments.filter_map(|text| whole(text.trim().strip_prefix("suites ")?));
-    sum_of(counts) > root.descendants().filter(|node| node.has_tag_name("testsuite")).count() as u64
+/// Returns true if a test has the name of its class, as a class of JUnit that could not be set up in reports of older versions of
+/// Surefire. CTest writes the name of each test twice, with its status.
+fn is_class(case: &Node<'_, '_>, name: &str, class: &str) -> bool {
+    let is_of_java = class.rsplit('.').next().is_some_and(|last| last.starts_with(char::is_uppercase));
+    // A runner of another language may name a test and its group by a function, such as `Array.From`.
+    let is_suite = case.parent().is_some_and(|suite| suite.attribute("name") == Some(class));
+    name == class && is_of_java && is_suite && !case.has_attribute("status")
 }
 
-/// Returns the suites in the names of tests of vitest, each with its file: `math` of `math > adds`.
-fn suites_of_vitest<'a>(root: &Node<'a, '_>) -> HashSet<(&'a str, &'a str)> {
-    let mut found = HashSet::new();
+/// The suites without tests in a report of `node --test`, which lists them like tests. The comments at its end count suites, and
+/// the outcomes of tests alone.
+struct EmptySuites {
+    /// The number of those that passed.
+    passed: u64,
+    /// The reason why tests may not have run, if a failed test may be one.
+    missing: Option<&'static str>,
+}
+
+impl EmptySuites {
+    fn of(root: &Node<'_, '_>) -> Self {
+        let comments = || root.children().filter(|node| node.is_comment()).filter_map(|node| node.text());
+        let count = |word: &str| {
+            let counts = comments().filter_map(|text| whole(text.trim().strip_prefix(word)?));
+            counts.reduce(u64::saturating_add)
+        };
+        let has_status = |case: &Node<'_, '_>, status: Status| is_test(case) && status_of(case) == status;
+        let listed = |status: Status| root.descendants().filter(|case| has_status(case, status)).count() as u64;
+        let suites = count("suites ").unwrap_or(0);
+        let passed = count("pass ").filter(|_| suites > 0);
+        let [failed, cancelled] = ["fail ", "cancelled "].map(|word| count(word).unwrap_or(0));
+        Self {
+            passed: passed.map_or(0, |passed| listed(Status::Passed).saturating_sub(passed)),
+            missing: failures_of_node(root).missing(Totals { suites, failed, cancelled }),
+        }
+    }
+}
+
+/// Returns the failures of a report of `node --test`. Whether a test with subtests failed is not shown, so each may have.
+fn failures_of_node(root: &Node<'_, '_>) -> Failures {
+    let mut failures = Failures::default();
+    let is_listed =
+        |node: &Node<'_, '_>| node.has_tag_name("testsuite") || (is_test(node) && status_of(node) == Status::Failed);
+    let listed: Vec<Node<'_, '_>> = root.descendants().filter(is_listed).collect();
+    // The children of an element then come before it.
+    for node in listed.into_iter().rev() {
+        failures.add(node.ancestors().count(), node.attribute("name").unwrap_or_default(), !is_test(&node));
+        if let Some(failure) = node.children().find(|child| child.has_tag_name("failure")) {
+            let kind = failure.attribute("type").unwrap_or_default();
+            failures.details(Details::of_junit(kind, failure.text().unwrap_or_default()));
+        }
+    }
+    failures
+}
+
+/// Returns the names of the files and suites of vitest in which no test ran, each with its file: `math` of `math > adds`. The
+/// failure of such a suite has the last part of its name.
+fn unrun_suites<'a>(root: &Node<'a, '_>) -> HashSet<(&'a str, &'a str)> {
+    // The files and suites, with their whole names, and whether a test of each ran.
+    let mut suites: HashMap<(&str, &str), bool> = HashMap::new();
     for case in root.descendants().filter(is_test) {
         let (Some(file), Some(name)) = (case.attribute("classname"), case.attribute("name")) else { continue };
-        found.extend(name.match_indices(" > ").filter_map(|(at, _)| Some((file, name.get(..at)?))));
+        let has_run = name != file && status_of(&case) != Status::Skipped;
+        let whole = name.match_indices(" > ").take(DEEPEST).filter_map(|(at, _)| name.get(..at));
+        for suite in whole.chain([file]) {
+            *suites.entry((file, suite)).or_default() |= has_run;
+        }
     }
-    found
+    let unrun = suites.into_iter().filter(|(_, has_run)| !has_run).map(|(suite, _)| suite);
+    unrun.map(|(file, suite)| (file, suite.rsplit(" > ").next().unwrap_or(suite))).collect()
 }
 
 /// Returns true for the element of a test. `prove --timer` also lists the time before and after the tests of a file, and does

@@ -1,7 +1,8 @@
 //! Parses the output of Node test runners: `node --test`, mocha, jest and vitest.
 
+use super::node_failures::{self, Details, Failures};
 use super::report::{
-    self, Report, Status, Totals, is_failed_hook, is_unreadable, not_counted, number_before, sum_of, unreadable,
+    Report, Status, Totals, is_failed_hook, is_unreadable, not_counted, number_before, sum_of, unreadable,
     unreadable_before, whole,
 };
 use super::tap;
@@ -18,8 +19,7 @@ pub fn read(text: &str) -> Report {
     let mut missing: Option<String> = None;
     // The lines repeat failed tests.
     let mut is_repeated = false;
-    // The suites and tests with subtests that `node --test` shows, and the suites that it counts.
-    let (mut groups, mut counted_suites) = (0_u64, 0_u64);
+    let (mut failures, mut counts) = (Failures::default(), node_failures::Totals::default());
     // Lines such as `1) name` before the totals, which mocha prints for failed tests.
     let mut numbered_lines: Vec<String> = Vec::new();
     let (mut is_numbered_from_one, mut is_mocha) = (false, false);
@@ -27,14 +27,15 @@ pub fn read(text: &str) -> Report {
     let (mut counted, mut known) = (0_u64, 0_u64);
     // The first line of jest or vitest for a file with a failure.
     let mut failed_file: Option<&str> = None;
-    for line in text.lines() {
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
         let indent = line.len() - line.trim_start().len();
         let trimmed = line.trim();
         report.doubts.extend(unreadable_total(trimmed).filter(|_| report.doubts.is_empty()));
         if let Some(found) = total(trimmed, sum) {
             (sum, is_repeated) = (Some(found), false);
-            let suites = trimmed.strip_prefix("ℹ suites ").and_then(whole);
-            counted_suites = counted_suites.saturating_add(suites.unwrap_or(0));
+            failures.end();
+            add_count(trimmed, &mut counts);
             is_mocha |= is_numbered_from_one && trimmed.contains(" passing");
             let (all, each) = sizes(trimmed);
             (counted, known) = (counted.saturating_add(all), known.saturating_add(each));
@@ -53,6 +54,7 @@ pub fn read(text: &str) -> Report {
         failed_file = failed_file.or_else(|| Some(trimmed).filter(|line| line.starts_with("FAIL ") && indent < 2));
         // The section that follows repeats the failed tests.
         if trimmed == "✖ failing tests:" {
+            failures.repeat(repeated(lines));
             break;
         }
         if let Some(name) = numbered(trimmed).filter(|_| indent > 0 && sum.is_none()) {
@@ -65,8 +67,10 @@ pub fn read(text: &str) -> Report {
         let (rest, is_aside) = without_reason(chars.as_str().trim());
         let rest = without_time(without_retries(rest));
         if !"▶✔✓√✖✕✗×﹣○↓".contains(symbol) || is_file(rest) {
+            failures.line(trimmed);
             continue;
         }
+        failures.end();
         while suites.last().is_some_and(|(at, name)| *at > indent || (*at == indent && name != rest)) {
             suites.pop();
         }
@@ -78,7 +82,6 @@ pub fn read(text: &str) -> Report {
             }
             '▶' => {
                 suites.push((indent, rest.to_owned()));
-                groups += 1;
                 continue;
             }
             '✔' | '✓' | '√' | '✖' | '✕' | '✗' | '×' if is_aside => Status::Skipped,
@@ -91,6 +94,9 @@ pub fn read(text: &str) -> Report {
         if is_open {
             let full = suites.iter().map(|(_, name)| name.as_str()).collect::<Vec<&str>>().join(" > ");
             report.add_suite(vec![full, rest.to_owned()], status);
+            if status == Status::Failed {
+                failures.add(indent, rest, true);
+            }
             suites.pop();
             continue;
         }
@@ -101,6 +107,9 @@ pub fn read(text: &str) -> Report {
         // vitest prints the time of a test without brackets; a name may end like a time, too.
         let timed = without_plain_time(name).filter(|_| name.contains(" > "));
         let names = [timed, Some(name)].into_iter().flatten();
+        if status == Status::Failed {
+            failures.add(indent, rest, false);
+        }
         report.note_file(name, status);
         report.add_another(names.flat_map(|name| [full(name), name.to_owned()]).collect(), status);
     }
@@ -115,10 +124,8 @@ pub fn read(text: &str) -> Report {
     } else if let Some(first) = numbered_lines.first().filter(|_| is_mocha && report.counts().failed == 0) {
         report.doubts.push(format!("mocha counts no failure, but a line as that of a failed test is `1) {}`", first));
     }
-    if let Some(why) = missing {
+    if let Some(why) = missing.or_else(|| failures.missing(counts).map(str::to_owned)) {
         report.incomplete(why);
-    } else if counted_suites > groups && report.tests().iter().any(|test| test.status == Status::Failed) {
-        report.incomplete(report::FAILED_SUITE);
     }
     if let Some(why) = beside {
         report.contradiction(|| format!("the runner reports `{why}`, but no failed test"));
@@ -208,6 +215,32 @@ fn sizes(line: &str) -> (u64, u64) {
     let all = all.unwrap_or(0);
     let own = if rest.contains('(') { 0 } else { all };
     (all, numbers(parts).saturating_sub(own))
+}
+
+/// Adds a line of the totals of `node --test`, such as `ℹ fail 1`.
+fn add_count(line: &str, counts: &mut node_failures::Totals) {
+    let (word, count) = line.strip_prefix("ℹ ").and_then(|rest| rest.split_once(' ')).unwrap_or_default();
+    let count = whole(count).unwrap_or(0);
+    let sum = match word {
+        "suites" => &mut counts.suites,
+        "fail" => &mut counts.failed,
+        "cancelled" => &mut counts.cancelled,
+        _ => return,
+    };
+    *sum = sum.saturating_add(count);
+}
+
+/// Parses the section in which `node --test` repeats the failures: the line `✖ name (1ms)`, then the indented details.
+fn repeated<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<(String, Details)> {
+    let mut found: Vec<(String, Details)> = Vec::new();
+    for line in lines {
+        if let Some(name) = line.strip_prefix("✖ ") {
+            found.push((without_time(without_reason(name.trim()).0).to_owned(), Details::default()));
+        } else if let Some((_, details)) = found.last_mut() {
+            details.line(line);
+        }
+    }
+    found
 }
 
 /// Parses a line of the runner's totals.

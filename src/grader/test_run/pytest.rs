@@ -81,6 +81,7 @@ fn read_with_abort(text: &str) -> (Report, Option<String>) {
         if let Some(why) = abort(line) {
             let place = if is_inner || is_after_inner { &mut inner } else { &mut beside };
             place.get_or_insert(why);
+            session.is_aborted = true;
         }
         is_after_inner &= line.is_empty();
         if line.contains("test session starts") {
@@ -88,6 +89,10 @@ fn read_with_abort(text: &str) -> (Report, Option<String>) {
             open += 1;
         } else if let Some(found) = items(line) {
             (has_count, _) = (true, collected.add(found));
+            if !is_inner {
+                let deselected = number_before(line, "deselected").unwrap_or(0);
+                session.items.get_or_insert(found.items.saturating_sub(deselected));
+            }
             report.doubts.extend(unreadable_before(line, &["item", "items", "error", "errors"]));
         } else if let Some((names, status)) = verbose(line).or_else(|| summary(line)) {
             if is_inner && status == Status::Failed {
@@ -197,6 +202,10 @@ struct Session {
     failures: [u64; 2],
     /// The number of headings of each kind of error.
     headings: [u64; 3],
+    /// The number of collected tests without deselected ones, if the session shows it.
+    items: Option<u64>,
+    /// A line may be one of a session that ends early.
+    is_aborted: bool,
 }
 
 /// The counts that the lines of a session leave open.
@@ -274,6 +283,13 @@ impl Session {
         // Each try of a test that passed counts, and is tried again if its tear-down failed.
         let reruns = number_before(line, "rerun").unwrap_or(0);
         let least = most.saturating_sub(late - known).saturating_sub(reruns);
+        // Each collected test ran, and those that did not pass are known.
+        let others = count(&|name, test| test.failed && name.contains("::")).saturating_add(sum.skipped);
+        let items = self.items.filter(|_| unnamed == 0 && late == 0 && !self.is_aborted);
+        let exact = items.and_then(|items| items.checked_sub(others)).filter(|it| (least..=most).contains(it));
+        if let Some(passed) = exact {
+            return (Totals { passed, failed, ..sum }, Open { has_unknown_error, ..Open::default() });
+        }
         let passed = if late > 0 { least } else { most };
         (Totals { passed, failed, ..sum }, Open { more: most - passed, fewer: passed - least, has_unknown_error })
     }

@@ -14,9 +14,6 @@ const MOST_COMPARED: usize = 10_000_000;
 /// The maximum number of files with a failure that are looked at.
 const MOST_FILES: usize = 1000;
 
-/// The problem of a report of `node --test` with suites without tests, of which one may have failed before it defined its tests.
-pub const FAILED_SUITE: &str = "a failed test may be a suite that failed before it defined its tests";
-
 /// The outcome of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
@@ -78,6 +75,10 @@ pub struct Report {
     pub problems: Vec<String>,
     /// Reasons why it is unknown whether all tests passed, although the report states no failure.
     pub doubts: Vec<String>,
+    /// The number of suites without tests that are reported like tests that passed.
+    pub empty_suites: u64,
+    /// The number of problems that are programs which ended before their last test.
+    pub early_ends: usize,
     /// The runner names only tests that failed, as `go test` without `-v`.
     pub names_only_failures: bool,
     /// The names of suites and tests are joined by blanks: `math adds`.
@@ -127,8 +128,7 @@ impl Report {
     /// Notes a test that is a file of `node --test` in which no test ran, or that may be one which could not be loaded. The
     /// runner names it by its whole path.
     pub fn note_file(&mut self, name: &str, status: Status) {
-        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-        let is_script = ["js", "cjs", "mjs", "ts", "cts", "mts"].contains(&extension);
+        let is_script = is_script(name);
         match status {
             Status::Passed if is_script && name.starts_with('/') => self.silent.push(name.to_owned()),
             Status::Failed if is_script => self.broken.push(name.to_owned()),
@@ -152,6 +152,7 @@ impl Report {
         self.silent.extend(other.silent);
         self.broken.extend(other.broken);
         self.without_tests.extend(other.without_tests);
+        self.empty_suites = self.empty_suites.saturating_add(other.empty_suites);
         self.joins_by_blanks |= other.joins_by_blanks;
     }
 
@@ -188,8 +189,9 @@ impl Report {
     pub fn counts(&self) -> Totals {
         let named = |status: Status| self.tests.iter().filter(|test| test.status == status).count() as u64;
         let sum = self.totals.unwrap_or_default();
+        let passed = || named(Status::Passed).saturating_sub(self.empty_suites);
         Totals {
-            passed: sum.passed.max(if self.totals.is_some() { 0 } else { named(Status::Passed) }),
+            passed: sum.passed.max(if self.totals.is_some() { 0 } else { passed() }),
             failed: sum.failed.max(named(Status::Failed)),
             skipped: sum.skipped.max(if self.totals.is_some() { 0 } else { named(Status::Skipped) }),
         }
@@ -414,7 +416,7 @@ impl<'a> Listed<'a> {
     }
 
     /// Returns the longer listed names that end with a name. A pattern has none.
-    fn longer_than(&self, name: &str) -> impl Iterator<Item = &'a str> {
+    pub fn longer_than(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let found = if name.contains('*') { None } else { self.longer.get(&plain(name)) };
         found.into_iter().flatten().copied()
     }
@@ -424,6 +426,12 @@ impl<'a> Listed<'a> {
 fn is_end_of(name: &str, whole: &str) -> bool {
     let (name, whole) = (plain(name), plain(whole));
     whole.strip_suffix(&name).is_some_and(|start| start.ends_with('.'))
+}
+
+/// Returns true if a name ends like that of a file of JavaScript or TypeScript.
+pub fn is_script(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    ["js", "cjs", "mjs", "ts", "cts", "mts", "jsx", "tsx"].contains(&extension)
 }
 
 /// Returns true if a name is that of a hook of mocha after whose failure tests do not run: `"before each" hook for "adds"`.

@@ -1,8 +1,8 @@
 //! Parses the Test Anything Protocol, with subtests.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use super::report::{Report, Status, is_failed_hook, is_unreadable, unreadable, whole};
+use super::report::{Report, Status, is_failed_hook, is_script, is_unreadable, unreadable, whole};
 use crate::reason_text::short;
 
 /// The maximum depth of subtests. Deeper ones count as subtests at this depth.
@@ -23,22 +23,29 @@ pub fn read(text: &str) -> Report {
     let mut missing: Option<String> = None;
     // The last test if it failed, and whether its details say that it is a suite.
     let mut last_failed: Option<(String, bool)> = None;
+    // The last test passed and has no subtests.
+    let mut has_passed_alone = false;
     // The tests that failed and are still to be done, which ava counts in `# fail`.
     let mut failed_todo = 0;
     let mut is_tap = false;
-    for line in text.lines() {
-        let indent = line.len() - line.trim_start_matches(' ').len();
+    // The tests with subtests in braces that have no end so far.
+    let mut braced: Vec<Braced> = Vec::new();
+    let mut vitest = Vitest::default();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let indent = indent_of(line);
         let depth = (indent / 4).min(DEEPEST);
         let trimmed = line.trim();
         if let Some(at) = details.filter(|at| trimmed.is_empty() || indent >= *at) {
             details = (indent > at || trimmed != "...").then_some(at);
+            if indent == at && trimmed == "type: 'suite'" {
+                report.empty_suites += u64::from(std::mem::take(&mut has_passed_alone));
+            }
             if let Some((name, is_suite)) = last_failed.as_mut().filter(|_| indent == at) {
                 *is_suite |= trimmed == "type: 'suite'";
                 // The tests that the suite had not defined yet are unknown.
                 if *is_suite && trimmed == "failureType: 'testCodeFailure'" {
-                    let name = short(name, 120);
-                    let why = format!("the suite `{name}` failed beside its tests, some of which may not have run");
-                    missing.get_or_insert(why);
+                    missing.get_or_insert_with(|| failed_beside(name));
                 }
             }
             continue;
@@ -70,11 +77,41 @@ pub fn read(text: &str) -> Report {
             missing.get_or_insert_with(|| format!("ava reports `{}`", short(left, 120)));
         } else if let Some(why) = trimmed.strip_prefix("Bail out!") {
             report.problems.push(format!("it bailed out:{why}"));
-        } else if let Some(Point { status, number, name, is_failed_todo }) = point(trimmed) {
+        } else if trimmed == "}"
+            && plans.has_all(depth + 1)
+            && let Some(Braced { name, status, .. }) = braced.pop_if(|it| it.indent == indent)
+        {
+            let children = below.get(depth + 1).copied().flatten();
+            below.truncate(depth + 1);
+            note_worst(&mut below, depth, status);
+            within.truncate(depth);
+            // If a subtest ran, only the clean-up of the suite failed.
+            if status == Status::Failed && children.is_none_or(|worst| worst == Status::Skipped) {
+                missing.get_or_insert_with(|| failed_beside(&name));
+            }
+            add(&mut report, &within, &name, status, children);
+        } else if let Some(Point { status, number, name, is_skip, is_failed_todo }) = point(trimmed) {
             is_tap = true;
             seen += u64::from(depth == 0);
             failed_todo += u64::from(is_failed_todo);
-            let is_file = within.len() == depth + 1 && within.last().is_some_and(|it| it == name && is_script(it));
+            let begins = |next: &&str| indent_of(next) > indent && is_of_test(next.trim());
+            let is_braced = trimmed.ends_with(" {") && lines.peek().is_some_and(begins);
+            let name = name.strip_suffix(" {").filter(|_| is_braced).unwrap_or(name);
+            if depth == 0 {
+                vitest.note(name, status, is_skip, is_braced);
+            }
+            if is_braced {
+                plans.point(depth, number, false);
+                below.truncate(depth + 1);
+                within.truncate(depth);
+                within.resize(depth, String::new());
+                within.push(name.to_owned());
+                braced.push(Braced { indent, name: name.to_owned(), status });
+                (last_failed, has_passed_alone) = (None, false);
+                continue;
+            }
+            let is_path = name.starts_with('/') && is_script(name);
+            let is_file = is_path && within.len() == depth + 1 && within.last().is_some_and(|it| it == name);
             plans.point(depth, number, is_file);
             last_failed = (status == Status::Failed).then(|| (name.to_owned(), false));
             if status == Status::Failed && is_failed_hook(name) {
@@ -82,23 +119,12 @@ pub fn read(text: &str) -> Report {
             }
             let children = below.get(depth + 1).copied().flatten();
             below.truncate(depth + 1);
-            below.resize(depth + 1, None);
-            if let Some(worst) = below.get_mut(depth) {
-                *worst = Some(worst.map_or(status, |worst| worst.max(status)));
-            }
+            note_worst(&mut below, depth, status);
             within.truncate(depth);
-            // A test with subtests counts by its subtests; it is a further test only if it failed although no subtest
-            // did.
-            let own = children.is_none_or(|worst| status == Status::Failed && worst != Status::Failed);
-            let path = within.iter().map(String::as_str).chain([name]).filter(|part| !part.is_empty());
-            let names = vec![path.collect::<Vec<&str>>().join(" > "), name.to_owned()];
-            if own {
-                if is_file || status == Status::Failed {
-                    report.note_file(name, status);
-                }
-                report.add_another(names, status);
-            } else {
-                report.add_suite(names, status);
+            let is_own = add(&mut report, &within, name, status, children);
+            has_passed_alone = is_own && status == Status::Passed;
+            if is_own && (is_file || status == Status::Failed) {
+                report.note_file(name, status);
             }
         }
     }
@@ -115,6 +141,10 @@ pub fn read(text: &str) -> Report {
         Some(_) => report.doubts.extend(plans.problem),
     }
     report.doubts.extend(plans.plan_alone);
+    if let Some(Braced { name, .. }) = braced.first() {
+        report.problems.push(format!("the subtests of `{}` have no end", short(name, 120)));
+    }
+    let missing = missing.or_else(|| vitest.missing().filter(|_| report.counts().failed > 0));
     if let Some(why) = missing {
         report.incomplete(why);
     }
@@ -127,6 +157,85 @@ pub fn read(text: &str) -> Report {
         report.contradiction(|| format!("{failed} failed by its totals, but no failed test was reported"));
     }
     report
+}
+
+/// Adds a test. A test with subtests counts by its subtests, `children` with their worst outcome; it is a further test only if it
+/// failed although no subtest did. Returns true if the test counts.
+fn add(report: &mut Report, within: &[String], name: &str, status: Status, children: Option<Status>) -> bool {
+    let is_own = children.is_none_or(|worst| status == Status::Failed && worst != Status::Failed);
+    let path = within.iter().map(String::as_str).chain([name]).filter(|part| !part.is_empty());
+    let names = vec![path.collect::<Vec<&str>>().join(" > "), name.to_owned()];
+    if is_own {
+        report.add_another(names, status);
+    } else {
+        report.add_suite(names, status);
+    }
+    is_own
+}
+
+/// Notes an outcome in the worst outcomes of the tests at each depth.
+fn note_worst(below: &mut Vec<Option<Status>>, depth: usize, status: Status) {
+    below.resize(depth + 1, None);
+    if let Some(worst) = below.get_mut(depth) {
+        *worst = Some(worst.map_or(status, |worst| worst.max(status)));
+    }
+}
+
+/// Returns the problem of a suite that failed by itself.
+fn failed_beside(suite: &str) -> String {
+    format!("the suite `{}` failed beside its tests, some of which may not have run", short(suite, 120))
+}
+
+/// A test whose subtests follow in braces, as vitest prints them: `ok 1 - math # time=5ms {`.
+struct Braced {
+    indent: usize,
+    name: String,
+    status: Status,
+}
+
+/// The files and tests at depth 0 of a report of vitest. The reporter `tap` lists the files, each with its suites and tests in
+/// braces, and `tap-flat` the tests with the names of their files and suites.
+#[derive(Default)]
+struct Vitest<'a> {
+    /// A file has tests.
+    has_tests: bool,
+    /// The first failed file without tests.
+    broken: Option<&'a str>,
+    /// The files and suites of tests that ran.
+    ran: HashSet<&'a str>,
+    /// The files and suites of skipped tests.
+    skipped: Vec<&'a str>,
+}
+
+impl<'a> Vitest<'a> {
+    fn note(&mut self, name: &'a str, status: Status, is_skip: bool, is_braced: bool) {
+        let file = name.split_once(" > ").map(|(file, _)| file);
+        self.has_tests |= file.is_some_and(is_script) || (is_braced && is_script(name));
+        if let Some((suite, _)) = name.rsplit_once(" > ").filter(|_| is_skip) {
+            self.skipped.push(suite);
+        } else if status != Status::Skipped {
+            self.ran.extend(name.match_indices(" > ").take(DEEPEST).filter_map(|(at, _)| name.get(..at)));
+        }
+        if status == Status::Failed && file.is_none() && !is_braced && is_script(name) {
+            self.broken.get_or_insert(name);
+        }
+    }
+
+    /// Returns the reason why tests may not have run: a file could not be loaded, or the set-up of a suite failed, which
+    /// `tap-flat` does not list.
+    fn missing(self) -> Option<String> {
+        if !self.has_tests {
+            return None;
+        }
+        if let Some(file) = self.broken {
+            return Some(format!("the file `{}` failed before its tests, which did not run", short(file, 120)));
+        }
+        let suite = self.skipped.iter().find(|suite| !self.ran.contains(*suite))?;
+        Some(format!(
+            "all tests of `{}` were skipped, perhaps because its set-up failed, which `--reporter=tap` and `--reporter=junit` show",
+            short(suite, 120)
+        ))
+    }
 }
 
 /// The totals that `node --test` writes at the end of a report: `# tests 2`, `# suites 0`, `# pass 1` and so on.
@@ -249,6 +358,11 @@ impl Plans {
         }
     }
 
+    /// Returns true if the document at a depth lacks no planned test.
+    fn has_all(&self, depth: usize) -> bool {
+        self.open.get(depth).and_then(|it| Some((it.planned?, it.seen))).is_none_or(|(planned, seen)| planned <= seen)
+    }
+
     /// Ends the document at a depth and deeper ones.
     fn end(&mut self, depth: usize) {
         while self.open.len() > depth
@@ -290,15 +404,19 @@ fn is_left_by_ava(comment: &str) -> bool {
     count.is_some_and(|count| whole(count).is_some())
 }
 
+/// Returns the number of blanks at the start of a line.
+fn indent_of(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+/// Returns true for a line with which subtests begin.
+fn is_of_test(line: &str) -> bool {
+    plan(line).is_some() || line.starts_with("# Subtest: ") || point(line).is_some()
+}
+
 /// Parses the plan `1..3`.
 fn plan(line: &str) -> Option<u64> {
     line.strip_prefix("1..")?.split_whitespace().next().and_then(whole)
-}
-
-/// Returns true for the absolute path of a file that Node runs.
-fn is_script(name: &str) -> bool {
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    name.starts_with('/') && ["js", "cjs", "mjs", "ts", "cts", "mts"].contains(&extension)
 }
 
 /// Returns true if a directive in capital letters marks a test that is still to be done. `TODOLIST` is another word.
@@ -311,6 +429,7 @@ struct Point<'a> {
     status: Status,
     number: Option<u64>,
     name: &'a str,
+    is_skip: bool,
     is_failed_todo: bool,
 }
 
@@ -339,6 +458,7 @@ fn point(line: &str) -> Option<Point<'_>> {
         true => Status::Passed,
         false => Status::Failed,
     };
+    let is_skip = directive.starts_with("SKIP");
     let is_failed_todo = !holds && is_todo(&directive);
-    Some(Point { status, number, name: name.trim(), is_failed_todo })
+    Some(Point { status, number, name: name.trim(), is_skip, is_failed_todo })
 }

@@ -26,8 +26,8 @@ pub struct Solution {
 
 /// The result of a trial.
 enum Tried {
-    Judged(Seen, Looked),
-    NotJudged,
+    Graded(Seen, Looked),
+    NotGraded,
 }
 
 /// Tries at most `most` mutants of a solution.
@@ -53,8 +53,8 @@ pub(super) async fn mutate(engine: &Engine, solution: &Solution, most: usize) ->
     if solution.looked.is_partial || !solution.is_graded {
         // The patch may lack files, and the agent may have passed by more than its workspace.
         match tried(engine, &attempt, pieces.clone(), LookAt::Changes).await? {
-            Tried::Judged(seen, looked) if seen.verdict() == Verdict::Pass => files = looked.files,
-            Tried::Judged(..) | Tried::NotJudged => {
+            Tried::Graded(seen, looked) if seen.verdict() == Verdict::Pass => files = looked.files,
+            Tried::Graded(..) | Tried::NotGraded => {
                 let why = "the changed files of the solution alone do not pass the graders that judge files";
                 return Ok(Mutants::none(why));
             }
@@ -63,9 +63,9 @@ pub(super) async fn mutate(engine: &Engine, solution: &Solution, most: usize) ->
     let mut outcomes = Vec::new();
     for Mutant { mutation, pieces, path } in chosen {
         let (first, looked) = match tried(engine, &attempt, pieces.clone(), LookAt::File(path.clone())).await? {
-            Tried::Judged(seen, looked) => (seen, looked),
-            Tried::NotJudged => {
-                outcomes.push((mutation, Outcome::NotJudged));
+            Tried::Graded(seen, looked) => (seen, looked),
+            Tried::NotGraded => {
+                outcomes.push((mutation, Outcome::NotGraded));
                 continue;
             }
         };
@@ -76,9 +76,9 @@ pub(super) async fn mutate(engine: &Engine, solution: &Solution, most: usize) ->
         let again = match first.needs_confirmation() {
             false => None,
             true => match tried(engine, &attempt, pieces, LookAt::File(path)).await? {
-                Tried::Judged(seen, _) => Some(seen),
-                Tried::NotJudged => {
-                    outcomes.push((mutation, Outcome::NotJudged));
+                Tried::Graded(seen, _) => Some(seen),
+                Tried::NotGraded => {
+                    outcomes.push((mutation, Outcome::NotGraded));
                     continue;
                 }
             },
@@ -88,8 +88,8 @@ pub(super) async fn mutate(engine: &Engine, solution: &Solution, most: usize) ->
     let control = match outcomes.iter().any(|(_, outcome)| matches!(outcome, Outcome::Noticed { .. })) {
         false => None,
         true => match tried(engine, &attempt, pieces, LookAt::Changes).await? {
-            Tried::Judged(seen, _) => Some(seen),
-            Tried::NotJudged => None,
+            Tried::Graded(seen, _) => Some(seen),
+            Tried::NotGraded => None,
         },
     };
     Ok(Mutants::of(possible, outcomes, control.as_ref()))
@@ -99,10 +99,10 @@ pub(super) async fn mutate(engine: &Engine, solution: &Solution, most: usize) ->
 async fn tried(engine: &Engine, attempt: &Attempt, pieces: Vec<Piece>, at: LookAt) -> Result<Tried, Stop> {
     let act = move |workspace: &Path| apply(workspace, &pieces).map(drop).map_err(std::io::Error::other);
     match play_and_look(engine, attempt, act, None, Some(at)).await {
-        Ok((Played::Judged(result), looked)) => Ok(Tried::Judged(Seen::of(&result), looked)),
+        Ok((Played::Graded(result), looked)) => Ok(Tried::Graded(Seen::of(&result), looked)),
         Ok((Played::Interrupted, _)) => Err(Stop::Interrupted),
-        Ok((Played::NotReady(_), _)) => Ok(Tried::NotJudged),
-        Err(error) => Stop::unless_of_the_trial(error).map(|_| Tried::NotJudged),
+        Ok((Played::NotReady(_), _)) => Ok(Tried::NotGraded),
+        Err(error) => Stop::unless_of_the_trial(error).map(|_| Tried::NotGraded),
     }
 }
 

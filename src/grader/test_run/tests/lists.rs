@@ -88,7 +88,8 @@ fn a_failure_without_a_name_may_be_that_of_a_listed_test() {
 fn a_test_of_go_without_its_name_is_unknown() {
     let listed = |text: &str, code: i32| grade("{run: go test ./..., fail-to-pass: [TestAdd]}", text, code);
     let other = "--- FAIL: TestOther (0.00s)\nFAIL\nFAIL\tm\t0.003s\nFAIL\n";
-    for (text, code) in [("ok  \tm\t0.003s\n", 0), (other, 1)] {
+    let died = "--- FAIL: TestOther (0.00s)\npanic: boom\nFAIL\tm\t0.003s\nok  \tm/b\t0.003s\nFAIL\n";
+    for (text, code) in [("ok  \tm\t0.003s\n", 0), (other, 1), (died, 1)] {
         let grade = listed(text, code);
         assert!(
             matches!(&grade, Grade::Ungraded { reason } if reason.contains("names only tests that failed")),
@@ -166,6 +167,19 @@ fn the_summary_of_pytest_without_totals_names_each_test() {
     // Other programs print such lines, too.
     let (_, _, reason) = listed("test_a", "PASSED test_p.py::test_a\n", 0);
     assert!(reason.contains("showed no test that could be understood"), "{reason}");
+}
+
+#[test]
+fn the_last_part_of_a_name_passes_beside_a_failed_test_and_empty_suites() {
+    for (format, text) in [
+        ("node", runner!("node24-empty.txt")),
+        ("tap", runner!("node24-empty.tap")),
+        ("junit", runner!("node24-empty.xml")),
+    ] {
+        let (passed, _, reason) =
+            scored(grade(&format!("{{run: x, format: {format}, pass-to-pass: [divides]}}"), text, 1));
+        assert!(passed, "{format}: {reason}");
+    }
 }
 
 #[test]

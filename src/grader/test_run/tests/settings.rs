@@ -51,6 +51,32 @@ fn what_is_not_what_it_should_be_is_told() {
 }
 
 #[test]
+fn a_listed_name_that_is_only_a_part_of_another_one_is_doubtful() {
+    for (grader, is_doubtful) in [
+        ("{run: x, fail-to-pass: ['a.py::test_x'], pass-to-pass: [test_x]}", true),
+        ("{run: python3 -m unittest, fail-to-pass: [m.T.test_x, test_x]}", true),
+        ("{run: x, format: go, fail-to-pass: [m/a.TestX, TestX]}", true),
+        ("{run: x, fail-to-pass: ['a.test.js > math > adds', 'math > adds']}", true),
+        ("{run: pytest, fail-to-pass: ['sub/a.py::test_x', 'a.py::test_x']}", false),
+        ("{run: pytest, fail-to-pass: ['a.py::test_x', 'b.py::test_x', '*_x']}", false),
+        ("{run: cd a && go test -v ./..., fail-to-pass: [m/a.TestX, TestX]}", true),
+        // A test beside a subtest of another one.
+        ("{run: go test -v ./..., fail-to-pass: [TestA, TestB/TestA]}", false),
+        ("{run: x, format: go, fail-to-pass: [TestA, m/a.TestB/TestA]}", false),
+        // It is unknown which runner has the test.
+        ("{run: cd go && cargo test, fail-to-pass: ['tests::empty', empty]}", false),
+        ("{run: npm test && pytest, fail-to-pass: ['cli > empty', empty]}", false),
+        ("{run: npm test && pytest, fail-to-pass: [cli.empty, empty]}", false),
+        // A test outside of suites.
+        ("{run: node --test, fail-to-pass: ['cli > empty', empty]}", false),
+        ("{run: cargo test, fail-to-pass: ['tests::empty', empty]}", false),
+    ] {
+        let tests: Tests = serde_yaml::from_str(grader).unwrap();
+        assert_eq!(tests.warning().is_some(), is_doubtful, "{grader}: {:?}", tests.warning());
+    }
+}
+
+#[test]
 fn more_reports_than_are_read_are_unknown() {
     let workspace = tempfile::tempdir().unwrap();
     let globs: OneOrList<PathGlob> = serde_yaml::from_str("'out/*.xml'").unwrap();

@@ -29,6 +29,10 @@ fn incomplete() -> Vec<(&'static str, &'static str, String, &'static str)> {
     let tap = |end: &str| format!("TAP version 13\n{}{end}\n1..10\n", nine("ok - t#\n"));
     let go = format!("{}--- FAIL: TestBad (0.00s)\n", nine("--- PASS: Test# (0.00s)\n"));
     let event = |action: &str, more: &str| format!("{{\"Action\":\"{action}\",\"Package\":\"m\"{more}}}\n");
+    let files = |more: &str| {
+        format!("TAP version 13\n1..2\nok 1 - a.mjs # time=7ms {{\n    1..9\n{}}}\n{more}", nine("    ok - t#\n"))
+    };
+    let flat = |more: &str| format!("TAP version 13\n1..11\n{}{more}", nine("ok - a.mjs > t#\n"));
     let hook = r#""before each" hook for "b0""#;
     let hook_in_xml =
         "<testcase classname=\"b\" name=\"&quot;before all&quot; hook for &quot;b0&quot;\"><failure/></testcase>";
@@ -66,9 +70,39 @@ fn incomplete() -> Vec<(&'static str, &'static str, String, &'static str)> {
             ),
             "`s` failed",
         ),
+        (
+            "x",
+            "junit",
+            xml(
+                "vitest tests",
+                "a.mjs",
+                "<testcase classname=\"a.mjs\" name=\"o &gt; s &gt; b0\"><skipped/></testcase><testcase classname=\"a.mjs\" \
+                 name=\"s\"><failure/></testcase>",
+            ),
+            "`s` failed",
+        ),
         ("x", "junit", xml("r", "a", hook_in_xml), "before all"),
         ("x", "junit", xml("r", "a", "<testcase classname=\"b.T\" name=\"\"><error/></testcase>"), "b.T"),
         ("x", "junit", xml("r", "a", "<testcase name=\"initializationError\"><error/></testcase>"), "initialization"),
+        // Surefire, before version 3.
+        (
+            "x",
+            "junit",
+            xml(
+                "r",
+                "a",
+                "</testsuite><testsuite name=\"com.x.BTest\"><testcase classname=\"com.x.BTest\" name=\"com.x.BTest\">\
+                 <error/></testcase>",
+            ),
+            "`com.x.BTest` failed",
+        ),
+        (
+            "x",
+            "junit",
+            xml("r", "a", "<testcase name=\"s\"><failure type=\"cancelledByParent\"/></testcase>")
+                .replace("</testsuites>", "<!-- cancelled 1 --></testsuites>"),
+            "tests were cancelled",
+        ),
         (
             "x",
             "junit",
@@ -94,7 +128,35 @@ fn incomplete() -> Vec<(&'static str, &'static str, String, &'static str)> {
         ("x", "node", jest(&format!("⎯⎯ Failed Suites 1 ⎯⎯⎯\n\n {vitest}")), "1 failed suite"),
         ("x", "node", format!("{}    1) {hook}\n\n  9 passing (3ms)\n  1 failing\n", nine("  ✔ t#\n")), "before each"),
         ("npx mocha --bail", "node", jest("\n  9 passing (3ms)\n  1 failing\n"), "`--bail` stops the run"),
-        ("x", "node", node("ℹ tests 10\nℹ suites 1\n"), "may be a suite"),
+        ("x", "node", node("ℹ tests 9\nℹ suites 1\n").replace("ℹ fail 1", "ℹ fail 0"), "may be a suite"),
+        (
+            "x",
+            "node",
+            node("  'test did not finish before its parent and was cancelled'\nℹ tests 10\nℹ cancelled 1\n")
+                .replace("ℹ fail 1", "ℹ fail 0"),
+            "tests were cancelled",
+        ),
+        ("npx vitest --reporter=tap", "tap", files("not ok 2 - b.mjs\n"), "the file `b.mjs` failed before its tests"),
+        (
+            "npx vitest --reporter=tap",
+            "tap",
+            files(
+                "not ok 2 - b.mjs # time=1ms {\n    1..1\n    not ok 1 - s # time=1ms {\n        1..1\n        ok 1 - b # SKIP\n    }\n}\n",
+            ),
+            "the suite `s` failed beside its tests",
+        ),
+        (
+            "npx vitest --reporter=tap-flat",
+            "tap",
+            flat("not ok - b.mjs\nok - c.mjs > s > c # SKIP\n"),
+            "the file `b.mjs` failed before its tests",
+        ),
+        (
+            "npx vitest --reporter=tap-flat",
+            "tap",
+            flat("not ok - a.mjs > bad\nok - c.mjs > s > c # SKIP\n"),
+            "all tests of `c.mjs > s` were skipped",
+        ),
         ("x", "tap", tap(&format!("not ok - b {hook}")), "before each"),
         (
             "x",
@@ -114,6 +176,16 @@ fn incomplete() -> Vec<(&'static str, &'static str, String, &'static str)> {
             "may not have run all targets",
         ),
         (
+            "cargo test --lib",
+            "cargo",
+            format!(
+                "running 10 tests\n{}test bad ... FAILED\n\ntest result: FAILED. 9 passed; 1 failed; 0 ignored\n\nerror: test \
+                 failed, to rerun pass `-p a --lib`\n",
+                nine("test t# ... ok\n")
+            ),
+            "may not have run all targets",
+        ),
+        (
             "x",
             "cargo",
             format!(
@@ -124,6 +196,26 @@ fn incomplete() -> Vec<(&'static str, &'static str, String, &'static str)> {
             "started 20 tests, but its summaries count 10",
         ),
         ("go test -v", "go", format!("{go}panic: boom\nexit status 2\nFAIL\tm\t0.1s\nFAIL\n"), "exit status 2"),
+        // With several packages, the exit status is not shown.
+        ("go test -v ./...", "go", format!("{go}2026/11/30 bye\nFAIL\tm\t0.1s\nFAIL\n"), "no line `FAIL` follows"),
+        (
+            "go test ./...",
+            "go",
+            format!("{}--- FAIL: TestBad (0.00s)\npanic: boom\nFAIL\tm\t0.1s\nFAIL\n", nine("ok  \tm/p#\t0.1s\n")),
+            "no line `FAIL` follows",
+        ),
+        (
+            "go test -json ./...",
+            "go",
+            [
+                nine(&event("pass", ",\"Test\":\"Test#\"")),
+                event("fail", ",\"Test\":\"TestBad\""),
+                event("output", ",\"Output\":\"FAIL\\tm\\t0.1s\\n\""),
+                event("fail", ""),
+            ]
+            .concat(),
+            "no line `FAIL` follows",
+        ),
         (
             "go test -json",
             "go",
@@ -184,6 +276,47 @@ fn a_share_of_all_tests_is_known() {
                 nine("--- PASS: Test# (0.00s)\n")
             ),
         ),
+        // A test printed a line without its end.
+        (
+            "go test -v",
+            "go",
+            format!(
+                "{}--- FAIL: TestBad (0.00s)\nadding...FAIL\nexit status 1\nFAIL\tm\t0.1s\nFAIL\n",
+                nine("--- PASS: Test# (0.00s)\n")
+            ),
+        ),
+        (
+            "go test -json",
+            "go",
+            "#{\"Action\":\"fail\",\"Package\":\"m\",\"Test\":\"TestBad\"}\n\
+             {\"Action\":\"output\",\"Package\":\"m\",\"Output\":\"adding...FAIL\\n\"}\n\
+             {\"Action\":\"output\",\"Package\":\"m\",\"Output\":\"FAIL\\tm\\t0.1s\\n\"}\n\
+             {\"Action\":\"fail\",\"Package\":\"m\"}\n"
+                .replacen('#', &nine("{\"Action\":\"pass\",\"Package\":\"m\",\"Test\":\"Test#\"}\n"), 1),
+        ),
+        (
+            "cd a && cargo test --lib -- t",
+            "cargo",
+            "test result: FAILED. 9 passed; 1 failed; 0 ignored\n\nerror: test failed, to rerun pass `--lib`\n"
+                .to_owned(),
+        ),
+        (
+            "cargo test -p a --test b",
+            "cargo",
+            "test result: FAILED. 9 passed; 1 failed; 0 ignored\n\nerror: test failed, to rerun pass `-p a --test b`\n"
+                .to_owned(),
+        ),
+        (
+            "x",
+            "junit",
+            xml("r", "Array", "<testcase classname=\"Array.From\" name=\"Array.From\"><failure/></testcase>"),
+        ),
+        // CTest writes the name of a test twice.
+        (
+            "ctest",
+            "junit",
+            xml("r", "a", "<testcase classname=\"com.x.B\" name=\"com.x.B\" status=\"fail\"><failure/></testcase>"),
+        ),
         // What a failed test printed is no line of pytest.
         (
             "x",
@@ -194,6 +327,51 @@ fn a_share_of_all_tests_is_known() {
     ] {
         let (passed, value, reason) = scored(grade(&format!("{{run: {run}, format: {format}, min: 0.9}}"), &text, 1));
         assert!(passed && value == 0.9, "{format} {text}: {reason}");
+    }
+}
+
+#[test]
+fn real_reports_that_lack_tests_leave_the_share_open() {
+    for (run, format, text, why) in [
+        ("x", "tap", runner!("vitest4-broken.tap"), "the file `b.test.js` failed before its tests"),
+        ("x", "tap", runner!("vitest4-broken-flat.tap"), "the file `b.test.js` failed before its tests"),
+        ("x", "tap", runner!("vitest4-hook.tap"), "the suite `inner` failed beside its tests"),
+        ("x", "tap", runner!("vitest4-hook-flat.tap"), "all tests of `c.test.js > outer > inner` were skipped"),
+        ("x", "junit", runner!("vitest4-hook.xml"), "`inner` failed, so other tests did not run"),
+        ("x", "node", runner!("node20-cancelled.txt"), "tests were cancelled"),
+        ("x", "junit", runner!("node20-cancelled.xml"), "tests were cancelled"),
+        // A test with a failed subtest hides the suite in the totals.
+        ("x", "node", runner!("node20-hidden-suite.txt"), "may be a suite"),
+        ("x", "junit", runner!("node20-hidden-suite.xml"), "may be a suite"),
+        ("go test ./...", "go", runner!("go-panic.txt"), "m/a ended before its last test"),
+        ("go test -v ./...", "go", runner!("go-v-fatal.txt"), "m/a ended before its last test"),
+    ] {
+        let open = grade(&format!("{{run: {run}, format: {format}, min: 0.3}}"), text, 1);
+        assert!(matches!(&open, Grade::Ungraded { reason } if reason.contains(why)), "{text}: {open:?}");
+    }
+}
+
+#[test]
+fn suites_without_tests_and_further_tries_leave_the_share_known() {
+    for (format, text, share) in [
+        // A test has the name of a suite.
+        ("junit", runner!("vitest4.xml"), 0.667),
+        ("node", runner!("node24-empty.txt"), 0.667),
+        ("tap", runner!("node24-empty.tap"), 0.667),
+        ("junit", runner!("node24-empty.xml"), 0.667),
+        // A hook failed, so all tests of the suite are cancelled and known.
+        ("node", runner!("node20-hook.txt"), 0.75),
+        // A test threw an error that its suite made.
+        ("node", runner!("node20-suite-error.txt"), 0.909),
+        ("junit", runner!("node20-suite-error.xml"), 0.909),
+        ("node", runner!("node20-two-failed.txt"), 0.833),
+        ("junit", runner!("node20-two-failed.xml"), 0.833),
+        ("pytest", runner!("pytest9-reruns.txt"), 0.9),
+        ("pytest", runner!("pytest9-reruns-teardown.txt"), 0.667),
+    ] {
+        let (_, value, reason) = scored(grade(&format!("{{run: x, format: {format}, min: {share}}}"), text, 1));
+        assert_eq!(value, share, "{format} {text}: {reason}");
+        assert!(scored(grade(&format!("{{run: x, format: {format}, min: 0.66}}"), text, 1)).0, "{format} {text}");
     }
 }
 
@@ -280,6 +458,15 @@ fn a_test_of_pytest_counts_once_with_its_worst_outcome() {
             format!("{}{summary}ERROR a.py::test_a - x\n2 passed, 1 skipped, 1 error in 0.1s\n", late("test_a")),
             (1, 1),
             (0.5, 2.0 / 3.0),
+        ),
+        // Each collected test is counted once.
+        (
+            format!(
+                "=== test session starts ===\ncollected 6 items / 1 deselected / 5 selected\n\na.py .RR..\n\
+                 {summary}FAILED a.py::test_a - x\n=== 1 failed, 4 passed, 1 deselected, 2 rerun in 0.1s ===\n"
+            ),
+            (4, 1),
+            (0.8, 0.8),
         ),
         // Each try counts as passed if the tear-down failed.
         (format!("{summary}FAILED a.py::test_a - x\n1 failed, 4 passed, 1 rerun in 0.1s\n"), (4, 1), (0.75, 0.8)),
