@@ -26,7 +26,7 @@ pub mod summary;
 mod trend;
 
 use crate::fold::{CaseTrials, KnownSum};
-use crate::rounding::percent_bound;
+use crate::rounding::{factor, p_value, percent_bound};
 use crate::run::RunRecord;
 use crate::statistics::gates::GateVerdict;
 use crate::statistics::random::Generator;
@@ -38,7 +38,7 @@ use cases::{CaseRow, Slice};
 use conclusion::Conclusion;
 use coverage::RestsOn;
 use doubts::{About, Doubt, doubts};
-use effect::{Counts, Effect, Method, Verdict};
+use effect::{Counts, Effect, EffectVerdict, Method};
 use gate::arm::ArmEvidence;
 use gate::{Gate, GateRequest};
 use join::{Joined, Paired, Unpaired, join};
@@ -74,7 +74,7 @@ pub struct Comparison {
     /// Version of the program.
     pub evals: String,
     /// The worst verdict of all pairs.
-    pub verdict: Verdict,
+    pub verdict: EffectVerdict,
     /// The exit code: that of the gates if there are any, else that of the verdict.
     pub exit_code: u8,
     /// The seed of the random number generator.
@@ -163,7 +163,7 @@ pub struct Pair {
     /// Name of the new arm.
     pub new: String,
     /// The verdict that follows from the confidence interval.
-    pub verdict: Verdict,
+    pub verdict: EffectVerdict,
     /// The old arm's score over the compared cases.
     pub score_old: f64,
     /// The new arm's score over the compared cases.
@@ -182,6 +182,9 @@ pub struct Pair {
     pub p: Option<f64>,
     /// The p-value adjusted by Holm for all pairs of this comparison. Absent with one pair.
     pub p_holm: Option<f64>,
+    /// The number of pairs that `p_holm` is adjusted for.
+    #[serde(skip)]
+    pub holm_pairs: usize,
     /// The two-sided p-value of the sign-flip permutation test.
     pub sign_flip_p: f64,
     /// True if all sign flips were enumerated. If `false`, they were sampled.
@@ -245,6 +248,17 @@ impl Pair {
         self.level > LEVEL + 1e-9
     }
 
+    /// Returns the caveat that belongs to the verdict wherever the verdict is stated: chance can explain the best of several
+    /// comparisons, or one case more that differs could change the verdict.
+    pub fn but(&self) -> Option<String> {
+        if self.doubts.iter().any(|doubt| doubt.about == About::FewDiffer) {
+            return Some("but one case more that differs could change that".to_owned());
+        }
+        let is_found = matches!(self.verdict, EffectVerdict::Improved | EffectVerdict::Regressed);
+        let p = self.p_holm.filter(|p| is_found && *p >= 1.0 - self.level)?;
+        Some(format!("but with {} comparisons, chance can explain it ({} by Holm)", self.holm_pairs, p_value(p)))
+    }
+
     /// Returns the sentence that costs and tokens of retried trials count different attempts, if trials were retried.
     /// Without it, twice the cost for the same tokens would seem to be a higher price.
     pub fn note_on_retries(&self) -> Option<&'static str> {
@@ -265,6 +279,47 @@ pub struct Ratio {
     pub of_totals: f64,
     /// The number of cases for which the figure is known in both arms.
     pub cases: usize,
+}
+
+/// The factor between the ends of the interval of a ratio beyond which they mean nothing.
+const WIDEST: f64 = 1_000_000.0;
+
+impl Ratio {
+    /// Returns the ratio with its interval, if it is known: `0.91 [0.77, 1.08]`.
+    pub fn figure(&self) -> String {
+        let interval = match self.ends() {
+            Some((low, high)) => format!(" [{low}, {high}]"),
+            None if self.interval.is_some() => format!(" ({})", Self::TOO_WIDE),
+            None => String::new(),
+        };
+        format!("{}{interval}", factor(self.ratio))
+    }
+
+    /// Returns the ratio of consumption with remarks: `0.91 [0.77, 1.08] × the cost (over 3 of 4 cases)`. An interval whose ends
+    /// are shown as the ratio is left out.
+    fn told(&self, what: &str, mut remarks: Vec<String>) -> String {
+        let shown = factor(self.ratio);
+        let interval = match self.ends() {
+            Some((low, high)) if low == shown && high == shown => String::new(),
+            Some((low, high)) => format!(" [{low}, {high}]"),
+            None => String::new(),
+        };
+        if self.interval.is_some() && self.ends().is_none() {
+            remarks.insert(0, Self::TOO_WIDE.to_owned());
+        }
+        let remarks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) };
+        format!("{shown}{interval} × the {what}{remarks}")
+    }
+
+    /// The remark about an interval whose ends are not shown.
+    const TOO_WIDE: &str = "interval too wide to be useful";
+
+    /// Returns the ends of the interval as text. With two or three cases that differ widely, the interval is useless, and its
+    /// ends are not shown.
+    fn ends(&self) -> Option<(String, String)> {
+        let interval = self.interval.filter(|it| it.high <= it.low * WIDEST)?;
+        Some((factor(interval.low), factor(interval.high)))
+    }
 }
 
 /// The reason why nothing can be compared.
@@ -359,13 +414,13 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
         let counted = arms.iter().filter(|arm| counts(arm));
         gates.extend(counted.map(|arm| ArmEvidence::of(arm).completed(options.gates.completed())));
     }
-    let without = std::iter::repeat_n(Verdict::Inconclusive, undecided);
-    let verdict = Verdict::of_all(done.iter().map(|pair| pair.verdict).chain(without));
+    let without = std::iter::repeat_n(EffectVerdict::Inconclusive, undecided);
+    let verdict = EffectVerdict::of_all(done.iter().map(|pair| pair.verdict).chain(without));
     let gate = options.gates.any().then(|| Gates { verdict: gate::of_all(&gates), gates });
     let without_gate = match verdict {
-        Verdict::Improved | Verdict::Equivalent => 0,
-        Verdict::Regressed => 1,
-        Verdict::Inconclusive => 3,
+        EffectVerdict::Improved | EffectVerdict::Equivalent => 0,
+        EffectVerdict::Regressed => 1,
+        EffectVerdict::Inconclusive => 3,
     };
     Ok(Comparison {
         version: VERSION,
@@ -513,6 +568,7 @@ fn pair(
         test: effect.method.map(|method| method.test().to_owned()),
         p: effect.p,
         p_holm: None,
+        holm_pairs: 0,
         sign_flip_p: flipped.two_sided,
         sign_flip_exact: flipped.exact,
         se: effect.se,
@@ -571,5 +627,6 @@ fn adjust(pairs: &mut [Pair]) {
     let mut adjusted = several::holm(&known).into_iter();
     for pair in pairs.iter_mut().filter(|pair| pair.p.is_some()) {
         pair.p_holm = adjusted.next();
+        pair.holm_pairs = known.len();
     }
 }

@@ -29,6 +29,9 @@ pub struct KnownSum {
     /// The sum of all reported values, infinite if it overflows. A baseline does not keep it.
     #[serde(skip)]
     reported: Option<f64>,
+    /// The sum of the figures of attempts without a result. A run with a baseline has none.
+    #[serde(skip)]
+    beside: f64,
     /// Trials whose attempts without a result did not report the figure, or only a part of it. A run with a baseline has none.
     #[serde(skip)]
     untold_beside: u64,
@@ -42,39 +45,43 @@ fn is_zero(count: &u64) -> bool {
 impl KnownSum {
     /// Adds a figure of one trial; `is_all` is false if the trial reported only a part of the figure.
     fn add(&mut self, known: Option<f64>, is_all: bool) {
-        if self.add_to_sum(known) && is_all { self.told += 1 } else { self.untold += 1 }
-    }
-
-    /// Adds a figure of attempts without a result. Their trial is not counted: it was not run, or has another result.
-    fn add_beside(&mut self, known: Option<f64>, is_all: bool) {
-        self.untold_beside += u64::from(!(self.add_to_sum(known) && is_all));
-    }
-
-    /// Adds a figure to the sum. Returns false if the sum overflows, so that it is unknown.
-    fn add_to_sum(&mut self, known: Option<f64>) -> bool {
         self.reported = sum_of(self.reported, known);
-        let sum = Some(self.sum + known.unwrap_or_default()).filter(|sum| sum.is_finite());
-        self.sum = sum.unwrap_or(self.sum);
-        sum.is_some()
+        if add_to(&mut self.sum, known) && is_all { self.told += 1 } else { self.untold += 1 }
+    }
+
+    /// Adds a figure of attempts without a result. Their trial is not counted: it was not run, or has another result. The
+    /// figure is in the totals, and in no mean.
+    fn add_beside(&mut self, known: Option<f64>, is_all: bool) {
+        self.reported = sum_of(self.reported, known);
+        self.untold_beside += u64::from(!(add_to(&mut self.beside, known) && is_all));
     }
 
     /// Returns the sum as a bound: at least 0 if no trial reported the figure, and exactly 0 if there is no trial.
     pub fn bound(&self) -> Amount<f64> {
-        Amount::new(self.sum, self.unknown_trials() == 0)
+        let all = self.sum + self.beside;
+        let is_whole = all.is_finite() && self.unknown_trials() == 0;
+        Amount::new(if all.is_finite() { all } else { self.sum.max(self.beside) }, is_whole)
     }
 
     /// Returns the sum, which is a lower bound if some trials did not report the figure. Returns `None` if no trial
     /// reported it.
     pub fn total(&self) -> Option<Amount<f64>> {
-        let is_known = self.told > 0 || self.sum > 0.0;
+        let is_known = self.told > 0 || self.sum > 0.0 || self.beside > 0.0;
         is_known.then(|| self.bound())
     }
 
-    /// Returns the mean per trial, which is a lower bound if some trials did not report the figure. Returns
+    /// Returns the sum over the trials with a result, without attempts that have none. It is a lower bound if some trials
+    /// did not report the figure. Returns `None` if no trial reported it.
+    pub fn of_results(&self) -> Option<Amount<f64>> {
+        let is_known = self.told > 0 || self.sum > 0.0;
+        is_known.then(|| Amount::new(self.sum, self.untold == 0))
+    }
+
+    /// Returns the mean per trial with a result, which is a lower bound if some trials did not report the figure. Returns
     /// `None` if no trial reported it.
     pub fn mean(&self) -> Option<Amount<f64>> {
         let trials = self.told + self.untold;
-        self.total().filter(|_| trials > 0).map(|total| total.map(|sum| sum / trials as f64))
+        self.of_results().filter(|_| trials > 0).map(|sum| sum.map(|sum| sum / trials as f64))
     }
 
     /// Returns the sum of a run's trials, which is a lower bound if some did not report the figure. Returns `None` if no
@@ -94,14 +101,22 @@ impl KnownSum {
         self.untold + self.untold_beside
     }
 
+    /// Returns the number of trials with a result that did not report the figure, or only a part of it.
+    pub fn unknown_results(&self) -> u64 {
+        self.untold
+    }
+
     /// Returns the sum of both figures.
     fn and(self, other: Self) -> Self {
         let (told, untold) = (self.told + other.told, self.untold + other.untold);
         let reported = sum_of(self.reported, other.reported);
-        let untold_beside = self.untold_beside + other.untold_beside;
+        let (beside, untold_beside) = (self.beside + other.beside, self.untold_beside + other.untold_beside);
         match self.sum + other.sum {
-            sum if sum.is_finite() => Self { sum, told, untold, reported, untold_beside },
-            _ => Self { sum: self.sum.max(other.sum), told: 0, untold: told + untold, reported, untold_beside },
+            sum if sum.is_finite() => Self { sum, told, untold, reported, beside, untold_beside },
+            _ => {
+                let sum = self.sum.max(other.sum);
+                Self { sum, told: 0, untold: told + untold, reported, beside, untold_beside }
+            }
         }
     }
 }
@@ -110,6 +125,13 @@ impl std::iter::Sum for KnownSum {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), Self::and)
     }
+}
+
+/// Adds a figure to a sum. Returns false if the sum overflows, so that it is unknown.
+fn add_to(sum: &mut f64, known: Option<f64>) -> bool {
+    let all = Some(*sum + known.unwrap_or_default()).filter(|all| all.is_finite());
+    *sum = all.unwrap_or(*sum);
+    all.is_some()
 }
 
 fn sum_of(one: Option<f64>, other: Option<f64>) -> Option<f64> {
@@ -151,6 +173,9 @@ pub struct CaseTrials {
     pub numbered: Vec<(u32, Option<f64>)>,
     /// Cost in US dollars, including earlier attempts.
     pub cost: KnownSum,
+    /// Trials with an attempt that has no result, whose cost is in the total only. A run with a baseline has none.
+    #[serde(skip)]
+    pub unfinished: u64,
     /// Trials that were retried after an attempt that counts in no score.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tried_again: u64,
@@ -213,6 +238,7 @@ impl CaseTrials {
     /// Adds the cost of attempts of a trial that no result includes.
     pub fn add_unfinished(&mut self, attempts: &EarlierAttempts) {
         self.cost.add_beside(attempts.cost_usd, attempts.cost_unknown == 0);
+        self.unfinished += 1;
     }
 
     /// Returns the mean score of the trials. Returns `None` if no trial has a score.

@@ -208,8 +208,9 @@ impl Report {
         folder: &Path,
         beside: RunContext,
     ) -> Self {
+        let stored = RunFolder::open(folder);
         let mut gathered = Gathered::new(&run);
-        results.iter().for_each(|result| gathered.add(result));
+        results.iter().for_each(|result| gathered.add_stored(result, &stored));
         Self::of(run, gathered, Results::Whole(results), not_run, folder, beside, false)
     }
 
@@ -223,7 +224,7 @@ impl Report {
     ) -> Self {
         let not_run = run.trials.len().saturating_sub(results.len());
         let mut gathered = Gathered::new(&run);
-        results.iter().for_each(|result| gathered.add(result));
+        results.iter().for_each(|result| gathered.add_stored(result, folder));
         Self::of(run, gathered, Results::Whole(results), not_run, &folder.path, beside, going_on)
     }
 
@@ -237,7 +238,7 @@ impl Report {
         let going_on = folder.is_in_use();
         let not_run = |results: usize| run.trials.len().saturating_sub(results);
         let begin = || Gathered::new(&run);
-        match folder.fold_to_read_again(&run, begin, |gathered, result| gathered.add(&result)) {
+        match folder.fold_to_read_again(&run, begin, |gathered, result| gathered.add_stored(&result, folder)) {
             Some((gathered, stored)) => {
                 let not_run = not_run(gathered.trials.len());
                 Ok(Self::of(run, gathered, Results::Stored(stored), not_run, &folder.path, beside, going_on))
@@ -264,6 +265,9 @@ impl Report {
         for found in unfinished::of(&run, &RunFolder::open(folder), cells.open(&run, &trials), going_on) {
             cells.add_unfinished(found.trial, &found.attempts);
             note_facts.unfinished += usize::from(!found.is_running);
+        }
+        if not_run > 0 {
+            note_facts.unknown_to_journal = RunFolder::open(folder).unknown_results(&run).unwrap_or_default();
         }
         let (cells, columns) = cells.all(&run);
         let summary = Summary { not_run, ..summary };

@@ -42,6 +42,26 @@ pub fn p_figure(p: f64, places: usize) -> String {
     apart(p, &[0.0, 1.0], places, places.max(4), false)
 }
 
+/// Returns a p-value with its name, which is never shown as 0: `p = 0.0027`.
+pub fn p_value(p: f64) -> String {
+    match p {
+        p if p < 0.0001 => "p < 0.0001".to_owned(),
+        p if p < 0.1 => format!("p = {p:.4}"),
+        p => format!("p = {}", p_figure(p, 2)),
+    }
+}
+
+/// Returns a ratio of positive figures with two decimals, or as many more as it needs to differ from 1: `0.91`, `1.004`.
+/// Small ratios have two significant digits, ratios from 100 on no decimals.
+pub fn factor(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => format!("{v:.0}"),
+        v if v >= 0.095 => apart(v, &[1.0], 2, 4, false),
+        0.0 => "0.00".to_owned(),
+        v => format!("{v:.*}", (1.0 - v.log10().floor()).clamp(2.0, 12.0) as usize),
+    }
+}
+
 /// Returns a share as a percentage that differs from another one whenever the two shares differ: `79.96 %` beside
 /// `80.0 %`.
 pub fn percent_beside(share: f64, other: f64) -> String {
@@ -143,7 +163,15 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_other_than_1_is_not_shown_as_1() {
+        assert_eq!([1.0, 1.0 + 1e-15, 0.914, 1.2, 1.0051].map(factor), ["1.00", "1.00", "0.91", "1.20", "1.01"]);
+        assert_eq!([1.004, 0.996, 1.000_04].map(factor), ["1.004", "0.996", "<1.0001"]);
+        assert_eq!([0.0, 0.0012, 123.4].map(factor), ["0.00", "0.0012", "123"]);
+    }
+
+    #[test]
     fn a_p_value_above_0_is_never_0() {
+        assert_eq!([0.0, 0.0027, 0.338].map(p_value), ["p < 0.0001", "p = 0.0027", "p = 0.34"]);
         assert_eq!([1e-17, 1e-9, 0.0].map(|p| p_figure(p, 3)), ["<0.0001", "<0.0001", "0.000"]);
     }
 

@@ -28,7 +28,7 @@ mod label;
 mod labels;
 
 use crate::grader::Calibrated;
-use calibrated::{Judged, JudgedTrace};
+use calibrated::{JudgeVerdicts, JudgedTrace};
 use labels::{Label, LabelValue, Labels};
 
 #[derive(Debug, clap::Args)]
@@ -155,7 +155,7 @@ async fn judge_all(
     judges: &Judges,
     names: &[ModelName],
     sessions: Vec<JudgedTrace>,
-) -> Result<Vec<Judged>, CliError> {
+) -> Result<Vec<JudgeVerdicts>, CliError> {
     let mut running = JoinSet::new();
     for session in sessions {
         let (graded, judges, names) = (graded.clone(), judges.clone(), names.to_vec());
@@ -175,7 +175,7 @@ fn measure(
     graded: &Calibrated,
     names: &[ModelName],
     labels: &[Label],
-    judged: &[Judged],
+    judged: &[JudgeVerdicts],
 ) -> Calibration {
     let mut all = Tally::default();
     let mut criteria: BTreeMap<String, Tally> = BTreeMap::new();

@@ -157,7 +157,7 @@ pub fn of_report(report: WholeReport<'_>) -> Compared {
             "it contains only the failed trials of run {from}, so its trials were selected by their outcome"
         ));
     }
-    match Left::of(&folder, record, report.summary.not_run) {
+    match UnfinishedTrials::of(&folder, record, report.summary.not_run) {
         Ok(left) if left.any() => return Compared::Refused(left.text(record.trials.len())),
         Ok(_) => {}
         Err(error) => return Compared::Refused(error.to_string()),
@@ -229,11 +229,11 @@ impl Sides {
 
 /// Takes the results of the cases that are in quarantine on the new side out of both sides.
 fn leave_quarantined_out(old: Option<&mut Side>, new: &mut Side) {
-    let aside = new.quarantined.clone();
-    new.set_aside(&aside);
+    let quarantined = new.quarantined.clone();
+    new.take_out_quarantined(&quarantined);
     if let Some(old) = old {
         old.quarantined.clear();
-        old.set_aside(&aside);
+        old.take_out_quarantined(&quarantined);
     }
 }
 
@@ -339,7 +339,7 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
         *missing = missing.saturating_sub(1);
         open.see(&result);
     })?;
-    let left = Left::of(&folder, &record, missing)?;
+    let left = UnfinishedTrials::of(&folder, &record, missing)?;
     let origins = origins_of(&folder, &record)?;
     let is_in_parts = record.shard.is_some() || MergedFrom::of(&folder.path)?.is_some();
     let digests = if is_in_parts { result_digests(&folder)? } else { HashMap::new() };
@@ -372,14 +372,14 @@ fn add_unfinished(side: &mut Side, record: &RunRecord, folder: &RunFolder, open:
 
 /// The trials that a run has not finished.
 #[derive(Debug, Clone, Copy)]
-struct Left {
+struct UnfinishedTrials {
     /// Trials without a result.
     not_run: usize,
     /// Trials that have a result and are to run again, because a retry or `--rerun` was interrupted.
     not_run_again: usize,
 }
 
-impl Left {
+impl UnfinishedTrials {
     /// Counts the trials that a run has not finished. `not_run` is the number of those without a result.
     fn of(folder: &RunFolder, record: &RunRecord, not_run: usize) -> Result<Self, RunError> {
         let waiting = runner::waiting(folder, &record.trials, &HashSet::new())?.len();

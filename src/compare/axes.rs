@@ -38,8 +38,8 @@ pub struct AxisEffect {
     pub p: Option<f64>,
     /// The p-value adjusted by Holm for all effects of this comparison. Absent with one effect.
     pub p_holm: Option<f64>,
-    /// The cases that can be compared in every pair of arms. Pairs in which no case could be compared with any scores are left
-    /// out, for example if one arm skipped all cases.
+    /// The number of cases that can be compared in every pair that is counted. A pair without a comparable case is not
+    /// counted, for example if one arm skipped all cases.
     pub cases: usize,
     /// The number of pairs of arms.
     #[serde(skip)]

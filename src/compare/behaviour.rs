@@ -76,7 +76,7 @@ pub struct BrokenByOne {
 /// Returns the differences in behaviour between two arms. Returns `None` if one of them is a baseline, which
 /// keeps no traces.
 pub fn behaviour(cases: &[Paired<'_>], old: &Arm, new: &Arm, words: &Interner) -> Option<Behaviour> {
-    let (before, now) = (old.told.as_ref()?, new.told.as_ref()?);
+    let (before, now) = (old.details.as_ref()?, new.details.as_ref()?);
     let mut partings: Vec<Parting> = cases
         .iter()
         .filter_map(|case| {
@@ -115,9 +115,9 @@ fn calls(cases: &[Paired<'_>], old: &ArmDetails, new: &ArmDetails) -> Vec<CallsO
 }
 
 /// Returns how often each grader failed, or each rule was broken, over these cases.
-fn broken_in<'a>(told: &'a ArmDetails, cases: &[Paired<'_>]) -> BTreeMap<&'a Broken, u64> {
+fn broken_in<'a>(details: &'a ArmDetails, cases: &[Paired<'_>]) -> BTreeMap<&'a Broken, u64> {
     let mut broken = BTreeMap::new();
-    for (grader, count) in cases.iter().filter_map(|case| told.broken.get(case.id)).flatten() {
+    for (grader, count) in cases.iter().filter_map(|case| details.broken.get(case.id)).flatten() {
         *broken.entry(grader).or_default() += count;
     }
     broken

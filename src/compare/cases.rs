@@ -3,7 +3,7 @@
 use serde::Serialize;
 use strum::IntoStaticStr;
 
-use super::effect::Verdict as Overall;
+use super::effect::EffectVerdict;
 use super::join::Paired;
 use crate::fold::{CaseFlag, CaseTrials, Tally};
 use crate::statistics::{several, tables};
@@ -57,6 +57,9 @@ pub enum Flag {
     Regressed,
     /// The case did not pass before and passes now, or its score rises by more than chance explains.
     Fixed,
+    /// By the passed and failed trials alone, the case passed before and fails now, or the reverse. Trials without a score
+    /// leave it open whether that is so.
+    Open,
     /// The case both passed and failed in one arm.
     Flaky,
     /// A capability case that every planned trial of both arms passed, two or more of each: it does not distinguish the
@@ -116,16 +119,21 @@ fn fisher(old: &CaseTrials, new: &CaseTrials) -> Option<f64> {
 }
 
 fn flags(case: &Paired<'_>, p_adjusted: Option<f64>, mixed: (bool, bool)) -> Vec<Flag> {
-    let verdict = |trials: &CaseTrials| trials.verdict_of_judged(case.facts.pass);
-    let (before, now, delta) = (verdict(case.old), verdict(case.new), case.delta());
+    let pass = case.facts.pass;
+    let judged = [case.old, case.new].map(|trials| trials.verdict_of_judged(pass));
+    // Trials without a score may have had the other outcome.
+    let [before, now] = [case.old, case.new].map(|trials| trials.verdict(pass));
+    let delta = case.delta();
     let beyond_chance = p_adjusted.is_some_and(|p| p <= FALSE_FINDS);
-    let turned = |from: Verdict, to: Verdict| before == from && now == to;
+    let lost = delta < 0.0 && judged == [Verdict::Pass, Verdict::Fail];
+    let won = delta > 0.0 && judged == [Verdict::Fail, Verdict::Pass];
     let mut flags = Vec::new();
-    if delta < 0.0 && (beyond_chance || turned(Verdict::Pass, Verdict::Fail)) {
+    if delta < 0.0 && beyond_chance || lost && before == Verdict::Pass && now == Verdict::Fail {
         flags.push(Flag::Regressed);
-    }
-    if delta > 0.0 && (beyond_chance || turned(Verdict::Fail, Verdict::Pass)) {
+    } else if delta > 0.0 && beyond_chance || won && before == Verdict::Fail && now == Verdict::Pass {
         flags.push(Flag::Fixed);
+    } else if lost || won {
+        flags.push(Flag::Open);
     }
     let [old, new] = [case.old, case.new].map(Tally::of);
     if old.is_flaky() && !mixed.0 || new.is_flaky() && !mixed.1 {
@@ -150,7 +158,7 @@ pub struct Slice {
     /// The confidence interval of the difference, if one can be computed.
     pub interval: Option<crate::statistics::Interval>,
     /// The verdict that the interval alone would give; exploratory.
-    pub verdict: Overall,
+    pub verdict: EffectVerdict,
 }
 
 /// Returns the slices by tag. Tags with only one case, or with all of the cases, are left out.

@@ -124,17 +124,33 @@ pub fn changes(cases: &[Paired<'_>], old: &ArmDetails, new: &ArmDetails) -> Vec<
     found
 }
 
+/// Returns the difference of each case. Differences that differ only by the rounding of the figures are equal: without this,
+/// their spread would be tiny, and each of them would seem certain.
+fn deltas(before: &[f64], now: &[f64]) -> Vec<f64> {
+    let noise = 1e-12 * before.iter().chain(now).fold(0.0_f64, |most, figure| most.max(figure.abs()));
+    let mut deltas: Vec<f64> = before.iter().zip(now).map(|(old, new)| new - old).collect();
+    for delta in deltas.iter_mut().filter(|delta| delta.abs() <= noise) {
+        *delta = 0.0;
+    }
+    let (least, most) =
+        deltas.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), it| (least.min(*it), most.max(*it)));
+    if most - least <= noise {
+        deltas.fill(least);
+    }
+    deltas
+}
+
 fn change(cases: &[Paired<'_>], old: &ArmDetails, new: &ArmDetails, figure: Figure) -> Option<Change> {
     // A kind of call that a trial shows none of is not listed, but its calls are known to be none.
-    let mean = |told: &ArmDetails, case: &Paired<'_>| {
-        let of_case = told.figures.get(case.id)?;
+    let mean = |details: &ArmDetails, case: &Paired<'_>| {
+        let of_case = details.figures.get(case.id)?;
         let (sum, count) = match (of_case.get(&figure), figure) {
             (Some(sum), Figure::CallsOf(_)) => (sum.0, of_case.get(&Figure::Calls)?.1),
             (None, Figure::CallsOf(_)) => (0.0, of_case.get(&Figure::Calls)?.1),
             (sum, _) => *sum?,
         };
         // A mean over the trials that reported a figure is not that of all.
-        let trials = told.trials.get(case.id).copied().unwrap_or_default();
+        let trials = details.trials.get(case.id).copied().unwrap_or_default();
         (count > 0 && count == trials).then(|| sum / count as f64)
     };
     let (before, now): (Vec<f64>, Vec<f64>) = match figure {
@@ -142,7 +158,7 @@ fn change(cases: &[Paired<'_>], old: &ArmDetails, new: &ArmDetails, figure: Figu
         Figure::Dollars => known_in_both(&without_errors(cases), |it: &CaseTrials| it.cost),
         _ => cases.iter().filter_map(|case| Some((mean(old, case)?, mean(new, case)?))).unzip(),
     };
-    let deltas: Vec<f64> = before.iter().zip(&now).map(|(old, new)| new - old).collect();
+    let deltas = deltas(&before, &now);
     // Sums that no number holds say nothing.
     let delta = means::mean(&deltas).filter(|delta| delta.is_finite())?;
     let spread = means::of_cases(&deltas, LEVEL).filter(|mean| mean.se > 0.0);
@@ -157,4 +173,20 @@ fn change(cases: &[Paired<'_>], old: &ArmDetails, new: &ArmDetails, figure: Figu
         p_holm: None,
         cases: deltas.len(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rounding_of_large_figures_is_no_spread() {
+        let before: Vec<f64> = (0..12).map(|case| 1000.0 + 7.0 * f64::from(case)).collect();
+        let now: Vec<f64> = before.iter().map(|figure| (3.0 * figure + 1.0) / 3.0).collect();
+        let equal = deltas(&before, &now);
+        assert!(equal.iter().all(|delta| *delta == equal[0]) && (equal[0] - 1.0 / 3.0).abs() < 1e-9, "{equal:?}");
+        assert_eq!(deltas(&[0.1 + 0.2, 4e6], &[0.3, 4e6 + 1e-7]), [0.0, 0.0]);
+        assert_eq!(deltas(&[1.0, 2.0], &[1.5, 2.0]), [0.5, 0.0]);
+        assert_eq!(deltas(&[], &[]), [0.0; 0]);
+    }
 }

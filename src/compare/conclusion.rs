@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::coverage::Trials;
-use super::effect::Verdict;
+use super::effect::EffectVerdict;
 use super::power::Power;
 use super::{NotCompared, Pair, Ratio};
 use crate::rounding::{percent_figure, points_figure};
@@ -26,11 +26,12 @@ pub struct Conclusion {
 pub fn of(pair: &Pair, margin: f64) -> Conclusion {
     let (new, old) = (&pair.new, &pair.old);
     let found = match pair.verdict {
-        Verdict::Improved => format!("{new} helps"),
-        Verdict::Regressed => format!("{new} does harm"),
-        Verdict::Equivalent => format!("{new} makes no difference of more than {} pp", percent_figure(margin)),
-        Verdict::Inconclusive => format!("unknown whether {new} helps"),
+        EffectVerdict::Improved => format!("{new} helps"),
+        EffectVerdict::Regressed => format!("{new} does harm"),
+        EffectVerdict::Equivalent => format!("{new} makes no difference of more than {} pp", percent_figure(margin)),
+        EffectVerdict::Inconclusive => format!("unknown whether {new} helps"),
     };
+    let but = pair.but().map(|but| format!(", {but}")).unwrap_or_default();
     let interval = match pair.interval {
         Some(it) => {
             let level = pair.level_text();
@@ -39,7 +40,7 @@ pub fn of(pair: &Pair, margin: f64) -> Conclusion {
         None => String::new(),
     };
     let mut text = format!(
-        "{found}: {} pp against {old}{interval}, over {}",
+        "{found}{but}: {} pp against {old}{interval}, over {}",
         points_figure(pair.delta),
         plural(pair.cases_compared, "case")
     );
@@ -48,14 +49,14 @@ pub fn of(pair: &Pair, margin: f64) -> Conclusion {
         .iter()
         .filter_map(|(what, it)| {
             let ratio = it.as_ref()?;
-            Some(format!("{} × the {what}{}", times(ratio), over(ratio, pair.cases_compared)))
+            let note = pair.note_on_retries().filter(|_| *what == "cost").map(str::to_owned);
+            Some(ratio.told(what, over(ratio, pair.cases_compared).into_iter().chain(note).collect()))
         })
         .collect();
     if !took.is_empty() {
-        let note = pair.note_on_retries().filter(|_| pair.cost.is_some()).map(|note| format!(" ({note})"));
-        text.push_str(&format!("; it takes {}{}", took.join(", "), note.unwrap_or_default()));
+        text.push_str(&format!("; it takes {}", took.join(", ")));
     }
-    if pair.verdict == Verdict::Inconclusive {
+    if pair.verdict == EffectVerdict::Inconclusive {
         text.push_str(&match &pair.power {
             Some(power) if power.smallest_effect <= power.target => {
                 let target = percent_figure(power.target);
@@ -94,11 +95,7 @@ pub fn without_partner(arm: &str, baseline: &str) -> Conclusion {
     Conclusion { arm: arm.to_owned(), baseline: baseline.to_owned(), text }
 }
 
-fn times(ratio: &Ratio) -> String {
-    format!("{:.2}", ratio.ratio)
-}
-
-/// Returns the text for the number of cases that a ratio is based on, if it is not all of the compared ones.
-fn over(ratio: &Ratio, compared: usize) -> String {
-    if ratio.cases < compared { format!(" (over {} of {compared} cases)", ratio.cases) } else { String::new() }
+/// Returns the remark about the number of cases that a ratio is based on, if it is not all of the compared ones.
+fn over(ratio: &Ratio, compared: usize) -> Option<String> {
+    (ratio.cases < compared).then(|| format!("over {} of {compared} cases", ratio.cases))
 }

@@ -113,7 +113,7 @@ pub enum About {
     Trend,
     /// The verdict `equivalent` rests on the spread of few cases.
     FewDiffer,
-    /// Planned trials did not run.
+    /// Planned trials did not run, or have an attempt without a result.
     NotRun,
     /// The numbers of trials per case differ.
     Trials,
@@ -239,19 +239,19 @@ fn of_snapshots(old: &Arm, new: &Arm) -> Vec<Doubt> {
 
 /// Returns caveats about skills, servers and plugins that the agents of an arm had and their trials did not provide.
 fn of_loaded(arm: &Arm) -> Vec<Doubt> {
-    let Some(told) = &arm.told else { return Vec::new() };
+    let Some(details) = &arm.details else { return Vec::new() };
     let mut found = Vec::new();
-    if !told.unexpected.is_empty() {
-        let names = some_of(&told.unexpected, 5);
+    if !details.unexpected.is_empty() {
+        let names = some_of(&details.unexpected, 5);
         found.push(Doubt::new(About::Loaded, format!("{} loaded skills that it should not have: {names}", arm.name)));
     }
-    for (what, trials) in [("skills", told.without_skills), ("MCP servers", told.without_servers)] {
+    for (what, trials) in [("skills", details.without_skills), ("MCP servers", details.without_servers)] {
         if trials > 0 {
             let text = format!("{}: {trials} trials listed no {what}, so which they loaded was not verified", arm.name);
             found.push(Doubt::new(About::Loaded, text));
         }
     }
-    if told.user_home {
+    if details.user_home {
         let text = format!("{} ran in the user's own home, with the skills and instructions in it", arm.name);
         found.push(Doubt::new(About::Loaded, text));
     }
@@ -380,7 +380,7 @@ fn of_environment(old: &Side, new: &Side) -> Option<Doubt> {
 }
 
 fn of_times(old: &Arm, new: &Arm) -> Option<Doubt> {
-    let is_within = old.told.as_ref()?.times_include_start()?;
+    let is_within = old.details.as_ref()?.times_include_start()?;
     let (with, without) = if is_within { (old, new) } else { (new, old) };
     old.is_timed_otherwise(new).then(|| {
         let text = format!(
@@ -472,6 +472,15 @@ fn of_trials(arm: &Arm) -> Vec<Doubt> {
     let mut found: Vec<Doubt> = lost
         .map(|(about, lost, what)| Doubt::new(about, format!("{}: {lost} of {all} trials {what}", arm.name)))
         .collect();
+    if let unfinished @ 1.. = count(|it| it.unfinished) {
+        let have = if unfinished == 1 { "has" } else { "have" };
+        let text = format!(
+            "{}: {unfinished} of {all} trials {have} an attempt without a result, whose cost counts for --max-cost only \
+             (`cost_usd` in JSON)",
+            arm.name
+        );
+        found.push(Doubt::new(About::NotRun, text));
+    }
     if let priced @ 1.. = count(|it| it.priced) {
         let text = format!("{}: the cost of {priced} of {all} trials comes from a price table", arm.name);
         found.push(Doubt::new(About::Prices, text));

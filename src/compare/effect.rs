@@ -221,7 +221,7 @@ fn t_could_be_significant(cases: &[Paired<'_>], counts: Counts, quantile: f64) -
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
-pub enum Verdict {
+pub enum EffectVerdict {
     /// The whole interval lies above 0.
     Improved,
     /// The whole interval lies below 0.
@@ -232,36 +232,42 @@ pub enum Verdict {
     Inconclusive,
 }
 
-word!(Verdict);
+word!(EffectVerdict);
 
 impl Effect {
     /// Returns the verdict of the interval; differences up to the margin count as none. For a single case, a
     /// difference counts only if Fisher's test agrees, because with a handful of trials the interval is too narrow.
-    pub fn verdict(&self, level: f64, margin: f64) -> Verdict {
-        let found = Verdict::of(self.interval, margin);
+    pub fn verdict(&self, level: f64, margin: f64) -> EffectVerdict {
+        let found = EffectVerdict::of(self.interval, margin);
         let of_chance = self.method == Some(Method::Newcombe) && self.p.is_some_and(|p| p >= 1.0 - level);
         match found {
-            Verdict::Improved | Verdict::Regressed if of_chance => Verdict::Inconclusive,
+            EffectVerdict::Improved | EffectVerdict::Regressed if of_chance => EffectVerdict::Inconclusive,
             found => found,
         }
     }
 }
 
-impl Verdict {
+impl EffectVerdict {
     /// Returns the verdict of an interval; differences up to the margin count as none.
     pub fn of(interval: Option<Interval>, margin: f64) -> Self {
         match interval {
-            Some(it) if it.low > 0.0 => Verdict::Improved,
-            Some(it) if it.high < 0.0 => Verdict::Regressed,
-            Some(it) if it.low > -margin && it.high < margin => Verdict::Equivalent,
-            _ => Verdict::Inconclusive,
+            Some(it) if it.low > 0.0 => EffectVerdict::Improved,
+            Some(it) if it.high < 0.0 => EffectVerdict::Regressed,
+            Some(it) if it.low > -margin && it.high < margin => EffectVerdict::Equivalent,
+            _ => EffectVerdict::Inconclusive,
         }
     }
 
     /// Returns the worst of several verdicts.
     pub fn of_all(all: impl Iterator<Item = Self> + Clone) -> Self {
         let any = |verdict| all.clone().any(|it| it == verdict);
-        let worst = [Verdict::Regressed, Verdict::Inconclusive, Verdict::Improved].into_iter().find(|it| any(*it));
-        worst.unwrap_or(if all.clone().next().is_some() { Verdict::Equivalent } else { Verdict::Inconclusive })
+        let worst = [EffectVerdict::Regressed, EffectVerdict::Inconclusive, EffectVerdict::Improved]
+            .into_iter()
+            .find(|it| any(*it));
+        worst.unwrap_or(if all.clone().next().is_some() {
+            EffectVerdict::Equivalent
+        } else {
+            EffectVerdict::Inconclusive
+        })
     }
 }

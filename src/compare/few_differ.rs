@@ -1,7 +1,7 @@
 //! Checks whether the verdict `equivalent` rests on the spread of a few cases that differ.
 
 use super::doubts::{About, Doubt};
-use super::effect::{Effect, Method, Verdict};
+use super::effect::{Effect, EffectVerdict, Method};
 use super::join::Paired;
 use super::non_inferiority::not_worse_than;
 use crate::statistics::gates::GateVerdict;
@@ -10,7 +10,7 @@ use crate::text::plural;
 /// Returns a caveat if the interval lies within the margin, but one of the two one-sided tests of a gate, which count one
 /// case more that differs, does not show that.
 pub(super) fn few_differ(cases: &[Paired<'_>], effect: &Effect, level: f64, margin: f64) -> Option<Doubt> {
-    if effect.method != Some(Method::PairedT) || effect.verdict(level, margin) != Verdict::Equivalent {
+    if effect.method != Some(Method::PairedT) || effect.verdict(level, margin) != EffectVerdict::Equivalent {
         return None;
     }
     let swapped: Vec<Paired<'_>> =

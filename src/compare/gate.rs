@@ -1,5 +1,5 @@
-//! Gates of a comparison: a margin, a minimum score, a maximum cost, no lost critical case, and minimum shares
-//! of completed trials and compared cases.
+//! Gates of a comparison or a run: margin, minimum score, maximum cost, critical cases, no regressions, and minimum shares of
+//! completed trials and compared cases.
 
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use crate::judgement::tolerance;
 use crate::reason_text::money_beside;
 use crate::rounding::{points_beside, points_bound};
 use crate::statistics::gates::GateVerdict;
+use crate::statistics::power::{ALPHA, trials_without_failure};
 use crate::text::{plural, some_of};
 use crate::trace::amount::Amount;
 use crate::verdict::Verdict;
@@ -25,8 +26,6 @@ pub mod regressions;
 use arm::ArmEvidence;
 pub use asked::{Demand, GateRequest, NO_REGRESSIONS, usual_completed};
 
-/// The one-sided error rate of the bound of a gate.
-pub const ALPHA: f64 = 0.05;
 /// The maximum number of names in the text of a gate.
 const SHOWN: usize = 8;
 
@@ -154,7 +153,7 @@ fn of_margin(
         GateVerdict::Inconclusive if said.is_some_and(|(effect, _)| effect.counts.discordant() == 0) => format!(
             "no case differs, but there are too few cases to exclude a loss: {bound}, and {allowed} is allowed; {} \
              cases would be enough",
-            crate::statistics::power::trials_without_failure(margin, 1.0 - ALPHA).0
+            trials_without_failure(margin, 1.0 - ALPHA).0
         ),
         GateVerdict::Inconclusive => format!(
             "neither a loss nor its absence is shown: {bound}, and {allowed} is \
@@ -238,10 +237,10 @@ pub fn of_arm(asked: &GateRequest, arm: &Arm) -> Vec<Gate> {
         let cost: KnownSum = arm.cases.values().map(|case| case.cost).sum();
         let spent = money_beside(cost.bound().value(), most);
         // A case in quarantine fails no gate; but what it cost was spent, so the gate does not pass without it.
-        let with_aside: KnownSum = [cost, arm.aside.values().map(|case| case.cost).sum()].into_iter().sum();
-        let aside = some_of(arm.aside.keys(), SHOWN);
+        let with_quarantined: KnownSum = [cost, arm.quarantined.values().map(|case| case.cost).sum()].into_iter().sum();
+        let quarantined = some_of(arm.quarantined.keys(), SHOWN);
         let unknown = |cost: KnownSum| plural(cost.unknown_trials(), "trial");
-        let (verdict, text) = match (cost.bound(), with_aside.bound()) {
+        let (verdict, text) = match (cost.bound(), with_quarantined.bound()) {
             (cost, _) if tolerance::exceeds(cost.value(), most) => {
                 (GateVerdict::Fail, format!("costs ${spent}, and ${most} is allowed"))
             }
@@ -250,21 +249,23 @@ pub fn of_arm(asked: &GateRequest, arm: &Arm) -> Vec<Gate> {
                     if cost.known_trials() > 0 { format!("; the others cost ${spent}") } else { String::new() };
                 (GateVerdict::Inconclusive, format!("the cost of {} is unknown{others}", unknown(cost)))
             }
-            (Amount::Exact(_), with_aside) if tolerance::exceeds(with_aside.value(), most) => {
-                let with_aside = money_beside(with_aside.value(), most);
-                let text =
-                    format!("costs ${spent} of ${most}, but ${with_aside} with the cases in quarantine: {aside}");
+            (Amount::Exact(_), with_quarantined) if tolerance::exceeds(with_quarantined.value(), most) => {
+                let with_quarantined = money_beside(with_quarantined.value(), most);
+                let text = format!(
+                    "costs ${spent} of ${most}, but ${with_quarantined} with the cases in quarantine: {quarantined}"
+                );
                 (GateVerdict::Inconclusive, text)
             }
             (Amount::Exact(_), Amount::AtLeast(_)) => {
-                let unknown = unknown(with_aside);
-                let text =
-                    format!("costs ${spent} of ${most}, but the cost of {unknown} in quarantine is unknown: {aside}");
+                let unknown = unknown(with_quarantined);
+                let text = format!(
+                    "costs ${spent} of ${most}, but the cost of {unknown} in quarantine is unknown: {quarantined}"
+                );
                 (GateVerdict::Inconclusive, text)
             }
             (Amount::Exact(_), Amount::Exact(_)) => {
-                let without = format!("; without cases in quarantine: {aside}");
-                let without = if aside.is_empty() { "" } else { &without };
+                let without = format!("; without cases in quarantine: {quarantined}");
+                let without = if quarantined.is_empty() { "" } else { &without };
                 (GateVerdict::Pass, format!("costs ${spent} of ${most}{without}"))
             }
         };

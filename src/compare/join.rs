@@ -104,11 +104,11 @@ pub struct Joined<'a> {
 
 /// Pairs the cases of two arms.
 pub fn join<'a>(old: (&'a Side, &'a Arm), new: (&'a Side, &'a Arm)) -> Joined<'a> {
-    let aside: BTreeMap<&String, &String> = old.0.quarantined.iter().chain(&new.0.quarantined).collect();
+    let quarantined: BTreeMap<&String, &String> = old.0.quarantined.iter().chain(&new.0.quarantined).collect();
     let of_arms = old.1.cases.keys().chain(new.1.cases.keys());
-    let ids: BTreeSet<&String> = of_arms.filter(|id| !aside.contains_key(id)).collect();
+    let ids: BTreeSet<&String> = of_arms.filter(|id| !quarantined.contains_key(id)).collect();
     let mut joined = Joined { cases: Vec::new(), unpaired: Vec::new() };
-    for (id, text) in aside {
+    for (id, text) in quarantined {
         joined.unpaired.push(Unpaired { case: id.clone(), reason: Reason::Quarantined, text: text.clone() });
     }
     for id in ids {
@@ -138,7 +138,7 @@ fn pair<'a>(
             false => no(Reason::OnlyInOld, "only the old side has it"),
         };
     };
-    let asked = |arm: &Arm| arm.told.as_ref().is_some_and(|told| told.manual.contains(id));
+    let asked = |arm: &Arm| arm.details.as_ref().is_some_and(|details| details.manual.contains(id));
     if !is_same(&was.digest, &is.digest) {
         return no(Reason::OtherDigest, "the case, its graders or its files have changed");
     }

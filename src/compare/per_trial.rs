@@ -76,8 +76,8 @@ fn figure(cases: &[Paired<'_>], of: fn(&CaseTrials) -> KnownSum) -> TrialFigure 
     TrialFigure {
         old: old.mean().map(Amount::value),
         new: new.mean().map(Amount::value),
-        old_unknown: old.unknown_trials(),
-        new_unknown: new.unknown_trials(),
+        old_unknown: old.unknown_results(),
+        new_unknown: new.unknown_results(),
         cases: cases.len(),
     }
 }

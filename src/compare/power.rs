@@ -4,11 +4,10 @@
 use serde::Serialize;
 
 use super::effect::{Effect, Method};
-use super::join::Paired;
+use super::join::{Paired, SAME};
 use crate::rounding;
-use crate::statistics::distributions::t_quantile;
 use crate::statistics::means;
-use crate::statistics::power::{self, Spread};
+use crate::statistics::power::{self, POWER, Spread};
 
 /// The power of a comparison: the minimum detectable effect, and the cases or trials needed to detect a smaller
 /// one.
@@ -20,20 +19,38 @@ pub struct Power {
     /// The share of the squared standard error that comes from differences between trials of the same case.
     /// More trials can remove this share, and no more. Absent if no case has two trials in both arms.
     pub share_within: Option<f64>,
+    /// `share_within` as it was estimated. From 1 on, no difference between cases beyond chance was seen, and the number of
+    /// cases is too small to tell how much of the error more trials remove.
+    pub share_within_raw: Option<f64>,
     /// The target difference of `cases_needed` and `trials_needed`.
     pub target: f64,
     /// The number of cases needed to detect the target difference with 80 % power, with the same number of
     /// trials per case. Absent if one case is too few to estimate it.
     pub cases_needed: Option<u64>,
     /// The number of trials per case and arm needed to detect the target difference with these cases. Absent if
-    /// no number suffices, or if one trial per case is too few to estimate it.
+    /// no number suffices, if one trial per case is too few to estimate it, or if no difference between cases beyond
+    /// chance was seen.
     pub trials_needed: Option<u64>,
     /// The power as a sentence.
     pub text: String,
 }
 
-/// The power of the figures: the probability of detecting a difference that exists.
-const POWER: f64 = 0.8;
+impl Power {
+    /// Returns true if all of the error can come from differences between trials of the same case.
+    pub fn has_no_difference_between_cases(&self) -> bool {
+        self.share_within_raw.is_some_and(is_all)
+    }
+}
+
+/// Returns true for a share that is everything. The estimate has rounding errors.
+fn is_all(share: f64) -> bool {
+    share >= 1.0 - SAME
+}
+
+/// Returns the size of a detectable effect. No difference of scores is larger than 100 pp.
+pub fn size(effect: f64) -> String {
+    if effect < 1.0 { format!("{} pp", rounding::percent_figure(effect)) } else { "above 100 pp".to_owned() }
+}
 
 /// The scores of one arm in a case.
 type Scores = for<'a, 'b> fn(&'b Paired<'a>) -> &'b [f64];
@@ -45,8 +62,8 @@ pub fn power_of(cases: &[Paired<'_>], effect: &Effect, target: f64, level: f64) 
     let alpha = 1.0 - level;
     let apart = power::errors_apart(alpha, POWER);
     // With few cases, the test is a t test, so the power is computed from the t distribution, too.
-    let by_t = |df: f64| t_quantile(1.0 - alpha / 2.0, df) + t_quantile(POWER, df);
-    let apart_here = if effect.method == Some(Method::PairedT) { by_t(n - 1.0) } else { apart };
+    let by_t = effect.method == Some(Method::PairedT);
+    let apart_here = if by_t { power::errors_apart_by_t(alpha, POWER, n - 1.0) } else { apart };
     let smallest_effect = apart_here * effect.se;
     let of_case = effect.se * effect.se * n;
     let within = |side: Scores| {
@@ -65,20 +82,22 @@ pub fn power_of(cases: &[Paired<'_>], effect: &Effect, target: f64, level: f64) 
         let of_trials = of_trials(old, within_a) + of_trials(new, within_b);
         (Spread { between: (of_case - of_trials).max(0.0), within_a, within_b }, of_trials)
     });
-    let share_within = spread.filter(|_| of_case > 0.0).map(|(_, of_trials)| (of_trials / of_case).min(1.0));
+    let share_within_raw = spread.filter(|_| of_case > 0.0).map(|(_, of_trials)| of_trials / of_case);
     let cases_needed = ((apart * apart * of_case) / (target * target)).ceil().max(2.0);
     let cases_needed = (cases.len() > 1).then_some(cases_needed);
-    let trials_needed = spread.and_then(|(spread, _)| power::trials_needed(target / apart_here, n, spread));
+    // How far more trials help depends on the differences between cases, which the error then does not show.
+    let is_hidden = share_within_raw.is_some_and(is_all);
+    let trials_needed = spread.filter(|_| !is_hidden);
+    let trials_needed = trials_needed.and_then(|(spread, _)| power::trials_needed(target / apart_here, n, spread));
     let points = |share: f64| format!("{} pp", rounding::percent_figure(share));
-    let found = if smallest_effect < 1.0 {
-        format!("minimum detectable effect at 80 % power: {}", points(smallest_effect))
-    } else {
-        "minimum detectable effect at 80 % power: above 100 pp".to_owned()
-    };
+    let found = format!("minimum detectable effect at 80 % power: {}", size(smallest_effect));
     let several = cases.iter().any(|case| case.old.scores.len() > 1 && case.new.scores.len() > 1);
     let text = match cases_needed {
         _ if smallest_effect <= target => found,
         None => format!("{found}; the effect of more cases cannot be estimated from one case"),
+        Some(cases_needed) if is_hidden => {
+            format!("{found}; detecting {} needs {cases_needed:.0} cases", points(target))
+        }
         Some(cases_needed) => {
             let trials = match (trials_needed, spread) {
                 (Some(trials), _) => format!("or {:.0} trials of each case", trials.ceil()),
@@ -93,7 +112,8 @@ pub fn power_of(cases: &[Paired<'_>], effect: &Effect, target: f64, level: f64) 
     };
     Some(Power {
         smallest_effect,
-        share_within,
+        share_within: share_within_raw.map(|share| share.min(1.0)),
+        share_within_raw,
         target,
         cases_needed: cases_needed.map(|it| it as u64),
         trials_needed: trials_needed.map(|it| it.ceil() as u64),

@@ -2,7 +2,8 @@
 //! rate of all looks together.
 
 use super::arm_pairs;
-use super::effect::{Verdict, effect};
+use super::effect::{EffectVerdict, effect};
+use super::few_differ::few_differ;
 use super::join::{Joined, Reason, join};
 use super::side::Side;
 use crate::statistics::LEVEL;
@@ -22,15 +23,18 @@ pub fn level_of(old: &Side, new: &Side) -> f64 {
 }
 
 /// Returns true if every arm has a clear verdict (improved, regressed or equivalent) against the arm that the comparison of
-/// the run pairs it with if there is no baseline file. `baseline` is the baseline of the run's experiment. Pairs of arms
-/// without a case that more trials could make comparable do not count, such as an arm that skipped all its cases. Returns
-/// `None` if there are no other pairs.
+/// the run pairs it with if there is no baseline file. `baseline` is the baseline of the run's experiment. A verdict
+/// `equivalent` that rests on the spread of few cases is not clear. Pairs of arms without a case that more trials could make
+/// comparable do not count, such as an arm that skipped all its cases. Returns `None` if there are no other pairs.
 pub fn is_clear(side: &Side, baseline: Option<&str>, margin: f64) -> Option<bool> {
     let level = level(LOOKS.len() as u32);
     let (pairs, _) = arm_pairs::of_run(side, baseline);
     let joined = pairs.into_iter().map(|(old, new)| join(old, new)).filter(is_comparable);
     let clear = joined.map(|joined| {
-        effect(&joined.cases, level).is_some_and(|it| it.verdict(level, margin) != Verdict::Inconclusive)
+        effect(&joined.cases, level).is_some_and(|it| {
+            let is_open = it.verdict(level, margin) == EffectVerdict::Inconclusive;
+            !is_open && few_differ(&joined.cases, &it, level, margin).is_none()
+        })
     });
     clear.reduce(|all, one| all && one)
 }
@@ -90,6 +94,24 @@ mod tests {
         let pairs = arm_pairs::of_run(&experiment, Some("a")).0;
         let names: Vec<&str> = pairs.iter().map(|((_, old), _)| old.name.as_str()).collect();
         assert_eq!(names, ["h1 / a", "h2 / a"]);
+    }
+
+    #[test]
+    fn an_arm_is_not_equivalent_by_the_spread_of_few_cases() {
+        let mut run = side(&[("h", "a", 'p'), ("h", "b", 'p')]);
+        let facts = run.cases["c0"].clone();
+        for number in 8..40 {
+            run.cases.insert(format!("c{number}"), facts.clone());
+            for arm in &mut run.arms {
+                arm.cases.insert(format!("c{number}"), arm.cases["c0"].clone());
+            }
+        }
+        let lost = CaseTrials { scores: vec![1.0, 0.0], passed: 1, failed: 1, ..CaseTrials::default() };
+        run.arms[1].cases.insert("c0".to_owned(), lost);
+        let level = level(LOOKS.len() as u32);
+        let joined = join((&run, &run.arms[0]), (&run, &run.arms[1]));
+        let verdict = effect(&joined.cases, level).unwrap().verdict(level, 0.05);
+        assert_eq!((verdict, is_clear(&run, None, 0.05)), (EffectVerdict::Equivalent, Some(false)));
     }
 
     #[test]

@@ -121,7 +121,7 @@ pub struct Arm {
     /// The results of the arm by case.
     pub cases: BTreeMap<String, CaseTrials>,
     /// The results of the cases that were taken out because they are in quarantine.
-    pub aside: BTreeMap<String, CaseTrials>,
+    pub quarantined: BTreeMap<String, CaseTrials>,
     /// The model asked for. `None` if none was, and for a variant of a baseline, which does not keep it.
     pub model: Option<String>,
     /// Cases that the arm skipped.
@@ -129,7 +129,7 @@ pub struct Arm {
     /// The harness, model and settings that produced the trials.
     pub made: MadeWith,
     /// Details that only results contain; a baseline does not keep them.
-    pub told: Option<ArmDetails>,
+    pub details: Option<ArmDetails>,
 }
 
 /// The agents, models, judge models and sandboxes with which the trials of an arm were made and judged.
@@ -264,7 +264,7 @@ impl ArmDetails {
 impl Arm {
     /// Returns true if the times of one arm include the start of the program and those of the other do not.
     pub fn is_timed_otherwise(&self, other: &Arm) -> bool {
-        matches!((&self.told, &other.told), (Some(told), Some(of_other)) if told.is_timed_otherwise(of_other))
+        matches!((&self.details, &other.details), (Some(details), Some(of_other)) if details.is_timed_otherwise(of_other))
     }
 }
 
@@ -283,17 +283,17 @@ fn quarantined(record: &RunRecord) -> BTreeMap<String, String> {
 
 impl Side {
     /// Takes the results of the cases that are in quarantine on this or another side out of the arms.
-    pub fn set_aside(&mut self, others: &BTreeMap<String, String>) {
+    pub fn take_out_quarantined(&mut self, others: &BTreeMap<String, String>) {
         self.quarantined.extend(others.iter().map(|(id, why)| (id.clone(), why.clone())));
         for arm in &mut self.arms {
-            let is_aside = |(id, _): &(String, CaseTrials)| self.quarantined.contains_key(id);
-            let (aside, cases): (BTreeMap<_, _>, BTreeMap<_, _>) =
-                std::mem::take(&mut arm.cases).into_iter().partition(is_aside);
+            let is_quarantined = |(id, _): &(String, CaseTrials)| self.quarantined.contains_key(id);
+            let (quarantined, cases): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                std::mem::take(&mut arm.cases).into_iter().partition(is_quarantined);
             arm.cases = cases;
-            arm.aside.extend(aside);
-            if let Some(told) = &mut arm.told {
-                told.seen.retain(|id, _| !self.quarantined.contains_key(id));
-                told.kinds.retain(|id, _| !self.quarantined.contains_key(id));
+            arm.quarantined.extend(quarantined);
+            if let Some(details) = &mut arm.details {
+                details.seen.retain(|id, _| !self.quarantined.contains_key(id));
+                details.kinds.retain(|id, _| !self.quarantined.contains_key(id));
             }
             arm.skipped.retain(|id| !self.quarantined.contains_key(id));
         }
@@ -361,7 +361,7 @@ impl Side {
             let run = self.run.clone();
             let name = column_name(harness, column);
             let (harness, column) = (harness.to_owned(), column.to_owned());
-            self.arms.push(Arm { name, run, harness, column, told: Some(ArmDetails::default()), ..Arm::default() });
+            self.arms.push(Arm { name, run, harness, column, details: Some(ArmDetails::default()), ..Arm::default() });
             self.arms.len() - 1
         });
         &mut self.arms[place]
@@ -429,41 +429,41 @@ impl Side {
         {
             arm.made.model_from.insert(source.word().to_owned());
         }
-        let Some(told) = &mut arm.told else { return };
+        let Some(details) = &mut arm.details else { return };
         for warning in &result.warnings {
             match warning {
-                Warning::UnexpectedSkill { names } => told.unexpected.extend(names.iter().cloned()),
-                Warning::UserHome => told.user_home = true,
-                Warning::SkillsNotListed => told.without_skills += 1,
-                Warning::ServersNotListed => told.without_servers += 1,
+                Warning::UnexpectedSkill { names } => details.unexpected.extend(names.iter().cloned()),
+                Warning::UserHome => details.user_home = true,
+                Warning::SkillsNotListed => details.without_skills += 1,
+                Warning::ServersNotListed => details.without_servers += 1,
                 _ => {}
             }
         }
         if result.manual {
-            told.manual.insert(result.case.clone());
+            details.manual.insert(result.case.clone());
         }
         if result.verdict == Verdict::Errored {
             return;
         }
-        *told.trials.entry(result.case.clone()).or_default() += 1;
+        *details.trials.entry(result.case.clone()).or_default() += 1;
         if result.duration_ms().is_some() {
             let is_apart = result.metrics.start_ms.is_some();
-            *if is_apart { &mut told.starts_apart } else { &mut told.starts_within } += 1;
+            *if is_apart { &mut details.starts_apart } else { &mut details.starts_within } += 1;
         }
-        let of_case = told.figures.entry(result.case.clone()).or_default();
+        let of_case = details.figures.entry(result.case.clone()).or_default();
         for (figure, value) in figures(result) {
             let sum = of_case.entry(figure).or_default();
             *sum = (sum.0 + value, sum.1 + 1);
         }
         if let Some(kinds) = &result.metrics.tool_calls_by_kind {
-            *told.seen.entry(result.case.clone()).or_default() += 1;
-            let of_case = told.kinds.entry(result.case.clone()).or_default();
+            *details.seen.entry(result.case.clone()).or_default() += 1;
+            let of_case = details.kinds.entry(result.case.clone()).or_default();
             kinds.iter().for_each(|(kind, count)| *of_case.entry(*kind).or_default() += count);
             let shape = result.shape.iter().map(|step| words.number(&step.join(" + "))).collect();
-            told.shapes.entry(result.case.clone()).or_default().push(shape);
+            details.shapes.entry(result.case.clone()).or_default().push(shape);
         }
         for grade in result.grades.iter().filter(|grade| grade.passed == Some(false)) {
-            let of_case = told.broken.entry(result.case.clone()).or_default();
+            let of_case = details.broken.entry(result.case.clone()).or_default();
             let key = |rule: Option<&String>| Broken {
                 name: grade.name.clone(),
                 grader: grade.grader.clone(),

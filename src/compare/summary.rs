@@ -51,15 +51,18 @@ pub struct ArmSummary {
     pub pass_at_k: Option<f64>,
     /// The probability that all of k attempts pass.
     pub pass_hat_k: Option<f64>,
-    /// The cost of all trials, in US dollars.
+    /// The cost of all trials, in US dollars, including attempts without a result. The other figures leave these out.
     cost_usd: Option<f64>,
     /// The cost per trial, in US dollars; a lower bound if some costs are unknown.
     cost_per_trial: Option<f64>,
-    /// The total cost divided by the number of passed trials, in US dollars; a lower bound if some costs are unknown. Absent if
-    /// no trial passed.
+    /// The cost of the trials divided by the number of passed trials, in US dollars; a lower bound if some costs are unknown.
+    /// Absent if no trial passed.
     cost_per_success: Option<f64>,
     /// The number of trials whose cost is unknown or a lower bound.
     cost_unknown: u64,
+    /// The number of trials with a result whose cost is unknown or a lower bound.
+    #[serde(skip)]
+    cost_unknown_in_results: u64,
     /// Tokens per trial; a lower bound if some are unknown.
     tokens_per_trial: Option<f64>,
     /// The number of trials whose tokens are unknown or a lower bound.
@@ -68,6 +71,9 @@ pub struct ArmSummary {
     pub median_duration_ms: Option<f64>,
     /// The 95th percentile of the duration, in milliseconds. Absent below 60 trials, where it is meaningless.
     pub p95_duration_ms: Option<f64>,
+    /// The number of trials that were not errored and have no duration, which the two figures leave out.
+    #[serde(skip)]
+    pub duration_unknown: u64,
     /// Tool calls per trial: the mean over the cases that can be compared between all compared arms that show calls, and whose
     /// calls all of these arms showed. Without such a case, or if no other compared arm shows calls, the mean over the arm's own
     /// cases.
@@ -110,12 +116,12 @@ pub struct RankedArm {
 impl ArmSummary {
     /// Returns the cost per trial, in US dollars.
     pub fn cost_per_trial(&self) -> Option<Amount<f64>> {
-        self.cost_per_trial.map(|cost| Amount::new(cost, self.cost_unknown == 0))
+        self.cost_per_trial.map(|cost| Amount::new(cost, self.cost_unknown_in_results == 0))
     }
 
     /// Returns the cost per passed trial, in US dollars.
     pub fn cost_per_success(&self) -> Option<Amount<f64>> {
-        self.cost_per_success.map(|cost| Amount::new(cost, self.cost_unknown == 0))
+        self.cost_per_success.map(|cost| Amount::new(cost, self.cost_unknown_in_results == 0))
     }
 
     /// Returns the tokens per trial.
@@ -126,7 +132,7 @@ impl ArmSummary {
 
 /// Returns the summaries of all arms of the pairs, each given with its side.
 pub fn summaries(arms: &[(&Side, &Arm)], pairs: &[Pair]) -> Vec<ArmSummary> {
-    let shows_calls = |arm: &Arm| arm.told.as_ref().is_some_and(|told| !told.seen.is_empty());
+    let shows_calls = |arm: &Arm| arm.details.as_ref().is_some_and(|details| !details.seen.is_empty());
     let compared: Vec<(&Side, &Arm)> =
         arms.iter().copied().filter(|(_, arm)| shows_calls(arm) && is_compared(&arm.name, pairs)).collect();
     // A single arm, such as the new one beside a baseline file, has no cases in common with another.
@@ -143,7 +149,7 @@ pub fn summaries(arms: &[(&Side, &Arm)], pairs: &[Pair]) -> Vec<ArmSummary> {
 
 /// Returns the tool calls per trial of a case, if the arm showed them.
 fn calls_of(arm: &Arm, case: &str) -> Option<f64> {
-    arm.told.as_ref()?.calls(case)
+    arm.details.as_ref()?.calls(case)
 }
 
 fn is_compared(name: &str, pairs: &[Pair]) -> bool {
@@ -227,11 +233,15 @@ fn summary(arm: &Arm, calls_per_trial: Option<f64>) -> ArmSummary {
         pass_hat_k: over(attempts::pass_hat_k),
         cost_usd: cost.total().map(Amount::value),
         cost_per_trial: cost.mean().map(Amount::value),
-        cost_per_success: cost.total().and_then(|cost| figures::cost_of_success(cost.value(), total(|it| it.passed))),
+        cost_per_success: cost
+            .of_results()
+            .and_then(|cost| figures::cost_of_success(cost.value(), total(|it| it.passed))),
         cost_unknown: cost.unknown_trials(),
+        cost_unknown_in_results: cost.unknown_results(),
         tokens_per_trial: tokens.mean().map(Amount::value),
         tokens_unknown: tokens.unknown_trials(),
         median_duration_ms: figures::quantile(&durations, 0.5),
+        duration_unknown: known(|it| it.duration).unknown_trials(),
         p95_duration_ms: figures::quantile(&durations, 0.95).filter(|_| durations.len() >= ENOUGH_FOR_P95),
         calls_per_trial,
         errored,

@@ -3,22 +3,25 @@
 use std::collections::BTreeSet;
 
 use super::doubts::{About, Doubt};
-use super::join::Paired;
+use super::join::{Paired, SAME};
 use crate::fold::CaseTrials;
-use crate::rounding::points_figure;
+use crate::rounding::{p_value, points_figure};
 use crate::statistics::distributions::t_two_sided;
-use crate::statistics::means;
-
-/// The p-value below which a change is reported.
-const ALPHA: f64 = 0.05;
+use crate::statistics::power::ALPHA;
+use crate::statistics::{means, tables};
 
 /// Returns a caveat if the difference in the later half of the trials differs from the difference in the earlier half.
 /// The trials are interleaved, so both arms ran at the same times.
 pub(super) fn trend(cases: &[Paired<'_>]) -> Option<Doubt> {
     let halves: Vec<(f64, f64)> = cases.iter().filter_map(halves).collect();
     let changes: Vec<f64> = halves.iter().map(|(early, late)| late - early).collect();
-    let change = means::of_cases(&changes, 1.0 - ALPHA).filter(|mean| mean.se > 0.0)?;
-    let p = t_two_sided(change.mean / change.se, (changes.len() - 1) as f64);
+    let change = means::of_cases(&changes, 1.0 - ALPHA).filter(|mean| mean.se > 0.0 || mean.mean.abs() > SAME)?;
+    let p = if change.se > 0.0 {
+        t_two_sided(change.mean / change.se, (changes.len() - 1) as f64)
+    } else {
+        // Equal changes show no spread for a t test. Only their signs could have been others.
+        tables::mcnemar(changes.len() as u64, 0).exact
+    };
     if p >= ALPHA {
         return None;
     }
@@ -26,9 +29,10 @@ pub(super) fn trend(cases: &[Paired<'_>]) -> Option<Doubt> {
     let late = means::mean(&halves.iter().map(|(_, late)| *late).collect::<Vec<_>>())?;
     let text = format!(
         "the difference changed while the run went on: {} pp in the first half of the trials, {} pp in the second \
-         (p = {p:.3})",
+         ({})",
         points_figure(early),
-        points_figure(late)
+        points_figure(late),
+        p_value(p)
     );
     Some(Doubt { about: About::Trend, text })
 }

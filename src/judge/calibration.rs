@@ -12,7 +12,7 @@ use crate::judgement::tolerance;
 use crate::model_client::ModelName;
 use crate::regular;
 use crate::rounding;
-use crate::statistics::agreement::{self, Judged};
+use crate::statistics::agreement::{self, JudgedRate};
 use crate::statistics::{Interval, LEVEL, rates};
 
 /// The minimum values that a calibration must reach, for each criterion.
@@ -76,10 +76,29 @@ pub struct Counts {
 pub struct Rate {
     /// The share.
     pub value: f64,
-    /// The lower end of its 95 % interval.
-    pub low: f64,
-    /// The upper end of its 95 % interval.
-    pub high: f64,
+    /// The lower end of its 95 % interval. Absent if the labels show no spread that an interval can be computed from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// The upper end of its 95 % interval. Absent if the lower one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+}
+
+impl Rate {
+    /// Makes a rate with an interval, if there is one.
+    pub fn new(value: f64, interval: Option<Interval>) -> Self {
+        let (low, high) = interval.map(|it| (it.low, it.high)).unzip();
+        Self { value, low, high }
+    }
+}
+
+/// The verdicts of the judge that `judged_rate` is computed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateSource {
+    /// The number of verdicts.
+    pub verdicts: u64,
+    /// True if they are on sessions with a label.
+    pub has_labels: bool,
 }
 
 /// Figures computed from counts. Figures that cannot be computed are absent.
@@ -103,6 +122,9 @@ pub struct Measured {
     /// The pass rate of the judge's verdicts that `corrected_rate` is computed from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_rate: Option<f64>,
+    /// The verdicts that `judged_rate` is computed from. The file does not keep them.
+    #[serde(skip)]
+    pub rate_source: Option<RateSource>,
     /// The pass rate corrected for the judge's errors, by Rogan and Gladen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected_rate: Option<Rate>,
@@ -198,22 +220,22 @@ impl Counts {
         let (passed, of) = judged.unwrap_or((tp + fp, tp + fp + tn + missed));
         let judged_rate = (of > 0).then(|| passed as f64 / of as f64);
         let corrected_rate = corrected(passed, of, (tn, tn + fp), (tp, tp + missed));
-        Measured { counts: self, tpr, tnr, kappa: kappa(self), judged_rate, corrected_rate }
+        let rate_source = (of > 0).then_some(RateSource { verdicts: of, has_labels: judged.is_none() });
+        Measured { counts: self, tpr, tnr, kappa: kappa(self), judged_rate, rate_source, corrected_rate }
     }
 }
 
 /// Returns a share with Wilson's score interval; `None` without any.
 pub fn wilson(part: u64, whole: u64) -> Option<Rate> {
-    let Interval { low, high } = rates::wilson(part, whole, LEVEL)?;
-    Some(Rate { value: part as f64 / whole as f64, low, high })
+    Some(Rate::new(part as f64 / whole as f64, Some(rates::wilson(part, whole, LEVEL)?)))
 }
 
-/// Returns Cohen's kappa with the interval by Fleiss, Cohen and Everitt. `None` if both gave only one verdict.
+/// Returns Cohen's kappa with the interval by Fleiss, Cohen and Everitt. `None` if both gave only one verdict. Without any
+/// disagreement, the labels show no spread, and there is no interval.
 pub fn kappa(counts: Counts) -> Option<Rate> {
     let Counts { tp, fp, tn, r#fn: missed, .. } = counts;
     let kappa = agreement::cohen(&[vec![tp, fp], vec![missed, tn]], LEVEL)?;
-    let Interval { low, high } = kappa.interval?.within(-1.0, 1.0);
-    Some(Rate { value: kappa.kappa?, low, high })
+    Some(Rate::new(kappa.kappa?, kappa.interval.map(|it| it.within(-1.0, 1.0))))
 }
 
 /// Returns the pass rate corrected for the judge's errors: Rogan and Gladen, with the interval of Lee et al. `negatives`
@@ -225,9 +247,9 @@ pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u
     }
     let known = |(part, whole): (u64, u64)| (part as f64 / whole as f64, whole as f64);
     let (rate, n) = known((passed, of));
-    let judged = Judged { rate, n, specificity: known(negatives), sensitivity: known(positives) };
-    let (value, Interval { low, high }) = agreement::corrected_rate(judged, LEVEL)?;
-    Some(Rate { value: value.clamp(0.0, 1.0), low, high })
+    let judged = JudgedRate { rate, n, specificity: known(negatives), sensitivity: known(positives) };
+    let (value, interval) = agreement::corrected_rate(judged, LEVEL)?;
+    Some(Rate::new(value.clamp(0.0, 1.0), Some(interval)))
 }
 
 /// The minimum number of passes by people, and of failures by people. Fewer measure nothing.
@@ -346,10 +368,16 @@ fn standing(wanted: &CalibrationRequirements<'_>, judges: &[ModelName], case_fol
 /// Returns true if two rates are equal except for their formatting.
 fn same_rate(told: Option<Rate>, counted: Option<Rate>) -> bool {
     let near = |one: f64, other: f64| (one - other).abs() < 1e-6;
+    // Older versions wrote an interval without width if the labels show no spread.
+    let near_end = |told: Option<f64>, counted: Option<f64>, value: f64| match counted {
+        Some(counted) => told.is_some_and(|told| near(told, counted)),
+        None => told.is_none_or(|told| near(told, value)),
+    };
     match (told, counted) {
         (None, None) => true,
         (Some(told), Some(counted)) => {
-            near(told.value, counted.value) && near(told.low, counted.low) && near(told.high, counted.high)
+            let is_end = |one, other| near_end(one, other, counted.value);
+            near(told.value, counted.value) && is_end(told.low, counted.low) && is_end(told.high, counted.high)
         }
         _ => false,
     }
@@ -369,7 +397,7 @@ mod tests {
 
     fn near(rate: Option<Rate>, value: f64, low: f64, high: f64) {
         let rate = rate.unwrap();
-        for (got, wanted) in [(rate.value, value), (rate.low, low), (rate.high, high)] {
+        for (got, wanted) in [(rate.value, value), (rate.low.unwrap(), low), (rate.high.unwrap(), high)] {
             assert!((got - wanted).abs() < 1e-8, "{rate:?}: {wanted}");
         }
     }
@@ -391,6 +419,18 @@ mod tests {
         assert!((paradox.tnr.unwrap().value - 1.0 / 6.0).abs() < 1e-12);
         near(wilson(0, 10), 0.0, 0.0, 0.277_532_799_862_889_26);
         near(wilson(10, 10), 1.0, 0.722_467_200_137_110_6, 1.0);
+    }
+
+    #[test]
+    fn perfect_agreement_has_a_kappa_without_an_interval() {
+        for counts in [Counts { tp: 1, tn: 1, ..Counts::default() }, Counts { tp: 13, tn: 7, ..Counts::default() }] {
+            let found = kappa(counts).unwrap();
+            assert!((found.value - 1.0).abs() < 1e-12 && found.low.is_none() && found.high.is_none(), "{found:?}");
+            // An older version wrote `[1.00, 1.00]`.
+            let older = Some(Rate { value: 1.0, low: Some(1.0), high: Some(1.0) });
+            assert!(same_rate(older, Some(found)) && same_rate(Some(found), Some(found)));
+            assert!(!same_rate(Some(Rate { low: Some(0.5), ..found }), Some(found)));
+        }
     }
 
     #[test]

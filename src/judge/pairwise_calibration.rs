@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calibration::{Rate, wilson};
 use crate::grade::judge_record::PairOutcome;
-use crate::statistics::agreement;
-use crate::statistics::{Interval, LEVEL};
+use crate::statistics::{LEVEL, agreement};
 
 /// The judges' outcomes for pairs with one label by people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,10 +107,8 @@ impl Pairs {
         let table = [self.better.told(), self.worse.told(), self.tie.told()];
         let same: u64 = table.iter().enumerate().filter_map(|(n, row)| row.get(n)).sum();
         self.agreement = wilson(same, table.iter().flatten().sum());
-        self.kappa = agreement::cohen(&table, LEVEL).and_then(|kappa| {
-            let Interval { low, high } = kappa.interval?.within(-1.0, 1.0);
-            Some(Rate { value: kappa.kappa?, low, high })
-        });
+        self.kappa = agreement::cohen(&table, LEVEL)
+            .and_then(|kappa| Some(Rate::new(kappa.kappa?, kappa.interval.map(|it| it.within(-1.0, 1.0)))));
         self.orders.consistency = wilson(self.orders.same, self.orders.asked);
         self
     }

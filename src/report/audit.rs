@@ -152,7 +152,9 @@ fn entry(case: &Audited) -> Entry {
             None => format!("{agent}{how} could not be tried"),
             Some(Verdict::Pass) => format!("{agent}{how} passes and must {must}; it passed by"),
             Some(Verdict::Ungraded) => format!("{agent}{how} must {must}, and that could not be graded by"),
-            Some(verdict) if verdict == tried.must => format!("{agent}{how} came to {must} as it must, but"),
+            Some(verdict) if verdict == tried.must => {
+                format!("{agent}{}: {must}, as required, but", how.trim_end_matches(','))
+            }
             Some(verdict) => format!("{agent}{how} must {must} and came to {}", verdict.word()),
         });
         for grader in &tried.graders {

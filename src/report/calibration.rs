@@ -7,6 +7,10 @@ use super::text::Look;
 use crate::judge::calibration::{Calibration, Measured, Rate};
 use crate::judge::pairwise_calibration::{Orders, Pairs};
 use crate::rounding::coefficient;
+use crate::text::some_of;
+
+/// The maximum number of rows that are named below the table.
+const MOST_ROWS: usize = 12;
 
 /// Builds the page: the agreement by criterion and by model, with the signs of a look.
 pub fn page(calibration: &Calibration, look: &Look) -> Page {
@@ -39,7 +43,28 @@ pub fn page(calibration: &Calibration, look: &Look) -> Page {
         table.row(row(&format!("model {name}"), measured, look));
     }
     blocks.push(Block::Table(table));
+    blocks.push(Block::Lines(sources(calibration)));
     Page { blocks, ..Page::default() }
+}
+
+/// Returns the verdicts that the rates are computed from, with the number for each row.
+fn sources(calibration: &Calibration) -> Vec<String> {
+    let models = calibration.models.iter().map(|(name, measured)| (format!("model {name}"), measured));
+    let criteria = calibration.criteria.iter().map(|(name, measured)| (name.clone(), measured));
+    let rows: Vec<(String, &Measured)> =
+        [("all".to_owned(), &calibration.all)].into_iter().chain(criteria).chain(models).collect();
+    let line = |has_labels: bool| {
+        let of = |(name, measured): &(String, &Measured)| {
+            let source = measured.rate_source.filter(|source| source.has_labels == has_labels)?;
+            Some(format!("{name} ({})", source.verdicts))
+        };
+        let names: Vec<String> = rows.iter().filter_map(of).collect();
+        let which = if has_labels { "with" } else { "without" };
+        (!names.is_empty()).then(|| {
+            format!("the rate is that of the verdicts on sessions {which} a label: {}", some_of(names, MOST_ROWS))
+        })
+    };
+    [line(false), line(true)].into_iter().flatten().collect()
 }
 
 /// Returns the agreement of people and judges about pairs, and the effect of the order.
@@ -60,7 +85,10 @@ fn of_pairs(pairs: &Pairs, look: &Look) -> [Block; 4] {
 }
 
 fn rate(rate: Option<Rate>, look: &Look) -> String {
-    let shown = |it: Rate| format!("{} [{}, {}]", coefficient(it.value), coefficient(it.low), coefficient(it.high));
+    let shown = |it: Rate| match (it.low, it.high) {
+        (Some(low), Some(high)) => format!("{} [{}, {}]", coefficient(it.value), coefficient(low), coefficient(high)),
+        _ => coefficient(it.value),
+    };
     rate.map_or_else(|| look.unknown().to_owned(), shown)
 }
 

@@ -112,14 +112,20 @@ pub struct Figures {
     /// The median duration of the trials that were not errored, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub median_duration_ms: Option<u64>,
+    /// Trials that were not errored and have no duration, which the median leaves out.
+    #[serde(skip)]
+    pub duration_unknown: usize,
     /// Cost in US dollars, including earlier attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
     /// Trials whose cost, or that of an earlier attempt, is unknown or a lower bound.
     pub(super) cost_unknown: usize,
-    /// Trials whose whole cost is known, by which a cost per trial is computed.
+    /// Trials with a result whose cost is unknown or a lower bound.
     #[serde(skip)]
-    pub cost_known: usize,
+    pub cost_unknown_in_results: usize,
+    /// The cost per trial in US dollars, without attempts that have no result. Absent if it is unknown or a lower bound.
+    #[serde(skip)]
+    pub cost_per_trial: Option<f64>,
     /// Tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<u64>,
@@ -131,9 +137,11 @@ impl Figures {
     fn of(trials: &CaseTrials) -> Self {
         Self {
             median_duration_ms: quantile(&trials.durations, 0.5).map(|ms| ms.round() as u64),
+            duration_unknown: trials.duration.unknown_trials() as usize,
             cost_usd: trials.cost.reported().map(Amount::value),
             cost_unknown: trials.cost.unknown_trials() as usize,
-            cost_known: trials.cost.known_trials() as usize,
+            cost_unknown_in_results: trials.cost.unknown_results() as usize,
+            cost_per_trial: trials.cost.mean().and_then(Amount::exact),
             tokens: trials.tokens.reported().map(|tokens| tokens.value() as u64),
             tokens_unknown: trials.tokens.unknown_trials() as usize,
         }
@@ -205,17 +213,18 @@ pub struct CellFolds {
     /// The columns without the cells in quarantine.
     counted: Folds<ColumnId>,
     /// The cases in quarantine.
-    aside: HashSet<String>,
+    quarantined: HashSet<String>,
 }
 
 impl CellFolds {
-    /// Begins with the trials of a plan.
+    /// Creates the cells and columns of a run, and counts the planned trials of each.
     pub(super) fn new(run: &RunRecord) -> Self {
-        let aside = run.in_quarantine().map(|(case, _)| case.id.clone()).collect();
-        let mut folds = Self { cells: Folds::default(), columns: Folds::default(), counted: Folds::default(), aside };
+        let quarantined = run.in_quarantine().map(|(case, _)| case.id.clone()).collect();
+        let mut folds =
+            Self { cells: Folds::default(), columns: Folds::default(), counted: Folds::default(), quarantined };
         for TrialRecord { case, harness, arm, .. } in &run.trials {
             folds.columns.of_column(harness, arm).plan();
-            if !folds.aside.contains(case) {
+            if !folds.quarantined.contains(case) {
                 folds.counted.of_column(harness, arm).plan();
             }
             folds.cells.of_cell(case, harness, arm).plan();
@@ -224,15 +233,15 @@ impl CellFolds {
     }
 
     /// Returns true if a case is in quarantine.
-    pub(super) fn is_aside(&self, case: &str) -> bool {
-        self.aside.contains(case)
+    pub(super) fn is_quarantined(&self, case: &str) -> bool {
+        self.quarantined.contains(case)
     }
 
     /// Adds a result, and returns the places of its cell and of its column.
     pub(super) fn add(&mut self, result: &TrialResult) -> (usize, usize) {
         let TrialResult { case, harness, arm, .. } = result;
         self.columns.of_column(harness, arm).add(result);
-        if !self.aside.contains(case) {
+        if !self.quarantined.contains(case) {
             self.counted.of_column(harness, arm).add(result);
         }
         self.cells.of_cell(case, harness, arm).add(result);
@@ -261,7 +270,7 @@ impl CellFolds {
     pub(super) fn add_unfinished(&mut self, trial: &TrialRecord, attempts: &EarlierAttempts) {
         let TrialRecord { case, harness, arm, .. } = trial;
         self.columns.of_column(harness, arm).add_unfinished(attempts);
-        if !self.aside.contains(case) {
+        if !self.quarantined.contains(case) {
             self.counted.of_column(harness, arm).add_unfinished(attempts);
         }
         self.cells.of_cell(case, harness, arm).add_unfinished(attempts);
@@ -270,15 +279,16 @@ impl CellFolds {
     /// Returns the cells and the columns, in the order of the plan.
     pub(super) fn all(mut self, run: &RunRecord) -> (Vec<Cell>, Vec<Column>) {
         let rules: HashMap<&str, PassTrials> = run.cases.iter().map(|case| (&*case.id, case.pass)).collect();
-        let aside = &self.aside;
-        let quarantine = |case: &str| if aside.contains(case) { run.quarantine(case).cloned() } else { None };
+        let quarantined = &self.quarantined;
+        let quarantine = |case: &str| if quarantined.contains(case) { run.quarantine(case).cloned() } else { None };
         let rows = self.cells.all.iter().map(|(id, trials)| {
             let rule = rules.get(&*id.case).copied().unwrap_or_default();
             Cell { quarantine: quarantine(&id.case), mixed: mixed::is_mixed(run, id), ..cell(id, trials, rule) }
         });
         let rows: Vec<Cell> = rows.collect();
         let columns = self.columns.all.iter().map(|(id, all)| {
-            let here = |cell: &CellId| cell.harness == id.harness && cell.arm == id.arm && !aside.contains(&cell.case);
+            let here =
+                |cell: &CellId| cell.harness == id.harness && cell.arm == id.arm && !quarantined.contains(&cell.case);
             let of_cases: Vec<&CaseTrials> = self.cells.all.iter().filter(|it| here(&it.0)).map(|it| &it.1).collect();
             let rows = rows.iter().filter(|cell| here(&cell.id));
             column(id, (all, self.counted.of_column(&id.harness, &id.arm)), &Scores::of(&of_cases), rows)

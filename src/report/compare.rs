@@ -68,7 +68,7 @@ pub fn baseline_table(baseline: &Baseline, look: &Look, out: &mut dyn Write) -> 
             let score = mean(&case.scores).map_or_else(|| look.unknown().to_owned(), words::percent);
             let cost = case.cost.mean().map(|cost| words::bounded(cost, money));
             let cost = cost.unwrap_or_else(|| look.unknown().to_owned());
-            let passed = format!("{}/{}", case.passed, case.passed + case.failed);
+            let passed = format!("{}/{}", case.passed, case.planned());
             table.row([id.clone(), column.clone(), passed, score, cost]);
         }
     }

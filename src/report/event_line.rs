@@ -11,7 +11,7 @@ use crate::regular;
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::usage::Measure;
 use crate::trace::view;
-use crate::trace::{Body, Event, PermissionOutcome, Role, Stop, ToolCall, Usage};
+use crate::trace::{Body, Event, Role, Stop, ToolCall, Usage};
 
 /// The reason why the events of a trial could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -160,7 +160,7 @@ pub fn line(event: &Event, names: &Names, width: usize, look: &Look) -> String {
         }
         Body::PermissionRequest(request) => (names.of(&request.call).to_owned(), String::new()),
         Body::PermissionResponse(response) => {
-            let what = format!("{} {}", names.of(&response.call), outcome_word(response.outcome));
+            let what = format!("{} {}", names.of(&response.call), response.outcome.word());
             (what, response.reason.clone().or_else(|| response.policy.clone()).unwrap_or_default())
         }
         Body::Usage(usage) => (String::new(), usage_text(usage)),
@@ -170,15 +170,6 @@ pub fn line(event: &Event, names: &Names, width: usize, look: &Look) -> String {
     let dash = if text.trim().is_empty() { "" } else { look.sign(" — ", " - ") };
     let space = if what.is_empty() { "" } else { " " };
     one_line(&format!("#{} {}{space}{what}{dash}{text}", event.seq, event.body.word()), width, look)
-}
-
-/// Returns the word for a permission decision.
-pub fn outcome_word(outcome: PermissionOutcome) -> &'static str {
-    match outcome {
-        PermissionOutcome::Allowed => "allowed",
-        PermissionOutcome::Rejected => "rejected",
-        PermissionOutcome::Cancelled => "cancelled",
-    }
 }
 
 /// Returns the known figures of a usage report.

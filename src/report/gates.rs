@@ -20,15 +20,16 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
     // An arm that is compared with itself is neither good nor bad.
     let Some(least) = run.options.fail_under.filter(|_| !run.options.aa).map(Fraction::get) else { return Vec::new() };
     let mut gates: Vec<Gate> = Vec::new();
-    let (aside, cells): (Vec<&Cell>, Vec<&Cell>) = cells.iter().partition(|cell| cell.quarantine.is_some());
-    let aside: Vec<&CellId> = aside.into_iter().map(|cell| &cell.id).collect();
+    let (quarantined, cells): (Vec<&Cell>, Vec<&Cell>) = cells.iter().partition(|cell| cell.quarantine.is_some());
+    let quarantined: Vec<&CellId> = quarantined.into_iter().map(|cell| &cell.id).collect();
     let nothing_counts = columns.iter().all(|column| column.tally.trials == 0);
     for column in columns.iter().filter(|column| nothing_counts || column.tally.trials > 0) {
         let evidence = evidence(column, &cells);
         let mut score = evidence.fail_under(least);
-        let aside: Vec<&str> = aside.iter().filter(|id| id.column() == column.id).map(|id| &*id.case).collect();
-        if !aside.is_empty() {
-            score.text.push_str(&format!("; without cases in quarantine: {}", some_of(&aside, 5)));
+        let quarantined: Vec<&str> =
+            quarantined.iter().filter(|id| id.column() == column.id).map(|id| &*id.case).collect();
+        if !quarantined.is_empty() {
+            score.text.push_str(&format!("; without cases in quarantine: {}", some_of(&quarantined, 5)));
         }
         let completed = evidence.completed(gate::usual_completed());
         let is_shown = column.tally.trials > 0 && completed.verdict != GateVerdict::Pass;

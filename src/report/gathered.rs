@@ -11,6 +11,7 @@ use crate::compare::self_check::Halves;
 use crate::models;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
+use crate::run::folder::RunFolder;
 use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 
@@ -78,6 +79,12 @@ impl Gathered {
         }
     }
 
+    /// Adds the next result, in the order of the plan, and the evidence that its trial lacks in the folder of the run.
+    pub fn add_stored(&mut self, result: &TrialResult, folder: &RunFolder) {
+        self.add(result);
+        self.note_facts.add_missing(folder.missing_evidence(result));
+    }
+
     /// Adds the next result, in the order of the plan.
     pub fn add(&mut self, result: &TrialResult) {
         self.summary.add(result.verdict);
@@ -89,7 +96,7 @@ impl Gathered {
         if let Some(halves) = &mut self.halves {
             halves.add(result);
         }
-        if !self.cells.is_aside(&result.case) {
+        if !self.cells.is_quarantined(&result.case) {
             self.activation.add(result);
         }
         self.note_facts.add(self.trials.len(), result);

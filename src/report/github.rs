@@ -94,9 +94,9 @@ fn decided(report: &Report, level: &str, decision: &Decision, out: &mut dyn Writ
     let place = place.map(|file| format!("file={},line=1,", command_property(&file))).unwrap_or_default();
     let title = one_line(&decision.title, 200, &LOOK);
     let command = decision.command.as_ref().map(|command| format!("\n{command}")).unwrap_or_default();
-    let aside = decision.quarantine.as_ref().map(|quarantine| format!("{quarantine}\n")).unwrap_or_default();
+    let quarantined = decision.quarantine.as_ref().map(|quarantine| format!("{quarantine}\n")).unwrap_or_default();
     let detail = if decision.detail.is_empty() { &decision.line } else { &decision.detail };
-    let message = harmless(&format!("{aside}{}{command}", bounded(detail, MESSAGE)));
+    let message = harmless(&format!("{quarantined}{}{command}", bounded(detail, MESSAGE)));
     writeln!(out, "::{level} {place}title={}::{}", command_property(&title), command_data(&message))
 }
 

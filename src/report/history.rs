@@ -174,7 +174,7 @@ impl MadeBy {
 
 /// The agents, models and graders of a cell's trials in a run.
 #[derive(Debug, Default)]
-struct Ran {
+struct CellInputs {
     agents: BTreeSet<String>,
     models: BTreeSet<String>,
     /// True if a grader compared a trial with the accepted snapshot.
@@ -221,7 +221,7 @@ impl Collector {
         }
         unfinished.iter().for_each(|found| folds.add_unfinished(found.trial, &found.attempts));
         let (cells, _) = folds.all(run);
-        let mut ran: BTreeMap<CellId, Ran> = BTreeMap::new();
+        let mut ran: BTreeMap<CellId, CellInputs> = BTreeMap::new();
         for result in results {
             let agent =
                 result.agent.as_ref().and_then(|agent| Some(format!("{} {}", agent.name, agent.version.as_ref()?)));
@@ -237,7 +237,7 @@ impl Collector {
         }
     }
 
-    fn add_cell(&mut self, run: &RunRecord, cell: &Cell, of_case: &[&TrialRecord], ran: Ran) {
+    fn add_cell(&mut self, run: &RunRecord, cell: &Cell, of_case: &[&TrialRecord], ran: CellInputs) {
         let case = run.case(&cell.id.case);
         let arm = run.arms.iter().find(|arm| arm.name == cell.id.arm);
         let mixed = [
@@ -306,14 +306,23 @@ impl CellHistory {
             if !point.breaks.is_empty() {
                 text.push('|');
             }
-            let last = signs.len() - 1;
-            let sign = point.score.and_then(|score| signs.get(((score * last as f64).round() as usize).min(last)));
+            let sign = point.score.and_then(|score| signs.get(height(score, signs.len())));
             text.push(sign.copied().unwrap_or('x'));
             if point.quarantined {
                 text.push('q');
             }
         }
         text
+    }
+}
+
+/// Returns the place of the sign for a score, of so many signs. The lowest and the highest sign are for 0 and 1 alone.
+fn height(score: f64, signs: usize) -> usize {
+    let last = signs.saturating_sub(1);
+    match score {
+        score if score <= 0.0 => 0,
+        score if score >= 1.0 => last,
+        score => ((score * last as f64).round() as usize).clamp(1, last.saturating_sub(1).max(1)),
     }
 }
 
@@ -375,4 +384,15 @@ fn explain(history: &History, look: &Look, out: &mut dyn Write) -> io::Result<()
         writeln!(out, "\nq marks a run in which the case was in quarantine: its verdicts did not count")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_score_of_0_or_1_has_the_lowest_or_the_highest_sign() {
+        assert_eq!([0.0, 0.001, 0.05, 0.5, 0.95, 0.999, 1.0].map(|score| height(score, 8)), [0, 1, 1, 4, 6, 6, 7]);
+        assert_eq!([0.0, 0.01, 0.99, 1.0].map(|score| height(score, 10)), [0, 1, 8, 9]);
+    }
 }

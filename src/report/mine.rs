@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use super::page::{Block, Meaning, Page, Table, TableCell};
 use super::text::plural;
-use crate::mine::Mined;
 use crate::mine::journal::{Looked, LookedStatus};
+use crate::mine::{Mined, reservations};
 
 /// The maximum number of characters of a subject.
 const SUBJECT: usize = 60;
@@ -51,15 +51,10 @@ pub fn page(mined: &Mined) -> Page {
 /// Returns the reservations about a mined case, or `None`: settings that are not protected, parts of the fix that the tests do not
 /// check, and a commit message that says nothing about the task.
 pub fn reserve(looked: &Looked) -> Option<String> {
-    let thin = looked.thin.then(|| "its message says nothing about the task: write the prompt".to_owned());
-    let reasons: Vec<String> = open_settings(looked).into_iter().chain(unnoticed(looked)).chain(thin).collect();
+    let thin = looked.thin.then(|| reservations::THIN.to_owned());
+    let open = reservations::open_settings(&looked.open_settings);
+    let reasons: Vec<String> = open.into_iter().chain(unnoticed(looked)).chain(thin).collect();
     (!reasons.is_empty()).then(|| reasons.join("; "))
-}
-
-fn open_settings(looked: &Looked) -> Option<String> {
-    let some = crate::text::some_of(looked.open_settings.iter().map(|path| format!("`{path}`")), 5);
-    (!looked.open_settings.is_empty())
-        .then(|| format!("an agent can replace the packages of its tests, because a test needs the change of {some}"))
 }
 
 fn unnoticed(looked: &Looked) -> Option<String> {

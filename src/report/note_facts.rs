@@ -38,6 +38,12 @@ pub struct NoteFacts {
     pub not_as_judged: usize,
     /// The error of the first of them.
     pub first_not_as_judged: Option<String>,
+    /// Trials whose `result.json` is missing or was changed, so that their results come from other copies.
+    pub from_copies: usize,
+    /// Trials of which evidence is missing that their results have digests of.
+    pub without_evidence: usize,
+    /// The names of the missing files.
+    pub missing_files: BTreeSet<String>,
     /// The first warning about changed results of the run.
     pub results_changed: Option<String>,
     /// Trials in which the policy `llm` got no answer from a model.
@@ -50,6 +56,10 @@ pub struct NoteFacts {
     pub tried_again: usize,
     /// The attempts of these trials before the last ones.
     pub earlier_attempts: usize,
+    /// The earlier attempts whose files are missing.
+    pub missing_attempts: usize,
+    /// Trials with a result in their folders that the journal does not know.
+    pub unknown_to_journal: usize,
     /// Trials with an attempt that has no result, in which an agent was started.
     pub unfinished: usize,
     /// Trials whose agent did not list the skills that it loaded.
@@ -91,10 +101,17 @@ impl NoteFacts {
             self.tried_again += 1;
             self.earlier_attempts += count;
         }
+        self.missing_attempts += result.earlier_attempts.map_or(0, |it| it.missing as usize);
         self.without_gateway += usize::from(result.model_from.is_none());
         if result.was.as_ref().is_some_and(|was| was.verdict != result.verdict) {
             self.changed.push(place);
         }
+    }
+
+    /// Adds the evidence of a trial that is missing, by the names of its files.
+    pub(super) fn add_missing(&mut self, files: Vec<String>) {
+        self.without_evidence += usize::from(!files.is_empty());
+        self.missing_files.extend(files);
     }
 
     fn skip(&mut self, result: &TrialResult) {
@@ -144,6 +161,7 @@ impl NoteFacts {
         if let Some(changed) = changed {
             self.results_changed.get_or_insert_with(|| changed.to_string());
         }
+        self.from_copies += usize::from(result.is_from_copy());
         let not_as_judged = result.is_not_as_judged();
         if not_as_judged {
             if self.not_as_judged == 0 {

@@ -67,6 +67,7 @@ pub fn of(report: &Report) -> Vec<String> {
     }
     notes.extend(taken_in_quarantine(report));
     notes.extend(tried_again(report));
+    notes.extend(missing_attempts(report));
     notes.extend(case_flags::notes(&report.cases));
     notes.extend(looked_at(report));
     notes.extend(uncalibrated(report));
@@ -75,6 +76,9 @@ pub fn of(report: &Report) -> Vec<String> {
     }
     notes.extend(of_experiment(report));
     notes.extend(not_as_judged(report));
+    notes.extend(from_copies(report));
+    notes.extend(without_evidence(report));
+    notes.extend(unknown_to_journal(report.note_facts.unknown_to_journal));
     notes.extend(results_changed(report));
     notes.extend(not_verified(report));
     notes.extend(other_models(report));
@@ -115,7 +119,15 @@ pub fn of(report: &Report) -> Vec<String> {
     if report.columns.iter().any(|column| column.figures.tokens().is_some_and(|tokens| !tokens.is_exact())) {
         notes.push("tokens with `≥` exclude trials that did not report them".to_owned());
     }
+    notes.extend(without_time(report));
     notes
+}
+
+/// Returns a note on columns whose median time leaves out trials. A column without any time shows none.
+fn without_time(report: &Report) -> Option<String> {
+    let has_time = report.columns.iter().filter(|column| column.figures.median_duration_ms.is_some());
+    let without: usize = has_time.map(|column| column.figures.duration_unknown).sum();
+    (without > 0).then(|| format!("median times exclude {} without a time", plural(without, "trial")))
 }
 
 /// Returns a note on trials whose cost comes from a price table, with the table and its date.
@@ -151,8 +163,8 @@ fn changed_between(report: &Report) -> Option<String> {
 
 /// Returns a note on the figures of columns that include trials in quarantine, although scores do not.
 fn taken_in_quarantine(report: &Report) -> Option<String> {
-    let aside = report.cells.iter().filter(|cell| cell.quarantine.is_some());
-    let figures = || aside.clone().map(|cell| &cell.figures);
+    let quarantined = report.cells.iter().filter(|cell| cell.quarantine.is_some());
+    let figures = || quarantined.clone().map(|cell| &cell.figures);
     let spent = figures().map(Figures::cost_bound).reduce(Amount::plus);
     let spent = spent.filter(|_| figures().any(|it| it.cost().is_some()));
     let included = [
@@ -247,6 +259,49 @@ fn not_as_judged(report: &Report) -> Option<String> {
     let first = one_line(report.note_facts.first_not_as_judged.as_ref()?, 200, &LOOK);
     let trials = plural(report.note_facts.not_as_judged, "trial");
     Some(format!("the stored results of {trials} are not the ones that were judged and do not count: {first}"))
+}
+
+/// Returns a note on trials whose `result.json` is missing or was changed, so that their results come from other copies.
+fn from_copies(report: &Report) -> Option<String> {
+    let trials = report.note_facts.from_copies;
+    (trials > 0).then(|| {
+        let results = if trials == 1 { "its result comes" } else { "their results come" };
+        let trials = plural(trials, "trial");
+        format!(
+            "the result.json of {trials} was removed or replaced; {results} from another copy, which the journal confirms"
+        )
+    })
+}
+
+/// Returns a note on trials of which evidence is missing, so that only their results are left.
+fn without_evidence(report: &Report) -> Option<String> {
+    let trials = report.note_facts.without_evidence;
+    (trials > 0).then(|| {
+        let files: Vec<&str> = report.note_facts.missing_files.iter().map(String::as_str).collect();
+        let left = if trials == 1 { "its result is" } else { "their results are" };
+        format!("files of {} are missing ({}): {left} left", plural(trials, "trial"), files.join(", "))
+    })
+}
+
+/// Returns a note on results in the folders of trials that the journal does not know, because its lines were lost.
+pub fn unknown_to_journal(results: usize) -> Option<String> {
+    (results > 0).then(|| {
+        let (are, count) = if results == 1 { ("is", "it does not count") } else { ("are", "they do not count") };
+        let results = plural(results, "result");
+        format!(
+            "the journal does not know {results} that {are} in the folders of the trials, so {count}: lines of \
+                 journal.jsonl were removed; restore a copy of the file"
+        )
+    })
+}
+
+/// Returns a note on earlier attempts whose files are missing, so that their cost is unknown.
+fn missing_attempts(report: &Report) -> Option<String> {
+    let missing = report.note_facts.missing_attempts;
+    (missing > 0).then(|| {
+        let are = if missing == 1 { "is" } else { "are" };
+        format!("{} {are} missing, and the cost excludes what is missing", plural(missing, "earlier attempt"))
+    })
 }
 
 /// Returns a note if the stored results of the run were changed and have been gathered from the trials again.

@@ -27,11 +27,24 @@ pub trait Watch: Send {
     fn end(&mut self) {}
 }
 
-/// Returns true if live progress may be shown: only on a terminal that can move its cursor, and not in CI or if the user
-/// has disabled it.
-pub fn may_move(terminal: bool, in_ci: bool, no_progress: bool) -> bool {
-    let is_dumb = || own_environment::var("TERM").is_some_and(|name| name == "dumb");
-    terminal && !in_ci && !no_progress && !is_dumb()
+/// The facts that decide whether live progress may be shown.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveConditions {
+    /// Standard error is a terminal.
+    pub is_terminal: bool,
+    /// The program runs in CI.
+    pub in_ci: bool,
+    /// The user has disabled live progress, or the display would overwrite questions to the user.
+    pub is_disabled: bool,
+}
+
+impl LiveConditions {
+    /// Returns true if live progress may be shown: only on a terminal that can move its cursor, and not in CI or if it
+    /// is disabled.
+    pub fn may_move(self) -> bool {
+        let is_dumb = || own_environment::var("TERM").is_some_and(|name| name == "dumb");
+        self.is_terminal && !self.in_ci && !self.is_disabled && !is_dumb()
+    }
 }
 
 /// A display with one line for each finished trial, and one a minute about those that take longer.

@@ -9,7 +9,7 @@ use anstyle::Style;
 use similar::udiff::UnifiedHunkHeader;
 use similar::{DiffTag, group_diff_ops};
 
-use super::event_line::{Names, outcome_word, stop_text, usage_text};
+use super::event_line::{Names, stop_text, usage_text};
 use super::page::{Meaning, terminal};
 use super::text::{
     BOLD, CYAN, DIM, GREEN, Look, MAGENTA, RED, YELLOW, cut, duration, harmless, one_line, plural, wrap,
@@ -263,7 +263,7 @@ impl Page<'_> {
         let option = response.option.as_ref().map(|option| format!("option {option}"));
         let parts: Vec<String> = [policy, rule, option, response.reason.clone()].into_iter().flatten().collect();
         let text = format!("for {} {}", self.names.of(&response.call), parts.join(", "));
-        self.head(style, &format!("permission {}", outcome_word(response.outcome)), &text)?;
+        self.head(style, &format!("permission {}", response.outcome.word()), &text)?;
         match &response.updated_input {
             Some(input) => self.text(&format!("with the input {input}"), OUTPUT_LINES, DIM),
             None => Ok(()),

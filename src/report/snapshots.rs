@@ -14,7 +14,7 @@ const MOST: usize = 30;
 const LINES: usize = 60;
 
 /// The mark of a cell whose case is in quarantine.
-pub const ASIDE: &str = "in quarantine";
+pub const IN_QUARANTINE: &str = "in quarantine";
 
 /// Returns the differences of a report's cells from their accepted snapshots.
 pub fn block(report: &Report) -> Block {
@@ -22,7 +22,7 @@ pub fn block(report: &Report) -> Block {
     let of_cell = |compared: &Compared| {
         let mut entry = short(compared);
         if report.run.quarantine(&compared.case).is_some() {
-            entry.about.push(ASIDE.to_owned());
+            entry.about.push(IN_QUARANTINE.to_owned());
         }
         entry
     };
@@ -30,7 +30,11 @@ pub fn block(report: &Report) -> Block {
     let differing = report.snapshots.iter().filter(|it| it.differs).count();
     let accepted = report.snapshots.iter().filter(|it| it.accepted).count();
     let title = match differing {
-        0 if accepted == 0 => format!("{} can show nothing of what the agent does", plural(entries.len(), "snapshot")),
+        0 if accepted == 0 => format!(
+            "{} compare{} nothing: the harness shows no calls and texts are left out, or the core is empty",
+            plural(entries.len(), "snapshot"),
+            if entries.len() == 1 { "s" } else { "" }
+        ),
         0 => format!("{} accepted", plural(accepted, "snapshot")),
         1 => "1 snapshot differs".to_owned(),
         more => format!("{more} snapshots differ"),

@@ -17,7 +17,8 @@ pub struct Kappa {
     pub kappa: Option<f64>,
     /// The standard error of kappa, by Fleiss, Cohen & Everitt 1969.
     pub se: Option<f64>,
-    /// The interval of kappa, by the normal distribution.
+    /// The interval of kappa, by the normal distribution. Absent if the standard error is 0: agreement without any exception
+    /// shows no spread.
     pub interval: Option<Interval>,
 }
 
@@ -44,7 +45,9 @@ pub fn cohen(table: &[Vec<u64>], level: f64) -> Option<Kappa> {
         let less = (kappa - expected * (1.0 - kappa)).powi(2);
         ((sum - less).max(0.0) / total as f64).sqrt() / (1.0 - expected)
     });
-    let interval = kappa.zip(se).map(|(kappa, se)| Interval::around(kappa, z_of_level(level) * se));
+    // A standard error of 0 has rounding errors.
+    let spread = se.filter(|se| *se > 1e-7);
+    let interval = kappa.zip(spread).map(|(kappa, se)| Interval::around(kappa, z_of_level(level) * se));
     Some(Kappa { observed, expected, kappa, se, interval })
 }
 
@@ -162,7 +165,7 @@ impl Confusion {
 
 /// A pass rate reported by a judge with known errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Judged {
+pub struct JudgedRate {
     /// The share that the judge passed.
     pub rate: f64,
     /// The number of verdicts.
@@ -176,7 +179,7 @@ pub struct Judged {
 /// Returns the corrected pass rate, `(p + TNR - 1) / (TPR + TNR - 1)`, not limited to 0 and 1, and its
 /// interval, which is limited. `None` if the judge is hardly better than chance (`TPR + TNR - 1 <= 0.1`). Rogan
 /// & Gladen 1978; interval by Lee et al. 2025 (arXiv 2511.21140).
-pub fn corrected_rate(judged: Judged, level: f64) -> Option<(f64, Interval)> {
+pub fn corrected_rate(judged: JudgedRate, level: f64) -> Option<(f64, Interval)> {
     let ((q0, m0), (q1, m1)) = (judged.specificity, judged.sensitivity);
     let better = q0 + q1 - 1.0;
     if better <= 0.1 {

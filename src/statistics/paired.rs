@@ -65,11 +65,6 @@ pub fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     (spread > 0.0).then(|| (together / (a.len() - 1) as f64 / spread).clamp(-1.0, 1.0))
 }
 
-/// Returns the paired difference of cases in clusters: cluster-t on the differences. `None` below two cases.
-pub fn clustered_difference(differences: &[Vec<f64>], level: f64) -> Option<means::ClusteredMean> {
-    means::of_clusters(differences, level)
-}
-
 /// Returns the difference of two paired shares, each case one 0/1 trial: of `n` cases, `b` passed only in the first
 /// arm and `c` only in the second. The interval is Bonett and Price's, `d ± z sqrt((p12 + p21 - d²) / (n + 2))` with
 /// `p = (count + 1) / (n + 2)`; its width is not 0 if no pair disagrees. Bonett & Price 2012.

@@ -1,7 +1,12 @@
 //! Power calculations: the smallest detectable effect, and the number of cases or trials needed to detect a
 //! given effect.
 
-use super::distributions::normal_quantile;
+use super::distributions::{normal_quantile, t_quantile};
+
+/// The usual error rate of a test, two-sided for a difference and one-sided for the bound of a gate.
+pub const ALPHA: f64 = 0.05;
+/// The usual power of a test: the probability of detecting a difference that exists.
+pub const POWER: f64 = 0.8;
 
 /// The components of the variance of a paired difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,6 +29,11 @@ impl Spread {
 /// Returns the effect, in standard errors, that a two-sided test detects with this power.
 pub fn errors_apart(alpha: f64, power: f64) -> f64 {
     normal_quantile(1.0 - alpha / 2.0) + normal_quantile(power)
+}
+
+/// Returns [`errors_apart`] for a t test with `df` degrees of freedom; infinite below one degree.
+pub fn errors_apart_by_t(alpha: f64, power: f64, df: f64) -> f64 {
+    if df < 1.0 { f64::INFINITY } else { t_quantile(1.0 - alpha / 2.0, df) + t_quantile(power, df) }
 }
 
 /// Returns [`errors_apart`] for a one-sided test.

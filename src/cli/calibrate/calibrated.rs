@@ -38,7 +38,7 @@ enum Material {
 }
 
 /// The judges' verdicts on a trace.
-pub struct Judged {
+pub struct JudgeVerdicts {
     /// The trace.
     pub of: Labelled,
     /// The model of the agent.
@@ -156,9 +156,10 @@ impl Calibrated {
     }
 
     /// Returns the verdicts of judges on a trace.
-    pub async fn judge(&self, judges: &Judges, names: &[ModelName], session: JudgedTrace) -> Judged {
+    pub async fn judge(&self, judges: &Judges, names: &[ModelName], session: JudgedTrace) -> JudgeVerdicts {
         let JudgedTrace { of, model, shown } = session;
-        let mut judged = Judged { of, model, said: Vec::new(), outcome: None, orders: Vec::new(), failed: Vec::new() };
+        let mut judged =
+            JudgeVerdicts { of, model, said: Vec::new(), outcome: None, orders: Vec::new(), failed: Vec::new() };
         match (self, shown) {
             (Calibrated::Rubric(rubric), Material::About(shown)) => {
                 let (findings, failed) = rubric.findings(judges, names, &shown).await;

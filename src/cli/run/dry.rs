@@ -8,6 +8,8 @@ use std::path::Path;
 use crate::case::Case;
 use crate::cli::output::{self, Content};
 use crate::cli::{CliError, harness, present_digests};
+use crate::compare::power::size;
+use crate::compare::sequential;
 use crate::experiment::Experiment;
 use crate::harness::catalog::Catalog;
 use crate::ids::{CellId, TrialRecord, column_name};
@@ -19,8 +21,8 @@ use crate::run::find;
 use crate::run::folder::RunFolder;
 use crate::secrets::Masker;
 use crate::statistics::means;
-use crate::statistics::power::{self, Spread};
-use crate::text::plural;
+use crate::statistics::power::{self, ALPHA, POWER, Spread};
+use crate::text::{plural, some_of};
 use crate::values::Fraction;
 
 /// Prints a plan.
@@ -65,67 +67,133 @@ pub fn print_experiment(experiment: &Experiment) -> Result<(), CliError> {
 }
 
 /// Prints the smallest difference that the plan can detect, and the number of trials that a smaller difference needs.
-/// The spread of the scores and the cost of a trial come from stored runs of the same cases. Without such runs, a
-/// spread is assumed, and the text says so. `all` has every case that a trial may name.
-pub fn print_power(trials: &[TrialRecord], all: &[Case], runs: &Path) -> Result<(), CliError> {
+/// The spread of the scores and the cost of a trial come from stored runs of the same cases with the same harnesses and
+/// models. Without such runs, a spread is assumed, and the text says so. `all` has every case that a trial may name. `looks`
+/// are the numbers of trials at which the scores are evaluated, empty if they are evaluated once.
+pub fn print_power(trials: &[TrialRecord], all: &[Case], runs: &Path, looks: &[u32]) -> Result<(), CliError> {
     let planned: Vec<&TrialRecord> = trials.iter().filter(|trial| trial.skip.is_none()).collect();
     let cases: BTreeSet<&str> = planned.iter().map(|trial| trial.case.as_str()).collect();
     let cells: BTreeSet<CellId> = planned.iter().map(|trial| trial.cell()).collect();
     if cells.is_empty() || cases.is_empty() {
         return Ok(());
     }
-    let stored = Stored::of(all.iter().filter(|case| cases.contains(case.id.as_str())), runs);
+    let mut agents: BTreeMap<Agent, BTreeSet<CellId>> = BTreeMap::new();
+    for trial in &planned {
+        agents.entry((trial.harness.clone(), trial.model.clone())).or_default().insert(trial.cell());
+    }
+    let names = agents.keys().cloned().collect();
+    let stored = Stored::of(all.iter().filter(|case| cases.contains(case.id.as_str())), runs, &names);
     let each = planned.len() as f64 / cells.len() as f64;
     let (variance, from) = match stored.variance() {
-        Some(variance) => (variance, format!("by the scores of {} in stored runs", plural(stored.trials, "trial"))),
+        Some(variance) => {
+            let without = named(agents.keys().filter(|agent| stored.of_agent(agent).is_none_or(|it| it.trials == 0)));
+            let without = without.map(|names| format!(", none of them of {names},")).unwrap_or_default();
+            (variance, format!("by the scores of {} in stored runs{without}", plural(stored.trials(), "trial")))
+        }
         None => (ASSUMED * (1.0 - ASSUMED), format!("if {:.0} % of the trials pass", ASSUMED * 100.0)),
     };
     // Differences between cases are unknown before the run; they make the effect larger, never smaller.
     let spread = Spread { between: 0.0, within_a: variance, within_b: variance };
     let count = cases.len() as f64;
-    let smallest = power::smallest_effect(count, spread, (each, each), ALPHA, POWER);
-    let needed = power::trials_needed(TARGET / power::errors_apart(ALPHA, POWER), count, spread).unwrap_or(each).ceil();
+    let alpha = if looks.is_empty() { ALPHA } else { 1.0 - sequential::level(looks.len() as u32) };
+    // As in a comparison: a single case, or cases with one trial each, are compared by shares.
+    let errors_apart = |each: f64| match count > 1.0 && each > 1.0 {
+        true => power::errors_apart_by_t(alpha, POWER, count - 1.0),
+        false => power::errors_apart(alpha, POWER),
+    };
+    let smallest = |each: f64| size(errors_apart(each) * (spread.of_case(each, each) / count).sqrt());
+    let smallest = match (looks.first(), looks.last()) {
+        (Some(first), Some(most)) => format!(
+            "{} with {first} trials of each case and arm (the first look), {} with {most} (the most)",
+            smallest(f64::from(*first)),
+            smallest(f64::from(*most))
+        ),
+        _ => format!("{} with {} of each case and arm", smallest(each), number_of_trials(each)),
+    };
+    let apart = if count > 1.0 {
+        power::errors_apart_by_t(alpha, POWER, count - 1.0)
+    } else {
+        power::errors_apart(alpha, POWER)
+    };
+    let needed = power::trials_needed(TARGET / apart, count, spread).unwrap_or(each).ceil();
     let mut out = output::stdout(Content::Text);
     writeln!(
         out,
-        "\nminimum detectable effect at 80 % power: {} pp, {from} and the arms differ by the same amount in every case",
-        rounding::percent_figure(smallest.min(1.0)),
+        "\nminimum detectable effect at 80 % power: {smallest}, {from} and the arms differ by the same amount in \
+         every case"
     )?;
     let all = needed * cells.len() as f64;
-    let cost = stored.cost().map(|cost| format!(", about {}", money(cost * all)));
     writeln!(
         out,
         "detecting {} pp needs {} of each case and arm, {all:.0} in all{}",
         rounding::percent_figure(TARGET),
         plural(needed as u64, "trial"),
-        cost.unwrap_or_else(|| "; no stored run has the cost of a trial".to_owned())
+        price(&stored, &agents, needed)
     )?;
     Ok(())
 }
 
-/// The error rate of the test.
-const ALPHA: f64 = 0.05;
-/// The probability of detecting a difference that exists.
-const POWER: f64 = 0.8;
+/// Returns the price of so many trials of each cell, with the number of stored trials that it is computed from. The price of a
+/// harness and model is never computed from the costs of others.
+fn price(stored: &Stored, agents: &BTreeMap<Agent, BTreeSet<CellId>>, trials: f64) -> String {
+    let cost = |agent: &Agent| means::mean(&stored.of_agent(agent)?.costs);
+    let known = agents.iter().filter_map(|(agent, cells)| Some(cost(agent)? * trials * cells.len() as f64));
+    let known: Vec<f64> = known.collect();
+    if known.is_empty() {
+        return "; no stored run has the cost of a trial of these harnesses and models".to_owned();
+    }
+    let count: usize = stored.agents.values().map(|agent| agent.costs.len()).sum();
+    let without = named(agents.keys().filter(|agent| cost(agent).is_none()));
+    let without = without.map(|names| format!(", without that of {names}, which is unknown")).unwrap_or_default();
+    let (sum, count) = (money(known.iter().sum()), plural(count, "trial"));
+    format!(", about {sum} by the known costs of {count} in stored runs{without}")
+}
+
+/// Returns the names of harnesses with their models, if there are any.
+fn named<'a>(agents: impl Iterator<Item = &'a Agent>) -> Option<String> {
+    let name = |(harness, model): &Agent| column_name(harness, model.as_deref().unwrap_or("default"));
+    let names: Vec<String> = agents.map(name).collect();
+    (!names.is_empty()).then(|| some_of(names, MOST_NAMES))
+}
+
+/// Returns the number of trials of a cell as text. It is a mean if cells have different numbers.
+fn number_of_trials(each: f64) -> String {
+    if each.fract() == 0.0 { plural(each as u64, "trial") } else { format!("a mean of {each:.1} trials") }
+}
+
 /// The share of trials that pass, if no stored run shows it.
 const ASSUMED: f64 = 0.7;
 /// The difference whose price is shown.
 const TARGET: f64 = 0.05;
 /// The maximum number of stored runs whose results are read.
 const MOST_RUNS: usize = 20;
+/// The maximum number of harnesses and models that are named.
+const MOST_NAMES: usize = 4;
 
-/// The scores and costs of stored trials.
+/// A harness with the requested model. Prices and spreads of one say nothing about another.
+type Agent = (String, Option<String>);
+
+/// The scores and costs of stored trials of the planned harnesses and models.
 #[derive(Default)]
 struct Stored {
+    agents: BTreeMap<Agent, StoredTrials>,
+}
+
+/// The scores and costs of stored trials of a harness and model.
+#[derive(Default)]
+struct StoredTrials {
+    /// The scores by cell.
     scores: BTreeMap<String, Vec<f64>>,
+    /// The costs that are known as a whole.
     costs: Vec<f64>,
+    /// The number of trials with a score.
     trials: usize,
 }
 
 impl Stored {
     /// Reads the newest runs of a folder that ran these cases with their present content. Each trial counts once, and reruns
     /// of failed trials do not count, because they were selected by their outcome.
-    fn of<'a>(cases: impl Iterator<Item = &'a Case>, runs: &Path) -> Self {
+    fn of<'a>(cases: impl Iterator<Item = &'a Case>, runs: &Path, agents: &BTreeSet<Agent>) -> Self {
         let mut stored = Self::default();
         let all = find::all(runs);
         if all.is_empty() {
@@ -149,22 +217,37 @@ impl Stored {
                 if !is_known || !seen.insert((record.run.as_str(), result.id())) {
                     continue;
                 }
+                let agent = (result.harness.clone(), result.model.requested.clone());
+                if !agents.contains(&agent) {
+                    continue;
+                }
+                let of_agent = stored.agents.entry(agent).or_default();
                 let key = format!("{} {} {}", result.case, result.harness, result.arm);
-                stored.scores.entry(key).or_default().extend(result.score.map(Fraction::get));
-                stored.trials += usize::from(result.score.is_some());
-                stored.costs.extend(cost);
+                of_agent.scores.entry(key).or_default().extend(result.score.map(Fraction::get));
+                of_agent.trials += usize::from(result.score.is_some());
+                of_agent.costs.extend(cost.filter(|_| result.cost_is_known()));
             }
         }
         stored
     }
 
-    /// Returns the mean variance of the trials of a cell; `None` if no cell has two trials, or if none varied.
-    fn variance(&self) -> Option<f64> {
-        let known: Vec<f64> = self.scores.values().filter_map(|scores| means::variance(scores)).collect();
-        means::mean(&known).filter(|variance| *variance > 0.0)
+    fn of_agent(&self, agent: &Agent) -> Option<&StoredTrials> {
+        self.agents.get(agent)
     }
 
-    fn cost(&self) -> Option<f64> {
-        means::mean(&self.costs)
+    /// Returns the number of trials with a score.
+    fn trials(&self) -> usize {
+        self.agents.values().map(|agent| agent.trials).sum()
+    }
+
+    /// Returns the mean variance of the trials of a cell, in which each harness and model counts once; `None` if no cell has
+    /// two trials, or if none varied.
+    fn variance(&self) -> Option<f64> {
+        let of_agent = |agent: &StoredTrials| {
+            let known: Vec<f64> = agent.scores.values().filter_map(|scores| means::variance(scores)).collect();
+            means::mean(&known)
+        };
+        let known: Vec<f64> = self.agents.values().filter_map(of_agent).collect();
+        means::mean(&known).filter(|variance| *variance > 0.0)
     }
 }

@@ -8,7 +8,7 @@ use crate::compare::behaviour::{Behaviour, Parting};
 use crate::compare::cases::{CaseRow, Flag, Tried};
 use crate::compare::changes::Change;
 use crate::compare::coverage::{RestsOn, Trials};
-use crate::compare::effect::{Method, Verdict};
+use crate::compare::effect::{EffectVerdict, Method};
 use crate::compare::join::{Reason, SAME};
 use crate::compare::summary::{ArmSummary, RankedArm, Ranking};
 use crate::compare::{Comparison, Gates, Pair, gate};
@@ -39,7 +39,7 @@ pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
         blocks.push(Block::Heading("Comparison".to_owned()));
     }
     for pair in &comparison.pairs {
-        blocks.push(Block::Verdict(meaning(pair.verdict), plain::what_changed(pair)));
+        blocks.push(Block::Verdict(meaning(pair), plain::what_changed(pair)));
         blocks.push(Block::Lines(vec![plain::how_sure(pair), plain::what_it_cost(pair)]));
     }
     blocks.extend(comparison.gate.as_ref().map(gate_lines));
@@ -96,11 +96,12 @@ fn axes(comparison: &Comparison) -> Block {
     Block::Lines(lines.chain(comparison.axes_not_compared.iter().flatten().map(unknown)).collect())
 }
 
-fn meaning(verdict: Verdict) -> Meaning {
-    match verdict {
-        Verdict::Improved | Verdict::Equivalent => Meaning::Good,
-        Verdict::Regressed => Meaning::Bad,
-        Verdict::Inconclusive => Meaning::Open,
+fn meaning(pair: &Pair) -> Meaning {
+    match pair.verdict {
+        _ if pair.but().is_some() => Meaning::Open,
+        EffectVerdict::Improved | EffectVerdict::Equivalent => Meaning::Good,
+        EffectVerdict::Regressed => Meaning::Bad,
+        EffectVerdict::Inconclusive => Meaning::Open,
     }
 }
 
@@ -125,7 +126,7 @@ fn verdict_line(pair: &Pair) -> Block {
         points(pair.delta),
         plural(pair.cases_compared, "case")
     );
-    Block::Verdict(meaning(pair.verdict), text)
+    Block::Verdict(meaning(pair), text)
 }
 
 fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<String> {
@@ -186,7 +187,12 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
         lines.push(format!("new over old: {}{}", took.join(", "), note.unwrap_or_default()));
     }
     if let Some(power) = &pair.power {
-        let share = power.share_within.map(|share| {
+        let share = power.share_within_raw.map(|share| {
+            if power.has_no_difference_between_cases() {
+                return "; no difference between cases beyond chance was seen, so it is not known how far more trials of \
+                        each case help"
+                    .to_owned();
+            }
             format!(
                 "; {} of the squared error comes from differences between trials of the same case, which more trials \
                  reduce; only more cases reduce the rest",
@@ -202,7 +208,7 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
             p-values are those of one evaluation"
         ));
     }
-    if pair.verdict == Verdict::Equivalent {
+    if pair.verdict == EffectVerdict::Equivalent {
         lines.push(format!(
             "equivalent: the whole interval is within {plus_minus}{} pp",
             rounding::percent_figure(comparison.margin)
@@ -285,6 +291,10 @@ fn arms(comparison: &Comparison) -> Block {
     let mut lines = Vec::new();
     lines.extend(interval_methods(arms));
     lines.extend(comparison.ranking.as_ref().map(|ranking| legend_of_star(ranking, arms)));
+    let has_time = arms.iter().filter(|arm| arm.median_duration_ms.is_some());
+    if let without @ 1.. = has_time.map(|arm| arm.duration_unknown).sum::<u64>() {
+        lines.push(format!("median and p95 exclude {} without a time", plural(without as usize, "trial")));
+    }
     let compared = |name: &str| comparison.pairs.iter().find(|pair| pair.old == name || pair.new == name);
     if arms.iter().any(|arm| compared(&arm.name).is_some_and(|pair| pair.cases_compared != arm.cases)) {
         lines.push(
@@ -376,11 +386,17 @@ fn takings(arms: &[ArmSummary]) -> Block {
             or_unknown(arm.tokens_per_trial().map(|tokens| bounded(tokens, |it| count(it.round() as u64)))),
             time(arm.median_duration_ms),
             time(arm.p95_duration_ms),
-            or_unknown(arm.calls_per_trial.map(|calls| format!("{calls:.1}"))),
+            or_unknown(arm.calls_per_trial.map(calls)),
         ]
     });
     let rows = rows.collect();
     table(head, rows)
+}
+
+/// Returns a number of calls with one decimal, or as many digits as the table of behaviour has if it is below 0.1: a small
+/// number must not be shown as 0.
+fn calls(number: f64) -> String {
+    if number == 0.0 || number >= 0.1 { format!("{number:.1}") } else { figure(number) }
 }
 
 /// Returns a table whose first column has names, and the others figures or flags.
@@ -559,5 +575,6 @@ mod tests {
     #[test]
     fn a_small_figure_is_not_shown_as_0() {
         assert_eq!([0.0, 123.4, 1.234, 0.25, 0.000_012_34].map(figure), ["0", "123", "1.23", "0.25", "0.000012"]);
+        assert_eq!([0.0, 3.0, 12.34, 0.1, 1.0 / 60.0].map(calls), ["0.0", "3.0", "12.3", "0.1", "0.0167"]);
     }
 }

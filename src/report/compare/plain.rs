@@ -4,7 +4,7 @@ use super::words::{points_interval, ratio};
 use crate::compare::Pair;
 use crate::compare::cases::Flag;
 use crate::compare::doubts::About;
-use crate::compare::effect::Verdict;
+use crate::compare::effect::EffectVerdict;
 use crate::compare::per_trial::{PerTrial, TrialFigure};
 use crate::report::text::{count, duration, money, plural};
 use crate::rounding;
@@ -19,11 +19,12 @@ pub(super) fn what_changed(pair: &Pair) -> String {
     let counts = pair.counts;
     let cases = plural(pair.cases_compared, "case");
     let word = match pair.verdict {
-        Verdict::Improved => "better",
-        Verdict::Regressed => "worse",
-        Verdict::Equivalent => "no difference that matters",
-        Verdict::Inconclusive => "no clear difference",
+        EffectVerdict::Improved => "better",
+        EffectVerdict::Regressed => "worse",
+        EffectVerdict::Equivalent => "no difference that matters",
+        EffectVerdict::Inconclusive => "no clear difference",
     };
+    let but = pair.but().map(|but| format!(", {but}")).unwrap_or_default();
     let lost: Vec<&str> =
         pair.cases.iter().filter(|row| row.flags.contains(&Flag::Regressed)).map(|row| &*row.case).collect();
     let left_out = match pair.unpaired.len() {
@@ -32,7 +33,7 @@ pub(super) fn what_changed(pair: &Pair) -> String {
     };
     let lost = if lost.is_empty() { String::new() } else { format!("; lost: {}", some_of(lost, NAMED)) };
     format!(
-        "{} instead of {}: {word}. Of {cases}, {} better, {} worse, {} the same{left_out}{lost}",
+        "{} instead of {}: {word}{but}. Of {cases}, {} better, {} worse, {} the same{left_out}{lost}",
         pair.new, pair.old, counts.wins, counts.losses, counts.ties
     )
 }
@@ -45,15 +46,23 @@ pub(super) fn how_sure(pair: &Pair) -> String {
     let widest = interval.low.abs().max(interval.high.abs());
     let interval = points_interval(interval);
     let text = match pair.verdict {
-        Verdict::Inconclusive if pair.counts.discordant() == 0 => {
+        EffectVerdict::Inconclusive if pair.counts.discordant() == 0 => {
             let most = rounding::points_figure(widest).trim_start_matches('+').to_owned();
             return format!(
                 "how sure: no case differs, but so few cases can hide a difference of up to {most} percentage points"
             );
         }
-        Verdict::Improved | Verdict::Regressed => "chance alone hardly explains it: the difference is within",
-        Verdict::Equivalent => "a difference that matters is hardly possible: it is within",
-        Verdict::Inconclusive => {
+        EffectVerdict::Improved | EffectVerdict::Regressed if pair.but().is_some() => {
+            "chance alone hardly explains this comparison by itself: the difference is within"
+        }
+        EffectVerdict::Equivalent if pair.but().is_some() => {
+            "a difference that matters is unlikely if the few cases that differ show the spread: it is within"
+        }
+        EffectVerdict::Improved | EffectVerdict::Regressed => {
+            "chance alone hardly explains it: the difference is within"
+        }
+        EffectVerdict::Equivalent => "a difference that matters is hardly possible: it is within",
+        EffectVerdict::Inconclusive => {
             "chance alone can explain it, so neither side is shown to be better: the difference is within"
         }
     };

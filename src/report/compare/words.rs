@@ -32,11 +32,7 @@ pub fn percent_interval(interval: Interval) -> String {
 
 /// Formats a p-value, which is never shown as 0.
 pub fn p_value(p: f64) -> String {
-    match p {
-        p if p < 0.0001 => "p < 0.0001".to_owned(),
-        p if p < 0.1 => format!("p = {p:.4}"),
-        p => format!("p = {}", rounding::p_figure(p, 2)),
-    }
+    rounding::p_value(p)
 }
 
 /// Formats a probability, which is never shown as 0 or 1.
@@ -53,25 +49,7 @@ pub fn chance(p: f64) -> String {
 pub fn ratio(ratio: &Ratio, compared: usize) -> String {
     let over =
         if ratio.cases < compared { format!(" over {} of {compared} cases", ratio.cases) } else { String::new() };
-    // With two or three cases that differ widely, the interval is useless, and its ends are not shown.
-    let interval = match ratio.interval {
-        Some(it) if it.high > it.low * WIDEST => " (interval too wide to be useful)".to_owned(),
-        Some(it) => format!(" [{}, {}]", factor(it.low), factor(it.high)),
-        None => String::new(),
-    };
-    format!("{}{interval}{over}", factor(ratio.ratio))
-}
-
-/// The factor between the ends of an interval beyond which they mean nothing.
-const WIDEST: f64 = 1_000_000.0;
-
-fn factor(value: f64) -> String {
-    match value {
-        v if v >= 100.0 => format!("{v:.0}"),
-        v if v >= 0.095 || v == 0.0 => format!("{v:.2}"),
-        // Small ratios are shown with two significant digits.
-        v => format!("{v:.*}", (1.0 - v.log10().floor()).clamp(2.0, 12.0) as usize),
-    }
+    format!("{}{over}", ratio.figure())
 }
 
 #[cfg(test)]

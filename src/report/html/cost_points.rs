@@ -24,7 +24,7 @@ pub(super) fn points<'a>(cells: &'a [Cell], columns: &'a [Column]) -> CostPoints
         counted.map(|cell| (&*cell.id.case, cell)).collect()
     };
     let has_costs = |cells: &BTreeMap<&str, &Cell>| {
-        cells.values().all(|cell| cell.figures.cost_bound().is_exact())
+        cells.values().all(|cell| cell.figures.cost_unknown_in_results == 0)
             && cells.values().any(|cell| cost_of(cell).is_some())
     };
     let scored = columns.iter().filter(|column| column.score.is_some()).map(|column| (column, cells_of(column)));
@@ -47,10 +47,9 @@ pub(super) fn points<'a>(cells: &'a [Cell], columns: &'a [Column]) -> CostPoints
     }
 }
 
-/// Returns the cost per trial. Trials that were not run have no cost.
+/// Returns the cost per trial. Trials that were not run and attempts without a result have no cost here.
 fn cost_of(cell: &Cell) -> Option<f64> {
-    let trials = Some(cell.figures.cost_known).filter(|trials| *trials > 0)?;
-    Some(cell.figures.cost()?.exact()? / trials as f64)
+    cell.figures.cost_per_trial
 }
 
 /// Returns true if every trial that ran has a score and a known cost.

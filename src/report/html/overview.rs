@@ -163,8 +163,8 @@ fn cell(cell: &Cell, places: &Places<'_>) -> String {
     } else {
         let _ = write!(out, "<span class=\"verdict v-{}\">{word}</span>", class(word));
     }
-    let aside = cell.quarantine.as_ref().map(|_| " <span class=\"tag\">in quarantine</span>");
-    let _ = write!(out, "{passed}{}{}", score.unwrap_or_default(), aside.unwrap_or_default());
+    let in_quarantine = cell.quarantine.as_ref().map(|_| " <span class=\"tag\">in quarantine</span>");
+    let _ = write!(out, "{passed}{}{}", score.unwrap_or_default(), in_quarantine.unwrap_or_default());
     if !known.is_empty() {
         let _ = write!(out, " <span class=\"taken\">{}</span>", text(&known.join(" · ")));
     }

@@ -196,6 +196,6 @@ fn verdict(cell: &Cell, score: &str) -> TableCell {
     let passed =
         if cell.tally.trials == 0 { String::new() } else { format!(" {}/{}", cell.tally.passed, cell.tally.trials) };
     let word = cell.verdict.map_or("not run", Verdict::word);
-    let aside = if cell.quarantine.is_some() { " in quarantine" } else { "" };
-    TableCell::new(cell.verdict.map_or(Meaning::Quiet, Meaning::Verdict), format!("{word}{passed}{score}{aside}"))
+    let quarantined = if cell.quarantine.is_some() { " in quarantine" } else { "" };
+    TableCell::new(cell.verdict.map_or(Meaning::Quiet, Meaning::Verdict), format!("{word}{passed}{score}{quarantined}"))
 }

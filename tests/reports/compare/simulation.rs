@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use evals::internal::compare::effect::{Verdict, effect};
+use evals::internal::compare::effect::{EffectVerdict, effect};
 use evals::internal::compare::join::join;
 use evals::internal::compare::non_inferiority::not_worse_than;
 use evals::internal::compare::power::power_of;
@@ -58,9 +58,9 @@ fn draw(generator: &mut Generator, design: &Design) -> Side {
     side
 }
 
-fn verdict_of(side: &Side, level: f64) -> Verdict {
+fn verdict_of(side: &Side, level: f64) -> EffectVerdict {
     let joined = join((side, &side.arms[0]), (side, &side.arms[1]));
-    Verdict::of(effect(&joined.cases, level).unwrap().interval, 1e-9)
+    EffectVerdict::of(effect(&joined.cases, level).unwrap().interval, 1e-9)
 }
 
 /// The share of rounds with each verdict.
@@ -96,7 +96,8 @@ fn what_is_there_is_found_as_often_as_the_power_says() {
             let side = draw(&mut generator, &design);
             let joined = join((&side, &side.arms[0]), (&side, &side.arms[1]));
             let effect = effect(&joined.cases, 0.95).unwrap();
-            found += f64::from(u8::from(Verdict::of(effect.interval, 0.05) == Verdict::Improved)) / ROUNDS as f64;
+            found += f64::from(u8::from(EffectVerdict::of(effect.interval, 0.05) == EffectVerdict::Improved))
+                / ROUNDS as f64;
             // What the report prints, turned into the power for what is really there: both by t.
             let smallest = power_of(&joined.cases, &effect, 0.05, 0.95).unwrap().smallest_effect;
             let (edge, df) = (t_quantile(0.975, 29.0), 29.0);
@@ -207,7 +208,7 @@ fn looking_four_times_keeps_the_error_rate() {
                 for trials in side.arms.iter_mut().flat_map(|arm| arm.cases.values_mut()) {
                     trials.scores.truncate(*look as usize);
                 }
-                matches!(verdict_of(&side, level), Verdict::Improved | Verdict::Regressed)
+                matches!(verdict_of(&side, level), EffectVerdict::Improved | EffectVerdict::Regressed)
             })
         };
         kept += f64::from(u8::from(alarms(level(LOOKS.len() as u32)))) / f64::from(rounds);

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use evals::statistics::agreement::{self, Confusion, Judged};
+use evals::statistics::agreement::{self, Confusion, JudgedRate};
 use evals::statistics::distributions as d;
 use evals::statistics::gates::{self, GateVerdict};
 use evals::statistics::power::{self, Spread};
@@ -245,7 +245,7 @@ fn answer(kind: &str, i: &Value, expect: &Value) -> Value {
         }
         "fleiss_kappa" => json!({"kappa": agreement::fleiss(&counts(&i["counts"]))}),
         "judge_corrected_rate" => {
-            let judged = Judged {
+            let judged = JudgedRate {
                 rate: number(&i["judge_pass_rate"]),
                 n: number(&i["n"]),
                 specificity: (number(&i["specificity"]), number(&i["m0_neg_labels"])),
