@@ -33,6 +33,7 @@ mod check_judges;
 pub mod file;
 mod helpers;
 mod load;
+pub(crate) mod mcp_servers;
 pub mod provenance;
 pub mod quarantine;
 pub mod seal;
@@ -134,7 +135,7 @@ impl Case {
 
     /// Returns true if permission requests are evidence in this case, whatever the policy answers.
     pub fn wants_requests(&self) -> bool {
-        self.requires.interaction == Some(true) || self.graders.iter().any(|judge| judge.kind.needs().interaction)
+        self.requires.interaction == Some(true) || self.graders.iter().any(|grader| grader.kind.needs().interaction)
     }
 
     /// Returns the file name of a script of the demo agent: `<case>.demo.yaml`, or
@@ -387,8 +388,9 @@ pub enum Review {
 /// The conditions under which errored trials are retried.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retries {
-    /// The maximum number of retries. Absent: the command line decides.
+    /// The maximum number of retries. Default: 0. `--retries` overrides it.
     pub max: Option<u32>,
-    /// The error categories after which a trial is retried. Empty: all categories.
+    /// The error categories after which a trial is retried. Empty: `rate_limit`, `provider`, `crashed`, `protocol`, `handshake`
+    /// and `internal`.
     pub on: Vec<ErrorCategory>,
 }

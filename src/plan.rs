@@ -57,8 +57,8 @@ const MOST_TRIALS: u64 = 2_000_000;
 /// The reason why a plan cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// Arms of an experiment that a harness cannot take.
-    #[error("{} of the experiment cannot be taken", crate::text::plural(.0.len(), "variant"))]
+    /// Variants of an experiment that cannot be applied to their harnesses.
+    #[error("{} of the experiment cannot be applied to their harnesses", crate::text::plural(.0.len(), "variant"))]
     Arms(Vec<LoadError>),
     /// An arm is to be compared with itself, but there are several.
     #[error(

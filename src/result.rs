@@ -167,6 +167,26 @@ impl TrialResult {
         })
     }
 
+    /// Returns the result with the warning that the trial's `result.json` is missing or was changed, so that it comes from
+    /// another copy.
+    #[must_use]
+    pub fn marked_as_copy(mut self) -> Self {
+        self.warnings.push(Warning::ResultFromCopy);
+        self
+    }
+
+    /// Returns the result as it was judged, without the warning of [`TrialResult::marked_as_copy`].
+    #[must_use]
+    pub fn without_copy_mark(mut self) -> Self {
+        self.warnings.retain(|warning| *warning != Warning::ResultFromCopy);
+        self
+    }
+
+    /// Returns true if the trial's `result.json` is missing or was changed, so that the result comes from another copy.
+    pub fn is_from_copy(&self) -> bool {
+        self.warnings.contains(&Warning::ResultFromCopy)
+    }
+
     /// Returns the trial's identity in its run.
     pub fn id(&self) -> TrialId {
         let (case, harness, arm) = (self.case.clone(), self.harness.clone(), self.arm.clone());
@@ -227,6 +247,9 @@ pub struct EarlierAttempts {
     /// Attempts in which an agent ran and whose cost is unknown or a lower bound.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_unknown: u32,
+    /// Attempts that finished by the journal and whose files are missing. `count` and `cost_unknown` include them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing: u32,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]

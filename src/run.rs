@@ -31,6 +31,7 @@ pub mod names;
 pub mod shard;
 pub mod stored_results;
 pub mod temporary;
+mod written_retries;
 
 /// The version of the run folder that this program writes. Folders of a higher version are refused.
 pub const VERSION: u32 = 1;
@@ -383,11 +384,10 @@ pub struct RunOptions {
     /// Limits that override those of the cases, as `key=value`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
-    /// The maximum number of retries of an errored trial.
-    pub retries: u32,
-    /// True if no trial is retried, whatever its case says.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub no_retries: bool,
+    /// The maximum number of retries of an errored trial, whatever its case says. Absent: its case decides.
+    #[serde(flatten, with = "written_retries")]
+    #[cfg_attr(test, schemars(with = "written_retries::WrittenRetries"))]
+    pub retries: Option<u32>,
     /// The cost in US dollars at which the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<f64>,
@@ -555,13 +555,21 @@ impl From<FileError> for RunError {
 }
 
 impl RunError {
-    /// Returns true if a file is missing, or has a form that the engine never writes.
+    /// Returns true if a file is missing, or is something else than a file that the engine writes.
     fn is_lost(&self) -> bool {
         match self {
-            Self::Io { source, .. } => matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput),
+            Self::Io { source, .. } => {
+                use io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory, NotFound};
+                matches!(source.kind(), NotFound | NotADirectory | IsADirectory | InvalidInput)
+            }
             Self::Link(_) => true,
             _ => false,
         }
+    }
+
+    /// Returns true if the system does not allow a file to be read.
+    fn is_refused(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
     }
 
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {

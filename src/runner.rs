@@ -1,7 +1,7 @@
 //! Runs the trials of a plan: several at once, with a journal and retries, until done or stopped by the user or
 //! a budget. A schedule may add trials after each stage.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
 use crate::case::Case;
-use crate::case::seal::{Digests, Seal};
+use crate::case::seal::{Digests, Seal, SealedFiles};
 use crate::experiment::{Arm, arm_of};
 use crate::harness::catalog::Catalog;
 use crate::ids::TrialId;
@@ -20,15 +20,17 @@ use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::judgement::tolerance;
 use crate::process;
+use crate::project;
 use crate::reason_text::money_beside;
 use crate::result::{TrialResult, Warning};
 use crate::run::events::{Looked, RunEvent};
 use crate::run::folder::RunFolder;
-use crate::run::journal::{Journal, JournalEvent, JournalLine};
+use crate::run::journal::{Journal, JournalChange, JournalEvent, JournalLine};
 use crate::run::{RunError, RunOptions, RunRecord, read_json};
 use crate::trace::ErrorCategory;
 use crate::trial::foreign::{Foreign, is_aside};
-use crate::trial::{self, Attempt, Engine, OfArms, Outcome, SkillOfArm, TrialError, previous_attempts};
+use crate::trial::previous_attempts::{self, PreviousAttempts};
+use crate::trial::{self, Attempt, Engine, OfArms, Outcome, SkillOfArm, TrialError};
 use crate::values::{Time, now_text};
 use crate::verdict::Verdict;
 
@@ -78,8 +80,8 @@ pub struct RunOutcome {
     pub not_retried: usize,
     /// Attempts of which a part of the cost is unknown, if there was a cost budget.
     pub unknown_costs: usize,
-    /// The new path of a journal that was changed by another program during the run.
-    pub changed_journal: Option<PathBuf>,
+    /// The change of the journal by another program during the run.
+    pub changed_journal: Option<JournalChange>,
     /// True if another program changed `run.json` during the run; it was written again.
     pub changed_record: bool,
 }
@@ -92,10 +94,12 @@ pub struct RunOutcome {
 pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEvent)) -> Result<RunOutcome, RunError> {
     let begun = Instant::now();
     let before = if run.options.max_cost.is_some() { spent_before(run, plan)? } else { Spent::default() };
+    let (errored, finished) = attempts_before(run)?;
     let mut progress = Progress {
         ran: RunOutcome::default(),
-        budget: Budget { spent: before, failed: false, aside: aside(plan), options: run.options, begun },
-        errored: errored_before(run)?,
+        budget: Budget { spent: before, failed: false, quarantined: quarantined(plan), options: run.options, begun },
+        errored,
+        finished,
         seals: seals(run, plan)?,
     };
     stage(run, plan, run.redo, &mut progress, &mut tell).await?;
@@ -113,12 +117,14 @@ struct Progress<'a> {
     budget: Budget<'a>,
     /// The number of errored attempts of each trial.
     errored: HashMap<TrialId, u32>,
+    /// The number of finished attempts of each trial that has further ones.
+    finished: HashMap<TrialId, usize>,
     /// The seals, by case.
     seals: Seals,
 }
 
-/// The seals of the cases, by case and arm of the experiment.
-type Seals = HashMap<(String, Option<String>), Arc<Seal>>;
+/// The seals of the cases, by case, harness and arm of the experiment.
+type Seals = HashMap<(String, String, Option<String>), Arc<Seal>>;
 
 /// Asks the schedule for the continuation after a stage. Returns true if it planned more trials.
 fn plan_more(
@@ -155,7 +161,7 @@ async fn stage(
     run: &Run<'_>,
     plan: &RunRecord,
     redo: &HashSet<TrialId>,
-    Progress { ran, budget, errored, seals }: &mut Progress<'_>,
+    Progress { ran, budget, errored, finished, seals }: &mut Progress<'_>,
     tell: &mut impl FnMut(RunEvent),
 ) -> Result<(), RunError> {
     let mut queue = Queue::new(order::fair(plan, waiting(run.folder, &plan.trials, redo)?));
@@ -185,7 +191,7 @@ async fn stage(
         let mut starting = Vec::new();
         while running.len() + starting.len() < run.options.jobs.max(1) && !over {
             let Some(next) = queue.take(|harness| has_room(harness, &at_work, run.catalog)) else { break };
-            match prepare(run, seals, next) {
+            match prepare(run, seals, next, finished.get(&next.0.id()).copied().unwrap_or_default()) {
                 Ok(attempt) => starting.push(attempt),
                 Err(error) => {
                     unwritten.write(&journal, tell)?;
@@ -229,6 +235,7 @@ async fn stage(
                 Ok(Outcome::Interrupted) => ran.interrupted = true,
                 Ok(Outcome::Done(result)) => {
                     budget.add(&result);
+                    run.folder.keep_copy(&result);
                     let errors = errored.entry(trial.id()).or_default();
                     *errors += u32::from(result.verdict == Verdict::Errored);
                     // The plan is searched for a trial that is tried again, and for no other.
@@ -240,6 +247,7 @@ async fn stage(
                         continue;
                     };
                     let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+                    *finished.entry(trial.id()).or_default() += 1;
                     let goes_on = !ran.interrupted && ran.why.is_none();
                     let event = goes_on.then(|| RunEvent::Retry { trial: trial.id(), attempt: number, why });
                     unwritten.add(JournalLine { retry: true, ..line }, event);
@@ -296,9 +304,15 @@ fn spent_before(run: &Run<'_>, plan: &RunRecord) -> Result<Spent, RunError> {
         let attempts = folder.join("attempts");
         // The target of a link is not an attempt.
         let earlier = if attempts.is_symlink() { Vec::new() } else { entries(&attempts)? };
-        for folder in std::iter::once(folder).chain(earlier) {
+        let (mut known_before, folders) = (None, earlier.len());
+        let mut before = Spent::default();
+        for (place, folder) in std::iter::once(folder).chain(earlier).enumerate() {
+            let spent = if place == 0 { &mut spent } else { &mut before };
             match read_json::<TrialResult>(&folder.join("result.json")) {
-                Ok(result) => spent.add(&result),
+                Ok(result) => {
+                    spent.add(&result);
+                    known_before = known_before.or(result.earlier_attempts);
+                }
                 Err(_) => {
                     let known = plan.harnesses.iter().find(|known| known.name == trial.harness);
                     let cost = previous_attempts::of_interrupted(&folder, known.map(|known| &known.manifest));
@@ -307,6 +321,13 @@ fn spent_before(run: &Run<'_>, plan: &RunRecord) -> Result<Spent, RunError> {
                 }
             }
         }
+        // Folders of attempts that were removed since are in the figures of a later attempt.
+        if let Some(known) = known_before.filter(|known| known.count as usize > folders) {
+            before.usd = before.usd.max(known.cost_usd.unwrap_or(0.0));
+            before.unknown = before.unknown.max(known.cost_unknown as usize);
+        }
+        spent.usd += before.usd;
+        spent.unknown += before.unknown;
     }
     Ok(spent)
 }
@@ -367,12 +388,25 @@ pub fn waiting<'a>(
     Ok(trials.iter().filter_map(waits).collect())
 }
 
-/// Returns how often each remaining trial was errored before, which counts towards the maximum number of
-/// retries.
-fn errored_before(run: &Run<'_>) -> Result<HashMap<TrialId, u32>, RunError> {
-    let states = run.folder.states()?;
-    let left = states.into_iter().filter(|(_, state)| !state.is_done());
-    Ok(left.map(|(key, state)| (key, state.errored)).collect())
+/// The number of errored attempts of each trial.
+type Errored = HashMap<TrialId, u32>;
+
+/// The number of finished attempts of each trial.
+type Finished = HashMap<TrialId, usize>;
+
+/// Returns how often each remaining trial was errored before, which counts towards the maximum number of retries; and how many
+/// attempts of each trial that is to run have finished, as far as the journal has their digests.
+fn attempts_before(run: &Run<'_>) -> Result<(Errored, Finished), RunError> {
+    let (mut errored, mut finished) = (HashMap::new(), HashMap::new());
+    for (key, state) in run.folder.states()? {
+        if !state.judged.is_empty() && (!state.is_done() || run.redo.contains(&key)) {
+            finished.insert(key.clone(), state.judged.len());
+        }
+        if !state.is_done() {
+            errored.insert(key, state.errored);
+        }
+    }
+    Ok((errored, finished))
 }
 
 /// Returns true if a harness may run another trial.
@@ -381,10 +415,15 @@ fn has_room(harness: &str, at_work: &HashMap<String, usize>, catalog: &Catalog) 
     most.is_none_or(|most| at_work.get(harness).copied().unwrap_or(0) < most.max(1))
 }
 
-/// Returns a seal for each case and arm: the digests that the plan expects of the case's files and of the files that the arm
-/// adds.
+/// Returns a seal for each case, harness and arm: the digests that the plan expects of the case's files and of the files that
+/// the arm adds, and the files that were read when the run began.
 fn seals(run: &Run<'_>, plan: &RunRecord) -> Result<Seals, RunError> {
-    let mut seals = Seals::new();
+    let (graders, policies) = (project::root().join("graders"), project::root().join("policies"));
+    let mut harnesses: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+    for trial in &plan.trials {
+        harnesses.entry(&trial.case).or_default().insert(&trial.harness);
+    }
+    let (mut seals, mut files) = (Seals::new(), SealedFiles::default());
     for record in &plan.cases {
         let Some(case) = run.cases.get(&record.id) else { continue };
         let arms = plan.arms.iter().map(|arm| (Some(arm.name.clone()), arm.sources.clone()));
@@ -392,14 +431,24 @@ fn seals(run: &Run<'_>, plan: &RunRecord) -> Result<Seals, RunError> {
         for (arm, laid) in arms.chain(without) {
             let digests = Digests { case: record.digest.clone(), judged_by: record.judged_by.clone(), laid };
             let seal = Seal::new(case.clone(), digests).map_err(RunError::io("read the inputs of", &case.file))?;
-            seals.insert((record.id.clone(), arm), Arc::new(seal));
+            for harness in harnesses.get(&*record.id).into_iter().flatten() {
+                let of_harness = seal.with_files(&mut files, &graders, &policies, run.catalog.named(harness));
+                let key = (record.id.clone(), (*harness).to_owned(), arm.clone());
+                seals.insert(key, Arc::new(of_harness));
+            }
         }
     }
     Ok(seals)
 }
 
-/// Makes everything that an attempt needs before its line in the journal.
-fn prepare(run: &Run<'_>, seals: &Seals, (trial, number): (&TrialRecord, u32)) -> Result<Attempt, RunError> {
+/// Makes everything that an attempt needs before its line in the journal. `finished` is the number of its earlier attempts
+/// that have finished.
+fn prepare(
+    run: &Run<'_>,
+    seals: &Seals,
+    (trial, number): (&TrialRecord, u32),
+    finished: usize,
+) -> Result<Attempt, RunError> {
     let folder = run.folder.trial_of(trial)?;
     let foreign = keep_earlier_attempt(&folder, number)?;
     let (Some(case), Some(entry)) = (run.cases.get(&trial.case), run.catalog.named(&trial.harness)) else {
@@ -409,13 +458,15 @@ fn prepare(run: &Run<'_>, seals: &Seals, (trial, number): (&TrialRecord, u32)) -
         });
     };
     let arm = arm_of(run.arms, &trial.arm);
-    let seal = seals.get(&(trial.case.clone(), arm.map(|arm| arm.name.clone()))).cloned();
+    let key = (trial.case.clone(), trial.harness.clone(), arm.map(|arm| arm.name.clone()));
+    let seal = seals.get(&key).cloned();
     let (case, manifest) = match arm {
         Some(arm) => (Arc::new(arm.case(case)), Arc::new(arm.manifest(&entry.manifest))),
         None => (case.clone(), entry.manifest.clone()),
     };
     let route = case.route(run.options.gateway, &trial.harness, trial.arm_of())?;
     Ok(Attempt {
+        previous: PreviousAttempts::before(&folder, number, finished, &manifest),
         route,
         trial: trial.clone(),
         interaction: run.interaction.clone().unwrap_or_else(|| case.interaction.clone()),
@@ -567,11 +618,7 @@ fn retry(run: &Run<'_>, trial: &TrialRecord, result: &TrialResult, errors: u32) 
     let error = result.error.as_ref()?;
     let case = run.cases.get(&trial.case)?;
     // The command line overrides the case.
-    let most = match run.options {
-        RunOptions { no_retries: true, .. } => 0,
-        RunOptions { retries: 0, .. } => case.retries.max.unwrap_or(0),
-        options => options.retries,
-    };
+    let most = run.options.retries.or(case.retries.max).unwrap_or(0);
     let on: &[ErrorCategory] = if case.retries.on.is_empty() { &RETRIED } else { &case.retries.on };
     // A recording stays as it is, so another attempt would only hide that the agent asked for something else this time.
     let is_missed = result.warnings.iter().any(|warning| matches!(warning, Warning::CassetteMissed { .. }));
@@ -595,12 +642,12 @@ struct Budget<'a> {
     spent: Spent,
     failed: bool,
     /// The cases in quarantine. Their failures do not end a run with `--fail-fast`.
-    aside: HashSet<String>,
+    quarantined: HashSet<String>,
     options: &'a RunOptions,
     begun: Instant,
 }
 
-fn aside(plan: &RunRecord) -> HashSet<String> {
+fn quarantined(plan: &RunRecord) -> HashSet<String> {
     let ids = plan.cases.iter().map(|case| &case.id);
     ids.filter(|id| plan.quarantine(id).is_some()).cloned().collect()
 }
@@ -608,7 +655,7 @@ fn aside(plan: &RunRecord) -> HashSet<String> {
 impl Budget<'_> {
     fn add(&mut self, result: &TrialResult) {
         self.spent.add(result);
-        self.failed |= result.verdict == Verdict::Fail && !self.aside.contains(&result.case);
+        self.failed |= result.verdict == Verdict::Fail && !self.quarantined.contains(&result.case);
     }
 
     /// Returns the maximum cost, if it is reached.

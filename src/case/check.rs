@@ -8,7 +8,9 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::Source;
-use super::file::{CASE_ONLY, GitLayer, Layer, WorkspaceLayer};
+use super::file::{CASE_ONLY, GitLayer, Layer, WorkspaceLayer, servers};
+use super::mcp_servers;
+use crate::harness::catalog::is_path;
 use crate::interaction::Interaction;
 use crate::overlay::SkillSource;
 use crate::paths;
@@ -178,6 +180,9 @@ impl Checks<'_> {
                 }
             }
         }
+        for (number, name) in layer.harnesses.iter().flatten().enumerate().filter(|(_, name)| is_path(name)) {
+            self.exists(&[Key("harnesses"), Item(number)], Path::new(name), false);
+        }
         for (name, value) in layer.env.iter().flatten() {
             if name.is_empty() || name.contains(['=', '\0']) {
                 let message = format!("`{}` cannot name an environment variable", words::short(name));
@@ -185,6 +190,10 @@ impl Checks<'_> {
             } else if value.contains('\0') {
                 let message = format!("the value of `{name}` holds a NUL character");
                 self.add(&[Key("env"), Key(name)], StepPart::Value, message, "environment variables cannot hold it");
+            } else if yaml::is_written_null(&self.source.text, &[Key("env"), Key(name)], value) {
+                let message = format!("the value of `{}` is null", words::short(name));
+                let help = "write `\"\"` for an empty value, or the word in quotes";
+                self.add(&[Key("env"), Key(name)], StepPart::Value, message, help);
             }
         }
     }
@@ -303,6 +312,17 @@ impl Checks<'_> {
             let help = "put what the agent works on into a folder of its own beside the case";
             self.add(&[Key("workspace"), Key("copy")], StepPart::Value, message, help);
         }
+        let laid: [(&[Step<'_>], Option<&PathBuf>); 2] = [
+            (&[Key("hidden")], layer.hidden.as_ref()),
+            (&[Key("oracle"), Key("copy")], oracle.and_then(|oracle| oracle.copy.as_ref())),
+        ];
+        let file = &{ self.source }.file;
+        let holds_case = |folder: Option<&PathBuf>| folder.is_some_and(|folder| is_within(file, folder));
+        for (steps, _) in laid.into_iter().filter(|(_, folder)| holds_case(*folder)) {
+            let message = "the folder contains this file, which would be laid over the workspace".to_owned();
+            let help = "name a folder of its own beside the case, which holds only these files";
+            self.add(steps, StepPart::Value, message, help);
+        }
         if let Some(script) = oracle.and_then(|oracle| oracle.script.as_ref()) {
             self.exists(&[Key("oracle"), Key("script")], script, false);
         }
@@ -396,6 +416,7 @@ impl Checks<'_> {
                         let message = "an MCP server has no `name`".to_owned();
                         self.add(&[steps[0], Item(number)], StepPart::Value, message, help);
                     }
+                    self.server(&[steps[0], Item(number)], server);
                 }
             }
             Some(Value::Object(map)) => {
@@ -404,9 +425,18 @@ impl Checks<'_> {
                         let message = format!("the MCP server `{}` is not a map", words::short(name));
                         self.add(&[steps[0], Key(name)], StepPart::Value, message, help);
                     }
+                    self.server(&[steps[0], Key(name)], server);
                 }
             }
             Some(_) => self.add(&steps, StepPart::Value, "`mcp-servers` must be a list".to_owned(), help),
+        }
+    }
+
+    fn server(&mut self, steps: &[Step<'_>], server: &Value) {
+        for wrong in mcp_servers::wrong(server, false) {
+            let mut steps = steps.to_vec();
+            steps.extend(wrong.key.as_deref().map(Key));
+            self.add(&steps, StepPart::Key, wrong.message, wrong.help);
         }
     }
 
@@ -504,6 +534,38 @@ fn groups(regex: &Regex) -> String {
 fn is_within(path: &Path, folder: &Path) -> bool {
     let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     path.starts_with(folder) || resolved(path).starts_with(resolved(folder))
+}
+
+/// Returns an error for each MCP server that an agent could not reach, or in two ways: a suite and a case may each hold a part of
+/// one. The layer is merged; the last source is the case.
+pub(super) fn unreachable_servers(sources: &[Arc<Source>], layer: &Layer) -> Vec<YamlError> {
+    let listed = servers(layer.mcp_servers.clone());
+    let wrong = listed.iter().enumerate().filter_map(|(number, server)| {
+        let message = mcp_servers::wrong(server, true).into_iter().find(|wrong| wrong.is_of_several)?;
+        let name = server.get("name").and_then(Value::as_str).unwrap_or_default();
+        let places: [&[Step<'_>]; 3] =
+            [&[Key("mcp-servers"), Key(name)], &[Key("mcp-servers"), Item(number)], &[Key("mcp-servers")]];
+        let is_there = |source: &Source, steps: &[Step<'_>]| yaml::find(&source.text, steps, StepPart::Value).is_some();
+        let has_both = |source: &Source| {
+            let has = |steps: &[Step<'_>], key: &'static str| {
+                let mut steps = steps.to_vec();
+                steps.push(Key(key));
+                is_there(source, &steps)
+            };
+            places.iter().any(|steps| has(steps, "command") && has(steps, "url"))
+        };
+        // Such a file has its own error.
+        if message.key.is_some() && sources.iter().any(|source| has_both(source)) {
+            return None;
+        }
+        let (source, steps) = sources
+            .iter()
+            .rev()
+            .find_map(|source| places.iter().find(|steps| is_there(source, steps)).map(|steps| (source, *steps)))?;
+        let error = YamlError::at_steps(&source.shown, &source.text, steps, StepPart::Value, message.message);
+        Some(error.with_help(message.help))
+    });
+    wrong.collect()
 }
 
 /// Returns an error for each file that the agent must not see and would find in its workspace. The layer is merged;

@@ -13,6 +13,7 @@ use super::{CaseKind, GradersHome, Requires, Review, SessionSettings};
 use crate::gateway::route::CaseModel;
 use crate::grader::{GraderEntry, GraderOrName};
 use crate::harness::Results;
+use crate::harness::catalog::is_path;
 use crate::interaction::{Interaction, Llm, QuestionAnswer, Scripted};
 use crate::limits::Limits;
 use crate::overlay::{Instructions, SkillEntry};
@@ -52,7 +53,7 @@ pub struct Layer {
     pub hidden: Option<PathBuf>,
     /// The home of graders that run commands: `fresh` for each grader, or `shared` by all. Default: `fresh`.
     pub graders_home: Option<GradersHome>,
-    /// Names of the harnesses that the case is run with.
+    /// The harnesses that the case is run with: names, or paths of manifests.
     pub harnesses: Option<Vec<String>>,
     /// Capabilities that a harness must have.
     pub requires: Option<Requires>,
@@ -78,7 +79,9 @@ pub struct Layer {
     pub require_model: Option<bool>,
     /// Answers to the agent's questions.
     pub answers: Option<Vec<QuestionAnswer>>,
-    /// MCP servers offered to the agent: a list, or a map by name.
+    /// MCP servers offered to the agent: a list, or a map by name. A server has `command` (with `args`, `env` and `cwd`),
+    /// or `url` or `httpUrl` (with `type` and `headers`). Agents get other keys, such as `timeout`, `disabled` and
+    /// `autoApprove`, as they are.
     pub mcp_servers: Option<Value>,
     /// Files sent along with the first prompt.
     pub attachments: Option<Vec<PathBuf>>,
@@ -201,9 +204,10 @@ impl ModelLayer {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{max: 2}`")]
 pub struct RetriesLayer {
-    /// The maximum number of retries.
+    /// The maximum number of retries. Default: 0. `--retries` overrides it.
     pub max: Option<u32>,
-    /// The error categories after which a trial is retried.
+    /// The error categories after which a trial is retried. Default: `rate_limit`, `provider`, `crashed`, `protocol`,
+    /// `handshake` and `internal`.
     pub on: Option<Vec<ErrorCategory>>,
 }
 
@@ -231,6 +235,9 @@ impl Layer {
             workspace.git.as_mut().and_then(|git| git.path.as_mut()).map(rebase);
         }
         self.hidden.as_mut().map(rebase);
+        for harness in self.harnesses.iter_mut().flatten().filter(|name| is_path(name)) {
+            *harness = paths::absolute(folder, Path::new(&*harness)).to_string_lossy().into_owned();
+        }
         if let Some(oracle) = &mut self.oracle {
             oracle.copy.as_mut().map(rebase);
             oracle.script.as_mut().map(rebase);
@@ -273,7 +280,8 @@ impl Layer {
         let skills = self.skills.iter().flatten().map(|skill| skill.path.as_path());
         let instructions = self.instructions.as_ref().and_then(|it| it.file.as_deref());
         let laid = skills.chain(instructions);
-        let own = one.into_iter().flatten().chain(attachments).chain(laid).map(Path::to_path_buf);
+        let manifests = self.harnesses.iter().flatten().filter(|name| is_path(name)).map(Path::new);
+        let own = one.into_iter().flatten().chain(attachments).chain(laid).chain(manifests).map(Path::to_path_buf);
         own.chain(graders.flatten().map(|file| paths::absolute(folder, file))).collect()
     }
 

@@ -158,8 +158,8 @@ fn walk(folder: &Path, given: &Path, visited: &mut HashSet<(PathBuf, PathBuf)>, 
             if name.starts_with('.') {
                 // Hidden folders hold files of tools, such as `.git`, `.github` and `.evals`.
                 if is_yaml(&name) && path.is_file() {
-                    let notice = not_read(&path, "hidden files are not cases; rename it if it is one");
-                    found.strays.push((path, notice));
+                    let note = not_read(&path, "hidden files are not cases; rename it if it is one");
+                    found.strays.push((path, note));
                 }
                 continue;
             }
@@ -186,13 +186,13 @@ fn walk(folder: &Path, given: &Path, visited: &mut HashSet<(PathBuf, PathBuf)>, 
                     format!("`{case}` does not name it; rename it if it is a case of its own")
                 }
             };
-            let notice = not_read(&path, &why);
-            found.strays.push((path, notice));
+            let note = not_read(&path, &why);
+            found.strays.push((path, note));
         }
     }
 }
 
-/// Returns a notice about each `suite.yaml` beside a folder `cases` that applies to none of the cases.
+/// Returns a note about each `suite.yaml` beside a folder `cases` that applies to none of the cases.
 pub(super) fn unused_suites(cases: &[Case]) -> Vec<String> {
     let roots: BTreeSet<&Path> = cases.iter().map(|case| case.cases_root.as_path()).collect();
     let beside = roots.into_iter().filter(|root| is_named_cases(root)).filter_map(Path::parent);
@@ -202,7 +202,7 @@ pub(super) fn unused_suites(cases: &[Case]) -> Vec<String> {
     unused.map(|suite| not_read(suite, "it does not apply to the folder `cases` beside it; move it there")).collect()
 }
 
-/// Returns the notice about a YAML file that is not read as a case.
+/// Returns the note about a YAML file that is not read as a case.
 fn not_read(path: &Path, why: &str) -> String {
     format!("`{}` is not read: {why}", paths::shown(path).display())
 }

@@ -25,7 +25,7 @@ pub struct WrittenGrader {
     /// The position of the grader among the graders of its file.
     pub number: usize,
     /// The number of graders that this entry expands to: one, or the graders of the named grader that it uses.
-    pub judges: usize,
+    pub expands_to: usize,
 }
 
 /// The place of a grader of a case, by its name in results.
@@ -46,7 +46,7 @@ impl Case {
         let names = unique_names(self.graders.iter().map(AsRef::as_ref));
         let written = self.written_graders.iter().flat_map(|grader| {
             let line = grader.line();
-            std::iter::repeat_n((grader.source.file.clone(), line), grader.judges)
+            std::iter::repeat_n((grader.source.file.clone(), line), grader.expands_to)
         });
         names.into_iter().zip(written).map(|(name, (file, line))| GraderPlace { name, file, line }).collect()
     }
@@ -61,7 +61,7 @@ impl Case {
                 Some(text) => masker.mark_in_any_case(text).map(str::to_owned),
                 None => grader.secret_in(masker),
             };
-            std::iter::repeat_n(mark, grader.judges)
+            std::iter::repeat_n(mark, grader.expands_to)
         });
         marks.collect()
     }

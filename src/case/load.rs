@@ -36,7 +36,7 @@ pub struct Loaded {
     /// The cases, by id.
     pub cases: Vec<Case>,
     /// Notes, such as files that are not read.
-    pub notices: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// The reason why a case could not be read.
@@ -114,11 +114,11 @@ fn load_found(found: find::FoundFiles, asked: &[PathBuf], context: &LoadContext)
     let (experiments, candidates): (Vec<_>, Vec<_>) =
         candidates.into_iter().partition(|candidate| files.is_experiment(&candidate.file));
     let cases = files.choose(candidates, suites);
-    let mut notices: Vec<String> =
-        strays.into_iter().filter(|(file, _)| !files.is_named(file)).map(|(_, notice)| notice).collect();
+    let mut notes: Vec<String> =
+        strays.into_iter().filter(|(file, _)| !files.is_named(file)).map(|(_, note)| note).collect();
     for candidate in experiments.iter().filter(|candidate| !files.is_named(&candidate.file)) {
         let shown = paths::shown(&candidate.file);
-        notices.push(format!("`{0}` is an experiment: run it with `evals run --experiment {0}`", shown.display()));
+        notes.push(format!("`{0}` is an experiment: run it with `evals run --experiment {0}`", shown.display()));
     }
     let mut loaded = Vec::with_capacity(cases.len());
     for candidate in &cases {
@@ -126,7 +126,7 @@ fn load_found(found: find::FoundFiles, asked: &[PathBuf], context: &LoadContext)
             loaded.push(case);
         }
     }
-    notices.extend(find::unused_suites(&loaded));
+    notes.extend(find::unused_suites(&loaded));
     errors.extend(files.errors());
     errors.extend(same_ids(&loaded));
     if cases.is_empty() && errors.is_empty() {
@@ -135,9 +135,9 @@ fn load_found(found: find::FoundFiles, asked: &[PathBuf], context: &LoadContext)
             "a case is a *.yaml file below the folder, other than suite.yaml and x.demo.yaml; `evals init DIR` \
             writes an example suite into an empty folder"
                 .to_owned();
-        for notice in &notices {
+        for note in &notes {
             help.push_str("; ");
-            help.push_str(notice);
+            help.push_str(note);
         }
         errors.push(LoadError::path(format!("no case found in {}", places.join(", ")), help));
     }
@@ -146,7 +146,7 @@ fn load_found(found: find::FoundFiles, asked: &[PathBuf], context: &LoadContext)
     }
     // No two ids are equal here, and a stable sort would need half the memory of the cases again.
     loaded.sort_unstable_by(|one, other| one.id.cmp(&other.id));
-    Ok(Loaded { cases: loaded, notices })
+    Ok(Loaded { cases: loaded, notes })
 }
 
 /// Returns an error for each harness that a case names and that has no manifest.
@@ -173,14 +173,14 @@ pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
 }
 
 /// Returns the graders of a case with every named grader resolved. Reports an error if they assert nothing.
-fn judges(
+fn expanded(
     written: &mut [WrittenGrader],
     folder: &GraderFolder,
     own: &Source,
     wrong: &mut Vec<YamlError>,
 ) -> Vec<Grader> {
     let library = folder.library();
-    let mut judges = Vec::new();
+    let mut graders = Vec::new();
     let mut whole = !written.is_empty();
     for grader in written {
         // An unknown name was already reported with its place.
@@ -196,9 +196,9 @@ fn judges(
         match grader::expand(std::slice::from_ref(&grader.entry), &library) {
             Ok(mut expanded) => {
                 // A suite's scripts lie beside the suite.
-                expanded.iter_mut().for_each(|judge| judge.count_from(grader.folder()));
-                grader.judges = expanded.len();
-                judges.extend(expanded);
+                expanded.iter_mut().for_each(|of_entry| of_entry.count_from(grader.folder()));
+                grader.expands_to = expanded.len();
+                graders.extend(expanded);
             }
             Err(error) => {
                 whole = false;
@@ -211,10 +211,10 @@ fn judges(
         }
     }
     // If not all graders of a case could be read, it is unknown whether the case asserts nothing.
-    if whole && let Err(message) = grader::refuse_empty(&judges) {
+    if whole && let Err(message) = grader::refuse_empty(&graders) {
         wrong.push(YamlError::at_steps(&own.shown, &own.text, &[Step::Key("graders")], StepPart::Key, message));
     }
-    judges
+    graders
 }
 
 /// A file that was read, with all its errors.
@@ -343,7 +343,7 @@ impl Files {
             let layer = layer?;
             for (number, entry) in layer.graders.iter().cloned().enumerate() {
                 let number = written_number(&source, number);
-                graders.push(WrittenGrader { entry, source: source.clone(), number, judges: 0 });
+                graders.push(WrittenGrader { entry, source: source.clone(), number, expands_to: 0 });
             }
             merged = merged.under(*layer);
             sources.push(source);
@@ -354,6 +354,7 @@ impl Files {
         let id = self.id(&merged, candidate, &own, &mut wrong);
         wrong.extend(check::leaks(&sources, &merged));
         wrong.extend(check::quarantine(&own, &merged));
+        wrong.extend(check::unreachable_servers(&sources, &merged));
         let named_graders = named(&graders, &context.graders, &mut wrong);
         if graders.is_empty() {
             let help = "add one, such as `graders: [{output: {contains: done}}]`";
@@ -361,7 +362,7 @@ impl Files {
             let message = "the case has no grader, so it asserts nothing";
             wrong.push(YamlError::at(&own.shown, &own.text, found, message).with_help(help));
         }
-        let judges = judges(&mut graders, &context.graders, &own, &mut wrong);
+        let expanded = expanded(&mut graders, &context.graders, &own, &mut wrong);
         let named_policy = named_policy(&mut merged, &sources, &context.policies, &mut wrong);
         // A part that is missing in one file of the case may make another part look wrong.
         wrong.retain(|error| !sources.iter().any(|source| error.doubted(&source.left_out)));
@@ -376,11 +377,11 @@ impl Files {
         case.demo_scripts = self.folders.demo_scripts(&candidate.file);
         case.cases_root = self.folders.outermost(&candidate.file, &candidate.given);
         let snapshots = crate::snapshot::store::folder(&case.file);
-        case.graders = judges
+        case.graders = expanded
             .into_iter()
-            .map(|mut judge| {
-                judge.belongs_to(&CaseOf { id: &case.id, snapshots: &snapshots, settings: &case.snapshot });
-                Arc::new(judge)
+            .map(|mut grader| {
+                grader.belongs_to(&CaseOf { id: &case.id, snapshots: &snapshots, settings: &case.snapshot });
+                Arc::new(grader)
             })
             .collect();
         // The list was made in the memory of the graders themselves, which are far larger than these pointers.

@@ -3,7 +3,7 @@
 //! The content is compared with a digest. The status change times show that no file was changed between the check and
 //! its use: unlike modification times, they cannot be set back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -11,9 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::Case;
 use super::digest::{file_digest, is_same};
+use super::{Case, Source, quarantine};
+use crate::embedded;
+use crate::harness::catalog::{Catalog, Entry, Origin};
 use crate::overlay;
+use crate::regular;
 use crate::workspace::repository;
 
 /// The resolution of file times: a file changed this recently may be changed again without a visible difference.
@@ -23,14 +26,84 @@ const GRAIN: Duration = Duration::from_millis(100);
 const FEW: usize = 64;
 const FEW_BYTES: u64 = 256 << 10;
 
-/// The files of a case with their expected digest.
+/// The files of a case with their expected digest, and the manifest of a harness.
 #[derive(Debug)]
 pub struct Seal {
     case: Arc<Case>,
-    digests: Digests,
-    begun: FileStates,
+    digests: Arc<Digests>,
+    begun: Arc<FileStates>,
     /// The last state of the files that matched the digest.
-    sound: Mutex<Option<FileStates>>,
+    sound: Arc<Mutex<Option<FileStates>>>,
+    /// The files that were read once, when the run began: the case, its suites, its named graders and policy, and the manifest.
+    read: Vec<Arc<SealedFile>>,
+}
+
+/// The files of a run that were read once, when the run began, by path. The seals share them.
+#[derive(Debug, Default)]
+pub struct SealedFiles(HashMap<PathBuf, Arc<SealedFile>>);
+
+impl SealedFiles {
+    fn get(&mut self, path: PathBuf, content: impl FnOnce() -> Content) -> Arc<SealedFile> {
+        let file = self.0.entry(path).or_insert_with_key(|path| {
+            Arc::new(SealedFile { path: path.clone(), content: content(), sound: Mutex::default() })
+        });
+        Arc::clone(file)
+    }
+}
+
+/// A file that was read once, and its content then.
+#[derive(Debug)]
+struct SealedFile {
+    path: PathBuf,
+    content: Content,
+    /// The last state in which the file had this content.
+    sound: Mutex<Option<Stat>>,
+}
+
+/// The content of a file when it was read.
+#[derive(Debug)]
+enum Content {
+    /// A case or a suite.
+    Source(Arc<Source>),
+    /// A named grader or policy.
+    Text(String),
+    /// The digest of a manifest.
+    Manifest(String),
+}
+
+impl Content {
+    /// Returns true if a text is that of the file. A quarantine changes nothing about what is measured, nor does a comment in a
+    /// manifest, whose digest is in `run.json`.
+    fn is_of(&self, path: &Path, text: &str) -> bool {
+        match self {
+            Self::Source(source) => text == source.text || quarantine::is_all_that_differs(text, &source.text),
+            Self::Text(known) => text == known,
+            Self::Manifest(digest) => {
+                let read = Catalog::load(&[], Path::new(""), &[path.to_owned()]);
+                read.is_ok_and(|read| read.entries().any(|entry| entry.manifest.digest() == *digest))
+            }
+        }
+    }
+}
+
+impl SealedFile {
+    /// Returns true if the file has its content.
+    fn holds(&self) -> bool {
+        let Ok(meta) = fs::metadata(&self.path) else { return false };
+        let now = Stat::from(&meta);
+        let mut sound = self.sound.lock().unwrap_or_else(PoisonError::into_inner);
+        if *sound == Some(now) {
+            return true;
+        }
+        let Ok(text) = regular::read_to_string(&self.path) else { return false };
+        let holds = self.content.is_of(&self.path, &text);
+        *sound = (holds && is_settled(now.changed)).then_some(now);
+        holds
+    }
+}
+
+fn is_built_in(files: &[(&str, &str)], name: &str, text: &str) -> bool {
+    files.iter().any(|(known, content)| *known == name && *content == text)
 }
 
 /// The expected digests of the files of a case.
@@ -91,7 +164,40 @@ impl Seal {
     /// Returns an error if a file of the case cannot be read.
     pub fn new(case: Arc<Case>, digests: Digests) -> io::Result<Self> {
         let begun = look(&case, &digests)?;
-        Ok(Self { case, digests, begun, sound: Mutex::new(None) })
+        Ok(Self { case, digests: Arc::new(digests), begun: Arc::new(begun), sound: Arc::default(), read: Vec::new() })
+    }
+
+    /// Returns the seal with the files that were read when the run began: those of the case, its named graders and policy in
+    /// these folders, and the manifest of the harness. What is built in has no file.
+    pub fn with_files(
+        &self,
+        files: &mut SealedFiles,
+        graders: &Path,
+        policies: &Path,
+        harness: Option<&Entry>,
+    ) -> Self {
+        let mut read: Vec<Arc<SealedFile>> = Vec::new();
+        for source in &self.case.sources {
+            read.push(files.get(source.file.clone(), || Content::Source(Arc::clone(source))));
+        }
+        for (name, text) in &self.case.named_graders {
+            let file = files.get(graders.join(format!("{name}.yaml")), || Content::Text(text.clone()));
+            read.extend(Some(file).filter(|file| !is_built_in(&embedded::graders(), name, text) || file.holds()));
+        }
+        if let Some((name, text)) = &self.case.named_policy {
+            let file = files.get(policies.join(format!("{name}.yaml")), || Content::Text(text.clone()));
+            read.extend(Some(file).filter(|file| !is_built_in(&embedded::policies(), name, text) || file.holds()));
+        }
+        if let Some(Entry { manifest, origin: Origin::File(file) }) = harness {
+            read.push(files.get(file.clone(), || Content::Manifest(manifest.digest())));
+        }
+        Self {
+            case: Arc::clone(&self.case),
+            digests: Arc::clone(&self.digests),
+            begun: Arc::clone(&self.begun),
+            sound: Arc::clone(&self.sound),
+            read,
+        }
     }
 
     /// Checks that the files have the content they had when the run began. Returns their state.
@@ -100,6 +206,7 @@ impl Seal {
     /// Returns the name of the file that has changed.
     pub fn hold(&self) -> Result<FileStates, String> {
         let unreadable = |error: io::Error| format!("an input of case `{}` cannot be read: {error}", self.case.id);
+        self.read_files_hold("since the run began")?;
         let now = look(&self.case, &self.digests).map_err(unreadable)?;
         let mut sound = self.sound.lock().unwrap_or_else(PoisonError::into_inner);
         if sound.as_ref().is_some_and(|sound| sound.settled && sound.files == now.files) {
@@ -119,16 +226,33 @@ impl Seal {
                 return Err(self.sentence(&path.display().to_string(), "since the run began"));
             }
         }
-        self.still(&now)?;
+        self.files_are_still(&now)?;
         *sound = Some(now.clone());
         Ok(now)
     }
 
-    /// Checks that no file was changed since a state, not even temporarily.
+    /// Checks that no file was changed since a state, not even temporarily. Of the files that were read when the run began, the
+    /// content is compared.
     ///
     /// # Errors
     /// Returns the name of the file that has changed.
     pub fn still(&self, since: &FileStates) -> Result<(), String> {
+        self.read_files_hold("while the trial ran")?;
+        self.files_are_still(since)
+    }
+
+    fn read_files_hold(&self, when: &str) -> Result<(), String> {
+        match self.read.iter().find(|file| !file.holds()) {
+            Some(changed) => {
+                // A manifest has the path by which it was named.
+                let path = std::path::absolute(&changed.path).unwrap_or_else(|_| changed.path.clone());
+                Err(self.sentence(&path.display().to_string(), when))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn files_are_still(&self, since: &FileStates) -> Result<(), String> {
         let now = look(&self.case, &self.digests)
             .map_err(|error| format!("an input of case `{}` cannot be read any more: {error}", self.case.id))?;
         if now.files == since.files { Ok(()) } else { Err(self.names(since, &now, "while the trial ran")) }
@@ -158,8 +282,11 @@ impl Seal {
     }
 
     fn sentence(&self, files: &str, when: &str) -> String {
-        let run = "run.json has the digest of the original files";
-        format!("{files}, an input of case `{}`, was changed {when}; {run}", self.case.id)
+        format!(
+            "{files}, an input of case `{}`, was changed {when}; put the file back, then run the trials again with: \
+             evals run --resume RUN --rerun errored; if the change is intended, add --changed keep or --changed rerun",
+            self.case.id
+        )
     }
 }
 
@@ -169,9 +296,14 @@ fn look(case: &Case, digests: &Digests) -> io::Result<FileStates> {
         add(&path, &mut files)?;
     }
     let newest = files.values().map(|stat| stat.changed).max().unwrap_or_default();
+    Ok(FileStates { files, settled: is_settled(newest) })
+}
+
+/// Returns true if a status change time is so long ago that a further change would be visible.
+fn is_settled(changed: (i64, i64)) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let newest = Duration::new(newest.0.try_into().unwrap_or_default(), newest.1.try_into().unwrap_or_default());
-    Ok(FileStates { files, settled: now.checked_sub(newest).is_some_and(|age| age > GRAIN) })
+    let changed = Duration::new(changed.0.try_into().unwrap_or_default(), changed.1.try_into().unwrap_or_default());
+    now.checked_sub(changed).is_some_and(|age| age > GRAIN)
 }
 
 fn add(path: &Path, files: &mut BTreeMap<PathBuf, Stat>) -> io::Result<()> {

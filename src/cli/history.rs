@@ -21,6 +21,7 @@ use crate::run::find;
 use crate::run::folder::RunFolder;
 use crate::run::merge::replaced::Merges;
 use crate::run::user_file::write_named;
+use crate::text::some_of;
 use crate::values::NameGlob;
 
 #[derive(Debug, clap::Args)]
@@ -60,9 +61,8 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
         }
         report::make_place(path)?;
     }
-    for error in find::unreadable(runs) {
-        terminal::note(format_args!("note: {error}"));
-    }
+    let mut unread: Vec<String> = find::unreadable(runs).iter().map(ToString::to_string).collect();
+    unread.iter().for_each(|error| terminal::note(format_args!("note: {error}")));
     let glob = match &args.case {
         Some(text) => Some(text.parse::<NameGlob>().map_err(CliError::unreadable)?),
         None => None,
@@ -72,6 +72,7 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
     let shown = without_replaced(&all);
     let held = find::copies::held(&shown);
     let mut seen: HashMap<&str, &Path> = HashMap::new();
+    let mut is_any_read = false;
     for (path, record) in &shown {
         let run = &record.run;
         if let Some(holder) = held.get(path.as_path()) {
@@ -97,8 +98,13 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
                 results.iter().for_each(|result| open.see(result));
                 collector.add(record, &results, &unfinished::of(record, &folder, open.all(), is_in_use));
             }
-            Err(error) => terminal::note(format_args!("note: {error}")),
+            Err(error) => {
+                terminal::note(format_args!("note: {error}"));
+                unread.push(error.to_string());
+                continue;
+            }
         }
+        is_any_read = true;
     }
     let wanted = |id: &str| match (&args.case, &glob) {
         (Some(text), Some(glob)) => text == id || glob.is_match(id),
@@ -108,6 +114,9 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
     if history.cells.is_empty() {
         let folder = paths::absolute(Path::new(""), runs);
         let folder = folder.display();
+        if !is_any_read && !unread.is_empty() {
+            return Err(CliError::unreadable(format!("no run could be read: {}", some_of(&unread, 3))));
+        }
         return Err(CliError::unreadable(match &args.case {
             Some(case) => format!("no run in {folder} has a case `{case}`; `evals list runs` lists the runs"),
             None => format!("there are no runs in {folder}; `evals run` makes one"),

@@ -1,13 +1,14 @@
 //! Reads the inputs of commands: manifests, named graders and cases, with all errors at once.
 
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use super::CliError;
 use crate::case::{
     Case, GraderFolder, LoadContext, LoadError, Loaded, check_harnesses, check_judges, check_named_judges, load_all,
     load_known,
 };
-use crate::harness::catalog::Catalog;
+use crate::harness::catalog::{Catalog, is_path};
 use crate::interaction::PolicyFolder;
 use crate::project;
 use crate::values::Day;
@@ -35,7 +36,7 @@ pub struct Inputs {
     /// The harnesses named on the command line.
     pub harnesses: Vec<String>,
     /// Notes for the user.
-    pub notices: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 impl Inputs {
@@ -95,7 +96,8 @@ fn read_with(
     let policies = named_policies().map_err(&mut failed).ok().unwrap_or_default();
     let context = LoadContext { graders, policies };
     let loaded = load(&context).map_err(|errors| failed(CliError::all(errors))).ok();
-    let (mut cases, mut notices) = loaded.map(|loaded| (loaded.cases, loaded.notices)).unwrap_or_default();
+    let (mut cases, mut notes) = loaded.map(|loaded| (loaded.cases, loaded.notes)).unwrap_or_default();
+    let catalog = catalog.and_then(|known| with_manifests_of(&cases, harnesses, known).map_err(&mut failed).ok());
     if let Some((catalog, asked)) = &catalog {
         let mut unknown = check_harnesses(&cases, catalog);
         unknown.extend(check_judges(&cases, &context, catalog));
@@ -108,16 +110,67 @@ fn read_with(
         // Warnings about manifests that the command does not use are left out.
         let used: Vec<&str> = if asked.is_empty() { named(&cases) } else { asked.iter().map(String::as_str).collect() };
         match used.is_empty() {
-            true => notices.extend(catalog.warnings().cloned()),
-            false => notices.extend(catalog.warnings_about(&used).cloned()),
+            true => notes.extend(catalog.warnings().cloned()),
+            false => notes.extend(catalog.warnings_about(&used).cloned()),
         }
-        notices.extend(passed_over());
+        notes.extend(passed_over());
     }
     match (errors, catalog) {
-        (None, Some((catalog, harnesses))) => Ok(Inputs { cases, catalog, harnesses, notices }),
+        (None, Some((catalog, harnesses))) => Ok(Inputs { cases, catalog, harnesses, notes }),
         (Some(error), _) => Err(error),
         (None, None) => Err(CliError::unreadable("the harnesses could not be read")),
     }
+}
+
+/// Returns the catalog with the manifests that cases name by their paths, and the harnesses of the command line.
+///
+/// # Errors
+/// Returns an error if one of these manifests cannot be read, or has the name of another harness that is used too.
+fn with_manifests_of(
+    cases: &[Case],
+    harnesses: &[String],
+    known: (Catalog, Vec<String>),
+) -> Result<(Catalog, Vec<String>), CliError> {
+    let (by_path, plain): (BTreeSet<&str>, BTreeSet<&str>) = named(cases).into_iter().partition(|name| is_path(name));
+    if by_path.is_empty() {
+        return Ok(known);
+    }
+    let (before, asked) = known;
+    let all: Vec<String> = harnesses.iter().cloned().chain(by_path.iter().map(|path| (*path).to_owned())).collect();
+    let (catalog, names) = catalog(&all)?;
+    let used = || plain.iter().copied().chain(asked.iter().map(String::as_str));
+    let is_other = |name: &str| {
+        let origin = |catalog: &Catalog| catalog.find(name).map(|entry| entry.origin.clone());
+        before.find(name).is_some() && origin(&before) != origin(&catalog)
+    };
+    for (path, name) in by_path.iter().zip(names.iter().skip(harnesses.len())) {
+        if used().any(|used| before.canonical(used) == *name) && is_other(name) {
+            return Err(CliError::unreadable(format!(
+                "the manifest `{path}` that a case names has the name `{name}`, which is also that of another harness; \
+                 give it a name of its own"
+            )));
+        }
+    }
+    Ok((catalog, asked))
+}
+
+/// Returns the error about two manifests in different folders that are named by their paths and have the same name.
+fn same_name(names: &[String]) -> Option<CliError> {
+    let mut known: BTreeMap<String, &str> = BTreeMap::new();
+    for path in names.iter().map(String::as_str).filter(|name| is_path(name)) {
+        let read = Catalog::load(&[], Path::new(""), &[PathBuf::from(path)]).ok()?;
+        let name = read.names().first().map(|name| (*name).to_owned())?;
+        let is_other = |other: &str| Path::new(other).canonicalize().ok() != Path::new(path).canonicalize().ok();
+        match known.get(&name).filter(|other| is_other(other)) {
+            Some(other) => {
+                return Some(CliError::unreadable(format!(
+                    "the manifests `{other}` and `{path}` both have the name `{name}`; give one of them another `name`"
+                )));
+            }
+            None => _ = known.insert(name, path),
+        }
+    }
+    None
 }
 
 /// Returns the harnesses that cases name.
@@ -132,7 +185,7 @@ fn named(cases: &[Case]) -> Vec<&str> {
 pub fn catalog(asked: &[String]) -> Result<(Catalog, Vec<String>), CliError> {
     let (catalog, names) = Catalog::for_command(&project::path(HARNESSES), asked).map_err(CliError::all)?;
     for name in &names {
-        catalog.get(name).map_err(|error| CliError::all([error]))?;
+        catalog.get(name).map_err(|error| same_name(asked).unwrap_or_else(|| CliError::all([error])))?;
     }
     Ok((catalog, names))
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::inputs::{self, Inputs};
 use super::judges::{self, JudgeArgs};
+use super::left_above::LeftAbove;
 use super::report::{both, none_written};
 use super::snapshot::during_run::{Mode, SnapshotResults};
 use super::stop::{self, INTERRUPTED};
@@ -22,16 +23,18 @@ use crate::plan::{AskedModel, PlanError, PlanRequest, plan, same_in_part};
 use crate::price::PriceTable;
 use crate::process::{self, descriptors};
 use crate::report::format::{Format, ReporterArg};
-use crate::report::progress::{Live, Plain, Watch, may_move};
+use crate::report::progress::{Live, LiveConditions, Plain, Watch};
 use crate::report::text::shell_word;
 use crate::report::{self, Report, RunContext};
-use crate::run::folder::RunFolder;
+use crate::result::TrialResult;
+use crate::run::folder::{Restored, RunFolder};
+use crate::run::journal::JournalChange;
 use crate::run::shard::{Shard, in_order};
 use crate::run::temporary;
 use crate::run::{Keep, RunError, RunOptions, RunRecord};
 use crate::runner::{self, Run, RunOutcome};
 use crate::sandbox;
-use crate::text::plural;
+use crate::text::{plural, some_of};
 use crate::trial::Engine;
 use crate::values::{Fraction, Time};
 use crate::yaml::words;
@@ -285,8 +288,8 @@ struct Prepared {
     arms: Vec<Arm>,
     /// The changes that resuming makes in the run before its trials begin.
     changes: resume::Changes,
-    /// Settings above the engine's folders that changed during earlier trials of the run.
-    settings_above: Vec<String>,
+    /// Settings that the agents of earlier trials may have left above the engine's folders.
+    left_above: LeftAbove,
 }
 
 /// Sets the price table: the named file, the project's, or the built-in one.
@@ -339,14 +342,15 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     for warning in inputs.quarantines_over() {
         terminal::note(format_args!("warning: {warning}"));
     }
-    for notice in &inputs.notices {
-        terminal::note(format_args!("note: {notice}"));
+    for note in &inputs.notes {
+        terminal::note(format_args!("note: {note}"));
     }
     if args.dry_run {
         dry::print_plan(&inputs.catalog, &trials.iter().collect::<Vec<_>>())?;
         if let Some(experiment) = &experiment {
             dry::print_experiment(experiment)?;
-            dry::print_power(&trials, &inputs.cases, &args.folder.runs)?;
+            let looks = auto::looks(args.trials).unwrap_or_default();
+            dry::print_power(&trials, &inputs.cases, &args.folder.runs, &looks)?;
         }
         return Ok(None);
     }
@@ -387,8 +391,8 @@ fn ready(
     let Inputs { cases, catalog, .. } = inputs;
     let cases = cases.into_iter().map(|case| (case.id.clone(), Arc::new(case)));
     let changes = resume::Changes::default();
-    let (cases, settings_above) = (cases.collect(), Vec::new());
-    Prepared { folder, record, cases, catalog, interaction, redo, arms, changes, settings_above }
+    let (cases, left_above) = (cases.collect(), LeftAbove::default());
+    Prepared { folder, record, cases, catalog, interaction, redo, arms, changes, left_above }
 }
 
 /// Parses `HARNESS=MODEL`, but only if the text before the sign is a harness: a model's own name may contain
@@ -465,8 +469,7 @@ fn options(args: &RunArgs, recorded: &RunOptions) -> RunOptions {
     RunOptions {
         jobs: args.jobs.map_or(recorded.jobs, usize::from),
         keep_workspace: args.keep_workspace.unwrap_or(recorded.keep_workspace),
-        retries: args.retries.unwrap_or(recorded.retries),
-        no_retries: args.retries.map_or(recorded.no_retries, |retries| retries == 0),
+        retries: args.retries.or(recorded.retries),
         max_cost: args.max_cost.or(recorded.max_cost),
         max_time: args.max_time.or(recorded.max_time),
         fail_fast: args.fail_fast || recorded.fail_fast,
@@ -520,7 +523,8 @@ fn tell_of_what_is_left() {
 async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<Result<RunOutcome, RunError>, CliError> {
     // Questions and a live display would overwrite each other.
     let manual = is_manual(prepared);
-    let moves = may_move(terminal::stderr_is_terminal(), in_ci(), args.no_progress || manual);
+    let (is_terminal, is_disabled) = (terminal::stderr_is_terminal(), args.no_progress || manual);
+    let moves = LiveConditions { is_terminal, in_ci: in_ci(), is_disabled }.may_move();
     let interrupt = if moves { stop::on_interrupt_of_display() } else { stop::on_interrupt() };
     let options = options(args, &prepared.record.options);
     let temporary = engine::temporary()?;
@@ -534,7 +538,7 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<Result<Run
         person: if manual { ask::person(interrupt.clone()) } else { None },
         sandbox: options.sandbox,
         pass: options.env.clone(),
-        settings_above: shared.settings_above.changed_earlier(&prepared.settings_above),
+        settings_above: prepared.left_above.count_in(shared.settings_above),
         ..shared
     };
     let chosen = prepared.record.options.judges.clone();
@@ -591,6 +595,10 @@ fn broken_off(args: &RunArgs, prepared: &Prepared, error: &RunError) -> CliError
         Ok(results) => results,
         Err(unreadable) => return none_written(told.and(unreadable.into()), &args.reporters),
     };
+    // The copies of results that an agent removed or changed end with this process.
+    restore_results(&prepared.folder, &prepared.record, &results);
+    // The error of the run is reported already, and a full disk refuses this file, too.
+    let _ = prepared.folder.write_results(&results);
     let not_run = prepared.record.trials.len() - results.len();
     let beside = RunContext {
         root: super::report::repository(),
@@ -605,30 +613,63 @@ fn broken_off(args: &RunArgs, prepared: &Prepared, error: &RunError) -> CliError
     }
 }
 
+/// Returns what other programs did to `run.json` and the journal during the run.
+fn changes_of_others(ran: &RunOutcome) -> Vec<String> {
+    let record = ran.changed_record.then(|| "run.json was changed during the run; it was written again".to_owned());
+    let journal = ran.changed_journal.as_ref().map(|change| match change {
+        JournalChange::Removed => "the journal was removed during the run; it was written again".to_owned(),
+        JournalChange::Changed(aside) => format!(
+            "the journal was changed during the run; it was restored, and the changed file is {}",
+            aside.display()
+        ),
+    });
+    record.into_iter().chain(journal).collect()
+}
+
+/// Writes each `result.json` again that is missing or was changed and of which there is a copy, with a warning.
+fn restore_results(folder: &RunFolder, record: &RunRecord, results: &[TrialResult]) {
+    let lost: Vec<_> = results.iter().filter(|result| result.is_from_copy()).map(TrialResult::id).collect();
+    if lost.is_empty() {
+        return;
+    }
+    let trials = some_of(&lost, 5);
+    let counts = "the copy counts, which the journal confirms";
+    let why = match folder.restore_results(record, results) {
+        Ok(Restored { left: 0, aside }) => {
+            let written = "it was written again from a copy, which the journal confirms";
+            match aside.is_empty() {
+                true => written.to_owned(),
+                false => format!("{written}; the changed file is kept as {}", some_of(shown(&aside), 5)),
+            }
+        }
+        Ok(Restored { left, .. }) => format!("{counts}, but {} could not be written", plural(left, "file")),
+        Err(error) => format!("{counts}, but it could not be written: {error}"),
+    };
+    terminal::note(format_args!("warning: the result.json of {trials} was removed or replaced; {why}"));
+}
+
+fn shown(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.display().to_string()).collect()
+}
+
 fn report_on(
     args: &RunArgs,
     prepared: &Prepared,
     ran: &RunOutcome,
     snapshots: SnapshotResults,
 ) -> Result<u8, CliError> {
-    if ran.changed_record {
-        terminal::note(format_args!("warning: run.json was changed during the run; it was written again"));
-    }
-    if let Some(aside) = &ran.changed_journal {
-        terminal::note(format_args!(
-            "warning: the journal was changed during the run; it was restored, and the changed file is {}",
-            aside.display()
-        ));
-    }
+    let changes = changes_of_others(ran);
+    changes.iter().for_each(|change| terminal::note(format_args!("warning: {change}")));
     let results = prepared.folder.results_of_trials(&prepared.record);
     let results = results.map_err(|error| none_written(CliError::from(error).after_the_start(), &args.reporters))?;
+    restore_results(&prepared.folder, &prepared.record, &results);
     // The reports are written in any case: reports of an earlier run must not stay in their place.
     let kept = prepared.folder.write_results(&results);
     let not_run = prepared.record.trials.len() - results.len();
     let broken_off = kept.as_ref().err().map(ToString::to_string);
     let beside = RunContext {
         snapshots: snapshots.compared,
-        notes: snapshots.notes,
+        notes: changes.into_iter().chain(snapshots.notes).collect(),
         root: super::report::repository(),
         exit_code: broken_off.as_ref().map(|_| BROKEN_OFF).or(ran.interrupted.then_some(INTERRUPTED)),
         broken_off,

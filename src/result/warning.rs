@@ -384,6 +384,9 @@ pub enum Warning {
         /// The evidence.
         why: String,
     },
+    /// The trial's `result.json` was removed or replaced after the trial was judged. The result comes from another copy, which
+    /// the journal confirms.
+    ResultFromCopy,
     /// `results.jsonl` of the run was changed after the run. It was rebuilt from the trials, and the changed
     /// file is kept.
     ResultsChanged {

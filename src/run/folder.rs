@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use self::further_copies::FurtherCopies;
 use super::integrity;
 use super::journal::{self, Journal, JournalEvent, JournalLine, Plan, States, TrialState};
 use super::{RunError, RunRecord, VERSION, names, parsed, project_of_run};
@@ -21,8 +22,11 @@ use crate::result::Warning;
 use crate::values::now_text;
 use crate::whole_file::{case_folder, folder_name, remove_left_parts, sync_folder, write_whole};
 
+mod further_copies;
 mod results;
 pub mod unfinished;
+
+pub use results::Restored;
 
 /// The timeout for the lock of a run.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
@@ -38,6 +42,8 @@ pub struct RunFolder {
     /// The text of `run.json` as this process read or wrote it. Agents without a sandbox can change the file,
     /// but not this copy.
     record: Mutex<Option<Vec<u8>>>,
+    /// Copies of results whose files in the folders of the trials may be removed.
+    copies: FurtherCopies,
 }
 
 impl RunFolder {
@@ -61,7 +67,7 @@ impl RunFolder {
         write_gitignore(part)?;
         let path = make_folder(part, record)?;
         project_of_run::keep_if_around(runs, record);
-        let mut folder = Self { path, lock: None, record: Mutex::default() };
+        let mut folder = Self { path, lock: None, record: Mutex::default(), copies: FurtherCopies::default() };
         folder.lock()?;
         folder.put_record(&pretty(record, &folder.record_file())?)?;
         sync_folder(part)?;
@@ -70,7 +76,7 @@ impl RunFolder {
 
     /// Opens the folder of a run to read it.
     pub fn open(path: &Path) -> Self {
-        Self { path: path.to_owned(), lock: None, record: Mutex::default() }
+        Self { path: path.to_owned(), lock: None, record: Mutex::default(), copies: FurtherCopies::default() }
     }
 
     /// Locks the run for this engine, and removes the temporary files that killed engines left in its folder.

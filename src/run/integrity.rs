@@ -150,6 +150,9 @@ pub const WORKSPACE: &str = "workspace";
 /// The name of the digest of the workspace as its setup commands left it, in `files` of the result.
 pub const AFTER_SETUP: &str = "workspace-after-setup";
 
+/// The names in `files` of a result that are not names of files.
+pub(super) const IS_NO_FILE: [&str; 2] = [WORKSPACE, AFTER_SETUP];
+
 /// The facts about the trial in the result beside a stored trace. It is empty if there is no result beside the trace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Beside {

@@ -225,11 +225,11 @@ impl Journal {
     }
 
     /// Compares the file with the lines that this process wrote. If they differ, the file is moved away and written
-    /// again. Returns the new path of the changed file.
+    /// again.
     ///
     /// # Errors
     /// Returns an error of the file system.
-    pub fn settle(&self) -> Result<Option<PathBuf>, RunError> {
+    pub fn settle(&self) -> Result<Option<JournalChange>, RunError> {
         let inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if regular::read(&self.path).is_ok_and(|found| found == inner.text) {
             return Ok(None);
@@ -239,15 +239,23 @@ impl Journal {
         let aside = aside.ok_or_else(|| {
             RunError::io("move the changed journal aside", &self.path)(ErrorKind::AlreadyExists.into())
         })?;
-        match fs::rename(&self.path, &aside) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(RunError::io("move the changed journal aside", &self.path)(error));
-            }
-            _ => {}
-        }
+        let change = match fs::rename(&self.path, &aside) {
+            Ok(()) => JournalChange::Changed(aside),
+            Err(error) if error.kind() == ErrorKind::NotFound => JournalChange::Removed,
+            Err(error) => return Err(RunError::io("move the changed journal aside", &self.path)(error)),
+        };
         write_whole(&self.path, |out| out.write_all(&inner.text))?;
-        Ok(Some(aside))
+        Ok(Some(change))
     }
+}
+
+/// A change of the journal by another program while this process wrote it. The journal was written again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JournalChange {
+    /// The file was removed.
+    Removed,
+    /// The file was changed. The changed file has this path now.
+    Changed(PathBuf),
 }
 
 impl Inner {
@@ -537,7 +545,8 @@ impl Reader {
         }
         if let Some(plan) = line.plan.as_ref().filter(|_| holds) {
             if self.plan.as_ref().is_some_and(|known| known != plan) {
-                // Earlier verdicts belong to another plan, and no engine wrote this one.
+                // An engine records a new plan by a line about `run.json`, so another program wrote this plan: the earlier
+                // verdicts are in doubt.
                 self.states.trials.values_mut().for_each(|state| state.doubt(PLAN_CHANGED));
             }
             self.plan = Some(plan.clone());

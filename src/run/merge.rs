@@ -25,7 +25,7 @@ pub const FILE: &str = "merged.json";
 const NAMED: usize = 50;
 
 /// Options that may differ between the shards of a run, because no verdict depends on them.
-const MAY_DIFFER: [&str; 2] = ["jobs", "seed"];
+const MAY_DIFFER: [&str; 5] = ["jobs", "seed", "max_cost", "max_time", "fail_fast"];
 
 /// `merged.json`: the shards that a run was merged from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! `results.jsonl`, read line by line; and its results, read again one at a time after the whole file was checked.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::FileExt;
@@ -64,12 +65,19 @@ pub struct StoredResults {
     path: PathBuf,
     file: Arc<File>,
     lines: Vec<Place>,
+    /// The places of the results whose trials have no `result.json` any more.
+    from_copy: BTreeSet<usize>,
 }
 
 impl StoredResults {
     /// Remembers the lines of a file that was checked.
     pub(super) fn new(path: PathBuf, file: File, lines: Vec<Place>) -> Self {
-        Self { path, file: Arc::new(file), lines }
+        Self { path, file: Arc::new(file), lines, from_copy: BTreeSet::new() }
+    }
+
+    /// Adds the warning `result_from_copy` to the results at these places when they are read.
+    pub(super) fn with_copies(self, places: BTreeSet<usize>) -> Self {
+        Self { from_copy: places, ..self }
     }
 
     /// Returns the result at a place, from 0.
@@ -78,13 +86,27 @@ impl StoredResults {
     /// Returns an error if there is no such line, if the file cannot be read, or if the line is no longer what was
     /// checked.
     pub fn get(&self, place: usize) -> io::Result<TrialResult> {
+        self.parsed(&self.read(place)?, place)
+    }
+
+    /// Returns the text of the line at a place, from 0.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such line, if the file cannot be read, or if the line is no longer what it was.
+    pub(super) fn text(&self, place: usize) -> io::Result<Vec<u8>> {
+        let text = self.read(place)?;
+        self.compared(&text, place)?;
+        Ok(text)
+    }
+
+    fn read(&self, place: usize) -> io::Result<Vec<u8>> {
         let place = self.lines.get(place).ok_or(io::ErrorKind::NotFound)?;
         let mut text = vec![0; place.length];
         let read = self.file.read_exact_at(&mut text, place.start);
         read.map_err(
             |error| if error.kind() == io::ErrorKind::UnexpectedEof { self.changed("it is shorter") } else { error },
         )?;
-        self.parsed(&text, place)
+        Ok(text)
     }
 
     /// Processes the results in order, one at a time.
@@ -94,18 +116,22 @@ impl StoredResults {
     pub fn each(&self, mut see: impl FnMut(&TrialResult) -> io::Result<()>) -> io::Result<()> {
         let file = regular::open_own(&self.path)?;
         let mut read = Lines::of(&file);
-        for place in &self.lines {
+        for place in 0..self.lines.len() {
             let line = read.next()?.ok_or_else(|| self.changed("it is shorter"))?;
             see(&self.parsed(line.text.as_bytes(), place)?)?;
         }
         if read.next()?.is_some() { Err(self.changed("it is longer")) } else { Ok(()) }
     }
 
-    fn parsed(&self, text: &[u8], place: &Place) -> io::Result<TrialResult> {
-        if digest(text) != place.digest {
-            return Err(self.changed("it has another digest"));
-        }
-        serde_json::from_slice(text).map_err(|error| self.changed(&error.to_string()))
+    fn parsed(&self, text: &[u8], place: usize) -> io::Result<TrialResult> {
+        self.compared(text, place)?;
+        let result: TrialResult = serde_json::from_slice(text).map_err(|error| self.changed(&error.to_string()))?;
+        Ok(if self.from_copy.contains(&place) { result.marked_as_copy() } else { result })
+    }
+
+    fn compared(&self, text: &[u8], place: usize) -> io::Result<()> {
+        let is_it = self.lines.get(place).is_some_and(|place| digest(text) == place.digest);
+        if is_it { Ok(()) } else { Err(self.changed("it has another digest")) }
     }
 
     fn changed(&self, why: &str) -> io::Error {

@@ -36,7 +36,8 @@ pub fn written(args: &RunArgs) -> Result<Option<Written>, CliError> {
     experiment::read(args.experiment.as_deref(), &args.variants, &common).map(Some).map_err(CliError::all)
 }
 
-fn common(harness: Option<String>, model: Option<String>) -> VariantLayer {
+/// Returns what all variants have that do not override it: the harness and the model of the command line.
+pub fn common(harness: Option<String>, model: Option<String>) -> VariantLayer {
     let harness = harness.map(|harness| match is_path(&harness) {
         true => paths::absolute(Path::new(""), Path::new(&harness)).to_string_lossy().into_owned(),
         false => harness,

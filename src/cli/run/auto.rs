@@ -84,8 +84,8 @@ fn is_clear(record: &RunRecord, results: &[TrialResult]) -> Option<bool> {
     let mut side = Side::of_run(record);
     results.iter().for_each(|result| side.add(result, &mut words));
     // As in the comparison, an arm whose cases are all in quarantine has no case.
-    let aside = side.quarantined.clone();
-    side.set_aside(&aside);
+    let quarantined = side.quarantined.clone();
+    side.take_out_quarantined(&quarantined);
     let baseline = record.experiment.as_ref().map(|experiment| experiment.baseline.as_str());
     sequential::is_clear(&side, baseline, MARGIN)
 }

@@ -10,6 +10,7 @@ use super::record::{case_record, is_judged_by_others, mask_with, record_judged_b
 use super::{Prepared, RunArgs, arms, commits, override_limits, ready};
 use crate::case::digest::{is_same, may_differ_behind_links};
 use crate::case::{Case, WorkspaceSource};
+use crate::cli::left_above::LeftAbove;
 use crate::cli::snapshot::during_run::Mode;
 use crate::cli::{CliError, inputs, judges, named_run, terminal};
 use crate::experiment::{Arm, without_copy};
@@ -18,11 +19,12 @@ use crate::ids::{TrialId, TrialRecord, by_case_id, cases_of};
 use crate::interaction::Interaction;
 use crate::judge::{Chosen, joined};
 use crate::model_client::ModelName;
-use crate::result::{TrialResult, Warning};
+use crate::report::notes;
+use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
 use crate::run::journal::TrialState;
 use crate::run::project_of_run;
-use crate::run::shard::Elsewhere;
+use crate::run::shard::{Elsewhere, Shard};
 use crate::run::{PriceRecord, RunOptions, RunRecord};
 use crate::verdict::Verdict;
 
@@ -46,8 +48,42 @@ pub enum Rerun {
     Ungraded,
 }
 
+/// A run, and its inputs as they are now.
+struct Opened {
+    run: RunFolder,
+    /// `run.json` as it is.
+    before: RunRecord,
+    /// The record of the run that goes on.
+    record: RunRecord,
+    /// The part of the plan that the run plays, if `record` has the whole plan.
+    shard: Option<Shard>,
+    inputs: inputs::Inputs,
+    arms: Vec<Arm>,
+    /// The judge models of the command line.
+    judges: Chosen,
+    states: HashMap<TrialId, TrialState>,
+    /// The names of the cases, harnesses and arms that changed.
+    changed: Vec<String>,
+    /// Finished trials of what changed, to be run again: their results do not count any more.
+    stale: HashSet<TrialId>,
+    prices: PriceRecord,
+    /// True if trials were priced by another table.
+    other_prices: bool,
+    interaction: Option<Interaction>,
+}
+
 /// Opens a run and reads its inputs again.
 pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
+    let opened = open(args, name)?;
+    match args.rerun {
+        Some(Rerun::Failed) => prepare_new_run(args, opened),
+        Some(Rerun::Errored) => prepare_same_run(args, opened, Some(Verdict::Errored)),
+        Some(Rerun::Ungraded) => prepare_same_run(args, opened, Some(Verdict::Ungraded)),
+        None => prepare_same_run(args, opened, None),
+    }
+}
+
+fn open(args: &RunArgs, name: &str) -> Result<Opened, CliError> {
     let mut run = named_run::to_resume(&args.folder.runs, name)?;
     // A run that another engine is still writing cannot be resumed.
     run.lock()?;
@@ -72,7 +108,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     restore_ids(&mut inputs.cases, &record);
     override_limits(&mut inputs.cases, &record.options.limits)?;
     let arms = arms::again(&record, &inputs.catalog)?;
-    let now = judges::chosen(&args.judges, &inputs.catalog)?;
+    let judges = judges::chosen(&args.judges, &inputs.catalog)?;
     let (changed, unknown) = changed(&inputs, &arms, &record)?;
     if !args.dry_run {
         resolve_again(&mut inputs.cases, &mut record, &changed, args)?;
@@ -86,10 +122,12 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
         // Results of trials of which the journal knows nothing show that its lines were removed.
         run.results(&before)?;
     }
+    if let Some(note) = notes::unknown_to_journal(run.unknown_results(&before)?) {
+        terminal::note(format_args!("warning: {note}"));
+    }
     if let Some(warning) = run.changed_journal()? {
         terminal::note(format_args!("warning: {warning}"));
     }
-    // Finished trials of what changed, to be run again: their results do not count any more.
     let mut stale: HashSet<TrialId> = HashSet::new();
     let prices = PriceRecord::now();
     // As with cases, the user is asked again as long as trials were priced by different tables.
@@ -106,31 +144,57 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
         Some(text) => Some(text.parse::<Interaction>().map_err(CliError::unreadable)?),
         None => None,
     };
-    let wanted = match args.rerun {
-        Some(Rerun::Failed) => {
-            let mut record = failed_again(args, &record, (&inputs, &arms), &states, interaction.as_ref())?;
-            // The rerun is a new run, so its trials are not mixed with others.
-            let before = std::mem::take(&mut record.options.judges);
-            let pick = |now: Vec<ModelName>, before| if now.is_empty() { before } else { now };
-            let otherwise = pick(before.otherwise, now.otherwise);
-            record.options.judges = Chosen { over: pick(now.over, before.over), otherwise };
-            let redo = record.trials.iter().map(TrialRecord::id).collect();
-            let folder = if args.dry_run { run } else { RunFolder::create(&args.folder.runs, &mut record)? };
-            return Ok(ready(folder, record, inputs, interaction, redo, arms));
-        }
-        Some(Rerun::Errored) => Some(Verdict::Errored),
-        Some(Rerun::Ungraded) => Some(Verdict::Ungraded),
-        None => None,
-    };
+    Ok(Opened {
+        run,
+        before,
+        record,
+        shard,
+        inputs,
+        arms,
+        judges,
+        states,
+        changed,
+        stale,
+        prices,
+        other_prices,
+        interaction,
+    })
+}
+
+/// Makes a new run of the failed trials, so that its trials are not mixed with others.
+fn prepare_new_run(args: &RunArgs, opened: Opened) -> Result<Prepared, CliError> {
+    let Opened { run, before: source, record, inputs, arms, judges: now, states, interaction, .. } = opened;
+    let mut left_above = LeftAbove::default();
+    left_above.see_run(&run, &source, &states);
+    let mut record = failed_again(args, &record, (&inputs, &arms), &states, interaction.as_ref())?;
+    let before = std::mem::take(&mut record.options.judges);
+    let pick = |now: Vec<ModelName>, before| if now.is_empty() { before } else { now };
+    let otherwise = pick(before.otherwise, now.otherwise);
+    record.options.judges = Chosen { over: pick(now.over, before.over), otherwise };
+    let redo = record.trials.iter().map(TrialRecord::id).collect();
+    let folder = if args.dry_run { run } else { RunFolder::create(&args.folder.runs, &mut record)? };
+    Ok(Prepared { left_above, ..ready(folder, record, inputs, interaction, redo, arms) })
+}
+
+/// Prepares the trials that the run has not finished, and those with the wanted verdict again.
+fn prepare_same_run(args: &RunArgs, opened: Opened, wanted: Option<Verdict>) -> Result<Prepared, CliError> {
+    let Opened { run, before, mut record, shard, mut inputs, arms, judges: now, states, .. } = opened;
+    let Opened { changed, mut stale, prices, other_prices, interaction, .. } = opened;
     let again = states.iter().filter(|(_, state)| wanted.is_some() && state.finished == wanted);
     let mut redo: HashSet<TrialId> = again.map(|(key, _)| key.clone()).collect();
-    let (mut was_priced, mut settings_above) = (false, Vec::new());
+    let (mut was_priced, mut left_above, mut copies) = (false, LeftAbove::default(), Vec::new());
     for trial in before.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
         // A result that cannot be read is reported when it is needed.
         let Ok(result) = run.result_of(trial, state) else { continue };
         terminal::tell_if_not_as_judged(&result);
-        settings_above.extend(result.warnings.iter().flat_map(Warning::settings_above).cloned());
+        if result.is_from_copy() {
+            copies.push(result.clone());
+        } else if !result.is_not_as_judged() {
+            // Agents without a sandbox can remove the files of trials that finished before.
+            run.keep_copy(&result);
+        }
+        left_above.see(&result);
         if result.is_not_as_judged() && wanted == Some(Verdict::Errored) {
             redo.insert(trial.id());
         }
@@ -142,6 +206,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
             }
         }
     }
+    left_above.see_journal(&run, &before);
     redo.extend(stale.iter().cloned());
     let is_waiting = |id: &TrialId| redo.contains(id) || !states.get(id).is_some_and(TrialState::is_done);
     let mut planned = before.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id);
@@ -176,8 +241,9 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     if !args.dry_run {
         super::make_places(args, record.label.as_deref())?;
     }
-    let changes = Changes { discarded: discarded(&record, &states, &stale), is_other_record: record != before };
-    Ok(Prepared { changes, settings_above, ..ready(run, record, inputs, interaction, redo, arms) })
+    let discarded = discarded(&record, &states, &stale);
+    let changes = Changes { copies, discarded, is_other_record: record != before };
+    Ok(Prepared { changes, left_above, ..ready(run, record, inputs, interaction, redo, arms) })
 }
 
 /// Returns the price table that the command line of the run named, if the file still exists. Only its path is absolute.
@@ -189,6 +255,8 @@ fn named_prices(record: &RunRecord) -> Option<&Path> {
 /// The changes that resuming makes to a run before its trials begin.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
+    /// Results whose files are missing and that come from other copies. The files are written again.
+    copies: Vec<TrialResult>,
     /// The finished trials whose results do not count any more, each with its attempt.
     discarded: Vec<(TrialRecord, u32)>,
     /// True if `run.json` has other content.
@@ -201,6 +269,7 @@ impl Changes {
     /// # Errors
     /// Returns an error if the file system refuses.
     pub(super) fn write(&self, run: &RunFolder, record: &mut RunRecord) -> Result<(), CliError> {
+        super::restore_results(run, record, &self.copies);
         // First, because the new `run.json` has the changed inputs, which the discarded results do not belong to.
         run.discard_results(&self.discarded.iter().map(|(trial, attempt)| (trial, *attempt)).collect::<Vec<_>>())?;
         if self.is_other_record {

@@ -86,7 +86,7 @@ fn earlier_attempts(folder: &RunFolder, id: &TrialId) -> HashMap<u32, PathBuf> {
 /// Returns the finished trials of a run whose stored results are missing, or differ from the recorded ones.
 pub(super) fn damaged(folder: &RunFolder, record: &RunRecord, states: &States) -> HashSet<TrialId> {
     let counts = |trial: &TrialRecord, state: &TrialState| {
-        folder.result_of(trial, state).is_ok_and(|result| !result.is_not_as_judged())
+        folder.result_of(trial, state).is_ok_and(|result| !result.is_not_as_judged() && !result.is_from_copy())
     };
     let is_damaged = |trial: &&TrialRecord| {
         let state = states.get(&trial.id()).filter(|state| state.finished.is_some());

@@ -1,7 +1,7 @@
 //! The results of a run: from `results.jsonl`, or from the trials' own folders if it does not contain them.
 
 use std::cell::LazyCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, Metadata};
 use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::os::unix::fs::MetadataExt;
@@ -17,9 +17,9 @@ use crate::run::journal::{self, States, TrialState};
 use crate::run::stored_results::{Lines, StoredLine, StoredResults};
 use crate::run::{RunError, RunRecord};
 use crate::verdict::Verdict;
-use crate::whole_file::write_whole;
+use crate::whole_file::{sync_folder, write_whole};
 
-/// The maximum number of changed `results.jsonl` that are kept.
+/// The maximum number of changed files of a name that are kept.
 const MOST_ASIDE: u32 = 100;
 /// A trial's result in a reason why it does not count.
 const RESULT: &str = "its result.json";
@@ -64,19 +64,21 @@ impl RunFolder {
         let (damaged, changed) = match stored {
             Ok(Stored::Whole(folded, _)) => return Ok(folded),
             // An engine that was killed may have left the results of earlier attempts.
-            Ok(Stored::Old) => ("it does not contain the results of the finished trials".to_owned(), None),
+            Ok(Stored::Old) => (String::new(), None),
             Ok(Stored::Changed { line, why }) => (format!("line {line}: {why}"), Some((line, why))),
             // A file that is missing or cannot be read is not damage: it is written again from the trials.
             Err(_) => (String::new(), None),
         };
         let path = self.path.join("results.jsonl");
         let broken = self.held_states()?.broken;
-        let mut results = self.results_of_trials(record).map_err(|error| match error {
-            RunError::Io { source, .. } if source.kind() == ErrorKind::NotFound && !damaged.is_empty() => {
-                RunError::Lost { path: path.clone(), damaged, run: record.run.clone() }
-            }
-            other => other,
-        })?;
+        let mut results = self.results_of_trials(record)?;
+        // A trial whose result is from another place than its own folder has one of these warnings.
+        let lost = Changed::Lost.reason(RESULT);
+        let is_gone = |it: &TrialResult| it.is_from_copy() || it.not_as_judged() == Some(&*lost);
+        let mut of_trials = results.iter().filter(|it| it.verdict != Verdict::Skipped).peekable();
+        if changed.is_some() && of_trials.peek().is_some() && of_trials.all(is_gone) {
+            return Err(RunError::Lost { path, damaged, run: record.run.clone() });
+        }
         let is_as_judged = !results.iter().any(TrialResult::is_not_as_judged);
         // The engine that plays the run writes the file itself, and what a reader has seen of the run may be old.
         let engines_away = if self.lock.is_some() { Ok(None) } else { self.keep_engines_away() };
@@ -94,7 +96,8 @@ impl RunFolder {
             }
         }
         if changed.is_some() {
-            self.put_aside(&path);
+            // Without write access, the file stays where it is.
+            let _ = put_aside(&path, |number| self.path.join(format!("results.changed-{number}.jsonl")));
         }
         if is_as_judged && broken.is_none() && may_write {
             // Rebuilt for the next reader; without write access, it is skipped.
@@ -118,15 +121,6 @@ impl RunFolder {
         let mut folded = begin();
         results.into_iter().for_each(|result| see(&mut folded, result));
         Ok(folded)
-    }
-
-    /// Renames a changed `results.jsonl` to `results.changed-N.jsonl`. Does nothing if the file cannot be renamed, as
-    /// without write access.
-    fn put_aside(&self, path: &Path) {
-        let aside = |number: u32| self.path.join(format!("results.changed-{number}.jsonl"));
-        if let Some(aside) = (1..=MOST_ASIDE).map(aside).find(|path| path.symlink_metadata().is_err()) {
-            let _ = fs::rename(path, aside);
-        }
     }
 
     /// Takes the states of the finished trials out of all states, in the order of the plan. A skipped trial has none. The
@@ -164,11 +158,13 @@ impl RunFolder {
         }
         let finished = Self::finished(record, &mut states);
         let written = file.metadata().map_err(RunError::io("read", &path))?;
-        let is_other = |(trial, state): &(&TrialRecord, Option<TrialState>)| {
-            state.as_ref().is_some_and(|state| self.differs_since(&written, trial, state))
-        };
-        if finished.iter().any(is_other) {
-            return Ok(Stored::Old);
+        let mut from_copy = BTreeSet::new();
+        for (place, (trial, state)) in finished.iter().enumerate() {
+            match state.as_ref().map_or(OwnFile::Same, |state| self.own_file_since(&written, trial, state)) {
+                OwnFile::Same => {}
+                OwnFile::Missing => _ = from_copy.insert(place),
+                OwnFile::Differs => return Ok(Stored::Old),
+            }
         }
         let count = finished.len();
         let has_discarded = states.values().any(TrialState::is_discarded);
@@ -207,7 +203,8 @@ impl RunFolder {
                 Some((_, TrialState { distrust: Some(_), .. })) => None,
                 Some((trial, state)) => match integrity::changed(trial, state, line.as_bytes(), &result) {
                     None => {
-                        see(&mut folded, result);
+                        let is_copy = from_copy.contains(&(number - 1));
+                        see(&mut folded, if is_copy { result.marked_as_copy() } else { result });
                         continue;
                     }
                     Some(changed) => Some(changed.reason("it")),
@@ -231,7 +228,7 @@ impl RunFolder {
         }
         drop(read);
         if old.is_none() && lines == count {
-            return Ok(Stored::Whole(folded, StoredResults::new(path, file, stored)));
+            return Ok(Stored::Whole(folded, StoredResults::new(path, file, stored).with_copies(from_copy)));
         }
         // A killed engine would have written the journal after this file.
         if self.is_newer_than_the_journal(&written) {
@@ -242,19 +239,29 @@ impl RunFolder {
         Ok(Stored::Old)
     }
 
-    /// Returns true if the result in a trial's own folder differs from the recorded one. A file that was not changed after
-    /// `results.jsonl` was written is not read. If the trial's own file is missing, only the result in `results.jsonl` is
-    /// left.
-    fn differs_since(&self, written: &Metadata, trial: &TrialRecord, state: &TrialState) -> bool {
+    /// Compares the result in a trial's own folder with the recorded one. A file that was not changed after `results.jsonl` was
+    /// written is not read. If the trial's own file is missing, only the result in `results.jsonl` is left; without a digest,
+    /// it is unknown whether the engine ever wrote the file.
+    fn own_file_since(&self, written: &Metadata, trial: &TrialRecord, state: &TrialState) -> OwnFile {
         let changed = |file: &Metadata| (file.ctime(), file.ctime_nsec());
         let own = self.trial_of(trial).and_then(|folder| {
             let path = folder.join("result.json");
             fs::symlink_metadata(&path).map_err(RunError::io("read", &path))
         });
         match own {
-            Ok(own) if own.is_file() && changed(&own) <= changed(written) => false,
-            Err(RunError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => false,
-            _ => self.result_of(trial, state).map_or(true, |result| result.is_not_as_judged()),
+            Ok(own) if own.is_file() && changed(&own) <= changed(written) => OwnFile::Same,
+            Err(RunError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                if state.digest.is_some() {
+                    OwnFile::Missing
+                } else {
+                    OwnFile::Same
+                }
+            }
+            _ => match self.result_of(trial, state) {
+                Ok(result) if result.is_from_copy() => OwnFile::Missing,
+                Ok(result) if !result.is_not_as_judged() => OwnFile::Same,
+                _ => OwnFile::Differs,
+            },
         }
     }
 
@@ -271,21 +278,10 @@ impl RunFolder {
     pub fn results_of_trials(&self, record: &RunRecord) -> Result<Vec<TrialResult>, RunError> {
         let States { trials: states, distrust, .. } = self.held_states()?;
         let mut results = Vec::new();
-        let (mut read, mut lost) = (0_usize, None);
         for trial in &record.trials {
             // A result counts only with a finished line: a file without one belongs to an interrupted attempt.
             match (states.get(&trial.id()).filter(|state| state.finished.is_some()), &trial.skip) {
-                (Some(state), _) => match self.result_of(trial, state) {
-                    // The other trials keep their verdicts.
-                    Err(error) if error.is_lost() => {
-                        results.push(integrity::not_as_judged(trial, state, &Changed::Lost.reason(RESULT)));
-                        lost.get_or_insert(error);
-                    }
-                    result => {
-                        results.push(result?);
-                        read += 1;
-                    }
-                },
+                (Some(state), _) => results.push(self.result_of(trial, state)?),
                 (None, Some(reason)) => results.push(match &distrust {
                     // A result that claims to be skipped is not trusted.
                     Some(why) => integrity::not_as_judged(trial, &TrialState::default(), why),
@@ -293,9 +289,6 @@ impl RunFolder {
                 }),
                 (None, None) => {}
             }
-        }
-        if let Some(error) = lost.filter(|_| read == 0) {
-            return Err(error);
         }
         let was_judged = || states.values().any(|state| state.finished.is_some());
         if let Some(why) = distrust.filter(|_| results.is_empty() && was_judged()) {
@@ -305,11 +298,11 @@ impl RunFolder {
         Ok(results)
     }
 
-    /// Returns the result of a finished trial: the recorded result, or a replacement that states that the result no longer
-    /// exists.
+    /// Returns the result of a finished trial: the recorded result; if its file is missing or was changed, a copy that the
+    /// journal confirms; or a replacement that states that the result no longer exists.
     ///
     /// # Errors
-    /// Returns an error if the result does not exist, or cannot be read.
+    /// Returns an error if the result exists but cannot be read.
     pub fn result_of(&self, trial: &TrialRecord, state: &TrialState) -> Result<TrialResult, RunError> {
         if let Some(why) = &state.distrust {
             return Ok(integrity::not_as_judged(trial, state, why));
@@ -317,11 +310,80 @@ impl RunFolder {
         if trial.skip.is_some() {
             return Ok(integrity::not_as_judged(trial, state, &Changed::Skipped.reason(RESULT)));
         }
+        let copy = || self.copies.find(&self.path, trial, state).map(|(result, _)| result.marked_as_copy());
+        let (changed, copy) = match self.own_result(trial, state) {
+            Ok(Ok(result)) => return Ok(result),
+            // Without a digest, it is unknown which of the two texts is the recorded one.
+            Ok(Err(changed)) => (changed, state.digest.as_ref().and_then(|_| copy())),
+            Err(error) if error.is_lost() => (Changed::Lost, copy()),
+            // The user may only have no right to read the file.
+            Err(error) if error.is_refused() => return copy().ok_or(error),
+            Err(error) => return Err(error),
+        };
+        // The other trials keep their verdicts.
+        Ok(copy.unwrap_or_else(|| integrity::not_as_judged(trial, state, &changed.reason(RESULT))))
+    }
+
+    /// Returns the result in the folder of a trial, or the reason why it differs from the recorded one.
+    fn own_result(&self, trial: &TrialRecord, state: &TrialState) -> Result<Result<TrialResult, Changed>, RunError> {
         let path = self.counting_attempt(trial, state)?.join("result.json");
         let json = regular::read_own(&path).map_err(RunError::io("read", &path))?;
         let checked = integrity::checked(trial, state, &json);
-        let checked = checked.map_err(|error| RunError::Malformed { path, message: error.to_string() })?;
-        Ok(checked.unwrap_or_else(|changed| integrity::not_as_judged(trial, state, &changed.reason(RESULT))))
+        checked.map_err(|error| RunError::Malformed { path, message: error.to_string() })
+    }
+
+    /// Keeps a copy of a result that this process finished, for the case that an agent removes or changes its file.
+    pub fn keep_copy(&self, result: &TrialResult) {
+        self.copies.keep(&self.path, result);
+    }
+
+    /// Writes the files of those of these results again whose files are missing or were changed.
+    ///
+    /// # Errors
+    /// Returns an error if the journal cannot be read.
+    pub fn restore_results(&self, record: &RunRecord, results: &[TrialResult]) -> Result<Restored, RunError> {
+        let lost: HashSet<TrialId> = results.iter().filter(|it| it.is_from_copy()).map(TrialResult::id).collect();
+        let mut restored = Restored::default();
+        if lost.is_empty() {
+            return Ok(restored);
+        }
+        let states = self.states()?;
+        for trial in record.trials.iter().filter(|trial| lost.contains(&trial.id())) {
+            let Some(state) = states.get(&trial.id()) else { continue };
+            let Some((_, json)) = self.copies.find(&self.path, trial, state) else { continue };
+            match self.restore_result(trial, state, &json) {
+                Ok(aside) => restored.aside.extend(aside),
+                Err(_) => restored.left += 1,
+            }
+        }
+        Ok(restored)
+    }
+
+    /// Writes the file of a result again. Returns the path of the changed file, if there was one.
+    fn restore_result(
+        &self,
+        trial: &TrialRecord,
+        state: &TrialState,
+        json: &[u8],
+    ) -> Result<Option<PathBuf>, RunError> {
+        let folder = self.stored_trial(&trial.id())?;
+        // The files in the folder of the trial are those of a later attempt, if one has begun.
+        let has_later = state.attempts > state.attempt;
+        let at = if has_later { folder.join("attempts").join(state.attempt.to_string()) } else { folder };
+        let at = self.without_links(at)?;
+        fs::create_dir_all(&at).map_err(RunError::io("make the folder", &at))?;
+        let path = at.join("result.json");
+        let is_kept = |meta: Metadata| meta.is_file() || meta.is_dir();
+        let aside = match path.symlink_metadata().is_ok_and(is_kept) {
+            true => put_aside(&path, |number| at.join(format!("result.changed-{number}.json")))?,
+            false => None,
+        };
+        write_whole(&path, |out| {
+            out.write_all(json)?;
+            out.write_all(b"\n")
+        })?;
+        sync_folder(&at)?;
+        Ok(aside)
     }
 
     /// Returns the folder of the attempt that counts of a finished trial.
@@ -341,6 +403,50 @@ impl RunFolder {
         Ok(if is_it { earlier } else { folder })
     }
 
+    /// Returns the number of trials without a result that counts whose folders have the result of an attempt that the journal
+    /// does not know: lines of the journal were removed.
+    ///
+    /// # Errors
+    /// Returns an error if the journal cannot be read.
+    pub fn unknown_results(&self, record: &RunRecord) -> Result<usize, RunError> {
+        #[derive(serde::Deserialize)]
+        struct Written {
+            attempt: u32,
+        }
+        let states = self.states()?;
+        let attempt_in = |id: &TrialId| {
+            let json = regular::read_own(self.stored_trial(id).ok()?.join("result.json")).ok()?;
+            serde_json::from_slice::<Written>(&json).ok().map(|it| it.attempt)
+        };
+        let unknown_to = |states: &HashMap<TrialId, TrialState>, id: &TrialId, attempt: u32| {
+            let state = states.get(id);
+            let is_finished = state.is_some_and(|state| state.finished.is_some());
+            !is_finished && attempt > state.map_or(0, |state| state.attempts)
+        };
+        let planned = record.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id);
+        let open = planned.filter(|id| unknown_to(&states, id, u32::MAX));
+        let written = open.filter_map(|id| attempt_in(&id).map(|attempt| (id, attempt)));
+        let unknown: Vec<_> = written.filter(|(id, attempt)| unknown_to(&states, id, *attempt)).collect();
+        if unknown.is_empty() {
+            return Ok(0);
+        }
+        // An engine that plays the run may have written lines since. It writes the line of an attempt before its result.
+        let states = self.states()?;
+        Ok(unknown.iter().filter(|(id, attempt)| unknown_to(&states, id, *attempt)).count())
+    }
+
+    /// Returns the names of the files of a trial that its result has digests of and that do not exist.
+    pub fn missing_evidence(&self, result: &TrialResult) -> Vec<String> {
+        if result.files.is_empty() {
+            return Vec::new();
+        }
+        let Ok(folder) = self.trial(&result.id()) else { return Vec::new() };
+        let earlier = folder.join("attempts").join(result.attempt.to_string());
+        let is_missing = |name: &str| [&folder, &earlier].iter().all(|at| is_absent(&at.join(name)));
+        let names = result.files.keys().filter(|name| !integrity::IS_NO_FILE.contains(&name.as_str()));
+        names.filter(|name| is_missing(name)).cloned().collect()
+    }
+
     /// Writes `results.jsonl`.
     ///
     /// # Errors
@@ -348,7 +454,10 @@ impl RunFolder {
     pub fn write_results(&self, results: &[TrialResult]) -> Result<(), RunError> {
         write_whole(&self.path.join("results.jsonl"), |out| {
             for result in results {
-                serde_json::to_writer(&mut *out, result)?;
+                match result.is_from_copy() {
+                    true => serde_json::to_writer(&mut *out, &result.clone().without_copy_mark())?,
+                    false => serde_json::to_writer(&mut *out, result)?,
+                }
                 out.write_all(b"\n")?;
             }
             Ok(())
@@ -375,6 +484,39 @@ impl RunFolder {
         let lines = BufReader::new(regular::open(self.path.join("results.jsonl"))?).lines();
         Ok(lines.map_while(|line| serde_json::from_str::<Line>(&line.ok()?).ok()).map(|line| line.verdict))
     }
+}
+
+/// The outcome of writing `result.json` again for trials whose results come from copies.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// The number of files that could not be written: a link or another file may be in place of a folder.
+    pub left: usize,
+    /// The changed files, under the names under which they are kept.
+    pub aside: Vec<PathBuf>,
+}
+
+fn is_absent(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+}
+
+/// Renames a changed file to the first name for a number that is not taken, and returns that name.
+///
+/// # Errors
+/// Returns an error if the file cannot be renamed.
+fn put_aside(path: &Path, name: impl Fn(u32) -> PathBuf) -> Result<Option<PathBuf>, RunError> {
+    let Some(aside) = (1..=MOST_ASIDE).map(name).find(|path| path.symlink_metadata().is_err()) else {
+        return Ok(None);
+    };
+    fs::rename(path, &aside).map_err(RunError::io("rename", path))?;
+    Ok(Some(aside))
+}
+
+/// A trial's own `result.json`, compared with the recorded result.
+enum OwnFile {
+    Same,
+    /// It was removed, changed or replaced, and a copy counts.
+    Missing,
+    Differs,
 }
 
 /// The state of a `results.jsonl`.

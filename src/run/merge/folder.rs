@@ -9,8 +9,10 @@ use super::{FILE, MergedFrom, MergedShard};
 use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
 use crate::run::folder::unfinished::UnfinishedRun;
+use crate::run::integrity::Changed;
 use crate::run::journal::{JournalLine, TrialState};
 use crate::run::{RunError, RunRecord};
+use crate::text::shell_word;
 use crate::whole_file::{link_or_copy, sync_folder, write_whole};
 use crate::workspace::{WorkspaceError, copy_as_it_is};
 
@@ -33,8 +35,17 @@ pub fn write(runs: &Path, record: &mut RunRecord, shards: &[(RunFolder, RunRecor
         // Missing evidence is an error about the shard. Results that the journal lacks were finished, too.
         let told = results_told(shard)?;
         let found = shard.results_of_trials(planned)?;
-        if let Some((result, why)) = found.iter().find_map(|result| Some((result, result.not_as_judged()?))) {
-            let message = format!("trial {}: {why}", result.id());
+        if let Some(result) = found.iter().find(|result| result.is_not_as_judged() || result.is_from_copy()) {
+            // A copy of a result is written again by any resume.
+            let (why, option) = match result.not_as_judged() {
+                Some(why) => (why.to_owned(), " --rerun errored"),
+                None => (Changed::Lost.reason("its result.json"), ""),
+            };
+            let message = format!(
+                "trial {}: {why}; repair the shard with: evals run --resume {}{option}",
+                result.id(),
+                shell_word(&shard.path.display().to_string())
+            );
             return Err(RunError::Malformed { path: shard.path.clone(), message });
         }
         let results = found.len();

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::project::{Project, wait_for};
+use crate::project::{Project, bubblewrap, wait_for};
 
 /// Makes a project whose agent is a script that leaves a mark outside the workspace each time it is started.
 pub fn project(script: &str) -> Project {
@@ -355,8 +355,7 @@ fn skipped_and_unfinished_trials_are_what_they_were() {
 
 #[test]
 fn graders_run_their_commands_in_the_sandbox() {
-    if evals::internal::sandbox::bwrap::works().is_err() {
-        assert!(std::env::var_os("EVALS_REQUIRE_BWRAP").is_none());
+    if !bubblewrap() {
         return;
     }
     let project = project("true");
@@ -572,4 +571,14 @@ fn steps_of_a_sub_agent_count_in_the_figures_the_limits_and_the_budget() {
             );
         }
     }
+}
+
+#[test]
+fn a_run_in_which_nothing_has_finished_is_graded_as_not_run() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--max-cost", "0"]).exits(3);
+    let run = project.runs()[0].clone();
+    let report = project.evals(&["grade", &run, "--format", "json"]).exits(3).says("nothing to grade").json();
+    assert_eq!((&report["summary"]["not_run"], report["results"].as_array().map(Vec::len)), (&1.into(), Some(0)));
 }

@@ -36,7 +36,11 @@ fn gates_see_the_cost_of_attempts_without_a_result() {
     compare("5", "table").exits(3).says("the cost of 1 trial is unknown");
     let arm = compare("5", "json").exits(3).json()["arms"][1].clone();
     assert_eq!((&arm["cost_usd"], &arm["cost_unknown"]), (&json!(2.0), &json!(1)), "{arm}");
-    assert_eq!((&arm["trials"], &arm["cost_per_trial"]), (&json!(1), &json!(2.0)), "an attempt is no trial: {arm}");
+    assert_eq!((&arm["trials"], &arm["cost_per_trial"]), (&json!(1), &json!(1.0)), "an attempt is no trial: {arm}");
+    assert_eq!(arm["cost_per_success"], 1.0, "{arm}");
+    let page = compare("5", "table").exits(3);
+    let page = page.says("1 of 2 trials has an attempt without a result, whose cost counts for --max-cost only");
+    page.says("$1.00 instead of $1.00");
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn every_policy_answers_and_every_answer_is_in_the_trace() {
         assert_eq!(result["verdict"], "pass");
         assert_eq!(result["metrics"]["permissions"]["requested"], 2);
         if policy.contains("allow-always") {
-            // Only rules are taken, for the session. The request about `Write` suggests another mode alone.
+            // Only rules are taken, for the session. The request about `Write` suggests only another mode, and no rule.
             let results = of_type(&trace, "tool_result");
             let [write, bash] = [0, 1].map(|n| results[n]["output"].as_str().unwrap_or_default());
             assert!(!write.contains("updatedPermissions"), "{write}");

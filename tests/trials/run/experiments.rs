@@ -391,6 +391,48 @@ fn a_dry_run_counts_the_trials_of_two_damaged_copies_once() {
 }
 
 #[test]
+fn a_dry_run_has_the_price_of_the_planned_harnesses_alone_and_names_those_without() {
+    let text =
+        "cases: [../cases]\nharness: probe\ntrials: 2\nvary: [env]\nvariants: {a: {env: {V: a}}, b: {env: {V: b}}}\n";
+    let project = project(text);
+    project.case("a", "graders: [{output: {contains: o}}]", "steps: [{usage: {cost-usd: 9}}, {say: yes or no}]");
+    project.evals(&["run", "cases", "--harness", "demo", "--trials", "2"]).exits(0);
+    let dry = run(&project, &["--dry-run"]).exits(0);
+    dry.says("no stored run has the cost of a trial of these harnesses and models").says("if 70 % of the trials pass");
+    project.write("experiments/x.yaml", &text.replace("probe", "demo"));
+    run(&project, &["--dry-run"]).exits(0).says("by the known costs of 2 trials in stored runs");
+    let both = text.replace("b: {env: {V: b}}", "b: {env: {V: b}, harness: demo}").replace("[env]", "[env, harness]");
+    project.write("experiments/x.yaml", &both);
+    let dry = run(&project, &["--dry-run"]).exits(0);
+    dry.says("by the known costs of 2 trials in stored runs, without that of probe, which is unknown");
+}
+
+#[test]
+fn a_dry_run_promises_no_smaller_effect_than_the_comparison() {
+    let text =
+        "cases: [../cases]\nharness: probe\ntrials: 2\nvary: [env]\nvariants: {a: {env: {V: a}}, b: {env: {V: b}}}\n";
+    let project = project(text);
+    for id in ["b", "c"] {
+        project.case(id, "graders: [{output: {contains: prompt}}]", "");
+    }
+    // Three cases: t with two degrees of freedom, at 95 %, and at 98.75 % with four looks.
+    let power = "minimum detectable effect at 80 % power:";
+    run(&project, &["--dry-run"]).exits(0).says(&format!("{power} above 100 pp with 2 trials of each case and arm"));
+    run(&project, &["--dry-run", "--trials", "auto"])
+        .exits(0)
+        .says("above 100 pp with 2 trials of each case and arm (the first look), 92.8 pp with 16 (the most)");
+    // Without t: cases with one trial each, and a single case.
+    for id in ["d", "e", "f", "g", "h", "i", "j", "k", "l"] {
+        project.case(id, "graders: [{output: {contains: prompt}}]", "");
+    }
+    run(&project, &["--dry-run", "--trials", "1"]).exits(0).says(&format!("{power} 52.4 pp with 1 trial of each"));
+    for id in ["b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"] {
+        std::fs::remove_file(project.path(&format!("cases/{id}.yaml"))).unwrap();
+    }
+    run(&project, &["--dry-run", "--trials", "10"]).exits(0).says(&format!("{power} 57.4 pp with 10 trials of each"));
+}
+
+#[test]
 fn an_arm_against_itself_says_how_often_chance_decides() {
     let project = project("");
     // Each trial finds out from the shared file whether it is an odd one.

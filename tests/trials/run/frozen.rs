@@ -239,6 +239,29 @@ fn the_script_of_a_scripted_agent_is_held_too() {
     }
 }
 
+#[test]
+fn the_files_that_are_read_once_are_held_too() {
+    let named = "graders/named.yaml";
+    for (input, adds) in [("cases/a.yaml", "# more"), (named, "# more"), ("harnesses/sh.yaml", "jobs: 9")] {
+        let project = project(&format!("echo '{adds}' >> \"$(cat at)\""));
+        project.write("graders/named.yaml", "description: d\noutput: {contains: ok}\n");
+        let at = project.path(input).display().to_string();
+        project.case("a", &format!("trials: 2\nworkspace: {{files: {{at: '{at}'}}}}\ngraders: [{{use: named}}]"), "");
+        rewritten(&project, &[&RUN[..], &["--jobs", "1"]].concat(), ["a/sh/default/1", "a/sh/default/2"], input);
+    }
+    // A quarantine changes nothing about what is measured, nor does a comment in a manifest.
+    for (input, adds) in [
+        ("cases/a.yaml", "quarantine: {until: 2999-01-01, why: x}\\n"),
+        ("cases/a.yaml", "\\nquarantine:\\n  until: 2999-01-01\\n  why: |\\n    one\\n\\n    two"),
+        ("harnesses/sh.yaml", "# more\\n"),
+    ] {
+        let project = project(&format!("printf '{adds}' >> \"$(cat at)\""));
+        let at = project.path(input).display().to_string();
+        project.case("a", &format!("trials: 2\nworkspace: {{files: {{at: '{at}'}}}}"), "");
+        project.evals(&[&RUN[..], &["--jobs", "1"]].concat()).exits(0);
+    }
+}
+
 /// Runs a case twice whose demo agent rewrites an input in its first trial, and checks that both trials are errored.
 fn rewritten(project: &Project, run: &[&str], trials: [&str; 2], input: &str) {
     project.evals(run).exits(3);

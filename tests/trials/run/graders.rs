@@ -1,7 +1,7 @@
 //! Graders in real runs: invalid expressions with their place, scripts, test runners, and the examples of the
 //! documentation.
 
-use crate::project::{Project, not_run};
+use crate::project::{Project, bubblewrap};
 
 #[test]
 fn a_wrong_expression_is_told_by_its_line_and_column() {
@@ -223,7 +223,9 @@ fn tests_that_did_not_run_leave_the_share_open_and_satisfy_no_name() {
         "{passed}{failed} ... ERROR\n\n{rule}\nERROR: {failed}\n----\nx\n\nRan 10 tests in 0.1s\n\nFAILED (errors=1)\n"
     );
     let tap = "TAP version 13\n# Subtest: cli\n    ok 1 - empty\n    1..1\nok 1 - cli\nnot ok 2 - words\n1..2\n";
-    let files = serde_json::json!({"unittest": unittest, "tap": tap});
+    let vitest = include_str!("../../traces/graders/runners/vitest4-broken.tap");
+    let node = include_str!("../../traces/graders/runners/node24-empty.txt");
+    let files = serde_json::json!({"unittest": unittest, "tap": tap, "vitest": vitest, "node": node});
     let project = Project::new();
     let cases = [
         ("whole", "run: 'cat unittest; exit 1'", "", "fail"),
@@ -232,6 +234,8 @@ fn tests_that_did_not_run_leave_the_share_open_and_satisfy_no_name() {
         ("high", "run: 'cat unittest; exit 1', min: 0.95", "", "fail"),
         ("listed", "run: 'cat tap; exit 1', fail-to-pass: ['cli > empty', empty]", "", "fail"),
         ("of-suite", "run: 'cat tap; exit 1', fail-to-pass: ['cli > empty']", "", "pass"),
+        ("file", "run: 'cat vitest; exit 1', min: 0.4", "", "ungraded"),
+        ("empty-suites", "run: 'cat node; exit 1', min: 0.6", "", "pass"),
     ];
     for (id, tests, more, _) in cases {
         let keys = format!("workspace: {{files: {files}}}\n{more}\ngraders: [{{tests: {{{tests}}}}}]");
@@ -542,8 +546,8 @@ fn a_script_can_be_read_in_a_sandbox() {
     project.write("cases/judge.py", JUDGE);
     let keys = "sandbox: bwrap\ngraders:\n  - script: {run: [python3, judge.py, --strict, a.txt], name: mine, diagnostic: true}\n  - stop: {reason: end_turn}";
     project.case("a", keys, "steps: [{write: {path: a.txt, text: \"hello\\n\"}}, {say: Done.}]");
-    if evals::internal::sandbox::bwrap::works().is_err() {
-        return not_run("EVALS_REQUIRE_BWRAP", "bubblewrap does not work");
+    if !bubblewrap() {
+        return;
     }
     project.evals(&["run"]).exits(0);
     let grades = &project.result("a/demo/default/1")["grades"];

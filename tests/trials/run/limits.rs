@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::laws::assert_lawful;
-use crate::project::{Project, of_type, wait_for};
+use crate::project::{Project, lines, of_type, wait_for};
 
 const CALLS: &str =
     "steps: [{run: {command: 'true'}}, {run: {command: 'true'}}, {run: {command: 'true'}}, {sleep: 10m}]";
@@ -212,4 +212,35 @@ fn an_answer_that_a_busy_engine_reads_after_a_limit_is_too_late() {
     project.write("cases/a.yaml", "prompt: idle\nlimits: {idle: 2s}\ngraders: [{files: {exists: [made]}}]\n");
     // A stop of less than 2 s is no stop.
     assert_eq!(run_and_stop(&project, &["began-idle"], 1.3, 1.5), Some(1));
+}
+
+#[test]
+fn what_an_agent_writes_to_standard_error_ends_an_idle_time() {
+    let project = Project::new();
+    let script = "for n in 1 2 3 4 5 6 7 8; do printf . >&2; sleep 0.4; done; echo done";
+    project.harness("sh", &format!("adapter: output-only\ncommand: [sh, -c, '{script}', '{{prompt}}']"));
+    project.case("a", "limits: {idle: 2s}\ngraders: [{output: {contains: done}}]", "");
+    project.evals(&["run", "--harness", "sh"]).exits(0);
+    // The trace does not show when the agent wrote it.
+    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(0).json();
+    assert!(again["results"][0]["warnings"].to_string().contains("limit_unknown"), "{again}");
+}
+
+#[test]
+fn the_wire_log_shows_what_came_before_and_after_each_signal() {
+    let project = Project::new();
+    let script = "trap \"echo late\" TERM; while :; do sleep 0.1; done";
+    let keys = format!("adapter: output-only\ncommand: [sh, -c, '{script}', '{{prompt}}']\ntimeouts: {{grace: 100ms}}");
+    project.harness("sh", &keys);
+    project.case("a", "limits: {time: 500ms}", "");
+    project.evals(&["run", "--harness", "sh"]).exits(1);
+    let wire = lines(&project.of_trial("a/sh/default/1", "wire.jsonl"));
+    let signal = |name: &str| wire.iter().position(|line| line["line"].to_string().contains(name)).unwrap();
+    let (term, kill) = (signal("SIGTERM"), signal("SIGKILL"));
+    let late = wire.iter().position(|line| line["line"] == "late").unwrap();
+    assert!(term < late && late < kill, "{wire:?}");
+    let times: Vec<u64> = wire.iter().filter_map(|line| line["at_ms"].as_u64()).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    let ms = |at: usize| wire[at]["at_ms"].as_u64().unwrap();
+    assert!(ms(kill) - ms(term) >= 1900 && ms(late) - ms(term) < 1900, "{wire:?}");
 }

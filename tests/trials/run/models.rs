@@ -503,3 +503,16 @@ fn a_flag_that_is_not_heeded_shows_in_the_stream_and_in_the_envelope() {
         std::fs::remove_dir_all(project.path(".evals")).unwrap();
     }
 }
+
+#[test]
+fn a_place_for_the_model_in_the_command_is_a_route() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {contains: model=m}}]", "");
+    project.harness("by-word", "adapter: output-only\ncommand: [echo, '{prompt}', 'model={model}']");
+    let variable = "adapter: output-only\ncommand: [sh, -c, 'echo model=$MY_MODEL', '{prompt}']\nenv: {set: {MY_MODEL: '{model}'}}";
+    project.harness("by-variable", variable);
+    project.evals(&["run", "--harness", "by-word", "--harness", "by-variable", "--model", "m"]).exits(0);
+    let none = "adapter: output-only\ncommand: [echo, '{prompt}', 'model={model}']\nmodel: {via: none}";
+    project.harness("without", none);
+    project.evals(&["run", "--harness", "without", "--model", "m"]).exits(2).says("no `model:` route");
+}

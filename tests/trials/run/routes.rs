@@ -176,3 +176,38 @@ fn a_case_with_a_server_over_a_transport_that_the_agent_does_not_take_is_skipped
     project.evals(&variants).exits(2).says("cannot take the variant `with`");
     project.evals(&["run", "cases/local.yaml", "--harness", "copilot"]).exits(3).says("`files` over stdio");
 }
+
+#[test]
+fn a_case_names_a_manifest_by_its_path() {
+    let project = Project::new();
+    let manifest =
+        |name: &str| format!("name: {name}\nadapter: output-only\ncommand: [echo, '{name}', '{{prompt}}']\n");
+    project.write("cases/agents/own.yaml", &manifest("own"));
+    project.case("sub/a", "harnesses: [../agents/own.yaml]\ngraders: [{output: {contains: own}}]", "");
+    project.evals(&["check"]).exits(0);
+    project.evals(&["run"]).exits(0);
+    assert_eq!(project.result("sub/a/own/default/1")["verdict"], "pass");
+    project.evals(&["grade", "latest"]).exits(0);
+    // Another harness of this name would be confused with it.
+    project.write("cases/agents/own.yaml", &manifest("demo"));
+    project.case("b", "harnesses: [demo]", "steps: [{say: done}]");
+    project.evals(&["check"]).exits(2).says("which is also that of another harness");
+    // Two manifests of one name are confused with each other.
+    for folder in ["x", "y"] {
+        project.write(&format!("cases/{folder}/twice.yaml"), &manifest("twice"));
+    }
+    project.write("cases/agents/own.yaml", &manifest("own"));
+    project.case("b", "harnesses: [x/twice.yaml, y/twice.yaml]", "");
+    project.evals(&["check"]).exits(2).says("both have the name `twice`");
+    project.case("b", "", "steps: [{say: done}]");
+    project.case("sub/a", "harnesses: [../agents/gone.yaml]", "");
+    project.evals(&["check"]).exits(2).says("cases/sub/a.yaml:2:13").says("does not exist");
+}
+
+#[test]
+fn keys_of_servers_that_only_the_agent_knows_are_noted() {
+    let project = Project::new();
+    project.case("a", "mcp-servers: {web: {httpUrl: 'http://localhost', disabled: true, envFile: .env}}", "");
+    let ran = project.evals(&["check"]).exits(0);
+    ran.says("the MCP server `web` has keys that evals does not know, and that agents get as they are: `envFile`");
+}

@@ -2,14 +2,7 @@
 
 use serde_json::Value;
 
-use crate::project::{Project, Ran, of_type};
-
-/// Returns true if bubblewrap works here. Fails if it does not and `EVALS_REQUIRE_BWRAP` is set.
-fn bwrap() -> bool {
-    let works = evals::internal::sandbox::bwrap::works();
-    assert!(works.is_ok() || std::env::var_os("EVALS_REQUIRE_BWRAP").is_none(), "{works:?}");
-    works.is_ok()
-}
+use crate::project::{Project, Ran, bubblewrap, of_type};
 
 /// Returns a script of the demo agent that runs one line.
 fn runs(line: &str) -> String {
@@ -54,7 +47,7 @@ fn project_with_secrets() -> (Project, String) {
 
 #[test]
 fn an_agent_in_bwrap_sees_its_workspace_its_home_and_the_system_and_nothing_else() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let (project, look) = project_with_secrets();
@@ -101,7 +94,7 @@ fn an_agent_in_bwrap_sees_its_workspace_its_home_and_the_system_and_nothing_else
 
 #[test]
 fn the_system_cannot_be_written_and_the_workspace_can() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let project = Project::new();
@@ -121,7 +114,7 @@ fn the_system_cannot_be_written_and_the_workspace_can() {
 
 #[test]
 fn the_network_is_what_the_settings_say() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -146,7 +139,7 @@ fn the_network_is_what_the_settings_say() {
 
 #[test]
 fn folders_are_mounted_as_the_manifest_says_and_hidden_stays_hidden() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let project = Project::new();
@@ -173,7 +166,7 @@ fn folders_are_mounted_as_the_manifest_says_and_hidden_stays_hidden() {
 
 #[test]
 fn what_an_agent_leaves_running_in_a_sandbox_ends_with_its_trial() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let project = Project::new();
@@ -189,7 +182,7 @@ fn what_an_agent_leaves_running_in_a_sandbox_ends_with_its_trial() {
 
 #[test]
 fn agents_that_lie_outside_of_the_system_are_started_and_errors_stay_what_they_are() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let project = Project::new();
@@ -253,7 +246,7 @@ fn a_sandbox_that_cannot_be_had_stops_the_run_before_it_begins() {
 
 #[test]
 fn hidden_is_hidden_behind_links_and_wherever_a_case_keeps_it() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let project = Project::new();
@@ -297,7 +290,7 @@ fn hidden_is_hidden_behind_links_and_wherever_a_case_keeps_it() {
 #[test]
 fn what_an_agent_leaves_in_its_home_has_no_say_in_grading() {
     for sandbox in ["none", "bwrap"] {
-        if sandbox == "bwrap" && !bwrap() {
+        if sandbox == "bwrap" && !bubblewrap() {
             continue;
         }
         let project = Project::new();
@@ -317,7 +310,7 @@ fn what_an_agent_leaves_in_its_home_has_no_say_in_grading() {
 
 #[test]
 fn graders_in_bwrap_find_what_setup_left_in_the_home_under_its_own_path() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let project = Project::new();
@@ -334,7 +327,7 @@ fn graders_in_bwrap_find_what_setup_left_in_the_home_under_its_own_path() {
 
 #[test]
 fn what_setup_left_beside_the_workspace_is_there_for_agent_and_graders_in_bwrap() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let project = Project::new();
@@ -357,7 +350,7 @@ fn what_setup_left_beside_the_workspace_is_there_for_agent_and_graders_in_bwrap(
 
 #[test]
 fn what_setup_left_beside_the_workspace_can_be_replaced_in_bwrap_and_folders_of_the_trial_cannot() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let project = Project::new();
@@ -378,7 +371,7 @@ fn what_setup_left_beside_the_workspace_can_be_replaced_in_bwrap_and_folders_of_
 
 #[test]
 fn a_grader_in_bwrap_that_fails_without_the_agents_home_is_ungraded() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     for (act, verdict, code) in [
@@ -400,7 +393,7 @@ fn a_grader_in_bwrap_that_fails_without_the_agents_home_is_ungraded() {
 
 #[test]
 fn a_hidden_folder_in_bwrap_cannot_be_moved_aside_and_back_by_the_code_that_the_check_runs() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     for (folder, answer, code) in [("check", "0", 1), ("check/deep", "0", 1), ("other", "42", 0)] {
@@ -420,7 +413,7 @@ fn a_hidden_folder_in_bwrap_cannot_be_moved_aside_and_back_by_the_code_that_the_
 
 #[test]
 fn a_protected_folder_in_bwrap_cannot_be_moved_aside_and_back_by_the_code_that_the_check_runs() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     for (folder, answer, code) in [("tests", "0", 1), ("tests/deep", "0", 1), ("other", "42", 0)] {
@@ -440,7 +433,7 @@ fn a_protected_folder_in_bwrap_cannot_be_moved_aside_and_back_by_the_code_that_t
 
 #[test]
 fn settings_of_the_machine_cannot_be_written() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let project = Project::new();
@@ -457,7 +450,7 @@ fn settings_of_the_machine_cannot_be_written() {
 
 #[test]
 fn mounts_of_cases_need_to_be_allowed_where_the_command_line_asks_for_the_sandbox() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let project = Project::new();
@@ -494,7 +487,7 @@ fn executable(path: &std::path::Path, text: &str) {
 
 #[test]
 fn agents_from_packages_start_with_what_they_are_made_of() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let mut project = Project::new();
@@ -541,7 +534,7 @@ fn agents_from_packages_start_with_what_they_are_made_of() {
 
 #[test]
 fn what_was_missing_in_the_sandbox_is_named_with_its_mount() {
-    if !bwrap() {
+    if !bubblewrap() {
         return;
     }
     let project = Project::new();

@@ -225,14 +225,14 @@ fn a_changed_shard_is_not_merged() {
         ),
         (
             |project, run| fs::remove_dir_all(project.path(&format!("{run}/trials/c"))).unwrap(),
-            "trial c/plain/default/1: its result.json was removed or replaced",
+            "trial c/plain/default/1: its result.json was removed or replaced; repair the shard with: evals run --resume",
         ),
         (
             |project, run| {
                 let path = format!("{run}/trials/c/plain/default/1/result.json");
                 project.write(&path, &project.read(&path).replace("\"fail\"", "\"pass\""));
             },
-            "trial c/plain/default/1: its result.json was changed",
+            "trial c/plain/default/1: its result.json was removed or replaced",
         ),
         (
             |project, run| {

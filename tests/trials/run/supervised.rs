@@ -4,15 +4,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::project::{Project, Ran, not_run, of_type, wait_for};
+use crate::project::{Project, Ran, bubblewrap, not_run, of_type, wait_for};
 
 /// Returns the sandboxes that work here.
 pub fn sandboxes() -> &'static [&'static str] {
-    if evals::internal::sandbox::bwrap::works().is_ok() {
-        return &["none", "bwrap"];
-    }
-    not_run("EVALS_REQUIRE_BWRAP", "bubblewrap does not work, so only `none` is tested");
-    &["none"]
+    if bubblewrap() { &["none", "bwrap"] } else { &["none"] }
 }
 
 /// Returns a script of the demo agent that runs one line.

@@ -21,7 +21,7 @@ fn recorded(name: &str) -> String {
 #[test]
 fn an_agent_that_reports_a_part_keeps_no_budget() {
     let project = Project::new();
-    for (name, tokens) in [("opencode-acp/full", 1577), ("gemini-acp/full", 4671), ("claude-agent-acp/subagent", 13154)]
+    for (name, tokens) in [("opencode-acp/full", 1577), ("gemini-acp/full", 4671), ("claude-agent-acp/subagent", 26308)]
     {
         let trace = recorded(name);
         let case = |most: u64| format!("prompt: go\ngraders: [{{budget: {{tokens: {most}}}}}]\n");

@@ -87,6 +87,14 @@ fn a_result_that_was_changed_beside_results_that_were_not_is_told_by_every_comma
     project.evals(&RUN).exits(1);
     assert_eq!(summary(&project)["summary"]["fail"], 2);
     forge(&project);
+    // The journal confirms the copy in results.jsonl.
+    let report = summary(&project);
+    assert_eq!((&report["summary"]["fail"], &report["summary"]["errored"]), (&json!(2), &json!(0)), "{report}");
+    for command in [&["report"][..], &["show", "latest", "a"]] {
+        project.evals(command).exits(0).says("from another copy");
+    }
+    // Without a copy, it does not count.
+    fs::remove_file(project.path(&format!("{}/results.jsonl", project.run_folder()))).unwrap();
     let report = summary(&project);
     assert_eq!((&report["summary"]["fail"], &report["summary"]["errored"]), (&json!(1), &json!(1)), "{report}");
     for command in [&["report"][..], &["list", "runs"], &["history"], &["show", "latest", "a"]] {
@@ -309,11 +317,11 @@ if here:
     project.case("a", "trials: 2\ngraders: [{output: {equals: something else}}]", "");
     let ran = project.evals(&["run", "--harness", "sh", "--jobs", "1"]).exits(1);
     let ran = ran.says("the journal was changed during the run");
-    ran.says("run.json was changed during the run").says("its result.json was changed");
+    ran.says("run.json was changed during the run").says("the changed file is kept as");
     let report = summary(&project);
     assert_eq!(
         (&report["summary"]["pass"], &report["summary"]["fail"], &report["summary"]["errored"]),
-        (&json!(0), &json!(1), &json!(1)),
+        (&json!(0), &json!(2), &json!(0)),
         "{report}"
     );
     assert_eq!(project.journal().len(), 4);
