@@ -29,6 +29,7 @@ mod numbers;
 mod parts;
 mod patterns;
 mod places;
+mod prompt_paths;
 mod promptfoo;
 mod python;
 mod refused;
@@ -210,6 +211,8 @@ pub struct Beside {
 pub enum Content {
     /// A text.
     Text(String),
+    /// Bytes that need not be a text.
+    Bytes(Vec<u8>),
     /// A copy of another file, with its permissions.
     Copy(PathBuf),
 }
@@ -244,12 +247,12 @@ impl Converted {
         self.notes.iter().chain(self.groups.iter().flat_map(|group| &group.cases).flat_map(|case| &case.notes))
     }
 
-    /// Leaves out the cases that the loader refuses, each with the reason. A source may contain values that a case must
-    /// not contain.
+    /// Leaves out the cases that the loader refuses, each with the reason, and the experiments if a skill cannot be laid.
+    /// A source may contain values that a case must not contain. `out` is the folder to write to.
     ///
     /// # Errors
     /// Returns an error if the cases cannot be written to a temporary folder.
-    pub fn checked(mut self) -> Result<Self, WriteError> {
+    pub fn checked(mut self, out: &Path) -> Result<Self, WriteError> {
         let folder = tempfile::tempdir().map_err(FileError::io("make", Path::new("a temporary folder")))?;
         let cases_alone = Self { groups: self.groups.clone(), ..Self::default() };
         write(&cases_alone, folder.path(), true)?;
@@ -269,6 +272,30 @@ impl Converted {
             });
         }
         self.groups.retain(|group| !group.cases.is_empty());
+        if self.groups.is_empty() {
+            return Ok(self);
+        }
+        let mut can_be_laid = true;
+        let mut notes = Vec::new();
+        for skill in &self.skills {
+            let message = match without_evals(skill, &self, out) {
+                Ok(None) => continue,
+                Ok(Some(_)) => {
+                    "the experiment uses a copy of the skill without its evals; if you change the skill, convert it again"
+                        .to_owned()
+                }
+                Err(why) => {
+                    can_be_laid = false;
+                    format!("no experiment was written: the skill cannot be copied without its evals: {why}")
+                }
+            };
+            notes.push((can_be_laid, Note::new(skill, "", message)));
+        }
+        if !can_be_laid {
+            self.skills.clear();
+            notes.retain(|(is_laid, _)| !is_laid);
+        }
+        self.notes.extend(notes.into_iter().map(|(_, note)| note));
         Ok(self)
     }
 
@@ -301,6 +328,14 @@ pub enum WriteError {
     /// A folder that would be replaced contains a source.
     #[error("{} would be replaced, and contains files to convert; name another folder with -o", .0.display())]
     Source(PathBuf),
+    /// A skill has evals beside it, and cannot be copied without them.
+    #[error("{}: the skill cannot be copied without its evals: {why}", .skill.display())]
+    Skill {
+        /// The folder of the skill.
+        skill: PathBuf,
+        /// The reason.
+        why: String,
+    },
     /// The file system returned an error.
     #[error(transparent)]
     File(#[from] FileError),
@@ -355,9 +390,23 @@ pub fn write(converted: &Converted, out: &Path, force: bool) -> Result<Vec<PathB
             files.push((file, Content::Text(case_text(case, copy.as_deref()))));
         }
         if !converted.skills.is_empty() && !group.cases.is_empty() {
-            let file = out.join("experiments").join(format!("{}.yaml", group.name));
+            let folder = out.join("experiments");
+            let file = folder.join(format!("{}.yaml", group.name));
             named.push(file.clone());
-            let text = experiment(group, &converted.skills, &out.join("experiments"));
+            let mut laid = Vec::new();
+            let mut names = BTreeSet::new();
+            for skill in &converted.skills {
+                let copies = without_evals(skill, converted, out);
+                laid.push(match copies.map_err(|why| WriteError::Skill { skill: skill.clone(), why })? {
+                    Some(copies) => {
+                        let copy = skills_folder(out, &group.name).join(name_of_copy(skill, &mut names));
+                        files.extend(copies.into_iter().map(|file| (copy.join(file.to), Content::Copy(file.from))));
+                        copy
+                    }
+                    None => skill.clone(),
+                });
+            }
+            let text = experiment(group, &laid, &folder);
             files.push((file, Content::Text(text)));
         }
     }
@@ -376,6 +425,7 @@ pub fn write(converted: &Converted, out: &Path, force: bool) -> Result<Vec<PathB
         }
         match content {
             Content::Text(text) => write_whole(&path, |out| out.write_all(text.as_bytes()))?,
+            Content::Bytes(bytes) => write_whole(&path, |out| out.write_all(&bytes))?,
             Content::Copy(from) => {
                 if path.is_symlink() {
                     // The copy takes its place; the file that it leads to stays as it is.
@@ -393,6 +443,9 @@ pub fn write(converted: &Converted, out: &Path, force: bool) -> Result<Vec<PathB
 fn old_folders(converted: &Converted, out: &Path) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for group in &converted.groups {
+        if !converted.skills.is_empty() {
+            folders.push(skills_folder(out, &group.name));
+        }
         for case in &group.cases {
             let file = case_file(out, &group.name, case);
             folders.extend(["workspace", "hidden", "expected"].map(|folder| file.with_extension(folder)));
@@ -411,7 +464,7 @@ fn refuse_sources(converted: &Converted, files: &[(PathBuf, Content)], folders: 
     let cases = converted.groups.iter().flat_map(|group| &group.cases);
     let copied = files.iter().filter_map(|(_, content)| match content {
         Content::Copy(from) => Some(from),
-        Content::Text(_) => None,
+        Content::Text(_) | Content::Bytes(_) => None,
     });
     let named = cases.map(|case| &case.from).chain(copied).chain(&converted.skills);
     let sources: BTreeSet<PathBuf> = named.map(|path| paths::real(path)).collect();
@@ -427,6 +480,44 @@ fn refuse_sources(converted: &Converted, files: &[(PathBuf, Content)], folders: 
 
 fn case_file(out: &Path, group: &str, case: &NewCase) -> PathBuf {
     out.join("cases").join(group).join(format!("{}.yaml", case.name))
+}
+
+/// Returns the folder of the skills that an experiment lays as copies.
+fn skills_folder(out: &Path, group: &str) -> PathBuf {
+    out.join("experiments").join(format!("{group}.skills"))
+}
+
+/// Returns the evals in a skill's folder: the folder with its evals, and the files and folders that were converted.
+fn evals_in(skill: &Path, groups: &[Group]) -> BTreeSet<PathBuf> {
+    let real = paths::real(skill);
+    let cases = groups.iter().flat_map(|group| &group.cases).map(|case| paths::real(&case.from));
+    let own = Some(real.join(copied::EVALS)).filter(|evals| evals.is_dir());
+    cases.chain(own).filter(|path| path.starts_with(&real) && *path != real).collect()
+}
+
+/// Returns the files of a skill without its evals. `None` if it has none, so that the skill itself can be laid: an agent that
+/// has the skill must not find the expected results. `out` is the folder to write to.
+fn without_evals(skill: &Path, converted: &Converted, out: &Path) -> Result<Option<Vec<Copied>>, String> {
+    let (real, out) = (paths::real(skill), paths::real(out));
+    let mut evals = evals_in(skill, &converted.groups);
+    // The files that are written do not belong to the skill either.
+    if out.starts_with(&real) {
+        evals.extend(["cases", "experiments"].map(|folder| out.join(folder)));
+        evals.extend(converted.groups.iter().map(|group| out.join("images").join(&group.name)));
+    }
+    if evals.is_empty() && !copied::has_evals(&real) {
+        return Ok(None);
+    }
+    copied::skill(&real, &|file| evals.iter().any(|evals| file.starts_with(evals))).map(Some)
+}
+
+/// Returns a name for the copy of a skill that no earlier one has.
+fn name_of_copy(skill: &Path, names: &mut BTreeSet<String>) -> String {
+    let folder = paths::real(skill).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let numbered = (2..).map(|number| format!("{folder}-{number}"));
+    let name = [folder.clone()].into_iter().chain(numbered).find(|name| !names.contains(name)).unwrap_or(folder);
+    names.insert(name.clone());
+    name
 }
 
 fn image_folder(out: &Path, group: &str, case: &NewCase) -> PathBuf {

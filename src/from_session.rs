@@ -5,15 +5,15 @@
 
 use std::collections::BTreeSet;
 
+use regex::Regex;
+
 use crate::adapter::claude_stream::background::says_goes_on;
 use crate::grader::test_run::without_colour;
-use crate::text::shell_word;
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::{Reading, ReportedDetails};
 use crate::trace::usage::UsageTotal;
 use crate::trace::view;
 use crate::trace::{Body, CallStatus, Event, Header, Lost, NoticeCode, Role, StopReason, ToolKind};
-use crate::values::Pattern;
 
 pub mod commands;
 mod edits;
@@ -160,11 +160,7 @@ impl Observed {
         }
         let reading = Reading {
             workspace: header.cwd.clone(),
-            command_title: header
-                .command_title
-                .as_deref()
-                .and_then(|title| title.parse::<Pattern>().ok())
-                .map(|it| it.0),
+            command_title: header.command_title.as_deref().and_then(|title| Regex::new(title).ok()),
             ..Reading::default()
         };
         observed.look_at(header, &reading, &calls);
@@ -206,7 +202,14 @@ impl Observed {
                 match paths.seen().filter(is_read) {
                     Some(paths) if !paths.is_empty() => {
                         let relative = |path: &str| view::relative(&absolute(path, agent_in), workspace);
-                        let paths: Vec<String> = paths.iter().map(|path| relative(path)).collect();
+                        let mut paths: Vec<String> = paths.iter().map(|path| relative(path)).collect();
+                        if workspace.is_none() {
+                            let shorter: Vec<String> = paths.iter().map(|path| format!("/{path}")).collect();
+                            // An absolute path may be the one of a file that the call also names in the workspace.
+                            paths.retain(|path| {
+                                !path.starts_with('/') || !shorter.iter().any(|end| end != path && path.ends_with(end))
+                            });
+                        }
                         // A change elsewhere explains nothing about the workspace.
                         for path in paths.iter().filter(|path| self.is_inside(path)) {
                             edits.extend(edits::of_call(call, path, relative));
@@ -228,7 +231,7 @@ impl Observed {
             let moved = commands::leaves_workspace(own, workspace);
             let folder = ran_in.filter(|folder| Some(folder.as_str()) != workspace);
             let line = match &folder {
-                Some(folder) => format!("cd {} && {own}", shell_word(folder)),
+                Some(folder) => commands::within(folder, own),
                 None => own.to_owned(),
             };
             let set_ups = set_ups::set_ups(&line, workspace);
@@ -244,11 +247,14 @@ impl Observed {
             match commands::check(&line, workspace) {
                 None => {}
                 Some(Ok(_)) if is_unknown => self.is_unfit(&line, Unfit::UnknownFolder),
-                Some(Ok(check)) if !self.is_inside(&check.folder) => self.is_unfit(&line, Unfit::RunsElsewhere),
+                Some(Ok(check)) if !check.folders.iter().all(|folder| self.is_inside(folder)) => {
+                    self.is_unfit(&line, Unfit::RunsElsewhere)
+                }
                 Some(Err(unfit)) => self.is_unfit(&line, unfit),
                 Some(Ok(check)) => {
                     let outcome = passed(call, shows_failures);
-                    let is_verdict = outcome == Err(NotPassed::Failed) && is_verdict(call);
+                    let failed = outcome == Err(NotPassed::Failed);
+                    let is_verdict = failed && !check.leaves_out && is_verdict(call);
                     let of_before = is_verdict && !was_touched;
                     runs.push(Run { check, seq: call.seq, outcome, is_verdict, of_before });
                 }
@@ -284,7 +290,10 @@ impl Observed {
                 Ok(()) => {
                     let files = self.touched.iter().filter(|path| commands::decides(path, &run.check));
                     let settings: Vec<String> = files.cloned().collect();
-                    let failed = same().any(|it| it.of_before && changed_since(it.seq));
+                    // Another shell may find other programs.
+                    let in_same_shell = |it: &&Run| it.check.shells == run.check.shells;
+                    let mut failures = same().filter(in_same_shell).filter(|it| it.of_before);
+                    let failed = failures.any(|it| changed_since(it.seq));
                     self.checks.push(Checked {
                         check: run.check.clone(),
                         seq: run.seq,

@@ -34,9 +34,27 @@ pub struct ConvertArgs {
     force: bool,
 }
 
+/// Refuses options that the format does not have.
+fn refuse_options(args: &ConvertArgs) -> Result<(), CliError> {
+    let options = [
+        ("--target", args.target.is_some(), Format::Inspect, "inspect"),
+        ("--test", args.test.is_some(), Format::SweBench, "swe-bench"),
+        ("--fixtures", args.fixtures.is_some(), Format::Touchstone, "touchstone"),
+    ];
+    match options.into_iter().find(|(_, is_given, format, _)| *is_given && *format != args.from) {
+        Some((option, _, _, name)) => {
+            let message = format!("{option} belongs to --from {name}; remove it, or choose that format");
+            Err(CliError::unreadable(message))
+        }
+        None => Ok(()),
+    }
+}
+
 pub fn run(args: &ConvertArgs) -> Result<u8, CliError> {
+    refuse_options(args)?;
     let choices = Choices { target: args.target, test: args.test.clone(), fixtures: args.fixtures.clone() };
-    let converted = args.from.convert(&args.path, &choices).map_err(CliError::all)?.checked().map_err(refused)?;
+    let converted =
+        args.from.convert(&args.path, &choices).map_err(CliError::all)?.checked(&args.out).map_err(refused)?;
     let mut lost = 0;
     let mut printed = HashSet::new();
     // A note on a default of many cases is printed once.
@@ -63,6 +81,8 @@ pub fn run(args: &ConvertArgs) -> Result<u8, CliError> {
 fn refused(error: WriteError) -> CliError {
     match error {
         WriteError::File(error) => error.into(),
-        wrong @ (WriteError::Exists(_) | WriteError::Source(_)) => CliError::unreadable(wrong),
+        wrong @ (WriteError::Exists(_) | WriteError::Source(_) | WriteError::Skill { .. }) => {
+            CliError::unreadable(wrong)
+        }
     }
 }

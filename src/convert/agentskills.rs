@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{Converted, Group, NewCase, Note, UNKNOWN, copied, one_line, slug, unique, whole};
+use super::{Converted, Group, NewCase, Note, UNKNOWN, copied, one_line, prompt_paths, slug, source, unique, whole};
 use crate::skill;
 use crate::yaml::{self, YamlError};
 
@@ -77,12 +77,9 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, YamlError> {
     }
     let below = path.join("evals");
     let folder = if below.is_dir() { below } else { path.to_owned() };
-    let entries =
-        std::fs::read_dir(&folder).map_err(|error| whole(&folder, format!("the folder could not be read: {error}")))?;
-    let paths = entries.flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> =
+    let paths = source::entries_in(&folder)?.into_iter().map(|(path, _)| path);
+    let files: Vec<PathBuf> =
         paths.filter(|path| path.extension().is_some_and(|extension| extension == "json") && path.is_file()).collect();
-    files.sort();
     if files.is_empty() {
         let message = "the folder contains no JSON file";
         return Err(whole(&folder, message).with_help("name a skill folder with evals/evals.json, or a JSON file"));
@@ -226,10 +223,14 @@ impl Reader {
                 for (at, entry) in list.iter().enumerate() {
                     let place = format!("{key}.files[{at}]");
                     match self.input(file, entry) {
-                        Ok((copied, to)) => {
-                            if !prompt.contains(&to) {
-                                let message =
-                                    format!("the file is `{to}` in the workspace, which the prompt does not name");
+                        Ok((mut copied, to)) => {
+                            if !prompt_paths::names(prompt, &to) {
+                                let message = match moved(&mut copied, &to, prompt, &files) {
+                                    Some(to) => format!("the file is `{to}` in the workspace, as the prompt names it"),
+                                    None => {
+                                        format!("the file is `{to}` in the workspace, which the prompt does not name")
+                                    }
+                                };
                                 notes.push(Note::new(file, place, message));
                             }
                             files.extend(copied);
@@ -298,6 +299,19 @@ impl Reader {
             self.cases.push(NewCase { keys, notes, ..NewCase::new(name, file) });
         }
     }
+}
+
+/// Moves files to the only path of the prompt that ends in their name, and returns it. `others` are files that stay.
+fn moved(files: &mut [copied::Copied], to: &str, prompt: &str, others: &[copied::Copied]) -> Option<String> {
+    let path = prompt_paths::only_path_to(prompt, Path::new(to).file_name()?.to_str()?)?;
+    if others.iter().any(|other| other.to.starts_with(&path)) {
+        return None;
+    }
+    for file in files {
+        let below = file.to.strip_prefix(to).unwrap_or(Path::new(""));
+        file.to = if below.as_os_str().is_empty() { PathBuf::from(&path) } else { Path::new(&path).join(below) };
+    }
+    Some(path)
 }
 
 /// Returns the text of an expectation, and the keys beside it.

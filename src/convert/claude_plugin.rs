@@ -1,18 +1,19 @@
 //! `claude plugin eval`: cases of a plugin, each a folder with `prompt.md`, `case.yaml` or both.
 
 use std::collections::BTreeMap;
+use std::fs::FileType;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use super::source::{self, Visit};
 use super::{Converted, Group, NewCase, Note, UNKNOWN, copied, one_line, slug, unique, whole};
 use crate::skill::{self, Document, Skill};
 use crate::yaml::{self, YamlError};
 
 mod graders;
 
-/// The maximum depth of folders in which cases are searched.
-const DEPTH: usize = 8;
 /// The limits that the source sets if a case sets none.
 const USUAL: [(&str, u64); 3] = [("max_turns", 10), ("timeout_seconds", 300), ("runs", 3)];
 
@@ -36,11 +37,14 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
             }
         }
     }
-    let cases = if kind.is_dir() { cases_below(path, root.as_deref()) } else { of_file(path) };
+    let mut unsearched = Vec::new();
+    let cases = if kind.is_dir() { cases_below(path, root.as_deref(), &mut unsearched) } else { of_file(path) };
     if cases.is_empty() {
         let error = whole(path, "there is no case: no folder contains `prompt.md` or `case.yaml`");
-        return Err(vec![error.with_help("name the folder of a plugin, its `evals` folder, or a case")]);
+        let error = error.with_help("name the folder of a plugin, its `evals` folder, or a case");
+        return Err(source::nothing_found(&unsearched, error));
     }
+    converted.notes.extend(unsearched);
     let mut errors = Vec::new();
     for (folder, name) in &cases {
         errors.extend(reader.case(folder, name).err().into_iter().flatten());
@@ -91,9 +95,14 @@ fn plugin_name(root: &Path) -> Option<String> {
 
 /// Returns the skills of a plugin.
 fn skills(root: &Path, notes: &mut Vec<Note>) -> Vec<Skill> {
-    let entries = std::fs::read_dir(root.join("skills")).into_iter().flatten().flatten();
-    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-    folders.sort();
+    let folder = root.join("skills");
+    let entries = if folder.is_dir() { source::entries_in(&folder) } else { Ok(Vec::new()) };
+    let entries = entries.unwrap_or_else(|error| {
+        notes.push(Note::new(&folder, "", format!("the skills are not in the experiment: {}", error.message())));
+        Vec::new()
+    });
+    // A link to a folder of a skill is followed.
+    let mut folders: Vec<PathBuf> = entries.into_iter().map(|(path, _)| path).filter(|path| path.is_dir()).collect();
     if root.join(skill::FILE).is_file() {
         folders.push(root.to_owned());
     }
@@ -121,8 +130,8 @@ fn name_of(folder: &Path) -> String {
     folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Returns the case folders below a folder, each with its path below it.
-fn cases_below(path: &Path, root: Option<&Path>) -> Vec<(PathBuf, String)> {
+/// Returns the case folders below a folder, each with its path below it. Notes say which folders could not be searched.
+fn cases_below(path: &Path, root: Option<&Path>, notes: &mut Vec<Note>) -> Vec<(PathBuf, String)> {
     if is_case(path) {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         return vec![(path.to_owned(), name_of(&absolute))];
@@ -131,27 +140,22 @@ fn cases_below(path: &Path, root: Option<&Path>) -> Vec<(PathBuf, String)> {
     let written = manifest.pointer("/experimental/evals").and_then(Value::as_str);
     let places = written.into_iter().chain(["evals"]).map(|name| path.join(name));
     let start = places.into_iter().find(|folder| folder.is_dir()).unwrap_or_else(|| path.to_owned());
-    let mut found = Vec::new();
-    walk(&start, "", 0, &mut found);
-    found
+    let found = source::entries_below(&start, &visit, notes);
+    let named = |folder: PathBuf| {
+        let name = folder.strip_prefix(&start).unwrap_or(&folder).to_string_lossy().into_owned();
+        (folder, name)
+    };
+    found.into_iter().map(named).collect()
 }
 
-fn walk(folder: &Path, name: &str, depth: usize, found: &mut Vec<(PathBuf, String)>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.sort();
-    for own in names.iter().filter(|name| !name.starts_with('.') && !["results", "mocks"].contains(&name.as_str())) {
-        let path = folder.join(own);
-        if path.is_symlink() || !path.is_dir() {
-            continue;
-        }
-        let below = if name.is_empty() { own.clone() } else { format!("{name}/{own}") };
-        if is_case(&path) {
-            found.push((path, below));
-        } else if depth < DEPTH {
-            walk(&path, &below, depth + 1, found);
-        }
+/// Takes the folders of cases.
+fn visit(path: &Path, kind: FileType) -> io::Result<Visit> {
+    let name = name_of(path);
+    if !kind.is_dir() || name.starts_with('.') || ["results", "mocks"].contains(&name.as_str()) {
+        return Ok(Visit::LeaveOut);
     }
+    let is_case = source::has_file(path, "prompt.md")? || source::has_file(path, "case.yaml")?;
+    Ok(if is_case { Visit::Take } else { Visit::Search })
 }
 
 /// A value, and the file and key that it is from.
@@ -260,10 +264,9 @@ fn front(file: &Path) -> Result<(Map<String, Value>, String), Vec<YamlError>> {
 }
 
 fn grader_files(folder: &Path) -> Result<Vec<graders::Source>, Vec<YamlError>> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    let entries = if folder.is_dir() { source::entries_in(folder) } else { Ok(Vec::new()) };
+    let mut files: Vec<PathBuf> = entries.map_err(|error| vec![error])?.into_iter().map(|(path, _)| path).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    files.sort();
     let mut sources = Vec::new();
     for file in files {
         let (keys, body) = front(&file)?;

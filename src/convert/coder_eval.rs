@@ -1,12 +1,15 @@
 //! coder-eval: a task in a YAML file, with one case for each row of its dataset.
 
 use std::collections::HashSet;
+use std::fs::FileType;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use super::parts::{self, is_one, number, scalar};
 use super::refused::{Refused, refused};
+use super::source::Visit;
 use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, source, typed, unique, whole};
 use crate::text::shell_word;
 use crate::yaml::{self, YamlError};
@@ -17,8 +20,6 @@ mod rows;
 
 use rows::{Row, TaskText};
 
-/// The maximum depth of folders that are searched.
-const DEPTH: usize = 8;
 /// The keys in which the source puts values of rows.
 const FILLED: [&str; 2] = ["initial_prompt", "success_criteria"];
 
@@ -46,12 +47,11 @@ const AFTER_TURNS: &str = "the criteria decide when the turns are used up (`on-l
 pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     let found = std::fs::metadata(path);
     let kind = found.map_err(|error| vec![whole(path, format!("the path could not be read: {error}"))])?;
-    let mut files = Vec::new();
-    if kind.is_file() {
-        files.push(path.to_owned())
-    } else {
-        yaml_below(path, 0, &mut files)
-    }
+    let mut unsearched = Vec::new();
+    let files = match kind.is_file() {
+        true => vec![path.to_owned()],
+        false => source::entries_below(path, &visit, &mut unsearched),
+    };
     let mut converted = Converted::default();
     let mut cases: Vec<NewCase> = Vec::new();
     let mut is_task = false;
@@ -65,8 +65,10 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
         task(file, &keys, &mut cases, &mut converted.notes);
     }
     if !is_task && converted.notes.is_empty() {
-        return Err(vec![whole(path, "no file here or below is a task of coder-eval, with `task_id`")]);
+        let error = whole(path, "no file here or below is a task of coder-eval, with `task_id`");
+        return Err(source::nothing_found(&unsearched, error));
     }
+    converted.notes.extend(unsearched);
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let own = if kind.is_file() { absolute.file_stem() } else { absolute.file_name() };
     let name = own.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -75,20 +77,15 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     Ok(converted)
 }
 
-fn yaml_below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| !path.is_symlink()).collect();
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            let is_private = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-            if depth < DEPTH && !is_private {
-                yaml_below(&path, depth + 1, files);
-            }
-        } else if path.extension().is_some_and(|end| end == "yaml" || end == "yml") {
-            files.push(path);
-        }
-    }
+/// Takes YAML files.
+fn visit(path: &Path, kind: FileType) -> io::Result<Visit> {
+    let is_private = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    let is_yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+    Ok(match kind.is_dir() {
+        true if is_private => Visit::LeaveOut,
+        false if is_yaml => Visit::Take,
+        _ => Visit::Search,
+    })
 }
 
 /// Adds the cases of a task.

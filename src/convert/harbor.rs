@@ -49,8 +49,8 @@ fn megabytes(value: &Value) -> Option<u64> {
 
 /// Reads the task of a folder, or the tasks below it.
 pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
-    let (name, tasks) = folders::with(path, "task.toml").map_err(|error| vec![error])?;
     let mut converted = Converted::default();
+    let (name, tasks) = folders::tasks_below(path, "task.toml", &mut converted.notes)?;
     let mut cases = Vec::new();
     for folder in &tasks {
         let mut task = match Task::read(folder) {

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::promptfoo::check::Check;
 use super::python;
 use super::refused::Refused;
 use super::table::{self, Sample};
-use super::{Choices, Content, Converted, NewCase, Note, chat, slug, source, unique, whole};
+use super::{Choices, Content, Converted, NewCase, Note, chat, prompt_paths, slug, source, unique, whole};
 use crate::paths;
 use crate::yaml::YamlError;
 
@@ -149,9 +151,10 @@ fn sample(path: &Path, sample: &Sample, target: Target, case: &mut NewCase) -> R
             }
             _ => text.to_owned(),
         };
-        if text.starts_with("data:") {
-            return Err(("setup", "it is written as a data URL".to_owned()));
-        }
+        let text = match data(&text).map_err(|why| ("setup", format!("it {why}")))? {
+            Some(bytes) => String::from_utf8(bytes).map_err(|_| ("setup", "it is not UTF-8".to_owned()))?,
+            None => text,
+        };
         let workspace = case.keys.entry("workspace").or_insert_with(|| json!({}));
         if let Some(map) = workspace.as_object_mut() {
             map.insert("setup".to_owned(), json!([text]));
@@ -255,7 +258,17 @@ fn plain_number(target: &str) -> Option<String> {
     is_number.then(|| kept.to_owned())
 }
 
-/// Adds the files of a sample to the workspace: a text, or the path of a file beside the dataset.
+/// Returns the content of a data URL in base64, or `None` if the text is none.
+fn data(text: &str) -> Result<Option<Vec<u8>>, String> {
+    let Some(rest) = text.strip_prefix("data:") else { return Ok(None) };
+    let coded = rest.split_once(";base64,").filter(|(kind, _)| !kind.contains(','));
+    let (_, coded) = coded.ok_or("is written as a data URL without base64")?;
+    let plain: String = coded.chars().filter(|c| !c.is_whitespace()).collect();
+    let bytes = STANDARD.decode(plain);
+    bytes.map(Some).map_err(|error| format!("is written as a data URL that cannot be decoded: {error}"))
+}
+
+/// Adds the files of a sample to the workspace: a text, a data URL, or the path of a file beside the dataset.
 fn files(path: &Path, sample: &Sample, value: Option<Value>, case: &mut NewCase) -> Result<(), Refused<&'static str>> {
     let Some(value) = value else { return Ok(()) };
     let map = value.as_object().ok_or(("files", "this is not a map of paths".to_owned()))?;
@@ -264,11 +277,11 @@ fn files(path: &Path, sample: &Sample, value: Option<Value>, case: &mut NewCase)
             return Err(("files", format!("the path `{to}` {why}")));
         }
         let text = content.as_str().ok_or(("files", format!("the content of `{to}` is not a text")))?;
-        if text.starts_with("data:") {
-            return Err(("files", format!("`{to}` is written as a data URL")));
-        }
+        let data = data(text).map_err(|why| ("files", format!("`{to}` {why}")))?;
         let is_path = !text.contains('\n') && source::folder(path).join(text).exists();
-        let content = if is_path {
+        let content = if let Some(bytes) = data {
+            Content::Bytes(bytes)
+        } else if is_path {
             Content::Copy(source::named(&source::folder(path), text).map_err(|why| ("files", why))?)
         } else {
             Content::Text(text.to_owned())
@@ -276,7 +289,7 @@ fn files(path: &Path, sample: &Sample, value: Option<Value>, case: &mut NewCase)
         let written = case.add(&format!("workspace/{to}"), content);
         let folder = written.strip_suffix(&format!("/{to}")).unwrap_or(&written).to_owned();
         case.keys.insert("workspace".to_owned(), json!({"copy": folder}));
-        if !case.keys.get("prompt").and_then(Value::as_str).is_some_and(|prompt| prompt.contains(to)) {
+        if !case.keys.get("prompt").and_then(Value::as_str).is_some_and(|prompt| prompt_paths::names(prompt, to)) {
             let message = format!("the file is `{to}` in the workspace, which the prompt does not name");
             case.notes.push(Note::new(path, "files", message).on(sample.line));
         }

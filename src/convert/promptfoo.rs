@@ -1,10 +1,13 @@
 //! promptfoo: each test of a configuration, with each prompt, becomes a case.
 
+use std::fs::FileType;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use super::refused::unread;
+use super::source::Visit;
 use super::{Converted, Group, NewCase, Note, copied, one_line, slug, source, template, unique, whole};
 use crate::yaml::YamlError;
 
@@ -18,12 +21,10 @@ pub mod values;
 use prompts::Prompt;
 use rows::Test;
 
-/// The maximum depth of folders in which configurations are searched.
-const DEPTH: usize = 6;
 /// The maximum number of cases of a configuration.
 const MOST: usize = 5_000;
 /// The keys of a configuration that do not change what a test checks.
-const IDLE: [&str; 14] = [
+const IDLE: [&str; 15] = [
     "description",
     "prompts",
     "providers",
@@ -38,10 +39,36 @@ const IDLE: [&str; 14] = [
     "tags",
     "metadata",
     "$schema",
+    "assertionTemplates",
 ];
 
 /// The maps with the number of repetitions, the one that counts first.
 const REPEAT: [&str; 2] = ["commandLineOptions", "evaluateOptions"];
+
+/// The maximum number of templates that name another one.
+const MOST_TEMPLATES: usize = 8;
+
+/// Puts assertions in the place of references to them, as the source does: keys beside the reference come before those of the
+/// template.
+fn fill_templates(value: &mut Value, templates: &Map<String, Value>, depth: usize) {
+    if let Value::Object(map) = value {
+        let reference = map.get("$ref").and_then(Value::as_str);
+        let name = reference.and_then(|text| text.strip_prefix("#/assertionTemplates/"));
+        let name = name.map(|name| name.replace("~1", "/").replace("~0", "~"));
+        if let Some(Value::Object(template)) =
+            name.and_then(|name| templates.get(&name)).filter(|_| depth < MOST_TEMPLATES)
+        {
+            map.remove("$ref");
+            let mut whole = template.clone();
+            whole.append(map);
+            *value = Value::Object(whole);
+            return fill_templates(value, templates, depth + 1);
+        }
+        map.values_mut().for_each(|value| fill_templates(value, templates, depth));
+    } else if let Value::Array(list) = value {
+        list.iter_mut().for_each(|value| fill_templates(value, templates, depth));
+    }
+}
 
 fn whole_number(value: &Value) -> Option<u64> {
     value.as_u64().filter(|number| *number > 0)
@@ -51,17 +78,15 @@ fn whole_number(value: &Value) -> Option<u64> {
 pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     let found = std::fs::metadata(path);
     let kind = found.map_err(|error| vec![whole(path, format!("the path could not be read: {error}"))])?;
-    let mut files = Vec::new();
-    if kind.is_dir() {
-        walk(path, 0, &mut files);
-    } else {
-        files.push(path.to_owned());
-    }
+    let mut converted = Converted::default();
+    let files = match kind.is_dir() {
+        true => source::entries_below(path, &visit, &mut converted.notes),
+        false => vec![path.to_owned()],
+    };
     if files.is_empty() {
         let error = whole(path, "there is no promptfooconfig.yaml, .yml or .json in the folder or below it");
-        return Err(vec![error.with_help("name the file of a configuration")]);
+        return Err(source::nothing_found(&converted.notes, error.with_help("name the file of a configuration")));
     }
-    let mut converted = Converted::default();
     for file in &files {
         let read = Config::read(file).map(|config| config.group(&mut converted.notes));
         match read {
@@ -83,22 +108,15 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     Ok(converted)
 }
 
-fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    for path in paths {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if path.is_symlink() || name.starts_with('.') || name == "node_modules" {
-            continue;
-        }
-        let is_known = [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end));
-        if path.is_file() && name.starts_with("promptfooconfig") && is_known {
-            found.push(path);
-        } else if path.is_dir() && depth < DEPTH {
-            walk(&path, depth + 1, found);
-        }
+/// Takes configurations.
+fn visit(path: &Path, kind: FileType) -> io::Result<Visit> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if name.starts_with('.') || name == "node_modules" {
+        return Ok(Visit::LeaveOut);
     }
+    let is_known = [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end));
+    let is_wanted = kind.is_file() && name.starts_with("promptfooconfig") && is_known;
+    Ok(if is_wanted { Visit::Take } else { Visit::Search })
 }
 
 /// A configuration while it is converted.
@@ -118,7 +136,7 @@ impl<'a> Config<'a> {
             let message = "a configuration that is a program cannot be read; write it as YAML or JSON";
             return Err(vec![whole(file, message)]);
         }
-        let Value::Object(keys) = values::read(file, false)? else {
+        let Value::Object(mut keys) = values::read(file, false)? else {
             return Err(vec![whole(file, "a configuration of promptfoo must be a map of keys")]);
         };
         if !["prompts", "tests", "providers", "targets", "scenarios"].iter().any(|key| keys.contains_key(*key)) {
@@ -126,6 +144,11 @@ impl<'a> Config<'a> {
                 file,
                 "this is not a configuration of promptfoo: it has no `prompts` and no `tests`",
             )]);
+        }
+        if let Some(templates) = keys.get("assertionTemplates").and_then(Value::as_object).cloned() {
+            for key in ["defaultTest", "scenarios", "tests"] {
+                keys.get_mut(key).into_iter().for_each(|value| fill_templates(value, &templates, 0));
+            }
         }
         let (notes, cases, workspace) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Self { file, folder: source::folder(file), keys, notes, cases, workspace })

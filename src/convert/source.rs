@@ -1,5 +1,7 @@
-//! Reads the files of other tools: YAML, JSON and JSON Lines.
+//! Finds the files of other tools in folders, and reads them: YAML, JSON and JSON Lines.
 
+use std::fs::{self, FileType};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -8,6 +10,93 @@ use super::refused::unread;
 use super::{Note, whole};
 use crate::paths;
 use crate::yaml::{self, YamlError};
+
+/// The maximum depth of folders that are searched.
+const DEPTH: usize = 8;
+
+/// The decision about an entry of a folder in a search.
+pub enum Visit {
+    /// The entry is one of those that are searched for.
+    Take,
+    /// The entry is searched if it is a folder.
+    Search,
+    /// The entry is neither taken nor searched.
+    LeaveOut,
+}
+
+/// Returns the files and folders below a folder that `visit` takes, sorted within each folder. Links are left out. Notes say
+/// which folders could not be searched.
+pub fn entries_below(
+    folder: &Path,
+    visit: &dyn Fn(&Path, FileType) -> io::Result<Visit>,
+    notes: &mut Vec<Note>,
+) -> Vec<PathBuf> {
+    let mut search = Search { visit, notes, found: Vec::new(), has_deeper: false };
+    search.folder(folder, 0);
+    let Search { found, has_deeper, .. } = search;
+    if has_deeper {
+        notes.push(Note::new(folder, "", format!("folders deeper than {DEPTH} levels are not searched")));
+    }
+    found
+}
+
+struct Search<'a> {
+    visit: &'a dyn Fn(&Path, FileType) -> io::Result<Visit>,
+    notes: &'a mut Vec<Note>,
+    found: Vec<PathBuf>,
+    /// True if a folder beyond the maximum depth was not searched.
+    has_deeper: bool,
+}
+
+impl Search<'_> {
+    fn folder(&mut self, folder: &Path, depth: usize) {
+        let entries = match entries_in(folder) {
+            Ok(entries) => entries,
+            Err(error) => return self.notes.push(Note::new(folder, "", error.message())),
+        };
+        for (path, kind) in entries.into_iter().filter(|(_, kind)| !kind.is_symlink()) {
+            match (self.visit)(&path, kind) {
+                Ok(Visit::Take) => self.found.push(path),
+                Ok(Visit::Search) if kind.is_dir() && depth < DEPTH => self.folder(&path, depth + 1),
+                Ok(Visit::Search) => self.has_deeper |= kind.is_dir(),
+                Ok(Visit::LeaveOut) => {}
+                Err(error) => self.notes.push(Note::new(&path, "", format!("the folder could not be read: {error}"))),
+            }
+        }
+    }
+}
+
+/// Returns the entries of a folder, by name.
+///
+/// # Errors
+/// Returns an error if the folder cannot be read: the names in it are unknown.
+pub fn entries_in(folder: &Path) -> Result<Vec<(PathBuf, FileType)>, YamlError> {
+    let unread = |error: io::Error| whole(folder, format!("the folder could not be read: {error}"));
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unread)? {
+        let entry = entry.map_err(unread)?;
+        entries.push((entry.path(), entry.file_type().map_err(unread)?));
+    }
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(entries)
+}
+
+/// Returns true if a folder has a regular file of this name.
+///
+/// # Errors
+/// Returns an error if this is unknown, because the folder cannot be read.
+pub fn has_file(folder: &Path, name: &str) -> io::Result<bool> {
+    match fs::metadata(folder.join(name)) {
+        Ok(found) => Ok(found.is_file()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the error that nothing was found, after errors about the folders that were not searched.
+pub fn nothing_found(unsearched: &[Note], error: YamlError) -> Vec<YamlError> {
+    unsearched.iter().map(|note| whole(&note.file, note.message.as_str())).chain([error]).collect()
+}
 
 /// Returns the value of a YAML or JSON file.
 ///

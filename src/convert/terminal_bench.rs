@@ -31,8 +31,8 @@ const BESIDE: [&str; 6] = [
 
 /// Reads the task of a folder, or the tasks below it.
 pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
-    let (name, tasks) = folders::with(path, "task.yaml").map_err(|error| vec![error])?;
     let mut converted = Converted::default();
+    let (name, tasks) = folders::tasks_below(path, "task.yaml", &mut converted.notes)?;
     let mut cases = Vec::new();
     for folder in &tasks {
         let file = folder.join("task.yaml");

@@ -47,8 +47,8 @@ const MAPS: [(&[&str], &[&str]); 10] = [
 
 /// Reads the case of a folder, or the cases below it.
 pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlError>> {
-    let (name, found) = folders::with(path, "case.yaml").map_err(|error| vec![error])?;
     let mut converted = Converted::default();
+    let (name, found) = folders::tasks_below(path, "case.yaml", &mut converted.notes)?;
     let mut cases = Vec::new();
     for folder in &found {
         let file = folder.join("case.yaml");

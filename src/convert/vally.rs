@@ -1,19 +1,20 @@
 //! Vally: an `eval.yaml` with stimuli, each of which becomes a case.
 
+use std::fs::FileType;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use super::parts::{number, scalar};
-use super::refused::{Refused, refused};
+use super::refused::{Refused, refused, unread};
+use super::source::Visit;
 use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, source, typed, unique, whole};
 use crate::skill;
 use crate::yaml::{self, YamlError};
 
 mod graders;
 
-/// The maximum depth of folders that are searched.
-const DEPTH: usize = 8;
 /// The time limit of the source if an eval sets none.
 const TIMEOUT: &str = "2m";
 /// The keys of a stimulus that are taken over or noted.
@@ -24,12 +25,11 @@ const STIMULUS: [&str; 9] =
 pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     let found = std::fs::metadata(path);
     let kind = found.map_err(|error| vec![whole(path, format!("the path could not be read: {error}"))])?;
-    let mut files = Vec::new();
-    if kind.is_file() {
-        files.push(path.to_owned())
-    } else {
-        evals_below(path, 0, &mut files)
-    }
+    let mut unsearched = Vec::new();
+    let files = match kind.is_file() {
+        true => vec![path.to_owned()],
+        false => evals_below(path, &mut unsearched),
+    };
     let mut converted = Converted::default();
     let mut is_eval = false;
     for file in &files {
@@ -43,32 +43,40 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     }
     if !is_eval && converted.notes.is_empty() {
         let error = whole(path, "no file here or below is an eval of Vally, with `stimuli`");
-        return Err(vec![error]);
+        return Err(source::nothing_found(&unsearched, error));
     }
+    converted.notes.extend(unsearched);
     Ok(converted)
 }
 
 /// Returns true if a file has a list `stimuli`, so that it may be an eval. File names do not decide, because
 /// `.vally.yaml` can give evals any name.
-fn has_stimuli(path: &Path) -> bool {
-    yaml::read(path).is_ok_and(|text| text.lines().any(|line| line.starts_with("stimuli:")))
+fn has_stimuli(path: &Path) -> Result<bool, YamlError> {
+    yaml::read(path).map(|text| text.lines().any(|line| line.starts_with("stimuli:")))
 }
 
-/// Collects the evals below a folder.
-fn evals_below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| !path.is_symlink()).collect();
-    paths.sort();
-    for path in paths {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if path.is_dir() {
-            if depth < DEPTH && ![".git", "node_modules"].contains(&name.as_str()) {
-                evals_below(&path, depth + 1, files);
-            }
-        } else if [".yaml", ".yml"].iter().any(|end| name.ends_with(end)) && has_stimuli(&path) {
-            files.push(path);
+/// Returns the evals below a folder. Notes say which folders and files could not be read.
+fn evals_below(folder: &Path, notes: &mut Vec<Note>) -> Vec<PathBuf> {
+    let mut files = source::entries_below(folder, &visit, notes);
+    files.retain(|file| match has_stimuli(file) {
+        Ok(is_eval) => is_eval,
+        Err(error) => {
+            notes.push(unread(file, &error));
+            false
         }
-    }
+    });
+    files
+}
+
+/// Takes YAML files.
+fn visit(path: &Path, kind: FileType) -> io::Result<Visit> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let is_yaml = [".yaml", ".yml"].iter().any(|end| name.ends_with(end));
+    Ok(match kind.is_dir() {
+        true if [".git", "node_modules"].contains(&name.as_str()) => Visit::LeaveOut,
+        false if is_yaml => Visit::Take,
+        _ => Visit::Search,
+    })
 }
 
 /// Returns the name of an eval: the name of its file or, if the file is named `eval`, of the nearest folder above that
@@ -379,12 +387,14 @@ impl Reader<'_> {
         let own = skill::read(&real).map_err(|error| error.to_string())?;
         let evals = source::folder(self.file).canonicalize().unwrap_or_default();
         let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or(own.name);
-        let files = copied::all(&real, Path::new(""))?;
+        let is_yaml = |file: &Path| file.extension().is_some_and(|end| end == "yaml" || end == "yml");
+        let is_below = |file: &Path| evals != real && file.starts_with(&evals);
+        let files =
+            copied::skill(&real, &|file| is_below(file) || (is_yaml(file) && has_stimuli(file).unwrap_or(true)))?;
         let to = format!("skills/{name}");
         for file in files {
-            let is_answer = evals != real && file.from.starts_with(&evals);
             let suffix = format!("{to}/{}", file.to.display());
-            if !is_answer && !self.case.beside.iter().any(|beside| beside.suffix == suffix) {
+            if !self.case.beside.iter().any(|beside| beside.suffix == suffix) {
                 self.case.add(&suffix, Content::Copy(file.from));
             }
         }

@@ -1,12 +1,17 @@
 //! Decides which commands of a session can be graders for another session: those that check something, that were shown to
 //! succeed, and that mean the same on another machine. Pure.
 
+use std::collections::BTreeSet;
+
+use crate::command_line::{is_option_of_text, is_shell};
 use crate::text::shell_word;
 use crate::values::is_hidden;
 
 mod options;
 pub mod set_ups;
 pub mod writes;
+
+use writes::name_of;
 
 /// The reason why a command cannot become a grader.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +43,9 @@ pub enum Unfit {
     /// The command has characters that are not shown.
     #[error("it has characters that are not shown")]
     Hidden,
+    /// The command has a word such as `test`, and a program that is not known.
+    #[error("it looks like a check, and is not known")]
+    UnknownCheck,
 }
 
 /// The purpose of a command.
@@ -52,35 +60,50 @@ pub enum Purpose {
 /// A command that can be a grader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// The command line, to be run in the workspace. It begins with `cd FOLDER &&` if `folder` is not empty.
+    /// The command line, to be run in the workspace. It enters the folders itself: `cd FOLDER && …`.
     pub line: String,
-    /// The folder in which it runs, relative to the workspace; empty for the workspace itself.
-    pub folder: String,
+    /// The folders in which its commands run, relative to the workspace; empty for the workspace itself.
+    pub folders: Vec<String>,
     /// The purpose of the command.
     pub purpose: Purpose,
+    /// True if a part of the original is not in the line, and may be what failed: `cd build && cd .. && pytest`.
+    pub leaves_out: bool,
+    /// The shells within the original that read other settings than the one of the agent, such as login shells.
+    pub shells: String,
 }
 
 /// Returns the check that a command line is, or the reason why it cannot be a grader; `None` if it checks nothing.
 /// `workspace` is the folder of the session.
 pub fn check(line: &str, workspace: Option<&str>) -> Option<Result<Check, Unfit>> {
-    let line = unwrapped(line.trim());
-    let parts = split(&line);
+    let parts = parts(line);
     // A command that checks nothing is no candidate at all, whatever else is wrong with it.
-    let purpose = parts.iter().filter_map(|part| purpose(&part.words)).max()?;
-    Some(fit(&line, &parts, workspace).map(|(line, folder)| Check { line, folder, purpose }))
+    let Some(purpose) = parts.iter().filter_map(|part| purpose(&part.words)).max() else {
+        // The text of a here-document is no command.
+        let is_like_one = !line.contains("<<") && parts.iter().any(|part| looks_like_check(&part.words));
+        return is_like_one.then_some(Err(Unfit::UnknownCheck));
+    };
+    Some(fit(line, &parts, workspace).map(|check| Check { purpose, ..check }))
 }
+
+/// Returns a command line as one that first enters a folder.
+pub fn within(folder: &str, line: &str) -> String {
+    format!("cd {} && {}", shell_word(folder), quoted(line.trim()))
+}
+
+/// Programs that only read, and commands of the shell that change no file.
+const READERS: [&str; 23] = [
+    "cat", "ls", "head", "tail", "grep", "rg", "find", "wc", "pwd", "echo", "which", "stat", "file", "tree", "nl",
+    "cd", "less", "du", "env", "printenv", "type", "true", "set",
+];
 
 /// Returns true if a command line only reads, or checks something: it changes no file that a check depends on.
 pub fn only_reads(line: &str) -> bool {
-    const READERS: [&str; 22] = [
-        "cat", "ls", "head", "tail", "grep", "rg", "find", "wc", "pwd", "echo", "which", "stat", "file", "tree", "nl",
-        "cd", "less", "du", "env", "printenv", "type", "true",
-    ];
     let git = ["status", "log", "diff", "show", "branch", "blame", "ls-files", "rev-parse", "grep"];
-    split(&unwrapped(line.trim())).iter().all(|part| {
+    parts(line).iter().all(|part| {
         let words: Vec<&str> = part.words.iter().map(String::as_str).collect();
-        let reads = match words.as_slice() {
+        let reads = match bare(&words) {
             [] => true,
+            ["command", "-v" | "-V", ..] => true,
             ["git", sub, ..] => git.contains(sub),
             ["sed", "-n", ..] => true,
             ["find", rest @ ..] => !rest.iter().any(|word| matches!(*word, "-delete" | "-exec" | "-execdir" | "-ok")),
@@ -97,17 +120,33 @@ pub fn decides(path: &str, check: &Check) -> bool {
     let mut programs: Vec<String> = Vec::new();
     for part in split(&check.line) {
         let words: Vec<&str> = part.words.iter().map(String::as_str).collect();
-        // `python3 -m pytest` runs pytest.
-        let own = itself(&words).iter().take(3).map(|word| word.rsplit('/').next().unwrap_or(word).to_owned());
-        programs.extend(own);
+        // `python3 -m coverage run -m pytest` runs pytest, and so does `hatch run pytest`.
+        let before = words.len() - itself(&words).len();
+        programs.extend(words.iter().take(before + 6).map(|word| name_of(word).to_owned()));
     }
     let runs = |names: &[&str]| programs.iter().any(|program| names.contains(&program.as_str()));
     let is = |names: &[&str]| names.contains(&name);
     let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
     const NODE: [&str; 9] = ["npm", "pnpm", "yarn", "bun", "jest", "vitest", "mocha", "ava", "playwright"];
-    let of_python = ["pytest", "py.test", "tox", "nox", "nose", "nosetests", "behave"];
+    let of_python = ["pytest", "py.test", "tox", "nox", "nose", "nosetests", "behave", "hatch", "coverage"];
     let linters = ["flake8", "pylint", "mypy", "pyright", "ruff", "black", "isort", "eslint", "prettier", "tsc"];
-    (is(&["pytest.ini", "tox.ini", "noxfile.py", "conftest.py", "setup.cfg", "pyproject.toml"]) && runs(&of_python))
+    const OF_BAZEL: [&str; 9] = [
+        "BUILD",
+        "BUILD.bazel",
+        "WORKSPACE",
+        "WORKSPACE.bazel",
+        "WORKSPACE.bzlmod",
+        "MODULE.bazel",
+        ".bazelrc",
+        ".bazelversion",
+        ".bazelignore",
+    ];
+    (is(&["pytest.ini", ".pytest.ini", "tox.ini", "noxfile.py", "conftest.py", "setup.cfg", "pyproject.toml"])
+        && runs(&of_python))
+        || (begins(&[".coveragerc"]) && runs(&["coverage", "pytest", "py.test"]))
+        || (is(&["hatch.toml"]) && runs(&["hatch"]))
+        || (is(&["manage.py"]) && runs(&["manage.py"]))
+        || (is(&OF_BAZEL) && runs(&["bazel", "bazelisk"]))
         || (is(&["package.json"]) && runs(&NODE))
         || (begins(&["jest.config", "vitest.config", "vite.config", ".mocharc", "playwright.config"]) && runs(&NODE))
         || (is(&["Makefile", "makefile", "GNUmakefile"]) && runs(&["make"]))
@@ -115,7 +154,7 @@ pub fn decides(path: &str, check: &Check) -> bool {
         || (begins(&["Taskfile"]) && runs(&["task"]))
         || (is(&["Rakefile"]) && runs(&["rake"]))
         || (is(&["composer.json"]) && runs(&["composer"]))
-        || (begins(&["phpunit.xml"]) && runs(&["phpunit", "composer"]))
+        || (begins(&["phpunit.xml"]) && runs(&["phpunit", "composer", "artisan"]))
         || (begins(&["build.gradle", "settings.gradle"]) && runs(&["gradle", "gradlew"]))
         || (is(&["pom.xml"]) && runs(&["mvn", "mvnw"]))
         || (is(&["clippy.toml", ".clippy.toml"]) && runs(&["clippy"]))
@@ -133,10 +172,24 @@ pub fn decides(path: &str, check: &Check) -> bool {
 }
 
 /// Returns true if a file decides what a check does and nothing else: commands of a session that add packages change other
-/// ones, such as `package.json`.
+/// ones, such as `package.json`, and new files of code are named in `BUILD`.
 pub fn configures(path: &str, check: &Check) -> bool {
-    const ALSO_FOR_PACKAGES: [&str; 7] =
-        ["package.json", "pyproject.toml", "setup.cfg", "composer.json", "pom.xml", "conftest.py", "tsconfig.json"];
+    const ALSO_FOR_PACKAGES: [&str; 14] = [
+        "package.json",
+        "pyproject.toml",
+        "hatch.toml",
+        "setup.cfg",
+        "composer.json",
+        "pom.xml",
+        "conftest.py",
+        "tsconfig.json",
+        "BUILD",
+        "BUILD.bazel",
+        "WORKSPACE",
+        "WORKSPACE.bazel",
+        "WORKSPACE.bzlmod",
+        "MODULE.bazel",
+    ];
     let name = path.rsplit('/').next().unwrap_or(path);
     decides(path, check) && !ALSO_FOR_PACKAGES.contains(&name) && !name.contains(".gradle")
 }
@@ -162,9 +215,10 @@ pub fn reverts(line: &str) -> bool {
         "read-tree",
         "checkout-index",
     ];
-    split(&unwrapped(line.trim())).iter().any(|part| match part.words.as_slice() {
-        [git, rest @ ..] => git == "git" && rest.iter().any(|word| undoes.contains(&word.as_str())),
-        [] => false,
+    // Git may come after any other words: `sudo`, `then`, `f() {`.
+    parts(line).iter().any(|part| {
+        let git = part.words.iter().position(|word| word.rsplit('/').next() == Some("git"));
+        git.is_some_and(|at| part.words[at..].iter().any(|word| undoes.contains(&word.as_str())))
     })
 }
 
@@ -172,9 +226,9 @@ pub fn reverts(line: &str) -> bool {
 pub fn working_trees(line: &str, workspace: Option<&str>) -> Vec<String> {
     let mut folder = String::new();
     let mut found = Vec::new();
-    for part in split(&unwrapped(line.trim())) {
+    for part in parts(line) {
         let words: Vec<&str> = part.words.iter().map(String::as_str).collect();
-        let paths = match words.as_slice() {
+        let paths = match bare(&words) {
             ["cd", target] => {
                 folder = entered(&folder, target, workspace).unwrap_or_else(|_| "..".to_owned());
                 continue;
@@ -209,31 +263,71 @@ pub fn leaves_workspace(line: &str, workspace: Option<&str>) -> Option<bool> {
     Some(target.is_none() || target != workspace.map(|it| it.trim_end_matches('/')))
 }
 
-fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<(String, String), Unfit> {
+/// Returns the check that the parts of a line are, as one that builds.
+fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<Check, Unfit> {
     if line.contains("[redacted") {
         return Err(Unfit::Masked);
     }
     if line.chars().any(|c| is_hidden(c) || (c.is_control() && !matches!(c, '\n' | '\t'))) {
         return Err(Unfit::Hidden);
     }
-    let mut folder = String::new();
-    let mut kept: Vec<String> = Vec::new();
+    let mut folders = Folders::default();
+    // The commands of each folder, in the order in which they run.
+    let mut kept: Vec<(String, Vec<String>)> = Vec::new();
+    // The depth of shells at which the first failure ends the line.
+    let mut stops_at: Option<usize> = None;
+    let mut set_below = None;
+    // A variable that a shell within the line sets, with the depth of the shell; and one whose shell has ended.
+    let mut set_within: Option<(usize, String)> = None;
+    let mut set_before: Option<String> = None;
+    let mut visited = BTreeSet::new();
+    let mut leaves_out = false;
+    let mut shells: Vec<&str> = Vec::new();
+    // What comes after the check and cannot fail does not decide how the line ends.
+    let end = parts.iter().rposition(|part| !only_follows(&part.words, workspace)).map_or(0, |last| last + 1);
     for (number, part) in parts.iter().enumerate() {
+        let ended = set_within.as_ref().filter(|(depth, _)| *depth > folders.outer.len());
+        set_before = set_before.or_else(|| ended.map(|(_, variable)| variable.clone()));
+        stops_at = stops_at.filter(|depth| *depth <= folders.outer.len());
+        folders.open(part);
+        let is_alone = number.checked_sub(1).is_none_or(|before| parts[before].after != Some("&&"));
+        // What comes after the last command of a shell is in the shell around it.
+        let stops = stops_at == folders.outer.len().checked_sub(part.closes) && is_alone;
         match part.after {
-            Some("&&") => {}
+            Some("&&") | None => {}
             Some("&") => return Err(Unfit::RunsOn),
             // A last `;` or line end changes nothing.
-            Some(";" | "\n") if number + 1 == parts.len() => {}
-            None => {}
+            Some(";" | "\n") if number + 1 == parts.len() || stops => {}
+            Some(";" | "\n") if sets_options(part, kept.is_empty()).is_some() => {}
             Some(hides) => return Err(Unfit::HidesExitCode(hides_name(hides))),
+        }
+        if number >= end {
+            // To enter a folder above fails no more than the session itself.
+            leaves_out |= match part.words.as_slice() {
+                [cd, target] if cd == "cd" => target == "-" && folders.before.is_none(),
+                _ => true,
+            };
+            continue;
         }
         if part.writes_file || part.is_compound {
             return Err(Unfit::DoesMore);
         }
+        if let Some(around) = &part.around {
+            return Err(Unfit::Changed(around.clone()));
+        }
+        if let Some(stops) = sets_options(part, kept.is_empty()) {
+            stops_at = stops.then_some(folders.outer.len()).or(stops_at);
+            folders.close(part);
+            continue;
+        }
         if let [cd, target] = part.words.as_slice()
             && cd == "cd"
         {
-            folder = entered(&folder, target, workspace)?;
+            folders.enter(target, workspace)?;
+            visited.insert(folders.here.clone());
+            let mut steps = target.split('/').skip_while(|step| matches!(*step, ".." | "." | ""));
+            leaves_out |= steps.any(|step| step == "..");
+            folders.close(part);
             continue;
         }
         if purpose(&part.words).is_none() && !is_harmless(&part.words) {
@@ -247,25 +341,137 @@ fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<(String, S
         }
         // A keyword of some shells, and no program.
         let text = part.text.trim();
-        kept.push(text.strip_prefix("time ").unwrap_or(text).trim_start().to_owned());
+        let text = text.strip_prefix("time ").unwrap_or(text).trim_start().to_owned();
+        if let Some(variable) = set_before {
+            return Err(Unfit::Changed(variable));
+        }
+        if !shells.contains(&part.shell.as_str()) {
+            shells.push(&part.shell);
+        }
+        match kept.last_mut() {
+            Some((folder, texts)) if *folder == folders.here => texts.push(text.clone()),
+            _ => {
+                // The command of a folder is in parentheses, which variables do not leave.
+                if let Some(variable) = set_below {
+                    return Err(Unfit::Changed(variable));
+                }
+                kept.push((folders.here.clone(), vec![text.clone()]));
+            }
+        }
+        if sets_variables(&part.words) {
+            let depth = folders.outer.len();
+            if set_within.as_ref().is_none_or(|(known, _)| *known < depth) {
+                set_within = Some((depth, text.clone()));
+            }
+            if !folders.here.is_empty() {
+                set_below = Some(text);
+            }
+        }
+        folders.close(part);
     }
-    if kept.is_empty() {
+    // The folder that a last `cd` enters may be what was missing.
+    let ends_elsewhere = end.checked_sub(1).is_some_and(|last| parts[last].words.first().is_some_and(|it| it == "cd"));
+    if kept.is_empty() || ends_elsewhere {
         return Err(Unfit::DoesMore);
     }
-    let mut text = kept.join(" && ");
-    if let Some(workspace) = workspace.map(|it| it.trim_end_matches('/')).filter(|it| !it.is_empty()) {
-        // Within a folder of the workspace, its other files are not where a relative path would find them.
-        if folder.is_empty() {
-            text = relative(&text, workspace);
-        } else if text.contains(workspace) {
+    let workspace = workspace.map(|it| it.trim_end_matches('/')).filter(|it| !it.is_empty());
+    let is_one = kept.len() == 1;
+    let mut lines = Vec::new();
+    for (folder, texts) in &kept {
+        let mut text = texts.join(" && ");
+        if let Some(workspace) = workspace {
+            // Within a folder of the workspace, its other files are not where a relative path would find them.
+            if folder.is_empty() {
+                text = relative(&text, workspace, "./");
+            } else if text.contains(workspace) {
+                return Err(Unfit::NamesMachine);
+            }
+        }
+        if names_machine(&text) {
             return Err(Unfit::NamesMachine);
         }
+        lines.push(match folder.as_str() {
+            "" => text,
+            folder if is_one => format!("cd {} && {text}", shell_word(folder)),
+            folder => format!("(cd {} && {text})", shell_word(folder)),
+        });
     }
-    if names_machine(&text) || line.contains('~') {
+    if parts.iter().any(|part| part.text.contains('~')) {
         return Err(Unfit::NamesMachine);
     }
-    let line = if folder.is_empty() { text } else { format!("cd {} && {text}", shell_word(&folder)) };
-    Ok((line, folder))
+    let folders: Vec<String> = kept.into_iter().map(|(folder, _)| folder).collect();
+    let is_entered = |folder: &String| {
+        let is_on_the_way =
+            |it: &String| it.strip_prefix(folder).is_some_and(|it| it.is_empty() || it.starts_with('/'));
+        folder.is_empty() || folders.iter().any(is_on_the_way)
+    };
+    let leaves_out = leaves_out || !visited.iter().all(is_entered);
+    Ok(Check { line: lines.join(" && "), folders, purpose: Purpose::Builds, leaves_out, shells: shells.join(" ") })
+}
+
+/// Returns whether the line ends at its first failure after a part that only sets options of its shell: one at the
+/// beginning of the line, or the options of a shell within it.
+fn sets_options(part: &Part, is_first: bool) -> Option<bool> {
+    stops_at_failure(&part.words).filter(|_| is_first || part.text.is_empty())
+}
+
+/// Returns true if a command after a check goes back to another folder, or shows the state of the repository.
+fn only_follows(words: &[String], workspace: Option<&str>) -> bool {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["cd", target] => {
+            let is_workspace = workspace.is_some_and(|it| it.trim_end_matches('/') == target.trim_end_matches('/'));
+            *target == "-" || is_workspace || target.trim_end_matches('/').split('/').all(|step| step == "..")
+        }
+        ["git", "status"] | ["git", "status", "-s" | "--short"] | ["git", "diff"] | ["git", "diff", "--stat"] => true,
+        _ => false,
+    }
+}
+
+/// Returns whether the line ends at its first failure after `set` with known options, and `None` for another command.
+fn stops_at_failure(words: &[String]) -> Option<bool> {
+    let (_, options) = words.split_first().filter(|(set, options)| *set == "set" && !options.is_empty())?;
+    let is_known = |word: &String| {
+        word == "pipefail" || word.strip_prefix('-').is_some_and(|it| it.chars().all(|c| "euxo".contains(c)))
+    };
+    options.iter().all(is_known).then(|| options.iter().any(|word| word.starts_with('-') && word.contains('e')))
+}
+
+fn sets_variables(words: &[String]) -> bool {
+    words.first().is_some_and(|first| first == "export") || words.iter().all(|word| is_assignment(word))
+}
+
+/// The folder in which each command of a line runs, relative to the workspace.
+#[derive(Debug, Default)]
+struct Folders {
+    here: String,
+    /// The folder to which `cd -` goes back.
+    before: Option<String>,
+    /// The same of the shells around the one that runs the command.
+    outer: Vec<(String, Option<String>)>,
+}
+
+impl Folders {
+    /// Begins the shells whose first command this is.
+    fn open(&mut self, part: &Part) {
+        self.outer.extend((0..part.opens).map(|_| (self.here.clone(), self.before.clone())));
+    }
+
+    /// Ends the shells whose last command this is: what they entered, the shell around them did not.
+    fn close(&mut self, part: &Part) {
+        for (here, before) in (0..part.closes).filter_map(|_| self.outer.pop()).collect::<Vec<_>>() {
+            (self.here, self.before) = (here, before);
+        }
+    }
+
+    fn enter(&mut self, target: &str, workspace: Option<&str>) -> Result<(), Unfit> {
+        let next = match target {
+            "-" => self.before.clone().ok_or(Unfit::RunsElsewhere)?,
+            _ => entered(&self.here, target, workspace)?,
+        };
+        self.before = Some(std::mem::replace(&mut self.here, next));
+        Ok(())
+    }
 }
 
 /// Returns true if a word may be a path outside the workspace: it goes up, or the shell makes it.
@@ -294,33 +500,49 @@ fn entered(folder: &str, target: &str, workspace: Option<&str>) -> Result<String
         }
         _ => target,
     };
-    let leaves = below.starts_with(['/', '~', '-', '$']) || below.split('/').any(|part| part == "..");
-    if leaves || below.is_empty() {
+    if below.is_empty() || below.starts_with(['/', '~', '-']) || below.contains(['$', '*', '?']) {
         return Err(Unfit::RunsElsewhere);
     }
-    Ok(match (folder, below) {
-        (folder, ".") => folder.to_owned(),
-        ("", below) => below.to_owned(),
-        (folder, below) => format!("{folder}/{below}"),
-    })
+    let root = if folder.starts_with('/') { "/" } else { "" };
+    let mut steps: Vec<&str> = folder.split('/').filter(|step| !step.is_empty()).collect();
+    for step in below.split('/') {
+        match (step, steps.last()) {
+            ("" | ".", _) => {}
+            ("..", None | Some(&"..")) => return Err(Unfit::RunsElsewhere),
+            ("..", Some(_)) => drop(steps.pop()),
+            (step, _) => steps.push(step),
+        }
+    }
+    Ok(format!("{root}{}", steps.join("/")))
 }
 
-/// Replaces the path of the workspace by a relative one.
-fn relative(text: &str, workspace: &str) -> String {
+/// Replaces the path of a folder by a relative one: a path below it by `prefix` and the rest, the folder itself by `.`. The
+/// same letters within another path, such as `/api/app/users` for the folder `/app`, stay.
+pub(super) fn relative(text: &str, workspace: &str, prefix: &str) -> String {
+    // Letters without upper and lower case, as of Chinese, stand beside a path without a blank.
+    let goes_on = |c: char| c.is_ascii_digit() || c.is_lowercase() || c.is_uppercase() || "_-".contains(c);
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(workspace) {
         let after = &rest[at + workspace.len()..];
-        let begins = rest[..at].chars().next_back().is_none_or(|c| !(c.is_alphanumeric() || "/._-".contains(c)));
+        let before = text[..text.len() - rest.len() + at].chars().next_back();
+        let begins = before.is_none_or(|c| !(goes_on(c) || "/.:~\\+%)]}".contains(c)));
         out.push_str(&rest[..at]);
-        match after.chars().next() {
+        let mut next = after.chars();
+        let (first, second) = (next.next(), next.next());
+        match first {
             Some('/') if begins => {
                 let tail = &after[1..];
-                let alone = tail.chars().next().is_none_or(|c| c.is_whitespace() || "\"'".contains(c));
-                out.push_str(if alone { "." } else { "./" });
+                let alone = second.is_none_or(|c| c.is_whitespace() || "\"'`,;)".contains(c));
+                out.push_str(if alone { "." } else { prefix });
                 rest = tail;
             }
-            Some(c) if !begins || c.is_alphanumeric() || "._-".contains(c) => {
+            // A point at the end of a sentence does not belong to the path; with it, `.` would be `..`.
+            Some('.') if begins && !second.is_some_and(|c| goes_on(c) || c == '.') => {
+                out.push_str("./");
+                rest = after;
+            }
+            Some(c) if !begins || goes_on(c) || c == '.' => {
                 out.push_str(workspace);
                 rest = after;
             }
@@ -346,25 +568,147 @@ fn names_machine(text: &str) -> bool {
     })
 }
 
-/// Returns the command line that a call of a shell runs: `bash -lc 'pytest -q'` runs `pytest -q`.
-fn unwrapped(line: &str) -> String {
-    for shell in ["bash", "/bin/bash", "/usr/bin/bash", "sh", "/bin/sh", "zsh", "/bin/zsh"] {
-        let Some(rest) = line.strip_prefix(shell).and_then(|rest| rest.strip_prefix(' ')) else { continue };
-        for flag in ["-lc ", "-c ", "-l -c ", "-euo pipefail -c "] {
-            let Some(inner) = rest.strip_prefix(flag) else { continue };
-            let inner = inner.trim();
-            for quote in ['\'', '"'] {
-                let within = inner.strip_prefix(quote).and_then(|inner| inner.strip_suffix(quote));
-                if let Some(within) = within.filter(|within| !within.contains(quote) && !within.contains('\\')) {
-                    return within.to_owned();
-                }
-            }
-            if !inner.starts_with(['\'', '"']) {
-                return inner.to_owned();
-            }
+/// Returns a call of a shell whose text is shown without quotes, as some agents do, with them.
+fn quoted(line: &str) -> String {
+    let shell = line.split_whitespace().next().unwrap_or_default();
+    let rest = line.strip_prefix(shell).filter(|_| is_shell(shell)).unwrap_or_default();
+    for flag in [" -lc ", " -c ", " -l -c ", " -euo pipefail -c "] {
+        let inner = rest.strip_prefix(flag).map(str::trim).filter(|inner| !inner.starts_with(['\'', '"']));
+        if let Some(inner) = inner {
+            return format!("{shell}{flag}{}", shell_word(inner));
         }
     }
     line.to_owned()
+}
+
+/// Returns the command line that a call of a shell runs: `bash -lc 'pytest -q'` runs `pytest -q`.
+fn unwrapped(line: &str) -> String {
+    let line = quoted(line);
+    match split(&line).as_slice() {
+        [part] if !part.writes_file && !part.is_compound => {
+            let inner = text_of_shell(&part.words).filter(|inner| inner.around.is_none());
+            inner.map_or(line, |inner| inner.text.trim().to_owned())
+        }
+        _ => line,
+    }
+}
+
+/// The commands that a simple command gives to a shell as a text.
+#[derive(Debug, Default)]
+struct ShellText {
+    text: String,
+    /// The words around the shell that may change how it runs: `timeout 60`.
+    around: Option<String>,
+    /// True if the shell ends at the first failure.
+    stops: bool,
+    /// The options that distinguish the shell from the one of the agent. Empty for `bash -c`.
+    shell: String,
+}
+
+/// Returns the commands that a simple command gives to a shell as a text: of `bash -lc 'pytest -q'`, `pytest -q`. The shell may
+/// come after other words.
+fn text_of_shell(words: &[String]) -> Option<ShellText> {
+    let all: Vec<&str> = words.iter().map(String::as_str).collect();
+    let own = bare(&all);
+    let (program, rest) = own.split_first()?;
+    let program = name_of(program);
+    let after = |text: Vec<&str>, around: &str| {
+        Some(ShellText { text: text.join(" "), around: Some(around.to_owned()), ..ShellText::default() })
+    };
+    match program {
+        "eval" => return after(rest.to_vec(), program),
+        "su" | "runuser" => {
+            let at = rest.iter().position(|word| is_option_of_text(word) || *word == "--command")?;
+            return after(rest.get(at + 1..)?.iter().take(1).copied().collect(), program);
+        }
+        // Its words are a pattern or a text.
+        "git" | "printf" => return None,
+        _ if READERS.contains(&program) && !["env", "find"].contains(&program) => return None,
+        _ => {}
+    }
+    let at = words.iter().position(|word| is_shell(word))?;
+    let rest = &words[at + 1..];
+    let before = words[..at].join(" ");
+    let mut found = ShellText {
+        around: Some(before).filter(|before| !before.is_empty() && before != "time"),
+        shell: Some(name_of(&words[at])).filter(|name| *name != "bash").unwrap_or_default().to_owned(),
+        ..ShellText::default()
+    };
+    let mut has_text = false;
+    let mut takes_value = false;
+    for (number, word) in rest.iter().enumerate() {
+        let mut is_known = true;
+        if std::mem::take(&mut takes_value) {
+            found.stops |= word == "errexit";
+            is_known = ["pipefail", "errexit", "nounset"].contains(&word.as_str());
+        } else if word == "--login" {
+            found.shell.push_str(" -l");
+        } else if word.starts_with("--") {
+            is_known = ["--norc", "--noprofile"].contains(&word.as_str());
+            takes_value = ["--rcfile", "--init-file"].contains(&word.as_str());
+        } else if let Some(letters) = word.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty()) {
+            is_known = word.starts_with('-') && letters.chars().all(|c| "celiouxv".contains(c));
+            has_text |= is_option_of_text(word);
+            found.stops |= word.starts_with('-') && letters.contains('e');
+            for option in [" -i", " -l"].into_iter().filter(|option| letters.contains(&option[2..])) {
+                found.shell.push_str(option);
+            }
+            takes_value = letters.contains(['o', 'O']);
+        } else if has_text {
+            let more = &rest[number + 1..];
+            // Without its quotes, a text may be several words.
+            let is_cut = !more.is_empty() && !word.contains(char::is_whitespace);
+            found.text = if is_cut { rest[number..].join(" ") } else { word.clone() };
+            if is_cut || more.iter().any(|word| word.starts_with('<')) {
+                found.around = found.around.or_else(|| Some(more.join(" ")));
+            }
+            return Some(found);
+        } else {
+            return None;
+        }
+        if !is_known {
+            found.around = found.around.or_else(|| Some(word.clone()));
+        }
+    }
+    None
+}
+
+/// The maximum depth of shells within shells that are read.
+const MOST_SHELLS: usize = 4;
+
+/// Splits a command line at its operators, also the texts that it gives to shells: `cd a && bash -c 'pytest'`.
+fn parts(line: &str) -> Vec<Part> {
+    parts_of(&quoted(line.trim()), 0)
+}
+
+fn parts_of(line: &str, depth: usize) -> Vec<Part> {
+    let mut found = Vec::new();
+    for part in split(line) {
+        let text = text_of_shell(&part.words).filter(|_| depth < MOST_SHELLS).unwrap_or_default();
+        let mut inner = parts_of(&text.text, depth + 1);
+        if text.stops && !inner.is_empty() {
+            let words = ["set", "-e"].map(str::to_owned).to_vec();
+            inner.insert(0, Part { words, after: Some(";"), ..Part::default() });
+        }
+        for of_shell in &mut inner {
+            of_shell.writes_file |= part.writes_file;
+            of_shell.is_compound |= part.is_compound;
+            of_shell.around = text.around.clone().or(of_shell.around.take());
+            of_shell.shell.insert_str(0, &text.shell);
+        }
+        if let Some(first) = inner.first_mut() {
+            first.opens += 1;
+        }
+        match inner.last_mut() {
+            Some(last) => {
+                last.closes += 1;
+                last.after = last.after.filter(|after| *after == "&").or(part.after);
+                found.append(&mut inner);
+            }
+            None => found.push(part),
+        }
+    }
+    found
 }
 
 /// A simple command of a command line, and the operator after it.
@@ -375,9 +719,16 @@ struct Part {
     after: Option<&'static str>,
     writes_file: bool,
     is_compound: bool,
+    /// The words around the shell that runs it, which may change how it runs.
+    around: Option<String>,
+    /// The options that distinguish the shells that run it from the one of the agent.
+    shell: String,
+    /// The number of shells within the line whose first command this is, and of those whose last one it is.
+    opens: usize,
+    closes: usize,
 }
 
-/// Splits a command line at its operators. Quoted text is one word.
+/// Splits a command line at its operators. Quoted text is one word, and comments are left out.
 fn split(line: &str) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut part = Part::default();
@@ -392,6 +743,11 @@ fn split(line: &str) -> Vec<Part> {
     };
     while let Some(c) = chars.get(at).copied() {
         let next = chars.get(at + 1).copied();
+        let begins_word = !has_word && at.checked_sub(1).is_none_or(|before| " \t\n;&|()".contains(chars[before]));
+        if c == '#' && begins_word {
+            at += chars[at..].iter().take_while(|c| **c != '\n').count();
+            continue;
+        }
         let operator = match (c, next) {
             ('&', Some('&')) => Some("&&"),
             ('|', Some('|')) => Some("||"),
@@ -429,6 +785,9 @@ fn split(line: &str) -> Vec<Part> {
                         at += 1;
                         let Some(escaped) = chars.get(at) else { break };
                         part.text.push(*escaped);
+                        if !matches!(escaped, '"' | '\\' | '$' | '`' | '\n') {
+                            word.push(inner);
+                        }
                         word.push(*escaped);
                     } else {
                         word.push(inner);
@@ -492,14 +851,18 @@ fn split(line: &str) -> Vec<Part> {
 }
 
 /// Words before a command that change nothing about its exit code.
-const AROUND: [&str; 8] = ["time", "env", "command", "nice", "exec", "npx", "bunx", "stdbuf"];
+const AROUND: [&str; 9] = ["time", "env", "command", "nice", "exec", "npx", "bunx", "uvx", "stdbuf"];
 /// Programs that run another one in an environment, with `run` or `exec` as the next word.
 const RUNNERS: [&str; 8] = ["uv", "poetry", "pdm", "hatch", "pipenv", "rye", "bundle", "mise"];
 
 /// Returns the purpose of a simple command, or `None` if the command is not a known check.
 fn purpose(words: &[String]) -> Option<Purpose> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (program, rest) = itself(&words).split_first()?;
+    purpose_of(&words)
+}
+
+fn purpose_of(words: &[&str]) -> Option<Purpose> {
+    let (program, rest) = itself(words).split_first()?;
     let name = program.rsplit('/').next().unwrap_or(program);
     let sub = rest.iter().copied().find(|word| !word.starts_with('-') && !word.starts_with('+')).unwrap_or_default();
     let has = |word: &str| rest.contains(&word);
@@ -526,13 +889,24 @@ fn purpose(words: &[String]) -> Option<Purpose> {
             _ => None,
         },
         "npm" | "pnpm" | "yarn" | "bun" => {
-            let script = if sub == "run" || sub == "run-script" {
-                rest.iter().copied().skip_while(|word| !word.starts_with("run")).nth(1).unwrap_or_default()
-            } else {
-                sub
+            let plain: Vec<&str> = rest.iter().copied().filter(|word| !word.starts_with('-')).collect();
+            let script = match plain.as_slice() {
+                ["workspace", _, rest @ ..] => rest,
+                all => all,
             };
-            of_script(script)
+            match script {
+                ["run" | "run-script", script, ..] | [script, ..] => of_script(script),
+                [] => None,
+            }
         }
+        "bazel" | "bazelisk" => match sub {
+            "test" => tests,
+            "build" => builds,
+            _ => None,
+        },
+        "hatch" if sub == "test" => tests,
+        "coverage" => of_coverage(rest),
+        "php" if matches!(rest, ["artisan", "test", ..]) => tests,
         "node" | "deno" if has("--test") || sub == "test" => tests,
         "tsc" | "mypy" | "pyright" | "flake8" | "pylint" | "shellcheck" | "hadolint" | "staticcheck" => builds,
         "eslint" | "ruff" if !has("--fix") && sub != "format" => builds,
@@ -544,17 +918,84 @@ fn purpose(words: &[String]) -> Option<Purpose> {
         },
         "gradle" | "gradlew" | "sbt" | "dotnet" | "swift" | "mix" | "zig" | "rake" | "make" | "just" | "task"
         | "composer" | "flutter" | "dart" | "lein" | "cabal" | "stack" | "ninja" => of_script(sub),
-        "python" | "python3" | "python2" => match rest {
-            ["-m", module, ..] if matches!(*module, "pytest" | "unittest" | "tox" | "nose" | "doctest") => tests,
-            ["-m", module, ..] if matches!(*module, "mypy" | "flake8" | "pylint" | "compileall" | "py_compile") => {
-                builds
-            }
-            _ => of_file(sub),
-        },
+        "python" | "python3" | "python2" => of_python(rest),
         "sh" | "bash" | "zsh" | "node" | "deno" | "ruby" | "perl" | "php" => of_file(sub),
         _ if program.contains('/') => of_file(program),
         _ => None,
     }
+}
+
+/// Returns the purpose of Python with these words.
+fn of_python(words: &[&str]) -> Option<Purpose> {
+    match words {
+        ["-m", "coverage", rest @ ..] => of_coverage(rest),
+        ["-m", "django", "test", ..] => Some(Purpose::Tests),
+        ["-m", "pytest" | "unittest" | "tox" | "nose" | "doctest", ..] => Some(Purpose::Tests),
+        ["-m", "mypy" | "flake8" | "pylint" | "compileall" | "py_compile", ..] => Some(Purpose::Builds),
+        [script, "test", ..] if script.rsplit('/').next() == Some("manage.py") => Some(Purpose::Tests),
+        _ => of_file(words.iter().copied().find(|word| !word.starts_with(['-', '+'])).unwrap_or_default()),
+    }
+}
+
+/// Returns the purpose of `coverage run`, which runs Python with the words after its options.
+fn of_coverage(words: &[&str]) -> Option<Purpose> {
+    let ["run", rest @ ..] = words else { return None };
+    let at = rest.iter().position(|word| *word == "-m" || !word.starts_with('-'))?;
+    of_python(rest.get(at..)?)
+}
+
+/// Returns true if a simple command that is no known check has the name of a runner of tests or of a test among its words.
+fn looks_like_check(words: &[String]) -> bool {
+    const NAMES: [&str; 12] =
+        ["test", "tests", "pytest", "unittest", "spec", "jest", "vitest", "mocha", "rspec", "phpunit", "ctest", "tox"];
+    // These name tests, and run none.
+    const OTHERS: [&str; 29] = [
+        "awk", "cp", "chmod", "curl", "diff", "export", "for", "gh", "git", "kill", "ln", "man", "mkdir", "mv", "pip",
+        "pip3", "pkill", "pushd", "printf", "ps", "rm", "rmdir", "sed", "sort", "source", "tar", "tee", "touch", "[",
+    ];
+    const IDLE: [&str; 26] = [
+        "--help",
+        "--version",
+        "--list",
+        "--collect-only",
+        "activate",
+        "add",
+        "build",
+        "ci",
+        "config",
+        "create",
+        "i",
+        "info",
+        "init",
+        "install",
+        "list",
+        "ls",
+        "new",
+        "outdated",
+        "remove",
+        "show",
+        "uninstall",
+        "update",
+        "venv",
+        "view",
+        "virtualenv",
+        "why",
+    ];
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let Some((program, rest)) = bare(&words).split_first() else { return false };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    if READERS.contains(&name) || OTHERS.contains(&name) {
+        return false;
+    }
+    // `test:unit`, `:app:test`, `elm-test`; an option is none.
+    let is_name = |word: &&str| {
+        let is_plain = !word.starts_with('-') && !word.contains(['.', '/']);
+        is_plain && word.split([':', '-', '_']).any(|part| NAMES.contains(&part))
+    };
+    // `test -f FILE` looks at a file.
+    let is_runner = is_name(&name) && (name != "test" || rest.is_empty());
+    let names_one = name != "test" && rest.iter().any(is_name);
+    (is_runner || names_one) && !rest.iter().any(|word| IDLE.contains(word))
 }
 
 /// Returns the purpose of a task with this name.
@@ -579,6 +1020,72 @@ pub(super) fn itself<'a, 'b>(mut words: &'a [&'b str]) -> &'a [&'b str] {
     }
 }
 
+/// Words of the shell before a command.
+const KEYWORDS: [&str; 9] = ["!", "{", "do", "elif", "else", "if", "then", "until", "while"];
+/// Programs that run the command after their options.
+const WRAPPERS: [&str; 23] = [
+    "builtin",
+    "bunx",
+    "caffeinate",
+    "chronic",
+    "command",
+    "doas",
+    "env",
+    "exec",
+    "gtimeout",
+    "ionice",
+    "nice",
+    "nohup",
+    "npx",
+    "pnpx",
+    "setsid",
+    "stdbuf",
+    "sudo",
+    "time",
+    "timeout",
+    "unbuffer",
+    "uvx",
+    "xargs",
+    "xvfb-run",
+];
+
+/// Returns the words of a command without everything before it, as far as it is known. For reading only: what is left out
+/// may decide what the command does, and the value of an option may be the first word that is left.
+fn bare<'a, 'b>(mut words: &'a [&'b str]) -> &'a [&'b str] {
+    fn after_options<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
+        let is_value = |word: &&str| word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit());
+        let count = words.iter().take_while(|word| is_value(word)).count();
+        words.get(count..).unwrap_or_default()
+    }
+    loop {
+        let rest = match words {
+            // `command -v pytest` looks for a program.
+            ["command", "-v" | "-V", ..] => return words,
+            ["function", _, "{", rest @ ..] | [_, "{", rest @ ..] => rest,
+            [first, rest @ ..] if is_assignment(first) || KEYWORDS.contains(first) => rest,
+            [first, rest @ ..] if WRAPPERS.contains(&name_of(first)) => after_options(rest),
+            [first, rest @ ..] if RUNNERS.contains(&name_of(first)) => match after_options(rest) {
+                ["run" | "exec", rest @ ..] => after_options(rest),
+                _ => return words,
+            },
+            _ => return words,
+        };
+        if rest.is_empty() {
+            return words;
+        }
+        words = rest;
+    }
+}
+
+/// Returns the ways to read a command: without everything before it, and if something was before it, also from each later
+/// word, because the value of an option may come first.
+fn readings<'a, 'b>(words: &'a [&'b str]) -> impl Iterator<Item = &'a [&'b str]> {
+    let own = bare(words);
+    let only_reads = own.first().is_some_and(|first| READERS.contains(first));
+    let count = if own.len() < words.len() && !only_reads { own.len() } else { 1 };
+    (0..count).filter_map(move |at| own.get(at..))
+}
+
 /// Returns the purpose of a script with this path.
 fn of_file(path: &str) -> Option<Purpose> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
@@ -596,8 +1103,14 @@ fn is_harmless(words: &[String]) -> bool {
     match words.first().map(String::as_str) {
         None => true,
         Some("echo" | "true" | "export" | "pwd" | "ls" | "date") => true,
-        Some(_) => words.iter().all(|word| is_assignment(word)),
+        Some(_) => words.iter().all(|word| is_assignment(word)) || reports_coverage(words),
     }
+}
+
+/// Returns true for `coverage report`, which shows what an earlier command measured.
+fn reports_coverage(words: &[String]) -> bool {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    matches!(itself(&words), ["coverage", "report", ..] | ["python" | "python3", "-m", "coverage", "report", ..])
 }
 
 /// Returns true if a command runs a file in the shell itself.
@@ -627,6 +1140,39 @@ mod tests {
             ("cd /home/ada/calc && pytest -q tests", "pytest -q tests"),
             ("cd /home/ada/calc/web && npm test", "cd web && npm test"),
             ("cd web && npm run test:unit", "cd web && npm run test:unit"),
+            // Each check stays in its folder.
+            (
+                "cd /home/ada/calc/a && pytest && cd /home/ada/calc/b && pytest -q",
+                "(cd a && pytest) && (cd b && pytest -q)",
+            ),
+            ("cd a && pytest && cd ../b && pytest", "(cd a && pytest) && (cd b && pytest)"),
+            ("pytest && cd web && npm test", "pytest && (cd web && npm test)"),
+            ("cd web && npm test && cd - && pytest && ls", "(cd web && npm test) && pytest && ls"),
+            ("cd a/b && cd .. && pytest", "cd a && pytest"),
+            ("cd a && pytest && cd -", "cd a && pytest"),
+            ("bash -c 'pytest -q' x", "pytest -q"),
+            ("bash -ec 'cd a; pytest -q'", "cd a && pytest -q"),
+            ("time bash -c 'pytest -q'", "pytest -q"),
+            ("cd a && pytest && cd .. && git status", "cd a && pytest"),
+            ("bash -c 'cd a && pytest' && pytest -q", "(cd a && pytest) && pytest -q"),
+            // The shell around a command.
+            ("cd a && bash -lc 'python3 -m unittest'", "cd a && python3 -m unittest"),
+            (r"bash -lc 'pytest -k '\''a and b'\'''", "pytest -k 'a and b'"),
+            ("bash -lc \"pytest -k 'a and b'\"", "pytest -k 'a and b'"),
+            // What is no command, and what changes no result.
+            ("# Run the tests, don't wait\ncd a && pytest", "cd a && pytest"),
+            ("pytest -q # all of it", "pytest -q"),
+            ("set -e\npytest", "pytest"),
+            ("set -eu; cd a; pytest; npm test", "cd a && pytest && npm test"),
+            // Programs that run a known check.
+            ("python3 manage.py test", "python3 manage.py test"),
+            ("coverage run -m pytest && coverage report", "coverage run -m pytest && coverage report"),
+            ("python3 -m coverage run manage.py test", "python3 -m coverage run manage.py test"),
+            ("uvx pytest -q", "uvx pytest -q"),
+            ("hatch test", "hatch test"),
+            ("php artisan test", "php artisan test"),
+            ("bazel test //...", "bazel test //..."),
+            ("yarn workspace web test", "yarn workspace web test"),
             ("pytest /home/ada/calc/tests/test_a.py", "pytest ./tests/test_a.py"),
             ("RUST_BACKTRACE=1 cargo test 2>&1", "RUST_BACKTRACE=1 cargo test 2>&1"),
             ("cargo fmt --check && cargo clippy && cargo test", "cargo fmt --check && cargo clippy && cargo test"),
@@ -667,8 +1213,115 @@ mod tests {
             ("cd /tmp/x && pytest", Unfit::RunsElsewhere),
             ("cd .. && pytest", Unfit::RunsElsewhere),
             ("cd web && pytest /home/ada/calc/a.py", Unfit::NamesMachine),
+            ("cd a && pytest && cd ../.. && pytest", Unfit::RunsElsewhere),
+            ("cd a && pytest; cd -", Unfit::HidesExitCode(";")),
+            ("pytest && grep x a.py", Unfit::DoesMore),
+            ("cd a && export CI=1 && pytest && cd .. && pytest", Unfit::Changed("export CI=1".to_owned())),
+            ("set -e\ncd a && pytest\nnpm test", Unfit::HidesExitCode("several lines")),
+            ("set -e; bash -c 'pytest; npm test'", Unfit::HidesExitCode(";")),
+            ("sh -c 'set -e; cd a; pytest'; npm test", Unfit::HidesExitCode(";")),
+            ("sh -c 'set -e; cd a' && sh -c 'pytest; npm test'", Unfit::HidesExitCode(";")),
+            ("pytest && cd build", Unfit::DoesMore),
+            ("bash -c 'pytest &' && npm test", Unfit::RunsOn),
+            ("bash -c 'pytest' > out.txt", Unfit::DoesMore),
+            ("bash -ec 'cd a; pytest'; npm test", Unfit::HidesExitCode(";")),
+            ("timeout 60 bash -c 'cd a && pytest -q'", Unfit::Changed("timeout 60".to_owned())),
+            ("A=1 bash -c 'pytest -q'", Unfit::Changed("A=1".to_owned())),
+            ("bash -nc 'pytest -q'", Unfit::Changed("-nc".to_owned())),
+            ("eval 'pytest -q'", Unfit::Changed("eval".to_owned())),
+            ("bash -c 'export CI=1 && pytest -q' && npm test", Unfit::Changed("export CI=1".to_owned())),
+            ("bash -c 'export CI=1 && cd a' && npm test", Unfit::Changed("export CI=1".to_owned())),
+            ("uv run --frozen pytest -q", Unfit::UnknownCheck),
+            ("npx -y vitest run", Unfit::UnknownCheck),
+            ("uvx --from pytest pytest", Unfit::UnknownCheck),
+            ("nice -n 10 pytest", Unfit::UnknownCheck),
+            ("env -u X pytest -q", Unfit::UnknownCheck),
+            ("poetry run -q pytest", Unfit::UnknownCheck),
+            ("stdbuf -oL pytest -q", Unfit::UnknownCheck),
+            ("./gradlew :app:test", Unfit::UnknownCheck),
+            ("elm-test", Unfit::UnknownCheck),
+            ("docker compose exec web pytest", Unfit::UnknownCheck),
+            ("if python3 -m unittest; then echo; fi", Unfit::UnknownCheck),
+            ("cargo xtask test", Unfit::UnknownCheck),
+            ("hatch run test", Unfit::UnknownCheck),
         ] {
             assert_eq!(line(written), Some(Err(why)), "{written}");
+        }
+    }
+
+    #[test]
+    fn what_a_shell_within_a_line_runs_is_seen() {
+        let workspace = Some("/w");
+        assert_eq!(set_ups::set_ups("cd /w/a && bash -lc 'pip install x'", workspace), ["cd a && pip install x"]);
+        assert_eq!(within("/w/a", "bash -lc git stash"), "cd /w/a && bash -lc 'git stash'");
+        for line in [
+            "cd a && bash -c 'git stash'",
+            "time bash -c 'git stash'",
+            "A=1 bash -c 'git stash pop'",
+            "uv run bash -c 'git stash'",
+            "sudo git stash",
+            "/usr/bin/git stash",
+            "command git checkout .",
+            "if true; then git stash; fi",
+            "undo() { git stash; }",
+            "bash -c \"bash -c 'git stash'\"",
+            "bash -lc git stash",
+        ] {
+            assert!(reverts(line), "{line}");
+        }
+        for (line, expected) in [
+            ("timeout 60 bash -c 'pip install x'", "pip install x"),
+            ("sudo bash -c 'apt-get install -y x'", "apt-get install -y x"),
+            ("env A=1 bash -lc 'pip install x'", "pip install x"),
+            ("nohup bash -c 'pip install x'", "pip install x"),
+            ("bash -c 'pip install x' arg", "pip install x"),
+            ("bash --rcfile .rc -c 'pip install x'", "pip install x"),
+            ("eval 'pip install x'", "pip install x"),
+            ("su -c 'pip install x'", "pip install x"),
+            ("xargs -n 1 pip install < req.txt", "xargs -n 1 pip install < req.txt"),
+            ("sudo -u ada pip install x", "sudo -u ada pip install x"),
+            ("docker exec web bash -c 'pip install x'", "pip install x"),
+        ] {
+            assert_eq!(set_ups::set_ups(line, workspace), [expected], "{line}");
+        }
+        for line in ["echo bash -c 'pip install x'", "sudo ls /opt/setup", "bash check.sh -c 'pip install x'"] {
+            assert!(set_ups::set_ups(line, workspace).is_empty() && !reverts(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_in_the_line_and_may_have_failed_is_told() {
+        let of = |line: &str| check(line, Some("/w")).unwrap().unwrap();
+        for line in [
+            "pytest && cd -",
+            "pytest && git status",
+            "cd out/build && cd ../.. && pytest",
+            "cd build && cd /w && pytest",
+            "cd a/b && cd .. && pytest",
+            "cd a/../b && pytest",
+        ] {
+            assert!(of(line).leaves_out, "{line}");
+        }
+        for line in ["cd /w && pytest", "cd a && cd b && pytest", "cd a && pytest && cd -", "cd a && pytest && cd .."] {
+            assert!(!of(line).leaves_out, "{line}");
+        }
+        assert_eq!(of("bash -c 'pytest'").shells, of("pytest").shells);
+        for line in ["bash -lc 'pytest'", "bash --login -c pytest", "zsh -c pytest", "bash -lic pytest"] {
+            assert_ne!(of(line).shells, of("pytest").shells, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_the_folder_itself_and_paths_below_it_become_relative() {
+        for (text, expected) in [
+            ("see /app/a.py, /app and /app/.", "see ./a.py, . and ./."),
+            ("in /app. Then `/app/`", "in ./. Then `.`"),
+            ("/api/app/users https://x.example/app/a src/app/a C:/app/a ~/app/a", ""),
+            ("/application /app-2/a /app.old/a /app_b é/app/a", ""),
+            ("请看/app/a.py。", "请看./a.py。"),
+        ] {
+            let expected = if expected.is_empty() { text } else { expected };
+            assert_eq!(relative(text, "/app", "./"), expected, "{text}");
         }
     }
 
@@ -681,12 +1334,24 @@ mod tests {
             "pytest -q",
             "cd web && rg x",
             "bash -lc 'grep -r a .'",
+            "# what is there\nls",
+            "set -e; cd a && bash -c 'ls'",
+            "find . -name a | xargs grep b",
+            "command -v pytest",
         ] {
             assert!(only_reads(reads), "{reads}");
         }
-        for changes in
-            ["sed -i s/a/b/ a", "git checkout .", "cat > a", "pip install x", "find . -delete", "echo a > b", "(cat a)"]
-        {
+        for changes in [
+            "sed -i s/a/b/ a",
+            "env python3 -c 'x'",
+            "sudo rm a",
+            "git checkout .",
+            "cat > a",
+            "pip install x",
+            "find . -delete",
+            "echo a > b",
+            "(cat a)",
+        ] {
             assert!(!only_reads(changes), "{changes}");
         }
         let leaves = |line: &str| leaves_workspace(line, Some("/w"));
@@ -718,6 +1383,12 @@ mod tests {
             "",
             "&&",
             "npm install",
+            "echo start # && pytest",
+            "pip install pytest",
+            "npm install --save-dev jest",
+            "git add tests && git commit -m test",
+            "mkdir -p tests && test -f tests/a.py",
+            "cat > notes.md <<'EOF'\nrun the test\nEOF",
         ] {
             assert_eq!(line(written), None, "{written}");
         }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Observed;
-use super::commands::{Purpose, Unfit};
+use super::commands::{Purpose, Unfit, relative};
 use super::redact::Redactor;
 use crate::case::provenance::Provenance;
 use crate::mine::role::{Role, Sight};
@@ -121,17 +121,7 @@ fn without_folder(text: &str, folder: Option<&str>) -> String {
     let Some(folder) = folder.map(|it| it.trim_end_matches('/')).filter(|it| it.len() > 1) else {
         return text.to_owned();
     };
-    let below = text.replace(&format!("{folder}/"), "");
-    let is_end = |rest: &str| rest.chars().next().is_none_or(|c| !(c.is_alphanumeric() || "_-".contains(c)));
-    let mut out = String::new();
-    let mut rest = below.as_str();
-    while let Some(at) = rest.find(folder) {
-        let after = &rest[at + folder.len()..];
-        out.push_str(&rest[..at]);
-        out.push_str(if is_end(after) { "." } else { folder });
-        rest = after;
-    }
-    out + rest
+    relative(text, folder, "")
 }
 
 fn workspace(draft: &Draft<'_>, redactor: &Redactor) -> Value {
@@ -299,13 +289,27 @@ fn remarks_of(draft: &Draft<'_>, redactor: &Redactor) -> Vec<String> {
     }
     if !observed.touched_elsewhere.is_empty() {
         let names: Vec<&str> = observed.touched_elsewhere.iter().map(String::as_str).collect();
-        remarks
-            .push(format!("Files outside the workspace were changed, which a case cannot hold: {}.", names.join(", ")));
+        let names = names.join(", ");
+        remarks.push(match draft.cwd {
+            Some(_) => format!("Files outside the workspace were changed, which a case cannot hold: {names}."),
+            None => format!(
+                "The session does not show its folder, so these changed files may be in the workspace: {names}. Add \
+                 those that are in it to `scope`."
+            ),
+        });
     }
     if observed.prompts.len() > 1 {
         remarks.push(
             "The later prompts answer to what the agent had done; another agent may have done something else. Harnesses \
              that take one prompt skip the case."
+                .to_owned(),
+        );
+    }
+    let is_quoted = |prompt: &String| prompt.len() > 1 && prompt.starts_with('"') && prompt.ends_with('"');
+    if draft.harness.is_some_and(|name| name.starts_with("opencode")) && observed.prompts.iter().any(is_quoted) {
+        remarks.push(
+            "`opencode run` puts quotation marks around a prompt with blanks: remove those at both ends of a prompt, unless \
+             the user wrote them."
                 .to_owned(),
         );
     }
@@ -353,6 +357,11 @@ mod tests {
             "fix a.py in ., not /home/ada/calculator/b"
         );
         assert_eq!(without_folder("/a", None), "/a");
+        // The same letters within another path.
+        let prompt =
+            "The route /api/app/users fails: see https://example.com/app/docs, src/app/page.tsx and C:/work/app/x.";
+        assert_eq!(without_folder(prompt, Some("/app")), prompt);
+        assert_eq!(without_folder("Fix `/app/a.py` in /app.", Some("/app")), "Fix `a.py` in ./.");
     }
 
     #[test]

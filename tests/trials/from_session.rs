@@ -246,7 +246,13 @@ fn what_would_pass_wrongly_is_no_grader_or_is_told() {
     ]);
     ran.says(none);
     // The package that was installed in between may be the reason why it passed.
-    for set_up in ["pip install -e .", "cd . && npm ci", "uv sync && uv pip list"] {
+    for set_up in [
+        "pip install -e .",
+        "cd . && npm ci",
+        "uv sync && uv pip list",
+        "timeout 60 bash -c 'pip install x'",
+        "eval 'pip install x'",
+    ] {
         let (ran, text) = drafted(&[
             ("bash", bash("pytest"), true, "ModuleNotFoundError: No module named 'calc'"),
             ("bash", bash(set_up), false, ""),
@@ -255,6 +261,7 @@ fn what_would_pass_wrongly_is_no_grader_or_is_told() {
         ]);
         assert!(text.contains("run: pytest") && !text.contains("setup:"), "{text}");
         let named = set_up.trim_start_matches("cd . && ").split(" &&").next().unwrap();
+        let named = named.split('\'').nth(1).unwrap_or(named);
         ran.says(none).says(&format!("The session set up its environment: `{named}`.")).says("`workspace.setup`");
     }
     // It runs a file that the session made.
@@ -560,6 +567,10 @@ fn a_check_that_passed_before_or_came_to_no_result_is_not_known_to_fail() {
         vec![run(true, "[Request interrupted by user for tool use]")],
         vec![run(true, "/usr/bin/python: No module named pytest\n\nCommand exited with code 1")],
         vec![run(true, "x\n\nCommand exited with code 124")],
+        // What is not in the check may have failed, and another shell may find other programs.
+        vec![("bash", bash("pytest && cd -"), true, "1 passed\nsh: cd: OLDPWD not set")],
+        vec![("bash", bash("cd out/build && cd ../.. && pytest"), true, "sh: cd: out/build: No such file")],
+        vec![("bash", bash("bash -lc pytest"), true, "No module named 'numpy'\n1 error")],
     ] {
         let calls = [first.clone(), vec![edit(), run(false, "1 passed")]].concat();
         let (ran, text) = drafted(&calls);
@@ -590,6 +601,8 @@ fn a_check_is_not_known_to_fail_if_the_changes_may_have_been_taken_back() {
         (vec![backup.clone(), one.clone(), shell("cp /tmp/calc.orig calc.py")], false),
         (vec![one.clone(), shell("git apply -R /tmp/x.patch")], false),
         (vec![one.clone(), shell("sed -i 's/ + 0//' calc.py")], false),
+        (vec![one.clone(), shell("time bash -c 'git stash'")], false),
+        (vec![one.clone(), shell("if true; then git stash; fi")], false),
         (vec![backup, one.clone()], true),
         (vec![one.clone(), back, edit("1", "2")], true),
         (vec![one, edit("1", "2"), shell("cp /tmp/x other.py")], true),
@@ -609,6 +622,10 @@ fn a_check_whose_settings_the_session_changed_is_told() {
         ("python3 -m pytest", "pytest.ini"),
         ("pytest -q", "conftest.py"),
         ("flake8", ".flake8"),
+        ("php artisan test", "phpunit.xml"),
+        ("hatch test", "hatch.toml"),
+        ("coverage run -m unittest", ".coveragerc"),
+        ("bazel test //...", "BUILD.bazel"),
     ] {
         let (ran, text) = drafted(&[
             ("bash", bash(command), true, "1 failed"),
@@ -632,6 +649,58 @@ fn a_check_whose_settings_the_session_changed_is_told() {
     project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
     let text = case(&project).1;
     assert!(text.contains("- pytest.ini\n") && !text.contains("- package.json"), "{text}");
+}
+
+#[test]
+fn each_check_of_a_line_stays_in_its_folder() {
+    let both = "cd HERE/a && python3 -m unittest && cd HERE/b && python3 -m unittest";
+    let (project, _) = project();
+    let folder = project.path("").canonicalize().unwrap();
+    let folder = folder.to_str().unwrap();
+    let drafted = |run: Value, more: Option<Value>| {
+        let mut calls = vec![("bash", run.clone(), true, "1 failed")];
+        calls.push(("edit", json!({"path": "a/calc.py"}), false, "ok"));
+        calls.extend(more.map(|input| ("bash", input, false, "")));
+        calls.push(("bash", run, false, "1 passed"));
+        project.write("session.jsonl", &made("Fix it.", &calls, folder));
+        let ran = project.evals(&["case", "from-session", "session.jsonl", "--force"]).exits(0);
+        (ran, case(&project).1)
+    };
+    let (ran, text) = drafted(bash(&both.replace("HERE", folder)), None);
+    assert!(text.contains("run: (cd a && python3 -m unittest) && (cd b && python3 -m unittest)\n"), "{text}");
+    assert!(!ran.err.contains("NO GRADER"), "{}", ran.err);
+    // The folder of the call is the one of the shell within it.
+    let within = |command: &str| json!({"command": command, "workdir": format!("{folder}/a")});
+    let (ran, text) = drafted(within("bash -lc 'python3 -m unittest'"), None);
+    assert!(text.contains("run: cd a && python3 -m unittest\n") && !ran.err.contains("NO GRADER"), "{text}");
+    for more in ["bash -lc 'pip install x'", "bash -lc 'git stash'"] {
+        let (ran, _) = drafted(bash("python3 -m unittest"), Some(within(more)));
+        ran.says("NO GRADER");
+    }
+    let (ran, text) = drafted(bash("docker compose exec web pytest"), None);
+    assert!(!text.contains("run: "), "{text}");
+    ran.says("`docker compose exec web pytest` is not used as a grader: it looks like a check, and is not known.");
+}
+
+#[test]
+fn without_a_folder_no_file_is_said_to_be_elsewhere() {
+    let project = Project::new();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/sessions/gemini/full.jsonl");
+    let ran = project.evals(&["case", "from-session", file.to_str().unwrap()]).exits(0);
+    let (_, text) = case(&project);
+    assert!(text.contains("- calc.py\n") && !text.contains("Files outside the workspace"), "{text}");
+    assert!(!ran.err.contains("/calc.py"), "{}", ran.err);
+    let calls = [("write", json!({"path": "/w/NOTES.md", "content": "x"}), false, "ok")];
+    project.write("session.jsonl", &made("Fix it.", &calls, "/w").replace(",\"cwd\":\"/w\"", ""));
+    let ran = project.evals(&["case", "from-session", "session.jsonl", "-o", "other"]).exits(0);
+    ran.says("so these changed files may be in the workspace: /w/NOTES.md.");
+}
+
+#[test]
+fn quotation_marks_of_opencode_are_told() {
+    let (project, commit) = project();
+    session(&project, &commit, "opencode/resumed.json");
+    project.evals(&["case", "from-session", "session.jsonl"]).exits(0).says("`opencode run` puts quotation marks");
 }
 
 #[test]

@@ -226,10 +226,13 @@ impl Making<'_> {
             Err((key, why)) => {
                 // An assertion of weight 0 cannot fail a test.
                 self.is_left_out |= weight > 0.0;
-                return note(case, key, format!("the assertion `{kind}` has no equivalent: {why}"));
+                let name = if kind.is_empty() { String::new() } else { format!(" `{kind}`") };
+                return note(case, key, format!("the assertion{name} has no equivalent: {why}"));
             }
         };
-        for key in keys.into_iter().flat_map(Map::keys) {
+        let has_code = matches!(made, TranslatedAssertion::Script(_));
+        // Code reads its `config`.
+        for key in keys.into_iter().flat_map(Map::keys).filter(|key| !(has_code && *key == "config")) {
             if ["provider", "rubricPrompt", "contextTransform", "config"].contains(&key.as_str()) {
                 note(
                     case,
@@ -376,7 +379,7 @@ fn translate(
     if keys.contains_key("$ref") && base.is_empty() {
         return Err((
             "$ref",
-            "it names one of `assertionTemplates`; write the assertion itself in its place".to_owned(),
+            "it names no assertion of `assertionTemplates`; write the assertion itself in its place".to_owned(),
         ));
     }
     let threshold = keys.get("threshold").filter(|value| !value.is_null());

@@ -22,7 +22,7 @@ static NUMBER_OR_DATE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"\A(?:{number}|0o[0-7]+|0x[0-9a-fA-F]+|{date}|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\z"))
         .ok()
 });
-/// Numbers of other readers that are texts in the source.
+/// Forms that other YAML readers take for numbers and promptfoo for texts: `0b1`, `+0x1F`, `-0o7`.
 static TEXT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"0b[01]|[-+]0[xo][0-9a-fA-F]").ok());
 
 /// Returns the value of a YAML or JSON file. If `is_text` is true, assertions read every value as text; otherwise only
@@ -105,7 +105,7 @@ impl Search {
         match value {
             Value::Object(map) => {
                 for (key, value) in map {
-                    let is_text = is_text || key == "vars" || key == "assert";
+                    let is_text = is_text || ["vars", "assert", "assertionTemplates"].contains(&key.as_str());
                     let pointer = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
                     self.steps.push(OwnedStep::Key(key.clone()));
                     self.value(value, pointer, is_text);

@@ -94,7 +94,7 @@ const ANYWHERE: [&str; 65] = [
     "--parallel",
 ];
 /// Options that mean this only for some programs.
-const OF_PROGRAMS: [(&[&str], &[&str]); 6] = [
+const OF_PROGRAMS: [(&[&str], &[&str]); 7] = [
     // Of other programs it leaves out a task.
     (&["pytest", "py.test", "python", "python3", "python2", "go", "nox", "sh", "bash", "zsh"], &["-x"]),
     (
@@ -104,6 +104,10 @@ const OF_PROGRAMS: [(&[&str], &[&str]); 6] = [
     (
         &["python", "python3", "python2"],
         &["-m", "-n", "-ra", "-rA", "-rf", "-b", "-c", "-W", "--cov", "--no-cov", "--pattern", "--start-directory"],
+    ),
+    (
+        &["python", "python3", "coverage"],
+        &["-m", "--source", "--branch", "--fail-under", "--show-missing", "--skip-covered"],
     ),
     (&["node", "cargo"], &["--test", "--test-reporter", "-D", "-W"]),
     (&["sh", "bash", "zsh"], &["-e", "-u", "-eu", "-ex", "-eux", "-euo"]),

@@ -1,7 +1,7 @@
 //! Finds the commands of a session that set up the environment of its checks: they install packages, or start services. Pure.
 
 use super::writes::name_of;
-use super::{Part, entered, itself, purpose, relative, split, unwrapped};
+use super::{Folders, Part, bare, parts, purpose_of, readings, relative};
 use crate::text::shell_word;
 
 /// Programs, and the words by which each of them installs packages or starts a service.
@@ -38,37 +38,39 @@ const INSTALLERS: [(&[&str], &[&str]); 15] = [
 const ALWAYS: [&str; 6] = ["cpanm", "easy_install", "ensurepip", "pip-sync", "venv", "virtualenv"];
 /// The names of scripts that set up a project.
 const SCRIPTS: [&str; 3] = ["bootstrap", "install", "setup"];
-/// Words before a command of the shell, or by which another user runs it.
-const BEFORE: [&str; 7] = ["!", "do", "doas", "else", "sudo", "then", "-E"];
 
 /// Returns the commands of a line that install packages or start services, with paths relative to the workspace.
 pub fn set_ups(line: &str, workspace: Option<&str>) -> Vec<String> {
     let workspace = workspace.map(|it| it.trim_end_matches('/')).filter(|it| !it.is_empty());
-    let mut folder = String::new();
+    let mut folders = Folders::default();
     let mut found = Vec::new();
-    for part in split(&unwrapped(line.trim())) {
+    for part in parts(line) {
+        folders.open(&part);
         if let [cd, target] = part.words.as_slice()
             && cd == "cd"
         {
-            folder = entered(&folder, target, workspace).unwrap_or_else(|_| target.clone());
+            if folders.enter(target, workspace).is_err() {
+                folders.here.clone_from(target);
+            }
         } else if sets_up(&part) {
             let text = part.text.trim();
             let text = if part.is_compound { text.trim_matches(['(', ')', ' ']) } else { text };
-            let text = workspace.map_or_else(|| text.to_owned(), |workspace| relative(text, workspace));
-            found.push(match folder.as_str() {
+            let text = workspace.map_or_else(|| text.to_owned(), |workspace| relative(text, workspace, "./"));
+            found.push(match folders.here.as_str() {
                 "" => text,
                 folder => format!("cd {} && {text}", shell_word(folder)),
             });
         }
+        folders.close(&part);
     }
     found
 }
 
 fn sets_up(part: &Part) -> bool {
-    let words: Vec<&str> = part.words.iter().map(String::as_str).skip_while(|word| BEFORE.contains(word)).collect();
-    let Some((program, rest)) = itself(&words).split_first() else { return false };
-    let only_prints = rest.iter().any(|word| matches!(*word, "--help" | "--version" | "--dry-run"));
-    !only_prints && purpose(&part.words).is_none() && installs(program, rest)
+    let words: Vec<&str> = part.words.iter().map(String::as_str).collect();
+    let only_prints = words.iter().any(|word| matches!(*word, "--help" | "--version" | "--dry-run"));
+    let is_one = |own: &[&str]| own.split_first().is_some_and(|(program, rest)| installs(program, rest));
+    !only_prints && purpose_of(bare(&words)).is_none() && readings(&words).any(is_one)
 }
 
 fn installs(program: &str, rest: &[&str]) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Part, itself, split, unwrapped};
+use super::{Part, parts, readings, unwrapped};
 
 /// Words in code that writes files.
 const WRITES: [&str; 8] = ["write", "Write", "'w'", "\"w\"", "copy", "rename", "replace(", "unlink"];
@@ -11,7 +11,7 @@ const WRITES: [&str; 8] = ["write", "Write", "'w'", "\"w\"", "copy", "rename", "
 /// moves or unpacks files, edits them in place, redirects its output to them, or runs code that mentions them.
 pub fn may_write(line: &str, workspace: Option<&str>, names: &BTreeSet<&str>) -> bool {
     let line = unwrapped(line.trim());
-    let parts = split(&line);
+    let parts = parts(&line);
     let runs_text = [" -c ", " -e ", " - ", "<<"].iter().any(|word| line.contains(word));
     let writes = mentions(&line, names) && WRITES.iter().any(|word| line.contains(word));
     !names.is_empty() && ((runs_text && writes) || parts.iter().any(|part| writes_part(part, workspace, names)))
@@ -32,7 +32,11 @@ fn writes_part(part: &Part, workspace: Option<&str>, names: &BTreeSet<&str>) -> 
         return true;
     }
     let words: Vec<&str> = part.words.iter().map(String::as_str).collect();
-    let Some((program, rest)) = itself(&words).split_first() else { return false };
+    readings(&words).any(|own| writes_one(own, workspace, names))
+}
+
+fn writes_one(words: &[&str], workspace: Option<&str>, names: &BTreeSet<&str>) -> bool {
+    let Some((program, rest)) = words.split_first() else { return false };
     let is_named = |word: &&str| names.contains(name_of(word));
     let has_flag = |flags: &[char]| {
         rest.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(flags))
@@ -80,6 +84,9 @@ mod tests {
             ("cat /tmp/calc.orig > calc.py", true),
             ("patch -R < /tmp/x.patch", true),
             ("tar xf /tmp/x.tar", true),
+            ("sudo -u ada cp /tmp/calc.orig calc.py", true),
+            ("if true; then mv calc.py.orig calc.py; fi", true),
+            ("timeout 5 sh -c 'cp /tmp/a calc.py'", true),
             ("bash -lc 'cp /tmp/a calc.py'", true),
             ("python3 -c \"open('calc.py', 'w').write('x')\"", true),
             ("python3 - <<'X'\nimport shutil\nshutil.copy('/tmp/a', 'calc.py')\nX", true),

@@ -123,6 +123,104 @@ fn what_is_not_a_set_of_cases_is_refused_with_its_place() {
 }
 
 #[test]
+fn the_skill_of_an_experiment_is_laid_without_its_evals() {
+    let project = skill();
+    symlink("SKILL.md", project.path("skills/sums/README.md")).unwrap();
+    project.write("skills/sums/assets/evals.csv", "a\n");
+    let from = |path: &str, more: &[&str]| {
+        project.evals(&[&["convert", "--from", "agentskills", path, "-o", "out"], more].concat())
+    };
+    from("skills/sums", &[]).exits(0).says("the experiment uses a copy of the skill without its evals");
+    for group in ["sums", "sums-triggers"] {
+        let files: Vec<String> = project.files(&format!("out/experiments/{group}.skills")).into_keys().collect();
+        assert_eq!(files, ["sums/README.md", "sums/SKILL.md", "sums/assets/evals.csv"]);
+        project.evals(&["check", &format!("out/experiments/{group}.yaml"), "--harness", "claude-code-stream"]).exits(0);
+    }
+    assert_eq!(project.read("out/experiments/sums.skills/sums/README.md"), SKILL);
+    // Without a folder `evals`, the converted file is left out.
+    fs::rename(project.path("skills/sums/evals/evals.json"), project.path("skills/sums/cases.json")).unwrap();
+    fs::remove_dir_all(project.path("skills/sums/evals")).unwrap();
+    from("skills/sums/cases.json", &["--force"]).exits(0);
+    let files: Vec<String> = project.files("out/experiments/sums.skills").into_keys().collect();
+    assert_eq!(files, ["sums/README.md", "sums/SKILL.md", "sums/assets/evals.csv"]);
+}
+
+#[test]
+fn a_skill_can_be_converted_again_into_its_own_folder() {
+    let project = skill();
+    project.write("skills/sums/skills/more/SKILL.md", SKILL);
+    project.write("skills/sums/skills/more/evals/key", "42");
+    // An earlier conversion, and two into the working directory.
+    for more in [&["-o", "old"][..], &[], &["--force"]] {
+        let mut command = project.command(&[&["convert", "--from", "agentskills", "."], more].concat());
+        let ran = command.current_dir(project.path("skills/sums")).output().unwrap();
+        assert!(ran.status.success(), "{more:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
+    let files: Vec<String> = project.files("skills/sums/experiments/sums.skills").into_keys().collect();
+    let is_case = |path: &String| path.contains("cases/") || path.contains("key") || path.contains("sums/experiments/");
+    assert!(files.contains(&"sums/skills/more/SKILL.md".to_owned()) && !files.iter().any(is_case), "{files:?}");
+}
+
+#[test]
+fn a_skill_that_cannot_be_copied_costs_the_experiment_alone() {
+    let project = skill();
+    project.write("secret", "x");
+    symlink(project.path("secret"), project.path("skills/sums/link")).unwrap();
+    let ran = project.evals(&["convert", "--from", "agentskills", "skills/sums", "-o", "out"]).exits(0);
+    ran.says("no experiment was written: the skill cannot be copied without its evals: the link `link` leads out");
+    assert!(project.path("out/cases/sums/eval-1.yaml").exists() && !project.path("out/experiments").exists());
+}
+
+#[test]
+fn two_skills_whose_folders_have_the_same_name_stay_two() {
+    let project = plugin(&[("made", "---\ntype: regex\n---\n42\n")]);
+    let root = project.path("plugin/skills");
+    fs::create_dir_all(project.path("other")).unwrap();
+    fs::rename(root.join("texts"), project.path("other/sums")).unwrap();
+    symlink(project.path("other/sums"), root.join("texts")).unwrap();
+    project.write("plugin/skills/sums/evals/a", "1");
+    project.write("other/sums/evals/a", "1");
+    convert(&project).exits(0);
+    let files: Vec<String> = project.files("out/experiments/adder.skills").into_keys().collect();
+    assert_eq!(files, ["sums-2/SKILL.md", "sums/SKILL.md"]);
+    assert!(project.read("out/experiments/adder.yaml").contains("adder.skills/sums-2"));
+}
+
+#[test]
+fn a_file_lies_where_the_prompt_names_it() {
+    let project = skill();
+    let other = "the file is `sales.csv` in the workspace, which the prompt does not name";
+    for (prompt, to, said) in [
+        (
+            "Add up data/sales.csv.",
+            "data/sales.csv",
+            "the file is `data/sales.csv` in the workspace, as the prompt names it",
+        ),
+        ("Compare a/sales.csv and b/sales.csv.", "sales.csv", other),
+        ("Look at old-sales.csv.", "sales.csv", other),
+        ("Clean the file and write it to out/sales.csv.", "sales.csv", other),
+    ] {
+        let evals = EVALS.replace("Add up the column amount of sales.csv.", prompt);
+        project.write("skills/sums/evals/evals.json", &evals);
+        let ran = project.evals(&["convert", "--from", "agentskills", "skills/sums", "-o", "out", "--force"]).exits(0);
+        ran.says(&format!("`evals[0].files[0]`: {said}"));
+        assert_eq!(project.read(&format!("out/cases/sums/eval-1.workspace/{to}")), "amount\n40\n2\n", "{prompt}");
+    }
+}
+
+#[test]
+fn an_option_of_another_format_is_refused() {
+    let project = skill();
+    for (option, value, format) in
+        [("--test", "true", "swe-bench"), ("--target", "equals", "inspect"), ("--fixtures", ".", "touchstone")]
+    {
+        let ran = project.evals(&["convert", "--from", "agentskills", "skills/sums", "-o", "out", option, value]);
+        ran.exits(2).says(&format!("{option} belongs to --from {format}"));
+    }
+    assert!(!project.path("out").exists());
+}
+
+#[test]
 fn links_out_of_the_skill_are_not_followed() {
     let project = skill();
     symlink(project.path("secret"), project.path("skills/sums/evals/files/link")).unwrap();

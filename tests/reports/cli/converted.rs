@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::project::{Project, Ran, not_run};
+use crate::project::{Project, Ran, bubblewrap};
 
 pub fn convert(project: &Project, format: &str, path: &str, more: &[&str]) -> Ran {
     project.evals(&[&["convert", "--from", format, path, "-o", "out", "--force"], more].concat())
@@ -413,7 +413,7 @@ fn promptfoo_compares_the_text_that_its_parser_makes_of_a_value() {
         "promptfooconfig.yaml:11: `tests[5].assert[0].value`",
         "`2024-01-01` is another value in the source if it has no quotes",
         "promptfooconfig.yaml:12: `tests[6]`: no case was written with the prompt `q {{v}}`: the value of `v` is a list or a map",
-        "it names one of `assertionTemplates`; write the assertion itself in its place",
+        "`tests[7].assert[0].$ref`: the assertion has no equivalent: it names no assertion of `assertionTemplates`",
     ] {
         assert!(ran.err.contains(said), "{said}\n{}", ran.err);
     }
@@ -443,6 +443,28 @@ fn patterns_of_promptfoo_that_mean_something_else_here_are_refused_with_their_li
     let project = promptfoo("[{type: javascript, value: 'file://a.js'}]", "");
     project.write("pf/a.js", "const h = require('./h');\nmodule.exports = () => h;\n");
     convert(&project, "promptfoo", "pf", &[]).exits(2).says("`a.js` loads `./h`");
+}
+
+#[test]
+fn templates_of_promptfoo_take_the_place_of_their_references() {
+    let rest = "assertionTemplates:\n  short: {type: contains, value: hello, weight: 2}\n  \
+                other: {$ref: '#/assertionTemplates/short', value: bye}\n";
+    let asserts = "[{$ref: '#/assertionTemplates/short'}, {$ref: '#/assertionTemplates/other', weight: 3}]";
+    let project = promptfoo(asserts, rest);
+    let ran = convert(&project, "promptfoo", "pf", &[]).exits(0);
+    assert!(!ran.err.contains("assertionTemplates"), "{}", ran.err);
+    let case = project.read("out/cases/pf/one.yaml");
+    for part in ["contains: hello", "weight: 2", "contains: bye", "weight: 3"] {
+        assert!(case.contains(part), "{part}: {case}");
+    }
+}
+
+#[test]
+fn code_of_promptfoo_gets_its_config_without_a_note() {
+    let assert = "[{type: javascript, value: 'context.config.a === 1', config: {a: 1}, provider: x}]";
+    let project = promptfoo(assert, "");
+    let ran = convert(&project, "promptfoo", "pf", &[]).exits(0).says("`tests[0].assert[0].provider`: left out");
+    assert!(!ran.err.contains(".config`"), "{}", ran.err);
 }
 
 #[test]
@@ -1096,7 +1118,8 @@ fn samples_of_inspect_that_would_be_others_are_refused() {
         ("data.csv", "id,input,target,level\n1,\"a\nb\",x,3\n2,c,,3\n"),
         (
             "files.json",
-            r#"[{"input": "read a.txt", "target": "x", "files": {"a.txt": "text", "b.txt": "data.csv"}, "setup": "touch c"}]"#,
+            r#"[{"input": "read a.txt", "target": "x", "files": {"a.txt": "text", "b.txt": "data.csv",
+                "c.bin": "data:a/b;base64,/wA="}, "setup": "data:text/plain;base64,dG91Y2ggYw=="}]"#,
         ),
     ]);
     convert(&project, "inspect", "data.csv", &[]).exits(2).says("choose with --target");
@@ -1112,6 +1135,8 @@ fn samples_of_inspect_that_would_be_others_are_refused() {
     convert(&project, "inspect", "files.json", &["--target", "contains"]).exits(0);
     project.evals(&["check", "out/cases/files"]).exits(0);
     assert_eq!(project.read("out/cases/files/sample-1.workspace/a.txt"), "text");
+    assert_eq!(std::fs::read(project.path("out/cases/files/sample-1.workspace/c.bin")).unwrap(), [0xff, 0]);
+    assert!(project.read("out/cases/files/sample-1.yaml").contains("- touch c\n"));
     for (row, said) in [
         (r#"{"question": "a"}"#, "no sample has the column `input`; there are `question`"),
         (r#"{"input": "a", "target": " "}"#, "`target`: no case was written: the target is empty or white space only"),
@@ -1121,6 +1146,8 @@ fn samples_of_inspect_that_would_be_others_are_refused() {
         (r#"{"input": "a", "target": "b", "choices": "[\"b\", \"c\"]"}"#, "the source would split at its commas"),
         (r#"{"input": "a", "target": "b", "sandbox": "docker"}"#, "an environment of the source"),
         (r#"{"input": "a", "target": "b", "files": {"../x": "y"}}"#, "leads out of its folder"),
+        (r#"{"input": "a", "target": "b", "files": {"x": "data:text/plain,y"}}"#, "a data URL without base64"),
+        (r#"{"input": "a", "target": "b", "files": {"x": "data:a/b;base64,?"}}"#, "that cannot be decoded"),
         (r#"{"input": [{"role": "assistant", "content": "a"}], "target": "b"}"#, "it continues a conversation"),
         (
             r#"{"input": [{"role": "user", "content": [{"type": "image", "image": "x"}]}], "target": "b"}"#,
@@ -1404,12 +1431,6 @@ exec bwrap --unshare-pid --die-with-parent --bind "$r" / --ro-bind /usr /usr --r
   --proc /proc --dev /dev --ro-bind PROJECT PROJECT $(cat "$r/.binds") --chdir "$d" "$@"
 "#;
 
-/// Returns true if bubblewrap works, which the stand-in for docker needs.
-fn has_bubblewrap() -> bool {
-    let works = std::process::Command::new("bwrap").args(["--ro-bind", "/", "/", "true"]).status();
-    works.is_ok_and(|status| status.success())
-}
-
 /// Puts the stand-in for docker into the PATH of a project.
 fn in_a_container(project: &mut Project) {
     let root = project.path(".").canonicalize().unwrap().display().to_string();
@@ -1422,8 +1443,8 @@ fn in_a_container(project: &mut Project) {
 
 #[test]
 fn a_test_of_terminal_bench_that_passes_unexpectedly_has_failed() {
-    if !has_bubblewrap() {
-        return not_run("EVALS_REQUIRE_BWRAP", "bubblewrap does not work");
+    if !bubblewrap() {
+        return;
     }
     let summary = "=== short test summary info ===\nPASSED test_outputs.py::test_a\n";
     for (rest, code) in [
@@ -1446,8 +1467,8 @@ fn a_test_of_terminal_bench_that_passes_unexpectedly_has_failed() {
 
 #[test]
 fn a_verifier_finds_nothing_of_its_own_in_the_working_directory_and_later_graders_find_its_files() {
-    if !has_bubblewrap() {
-        return not_run("EVALS_REQUIRE_BWRAP", "bubblewrap does not work");
+    if !bubblewrap() {
+        return;
     }
     let is_found = "find /app -name '.evals*' -o -name '*.sh' | grep -q .";
     let rewards = format!("if {is_found}; then echo 0; else echo 1; fi > /logs/verifier/reward.txt");
@@ -1473,8 +1494,8 @@ fn a_verifier_finds_nothing_of_its_own_in_the_working_directory_and_later_grader
 
 #[test]
 fn rewards_of_harbor_decide_in_the_container() {
-    if !has_bubblewrap() {
-        return not_run("EVALS_REQUIRE_BWRAP", "bubblewrap does not work");
+    if !bubblewrap() {
+        return;
     }
     let reward = |text: &str, file: &str| format!("printf %s '{text}' > /logs/verifier/{file}");
     for (verifier, steps, code) in [

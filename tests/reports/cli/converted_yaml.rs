@@ -1,5 +1,7 @@
 //! `evals convert` for Vally and coder-eval: what each case passes and fails for, and what is refused with its line.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::converted::{convert, decides, plays, trace_of};
 use crate::project::Project;
 
@@ -67,6 +69,9 @@ fn a_stimulus_of_vally_keeps_its_settings_and_its_environment() {
                 scoring: {weights: {output-matches: 0.5}, threshold: 0.8}\nenvironment: base\n";
     let project = vally("[{type: output-matches, name: shape, config: {pattern: x}}]", rest);
     project.write("skill/SKILL.md", "---\nname: skill\ndescription: Sums numbers.\n---\nAdd them.\n");
+    // Expected results beside the skill.
+    project.write("skill/eval.yaml", "name: other\nstimuli: []\n");
+    project.write("skill/evals/evals.json", "{}");
     let base = "{commands: [touch d.txt], files: [{src: data/in.txt, dest: base.txt}]}";
     project.write(".vally.yaml", &format!("environments: {{base: {base}}}\n"));
     let ran = convert(&project, "vally", "evals/sums/eval.yaml", &[]).exits(0);
@@ -88,6 +93,7 @@ fn a_stimulus_of_vally_keeps_its_settings_and_its_environment() {
     assert_eq!(project.read("out/cases/sums/one-two.workspace/input/in.txt"), "in\n");
     assert_eq!(project.read("out/cases/sums/two-turns.workspace/base.txt"), "in\n");
     assert!(project.read("out/cases/sums/one-two.skills/skill/SKILL.md").contains("Add them."));
+    assert_eq!(project.files("out/cases/sums/one-two.skills").len(), 1);
     let turns = project.read("out/cases/sums/two-turns.yaml");
     assert!(turns.contains("turns:\n- First.\n- Second.\n") && turns.contains("trials: 3\n"), "{turns}");
     project.evals(&["check", "out/cases"]).exits(0);
@@ -795,4 +801,37 @@ fn a_task_of_coder_eval_whose_template_cannot_be_copied_does_not_stop_the_others
     ran.says("`src` is a file in one template and a folder in another");
     assert_eq!(project.read("out/cases/tasks/good.workspace/src/a.py"), "a");
     assert!(!project.path("out/cases/tasks/file.yaml").exists() && !project.path("out/cases/tasks/both.yaml").exists());
+}
+
+#[test]
+fn folders_and_files_that_are_not_searched_are_named() {
+    let deep: Vec<String> = (1..=10).map(|level| level.to_string()).collect();
+    let deep = deep.join("/");
+    let project = vally("[{type: output-contains, config: {substring: yes}}]", "");
+    for (format, file) in [
+        ("promptfoo", "promptfooconfig.yaml"),
+        ("harbor", "task.toml"),
+        ("terminal-bench", "task.yaml"),
+        ("touchstone", "case.yaml"),
+        ("vally", "eval.yaml"),
+        ("coder-eval", "task.yaml"),
+        ("claude-plugin", "prompt.md"),
+    ] {
+        project.write(&format!("deep/{format}/{deep}/{file}"), "x\n");
+        let ran = convert(&project, format, &format!("deep/{format}"), &[]).exits(2);
+        ran.says("folders deeper than 8 levels are not searched");
+    }
+    project.write(&format!("evals/{deep}/eval.yaml"), "x\n");
+    std::fs::write(project.path("evals/other.yaml"), b"stimuli:\n  - \xff\n").unwrap();
+    let ran = convert(&project, "vally", "evals", &[]).exits(0).says("1 case");
+    let ran = ran.says("folders deeper than 8 levels are not searched");
+    ran.says("evals/other.yaml:2: no case was written: the file is not UTF-8");
+    // Root may read the folder.
+    let closed = project.path("evals/closed");
+    std::fs::create_dir(&closed).unwrap();
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::read_dir(&closed).is_err() {
+        convert(&project, "vally", "evals", &[]).exits(0).says("evals/closed: the folder could not be read");
+    }
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o755)).unwrap();
 }

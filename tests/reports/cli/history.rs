@@ -372,7 +372,8 @@ fn a_merged_run_with_a_damaged_trial_does_not_replace_the_shard_that_has_it_whol
     let result = project.read(&format!("{trial}/result.json"));
     replace(&project, &format!("{trial}/result.json"), &result.replace("pass", "fail"));
     let (shard, merged) = (id(&project, "s1"), id(&project, "m"));
-    let of_a = vec![(shard, Some(1.0)), (merged.clone(), None)];
+    // The copy in results.jsonl counts.
+    let of_a = vec![(shard, Some(1.0)), (merged.clone(), Some(1.0))];
     assert_eq!(scores(&project), [of_a, vec![(merged, Some(1.0))]]);
     project.evals(&["prune", "--keep", "1"]).exits(0).says("2 of 3 runs remain");
     assert_eq!(project.evals(&["report", "s1", "--format", "json"]).exits(0).json()["summary"]["pass"], 1);
@@ -405,9 +406,11 @@ fn a_merged_run_that_lost_the_folder_of_a_trial_does_not_replace_its_shards() {
     project.evals(&["prune", "--keep", "1"]).exits(0).says("2 of 3 runs remain");
     std::fs::remove_dir_all(project.path(&format!("{}/trials/a", project.run_named("m")))).unwrap();
     project.evals(&["prune", "--keep", "1"]).exits(0).says("2 of 2 runs remain");
-    let shown = project.evals(&["show", "m", "a"]).exits(2).says("trial a/demo/default/1 has no trace");
-    assert!(!shown.err.contains("was not run"), "{}", shown.err);
-    shown.says("it was run, but its files are missing or cannot be read");
+    let shown = project
+        .evals(&["show", "m", "a"])
+        .exits(0)
+        .says("trace.jsonl is missing, so only the result of the trial is shown");
+    shown.says("the result comes from another copy");
     project.evals(&["show", "s1", "a"]).exits(0).says("done");
 }
 
@@ -427,4 +430,13 @@ fn shards_of_one_plan_are_kept_or_removed_together() {
     shards(&project, &[], 0);
     project.evals(&["prune", "--keep", "1"]).exits(0).says("2 of 5 runs remain");
     project.evals(&["merge", "s1", "s2", "--label", "newest"]).exits(0);
+}
+
+#[test]
+fn a_history_without_a_run_that_can_be_read_says_why() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.evals(&["run"]).exits(0);
+    project.write(&format!("{}/run.json", project.run_folder()), "garbage");
+    project.evals(&["history"]).exits(2).says("no run could be read").says("run.json cannot be read");
 }

@@ -549,6 +549,20 @@ fn a_manifest_is_no_case_of_the_folder_around_it() {
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     project.evals(&["run", "harnesses/mine.yaml"]).exits(2).says("holds manifests").says("--harness FILE");
     project.evals(&["run", "graders/g.yaml"]).exits(2).says("holds named graders");
+    // Named graders are checked as without a path.
+    project.write("graders/g.calibration.yaml", "model: x\n");
+    let ran = project.evals(&["check", "graders/g.yaml", "graders/g.calibration.yaml"]).exits(0);
+    ran.says("1 named grader can be read");
+    project.evals(&["check", "graders/h.yaml"]).exits(2).says("there is no such file");
+    project.write("graders/h.yml", "stop: {reason: [end_turn]}\n");
+    project.evals(&["check", "graders/h.yml"]).exits(2).says("its name does not end in .yaml");
+    project.write("graders/h.yaml", "output: {json-schema: missing.json}\n");
+    for checked in [&["check"][..], &["check", "graders"], &["check", "graders/g.yaml"]] {
+        project.evals(checked).exits(2).says("graders/h.yaml:1:10").says("`missing.json`, which does not exist");
+    }
+    for file in ["h.yaml", "h.yml", "g.calibration.yaml"] {
+        std::fs::remove_file(project.path("graders").join(file)).unwrap();
+    }
     // Below a folder of cases, the name of a folder says nothing.
     project.write("cases/harnesses/b.yaml", "prompt: x\ngraders: [{stop: {reason: [end_turn]}}]\n");
     project.evals(&["list", "cases", "."]).exits(0).says("harnesses/b");

@@ -90,6 +90,19 @@ fn a_protection_of_no_file_is_told() {
 }
 
 #[test]
+fn a_listed_test_beside_a_part_of_its_name_is_told() {
+    let project = project();
+    let list = |names: &str| {
+        let keys = format!("graders: [{{tests: {{run: pytest -v, fail-to-pass: [{names}]}}}}]");
+        project.case("parts", &keys, PASS);
+        project.evals(&["check"]).exits(0)
+    };
+    list("'a.py::test_x', test_x").says("warning: case `parts`: grader `tests` lists `test_x` and `a.py::test_x`");
+    let whole = list("'a.py::test_x', 'b.py::test_x'");
+    assert!(!whole.err.contains("lists `"), "{}", whole.err);
+}
+
+#[test]
 fn typos_and_wrong_types_are_shown_where_they_stand() {
     for (name, path, text) in [
         ("case_key", "cases/bad.yaml", "prompt: x\ngradrs: []\n"),

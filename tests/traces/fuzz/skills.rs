@@ -64,12 +64,12 @@ fn converted(format: Format, path: &Path) -> Result<Took, String> {
         Ok(converted) => converted,
         Err(errors) => return refused(&errors),
     };
-    let converted = converted.checked().map_err(|error| error.to_string())?;
+    let out = tempfile::tempdir().unwrap();
+    let converted = converted.checked(out.path()).map_err(|error| error.to_string())?;
     if converted.cases() == 0 {
         let has_reason = converted.all_notes().next().is_some();
         return if has_reason { Ok(Took::Rejected) } else { Err("no case, and no reason".to_owned()) };
     }
-    let out = tempfile::tempdir().unwrap();
     write(&converted, out.path(), false).map_err(|error| error.to_string())?;
     let loaded = load_all(&[out.path().join("cases")], &LoadContext::default());
     let loaded = loaded.map_err(|errors| format!("not loaded: {}", errors[0]))?;
