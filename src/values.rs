@@ -12,8 +12,10 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 mod path_glob;
+mod regex_once;
 
 pub use path_glob::{Below, PathGlob, escaped_glob, is_plain};
+use regex_once::RegexOnce;
 
 /// The longest duration that can be written, in seconds: 365 days. Deadlines are calculated as "now" plus a duration,
 /// which has no value for much longer ones.
@@ -173,7 +175,7 @@ pub fn is_variation(c: char) -> bool {
 
 /// A regular expression, unanchored.
 #[derive(Debug, Clone)]
-pub struct Pattern(pub Regex);
+pub struct Pattern(pub RegexOnce);
 
 impl Pattern {
     /// Returns true if the pattern is found in the text.
@@ -223,7 +225,7 @@ impl FromStr for Pattern {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Regex::new(text).map(Pattern).map_err(|error| {
+        RegexOnce::new(text).map(Pattern).map_err(|error| {
             let error = error.to_string();
             let short = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
             format!("`{text}` is not a regular expression: {short}")

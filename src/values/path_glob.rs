@@ -5,7 +5,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 use globset::{Glob, GlobBuilder};
-use regex::Regex;
+
+use super::regex_once::RegexOnce;
 
 /// The end of the form of a glob that ends with `/`: the folder, and everything in it.
 const FOLDER: &str = "{,/**}";
@@ -18,9 +19,9 @@ pub struct PathGlob {
     glob: Glob,
     /// The text for messages: that of `glob`, with `/` in the place of [`FOLDER`].
     shown: String,
-    form: Regex,
+    form: RegexOnce,
     /// The form in which brackets are plain characters, if the glob has brackets.
-    plain_brackets: Option<Regex>,
+    plain_brackets: Option<RegexOnce>,
     /// True for `../**`, which means every path outside the workspace.
     is_above: bool,
 }
@@ -225,11 +226,11 @@ impl FromStr for PathGlob {
         let form = translated(&meant).ok_or_else(|| {
             wrong("`**` within a name does not cross folders; write `**/*` to cross them, as in `**/*.lock`".to_owned())
         })?;
-        let form = Regex::new(&form)
+        let form = RegexOnce::new(&form)
             .map_err(|_| wrong("a class `[…]` has no character but `/`, which it never matches".to_owned()))?;
         let has_brackets = meant.contains('[') && !meant.contains('\\');
         let plain = has_brackets.then(|| translated(&meant.replace('[', "\\[").replace(']', "\\]"))).flatten();
-        let plain_brackets = plain.and_then(|plain| Regex::new(&plain).ok());
+        let plain_brackets = plain.and_then(|plain| RegexOnce::new(&plain).ok());
         Ok(Self { glob, shown, form, plain_brackets, is_above })
     }
 }
