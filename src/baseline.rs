@@ -89,7 +89,7 @@ impl Baseline {
     pub fn of(record: &RunRecord, side: &Side) -> Self {
         let manual = |id: &str, arm: &Arm| {
             side.cases.get(id).is_none_or(|case| case.interaction == "manual")
-                || arm.told.as_ref().is_some_and(|told| told.manual.contains(id))
+                || arm.details.as_ref().is_some_and(|details| details.manual.contains(id))
         };
         let arms: Vec<BaselineArm> = side
             .arms
@@ -139,9 +139,9 @@ impl Baseline {
             column: arm.model.clone(),
             cases: arm.cases.clone(),
             made: arm.made.clone(),
-            aside: BTreeMap::new(),
+            quarantined: BTreeMap::new(),
             skipped: BTreeSet::new(),
-            told: None,
+            details: None,
         };
         Side {
             run: self.run.clone(),

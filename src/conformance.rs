@@ -8,7 +8,7 @@ use crate::harness::login::Login;
 use crate::word::word;
 
 pub mod carry_out;
-pub mod judge;
+pub mod evaluate;
 pub mod observed;
 pub mod probes;
 

@@ -247,6 +247,11 @@ impl Kind {
         self.spec().lies_outside(workspace, places)
     }
 
+    /// Returns why a part of the grader may be a mistake. The text continues after the grader's name.
+    pub fn warning(&self) -> Option<String> {
+        self.spec().warning()
+    }
+
     /// Returns true if the grader only checks that what works before the agent's work still works after it.
     pub fn only_guards(&self) -> bool {
         self.spec().only_guards()

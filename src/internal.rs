@@ -21,7 +21,7 @@ pub use crate::cli::main;
 
 pub mod compare {
     pub mod effect {
-        pub use crate::compare::effect::{Verdict, effect};
+        pub use crate::compare::effect::{EffectVerdict, effect};
     }
     pub mod gate {
         pub use crate::compare::gate::{Gate, Kind};
@@ -45,8 +45,8 @@ pub mod compare {
 
 pub mod conformance {
     pub use crate::conformance::{ModelSource, Outcome};
-    pub mod judge {
-        pub use crate::conformance::judge::{About, judge};
+    pub mod evaluate {
+        pub use crate::conformance::evaluate::{About, evaluate};
     }
     pub mod observed {
         pub use crate::conformance::observed::Observed;
@@ -141,7 +141,7 @@ pub mod report {
         pub use crate::report::page::markdown;
     }
     pub mod progress {
-        pub use crate::report::progress::{Live, Plain, Size, Watch, may_move};
+        pub use crate::report::progress::{Live, LiveConditions, Plain, Size, Watch};
     }
     pub mod text {
         pub use crate::report::text::{Look, width_of};

@@ -23,8 +23,8 @@
 //! ```
 //!
 //! The modules are listed in the order of the pipeline. Those that are hidden from the documentation are used by the
-//! program and its tests and are no part of the library's interface. `CONTEXT.md` has the glossary, the layers, and
-//! where to change what.
+//! program and its tests and are no part of the library's interface, except `statistics`, which is public and hidden
+//! (adr/0059). `CONTEXT.md` has the glossary, the layers, and where to change what.
 
 pub use grade::{GradeRecord, Outcome};
 pub use library::{Error, Trace, grade, import};

@@ -1,18 +1,18 @@
 //! `evals mine`: makes audited cases of the history of a repository.
 //!
 //! ```text
-//! history → candidate → change → laboratory → judgement → draft → case → sound
+//! history → candidate → change → laboratory → commit_tests → draft → case → sound
 //! ```
 //!
 //! [`history`] reads the commits, [`role`] decides which files are tests, [`candidate`] drops those that cannot become a
 //! case by their list of files, [`change`] reads the others. [`runner`] recognises how the tests are set up and run,
-//! [`laboratory`] runs them before and after the commit, and [`judgement`] and [`left_out`] decide which tests the case
+//! [`laboratory`] runs them before and after the commit, and [`commit_tests`] and [`left_out`] decide which tests the case
 //! rests on. [`hunks`] splits the fix, so that the laboratory can show what of it the tests notice, and [`choice`] prefers
 //! the cases whose tests notice all of it. [`prompt`] and [`leaks`](crate::audit::leaks) make the draft of the prompt,
 //! [`interface`] finds the names that tests expect of each solution, among those that [`members`], [`options`] and
 //! [`fields`] find in the hunks of the fix ([`patched`]), [`write`] writes the case, and [`sound`] tests it in fresh
 //! workspaces. [`journal`] keeps each result for `--resume`. [`miner`] takes a commit through these steps, and [`draft`]
-//! puts the case together.
+//! puts the case together. [`reservations`] has the texts that the case and the report have in common.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ mod fields;
 pub mod history;
 mod hunks;
 mod interface;
-pub mod judgement;
+pub mod commit_tests;
 pub mod laboratory;
 mod language;
 mod left_out;
@@ -49,6 +49,7 @@ pub mod prompt;
 mod protection;
 pub mod repository;
 mod renames;
+pub mod reservations;
 mod rewrite;
 pub mod role;
 pub mod runner;
@@ -57,9 +58,9 @@ pub mod journal;
 pub mod write;
 
 use candidate::{Dropped, at_sight};
+use commit_tests::CommitTests;
 use history::{Commit, Range};
 use journal::{Looked, LookedStatus, MadeWith, State};
-use judgement::Judged;
 use laboratory::Laboratory;
 use miner::{Miner, looked, recipes_of};
 use repository::{Repository, RepositoryError};
@@ -218,7 +219,7 @@ pub enum MineEvent<'a> {
     /// The tests of a commit are run.
     Trying(&'a Commit),
     /// A commit was tested, and kept or dropped.
-    Judged(&'a Looked),
+    Tested(&'a Looked),
 }
 
 /// The outcome of `evals mine`.
@@ -256,30 +257,7 @@ pub async fn mine(
     std::fs::create_dir_all(&settings.out).map_err(FileError::io("make", &settings.out))?;
     let _lock = lock::lock(&settings.out).await?;
     if !settings.force {
-        // Without --resume, opening the state removes it, so the results are read before.
-        let known = if settings.resume { State::read(&settings.state, &with) } else { HashMap::new() };
-        let is_unknown = settings.resume && known.is_empty();
-        let other = if is_unknown { State::other_tool(&settings.state, &with) } else { None };
-        let other = other.map(|tool| (rules(&tool), rules(&with.tool)));
-        for commit in &open {
-            let place = Place::of(&settings.out, commit.subject(), &commit.id);
-            if known.contains_key(&commit.id) {
-                // A person may have edited the case file, so it is not made again.
-                if let Some(missing) = place.missing() {
-                    return Err(MineError::Incomplete { case: place.case, missing });
-                }
-            } else if place.case.exists() {
-                let state = std::path::absolute(&settings.state).unwrap_or_else(|_| settings.state.clone());
-                return Err(match (settings.resume, other) {
-                    (true, Some((was, now))) => MineError::OtherRules { case: place.case, was, now },
-                    (true, None) => MineError::NotKnown { case: place.case, state },
-                    (false, _) => MineError::Exists(place.case),
-                });
-            }
-        }
-        if let Some((was, now)) = &other {
-            told(MineEvent::OtherRules { was, now });
-        }
+        check_places(settings, &open, &with, told)?;
     }
     let mut state = State::open(&settings.state, &with, settings.resume)?;
     let laboratory =
@@ -291,43 +269,22 @@ pub async fn mine(
             break;
         }
         let looked = match (dropped.get(&commit.id), state.known(&commit.id)) {
-            (Some(dropped), _) => looked(commit, Some(dropped), Judged::default(), None, None),
+            (Some(dropped), _) => looked(commit, Some(dropped), CommitTests::default(), None, None),
             (None, Some(known)) if is_there(known, &Place::of(&settings.out, commit.subject(), &commit.id)) => {
                 known.clone()
             }
             (None, _) => {
                 told(MineEvent::Trying(commit));
                 let Some(looked) = miner.look(commit, &mut state).await? else { return Ok(Outcome::Interrupted) };
-                told(MineEvent::Judged(&looked));
+                told(MineEvent::Tested(&looked));
                 looked
             }
         };
-        let mut flaky: BTreeSet<String> = looked.flaky.iter().cloned().collect();
+        let flaky: BTreeSet<String> = looked.flaky.iter().cloned().collect();
         miner.flaky.extend(looked.flaky.iter().cloned());
         candidates.push(looked);
-        // A case that names a test that turns out to be flaky is made again without the test, unless a person edited the case.
-        // This may show that other tests are flaky.
-        while !flaky.is_empty() {
-            let mut more = BTreeSet::new();
-            for (looked, commit) in candidates.iter_mut().zip(&commits) {
-                let place = Place::of(&settings.out, commit.subject(), &commit.id);
-                let names_one = looked.fail_to_pass.iter().chain(&looked.pass_to_pass).any(|test| flaky.contains(test));
-                if looked.status != LookedStatus::Kept || !names_one {
-                    continue;
-                }
-                let made = state.made(&commit.id);
-                if made.is_none() || place.digest().as_deref() != made {
-                    continue;
-                }
-                told(MineEvent::Trying(commit));
-                place.clear()?;
-                let Some(again) = miner.look(commit, &mut state).await? else { return Ok(Outcome::Interrupted) };
-                told(MineEvent::Judged(&again));
-                more.extend(again.flaky.iter().filter(|test| !miner.flaky.contains(*test)).cloned());
-                miner.flaky.extend(again.flaky.iter().cloned());
-                *looked = again;
-            }
-            flaky = more;
+        if !make_again(&mut miner, &mut state, &mut candidates, &commits, flaky, told).await? {
+            return Ok(Outcome::Interrupted);
         }
     }
     for at in choice::left_over(&candidates, settings.keep) {
@@ -351,6 +308,75 @@ pub async fn mine(
     Ok(Outcome::Done(Mined { repo, head, looked_at: candidates.len(), kept, candidates }))
 }
 
+/// Refuses to write over a case that a person may have edited.
+fn check_places(
+    settings: &Settings,
+    open: &[&Commit],
+    with: &MadeWith,
+    told: &mut (dyn FnMut(MineEvent<'_>) + Send),
+) -> Result<(), MineError> {
+    // Without --resume, opening the state removes it, so the results are read before.
+    let known = if settings.resume { State::read(&settings.state, with) } else { HashMap::new() };
+    let is_unknown = settings.resume && known.is_empty();
+    let other = if is_unknown { State::other_tool(&settings.state, with) } else { None };
+    let other = other.map(|tool| (rules(&tool), rules(&with.tool)));
+    for commit in open {
+        let place = Place::of(&settings.out, commit.subject(), &commit.id);
+        if known.contains_key(&commit.id) {
+            // A person may have edited the case file, so it is not made again.
+            if let Some(missing) = place.missing() {
+                return Err(MineError::Incomplete { case: place.case, missing });
+            }
+        } else if place.case.exists() {
+            let state = std::path::absolute(&settings.state).unwrap_or_else(|_| settings.state.clone());
+            return Err(match (settings.resume, other) {
+                (true, Some((was, now))) => MineError::OtherRules { case: place.case, was, now },
+                (true, None) => MineError::NotKnown { case: place.case, state },
+                (false, _) => MineError::Exists(place.case),
+            });
+        }
+    }
+    if let Some((was, now)) = &other {
+        told(MineEvent::OtherRules { was, now });
+    }
+    Ok(())
+}
+
+/// Makes each case again without the tests that turned out to be flaky, unless a person edited the case. This may show that other
+/// tests are flaky. Returns false if the user interrupts it.
+async fn make_again(
+    miner: &mut Miner<'_>,
+    state: &mut State,
+    candidates: &mut [Looked],
+    commits: &[Commit],
+    mut flaky: BTreeSet<String>,
+    told: &mut (dyn FnMut(MineEvent<'_>) + Send),
+) -> Result<bool, MineError> {
+    while !flaky.is_empty() {
+        let mut more = BTreeSet::new();
+        for (looked, commit) in candidates.iter_mut().zip(commits) {
+            let place = Place::of(&miner.settings.out, commit.subject(), &commit.id);
+            let names_one = looked.fail_to_pass.iter().chain(&looked.pass_to_pass).any(|test| flaky.contains(test));
+            if looked.status != LookedStatus::Kept || !names_one {
+                continue;
+            }
+            let made = state.made(&commit.id);
+            if made.is_none() || place.digest().as_deref() != made {
+                continue;
+            }
+            told(MineEvent::Trying(commit));
+            place.clear()?;
+            let Some(again) = miner.look(commit, state).await? else { return Ok(false) };
+            told(MineEvent::Tested(&again));
+            more.extend(again.flaky.iter().filter(|test| !miner.flaky.contains(*test)).cloned());
+            miner.flaky.extend(again.flaky.iter().cloned());
+            *looked = again;
+        }
+        flaky = more;
+    }
+    Ok(true)
+}
+
 /// Returns true unless the case of a commit was removed since. One in reserve has not got its name yet.
 fn is_there(known: &Looked, place: &Place) -> bool {
     known.case.is_none() || place.case.is_file() || (choice::is_reserve(known) && place.is_complete_reserve())
@@ -365,12 +391,12 @@ fn made_with(repository: &Repository, settings: &Settings) -> MadeWith {
     MadeWith {
         tool: format!("{} {VERSION}", env!("CARGO_PKG_VERSION")),
         repo: repository.folder.clone(),
-        settings: judging(settings),
+        settings: deciding(settings),
     }
 }
 
 /// Returns the settings that change the result of a commit, as JSON.
-fn judging(settings: &Settings) -> String {
+fn deciding(settings: &Settings) -> String {
     let Settings {
         out,
         given: Given { test, setup },
@@ -487,27 +513,27 @@ mod tests {
             resume: false,
             force: false,
         };
-        let made = judging(&settings);
+        let made = deciding(&settings);
         let resumed = Settings { keep: 5, resume: true, force: true, ..settings.clone() };
-        assert_eq!(judging(&resumed), made);
+        assert_eq!(deciding(&resumed), made);
         let given = |test: Option<&str>, setup: &[&str]| Given {
             test: test.map(str::to_owned),
             setup: setup.iter().map(|line| (*line).to_owned()).collect(),
         };
         let mut all = vec![
             made,
-            judging(&Settings { out: "cases/other".into(), ..settings.clone() }),
-            judging(&Settings { out: OsStr::from_bytes(b"cases/\xff").into(), ..settings.clone() }),
-            judging(&Settings { out: OsStr::from_bytes(b"cases/\xfe").into(), ..settings.clone() }),
-            judging(&Settings { given: given(Some("make check"), &[]), ..settings.clone() }),
-            judging(&Settings { given: given(None, &["make check"]), ..settings.clone() }),
-            judging(&Settings { given: given(None, &["make", "check"]), ..settings.clone() }),
-            judging(&Settings { repeat: 4, ..settings.clone() }),
-            judging(&Settings { hunks: 3, ..settings.clone() }),
-            judging(&Settings { max_lines: 3, ..settings.clone() }),
-            judging(&Settings { timeout: Time(Duration::from_secs(6)), ..settings.clone() }),
-            judging(&Settings { is_confined: false, ..settings.clone() }),
-            judging(&Settings { rewrite: "anthropic:claude-opus-4-8".parse().ok(), ..settings }),
+            deciding(&Settings { out: "cases/other".into(), ..settings.clone() }),
+            deciding(&Settings { out: OsStr::from_bytes(b"cases/\xff").into(), ..settings.clone() }),
+            deciding(&Settings { out: OsStr::from_bytes(b"cases/\xfe").into(), ..settings.clone() }),
+            deciding(&Settings { given: given(Some("make check"), &[]), ..settings.clone() }),
+            deciding(&Settings { given: given(None, &["make check"]), ..settings.clone() }),
+            deciding(&Settings { given: given(None, &["make", "check"]), ..settings.clone() }),
+            deciding(&Settings { repeat: 4, ..settings.clone() }),
+            deciding(&Settings { hunks: 3, ..settings.clone() }),
+            deciding(&Settings { max_lines: 3, ..settings.clone() }),
+            deciding(&Settings { timeout: Time(Duration::from_secs(6)), ..settings.clone() }),
+            deciding(&Settings { is_confined: false, ..settings.clone() }),
+            deciding(&Settings { rewrite: "anthropic:claude-opus-4-8".parse().ok(), ..settings }),
         ];
         let count = all.len();
         all.sort();

@@ -14,7 +14,7 @@ use crate::paths;
 use crate::regular;
 use crate::skill;
 use crate::workspace::tree_digest::tree_digest;
-use crate::yaml::shapes::{Shapes, deserialize_shapes};
+use crate::yaml::forms::{Forms, deserialize_forms};
 
 mod content;
 mod lay;
@@ -78,7 +78,7 @@ struct SkillBody {
     place: Option<OverlayPlace>,
 }
 
-impl<'de> Shapes<'de> for SkillEntry {
+impl<'de> Forms<'de> for SkillEntry {
     const EXPECTED: &'static str = "the folder of a skill, or a map such as `{path: skills/x, in: project}`";
 
     fn from_text<E: Error>(text: &str) -> Result<Self, E> {
@@ -91,7 +91,7 @@ impl<'de> Shapes<'de> for SkillEntry {
     }
 }
 
-deserialize_shapes!(SkillEntry, deserialize_any);
+deserialize_forms!(SkillEntry, deserialize_any);
 
 #[cfg(test)]
 impl JsonSchema for SkillEntry {
@@ -204,7 +204,7 @@ struct InstructionsBody {
     mode: Option<Mode>,
 }
 
-impl<'de> Shapes<'de> for Instructions {
+impl<'de> Forms<'de> for Instructions {
     const EXPECTED: &'static str = "a file, or a map such as `{text: …}` or `{file: AGENTS.md, in: project}`";
 
     fn from_text<E: Error>(text: &str) -> Result<Self, E> {
@@ -221,7 +221,7 @@ impl<'de> Shapes<'de> for Instructions {
     }
 }
 
-deserialize_shapes!(Instructions, deserialize_any);
+deserialize_forms!(Instructions, deserialize_any);
 
 #[cfg(test)]
 impl JsonSchema for Instructions {
@@ -267,7 +267,7 @@ impl ExtraFiles {
     }
 }
 
-impl<'de> Shapes<'de> for ExtraFiles {
+impl<'de> Forms<'de> for ExtraFiles {
     const EXPECTED: &'static str = "a folder, or a map from paths to texts";
 
     fn from_text<E: Error>(text: &str) -> Result<Self, E> {
@@ -279,7 +279,7 @@ impl<'de> Shapes<'de> for ExtraFiles {
     }
 }
 
-deserialize_shapes!(ExtraFiles, deserialize_any);
+deserialize_forms!(ExtraFiles, deserialize_any);
 
 #[cfg(test)]
 impl JsonSchema for ExtraFiles {

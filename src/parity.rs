@@ -20,6 +20,7 @@ use crate::result::TrialResult;
 use crate::run::RunError;
 use crate::sandbox;
 use crate::trace::{Body, CallStatus, jsonl};
+use crate::trial::previous_attempts::PreviousAttempts;
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
 
 /// The result of a comparison.
@@ -196,6 +197,7 @@ async fn run(
         // Both sides get the case's own model, if it has one.
         route: Route::of(case.model.as_ref(), None, PathBuf::new),
         foreign: None,
+        previous: PreviousAttempts::default(),
         arms: None,
         seal: None,
     };

@@ -4,6 +4,9 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::trace::view;
 
+/// The maximum number of links that are followed for one path. Linux gives up at the same number (`ELOOP`).
+pub const MOST_LINKS: usize = 40;
+
 /// Returns a path as an absolute path without `.` and `..`. A relative path is resolved from `folder`.
 pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
     let joined = folder.join(path);

@@ -12,7 +12,7 @@ use strum::IntoStaticStr;
 use crate::own_environment;
 use crate::process::Launch;
 use crate::word::word;
-use crate::yaml::shapes::{Shapes, deserialize_shapes};
+use crate::yaml::forms::{Forms, deserialize_forms};
 
 pub mod bwrap;
 mod packages;
@@ -284,7 +284,7 @@ struct Body {
     command: Vec<String>,
 }
 
-impl<'de> Shapes<'de> for Settings {
+impl<'de> Forms<'de> for Settings {
     const EXPECTED: &'static str = "`none`, `bwrap`, `command`, or a map such as `{kind: bwrap, network: none}`";
 
     fn from_text<E: Error>(word: &str) -> Result<Self, E> {
@@ -298,7 +298,7 @@ impl<'de> Shapes<'de> for Settings {
     }
 }
 
-deserialize_shapes!(Settings, deserialize_any);
+deserialize_forms!(Settings, deserialize_any);
 
 #[cfg(test)]
 impl JsonSchema for Settings {

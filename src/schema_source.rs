@@ -104,6 +104,9 @@ fn schema(kind: &str) -> Option<Value> {
         let shared = definitions.iter_mut().filter(|(name, _)| manifest["$defs"].get(name.as_str()).is_some());
         shared.for_each(|(_, definition)| without_null(definition));
     }
+    if ["case", "suite"].contains(&kind) {
+        with_scalars(&mut body);
+    }
     if let (Value::Object(schema), Value::Object(body)) = (&mut schema, body) {
         for (key, value) in body {
             if key != "$schema" && key != "title" {
@@ -141,6 +144,20 @@ fn without_null(schema: &mut Value) {
     }
     if let Some(items) = map.get_mut("items") {
         without_null(items);
+    }
+}
+
+/// Allows numbers and booleans where the keys of a file hold texts: they are read as the texts with which they were written.
+fn with_scalars(body: &mut Value) {
+    let Some(Value::Object(properties)) = body.get_mut("properties") else { return };
+    for property in properties.values_mut() {
+        for place in ["", "/items", "/additionalProperties"] {
+            let Some(Value::Object(text)) = property.pointer_mut(place) else { continue };
+            let is_free = !["enum", "const", "format", "pattern"].iter().any(|key| text.contains_key(*key));
+            if is_free && text.get("type").is_some_and(|name| name == "string") {
+                text.insert("type".to_owned(), json!(["string", "number", "boolean"]));
+            }
+        }
     }
 }
 

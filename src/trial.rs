@@ -74,11 +74,12 @@ pub mod trace_file;
 pub mod version;
 
 use ending::finish_without_agent;
-use finish::{Judged, conclude};
+use finish::{FinishedTrial, conclude};
 use measure::measure;
 use play::play;
 use prepare::make_ready;
 use prepare_workspace::Before;
+use previous_attempts::PreviousAttempts;
 use settings_above::SettingsAbove;
 
 /// The data that all trials of a run share.
@@ -129,6 +130,8 @@ pub struct Attempt {
     pub folder: PathBuf,
     /// A warning if the folder contained files before.
     pub foreign: Option<Warning>,
+    /// The attempts before this one.
+    pub previous: PreviousAttempts,
     /// The files that the arms of the run's experiment give their agents. Absent without an experiment.
     pub arms: Option<Arc<OfArms>>,
     /// Checks that the files of the case have not changed since the run began. Absent outside a run.
@@ -275,13 +278,13 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         Err(why) => Err(Ended::without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Setup, why)),
     };
     let (ran, before) = match ran {
-        Ok((judged, before)) => (Ok(judged), Some(before)),
+        Ok((finished, before)) => (Ok(finished), Some(before)),
         Err(ended) => (Err(ended), None),
     };
     // Removing the folders and syncing the files may take long, and other trials must not wait.
     let removed = tokio::task::spawn_blocking(move || drop((folders, before)));
     let outcome = match ran {
-        Ok(judged) => aside(move || judged.store()).await.flatten().map(Outcome::Done),
+        Ok(finished) => on_blocking_thread(move || finished.store()).await.flatten().map(Outcome::Done),
         Err(Ended::With(outcome)) => Ok(outcome),
         Err(Ended::Broken(error)) => Err(error),
     };
@@ -296,11 +299,11 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
 }
 
 /// Runs blocking file system work on another thread, so that other trials and the user are not blocked.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, TrialError> {
+async fn on_blocking_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, TrialError> {
     tokio::task::spawn_blocking(work).await.map_err(|error| TrialError::Panicked(error.to_string()))
 }
 
-async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<(Judged, Before), Ended> {
+async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<(FinishedTrial, Before), Ended> {
     let held = inputs::hold(engine, attempt).await?;
     let mut ready = make_ready(engine, attempt, folders).await?;
     let played = play(engine, attempt, folders, &mut ready).await?;

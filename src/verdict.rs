@@ -36,7 +36,7 @@ word!(Verdict);
 
 /// A verdict with its score. Only `pass` and `fail` have one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Judged {
+pub struct ScoredVerdict {
     pub verdict: Verdict,
     /// 0 if a gate failed, otherwise the weighted mean of the scored grades, or 1 if there is none to weigh.
     pub score: Option<Fraction>,
@@ -50,23 +50,23 @@ pub struct Judged {
 /// every unknown grade at 1, `pass` if it would pass even with every unknown grade at 0, and else `ungraded`.
 ///
 /// The verdict is first computed without the grades of judge models: if the trial fails without them, it fails.
-pub fn of_grades(grades: &[GradeRecord], threshold: Fraction) -> Judged {
+pub fn of_grades(grades: &[GradeRecord], threshold: Fraction) -> ScoredVerdict {
     let with = of_these(|| grades.iter(), threshold);
     if grades.iter().any(|grade| grade.judge.is_some()) {
         let without = of_these(|| grades.iter().filter(|grade| grade.judge.is_none()), threshold);
         if without.verdict == Verdict::Fail {
-            return Judged { without_models: with.verdict != Verdict::Fail, ..without };
+            return ScoredVerdict { without_models: with.verdict != Verdict::Fail, ..without };
         }
     }
     with
 }
 
-fn of_these<'a, I: Iterator<Item = &'a GradeRecord>>(grades: impl Fn() -> I, threshold: Fraction) -> Judged {
+fn of_these<'a, I: Iterator<Item = &'a GradeRecord>>(grades: impl Fn() -> I, threshold: Fraction) -> ScoredVerdict {
     let counted = || grades().filter(|grade| !grade.diagnostic);
     let gate_failed = counted().any(|grade| grade.gate && grade.passed == Some(false));
     let gate_unknown = counted().any(|grade| grade.gate && grade.outcome == Outcome::Ungraded);
     if gate_failed {
-        return Judged { verdict: Verdict::Fail, score: Some(Fraction::ZERO), without_models: false };
+        return ScoredVerdict { verdict: Verdict::Fail, score: Some(Fraction::ZERO), without_models: false };
     }
     let weighed: Vec<&GradeRecord> = counted().filter(|grade| !grade.gate && grade.weight > 0.0).collect();
     let share = Share::of(weighed.iter().map(|grade| Part { weight: grade.weight, value: counts_as(grade) }));
@@ -91,7 +91,7 @@ fn of_these<'a, I: Iterator<Item = &'a GradeRecord>>(grades: impl Fn() -> I, thr
         }
         Verdict::Ungraded | Verdict::Errored | Verdict::Skipped => None,
     };
-    Judged { verdict, score, without_models: false }
+    ScoredVerdict { verdict, score, without_models: false }
 }
 
 /// Returns the smallest and the largest value of a grade in the mean: 1 if it passed, else its value, or the values that it

@@ -17,7 +17,7 @@ mod check;
 mod excerpt;
 mod recovered;
 pub mod lists;
-pub mod shapes;
+pub mod forms;
 mod locate;
 mod open_brackets;
 mod recover;
@@ -25,7 +25,7 @@ mod surrogates;
 pub mod words;
 pub mod wrong_part;
 
-pub use locate::{Step, StepPart, find};
+pub use locate::{Step, StepPart, find, is_written_null};
 pub use recovered::{LeftOut, OwnedStep};
 
 /// The maximum size of a file in bytes: larger files are not written by hand, and the parser's time grows with the size.

@@ -97,7 +97,7 @@ pub enum Outcome {
     /// The mutant failed once, but not by the same grader when it was run again.
     Unsteady,
     /// The mutant could not be graded.
-    NotJudged,
+    NotGraded,
     /// Nothing differed in the graded workspace.
     WithoutEffect,
 }
@@ -116,7 +116,7 @@ pub fn outcome(first: &Seen, again: Option<&Seen>) -> Outcome {
                 false => Outcome::Unsteady,
             }
         }
-        Verdict::Ungraded | Verdict::Errored | Verdict::Skipped => Outcome::NotJudged,
+        Verdict::Ungraded | Verdict::Errored | Verdict::Skipped => Outcome::NotGraded,
     }
 }
 
@@ -134,7 +134,7 @@ impl Mutants {
             match outcome {
                 Outcome::NotNoticed => all.not_noticed.push(mutation),
                 Outcome::Unsteady => all.unsteady += 1,
-                Outcome::NotJudged => all.not_judged += 1,
+                Outcome::NotGraded => all.not_judged += 1,
                 Outcome::WithoutEffect => all.without_effect += 1,
                 Outcome::Noticed { by } => {
                     let is_steady = |name: &String| control.is_none_or(|it| !it.failed.contains_key(name));
@@ -188,7 +188,7 @@ mod tests {
         assert!(!sure.needs_confirmation());
         assert_eq!(outcome(&sure, None), by(&["diff", "tests"]));
         assert_eq!(outcome(&seen(Verdict::Pass, &[]), None), Outcome::NotNoticed);
-        assert_eq!(outcome(&seen(Verdict::Ungraded, &[]), None), Outcome::NotJudged);
+        assert_eq!(outcome(&seen(Verdict::Ungraded, &[]), None), Outcome::NotGraded);
     }
 
     fn mutation(line: usize) -> Mutation {

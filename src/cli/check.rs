@@ -8,17 +8,18 @@ use super::output::{self, Content};
 use super::run::model_script;
 use super::{CliError, complete, inputs, terminal};
 use crate::case::find::demo_scripts;
-use crate::case::{Oracle, WrittenGrader, case_files};
+use crate::case::{Oracle, WrittenGrader, case_files, mcp_servers};
 use crate::demo::script::Script;
 use crate::experiment;
 use crate::gateway::script::Script as ModelScript;
-use crate::paths::shown as shown_path;
+use crate::grader::{Library, NamedGrader};
+use crate::paths::{self, shown as shown_path};
 use crate::price::PriceTable;
 use crate::project;
 use crate::regular;
 use crate::sandbox::{SandboxError, bwrap};
 use crate::text::plural;
-use crate::yaml;
+use crate::yaml::{self, YamlError};
 
 mod cassettes;
 mod audit;
@@ -75,8 +76,43 @@ fn is_manifest(path: &Path) -> bool {
 
 /// Returns true if a path is the project's folder of named graders, or a file in it.
 fn is_of_graders(path: &Path) -> bool {
-    let graders = project::root().join("graders");
-    std::path::absolute(path).is_ok_and(|path| path.components().collect::<PathBuf>().starts_with(&graders))
+    paths::absolute(Path::new(""), path).starts_with(project::root().join("graders"))
+}
+
+/// Returns the files of named graders at a path in the project's folder of them.
+///
+/// # Errors
+/// Returns an error if the path is neither this folder nor such a file, or the folder cannot be read.
+fn grader_files(path: &Path) -> Result<Vec<PathBuf>, YamlError> {
+    let (folder, absolute) = (project::root().join("graders"), paths::absolute(Path::new(""), path));
+    let files = yaml::files(&folder)?.into_iter().map(|(_, file)| file);
+    let files: Vec<PathBuf> = files.filter(|file| file.starts_with(&absolute)).collect();
+    let passed_over = yaml::passed_over(&folder).into_iter().find(|(file, _)| *file == absolute);
+    // A calibration lies beside its grader.
+    let is_calibration = absolute.is_file() && absolute.to_string_lossy().ends_with(".calibration.yaml");
+    if !files.is_empty() || (absolute == folder && folder.is_dir()) || (is_calibration && passed_over.is_none()) {
+        return Ok(files);
+    }
+    let why = match passed_over {
+        Some((_, why)) => format!("the file is not read: {why}"),
+        None if path.exists() => "this is no named grader, which is a file graders/NAME.yaml".to_owned(),
+        None => "there is no such file".to_owned(),
+    };
+    Err(YamlError::at(path, "", None, why))
+}
+
+/// Returns the errors in named graders, and about files that they name.
+fn wrong_in_graders(library: &Library) -> Vec<YamlError> {
+    let wrong = |(_, grader): (&str, &NamedGrader)| match grader.read() {
+        Ok(file) => grader.missing_files(&file),
+        Err(errors) => errors,
+    };
+    library.iter().flat_map(wrong).collect()
+}
+
+/// Returns the errors in the project's price table, if it has one.
+fn wrong_prices() -> Option<YamlError> {
+    PriceTable::load(&inputs::price_table()?).err()
 }
 
 pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
@@ -93,6 +129,11 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         harnesses.extend(files.iter().map(|file| Path::new(".").join(file).to_string_lossy().into_owned()));
     }
     let (of_graders, paths): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(|path| is_of_graders(path));
+    let (files, wrong): (Vec<_>, Vec<_>) = of_graders.iter().map(|path| grader_files(path)).partition(Result::is_ok);
+    if !wrong.is_empty() {
+        return Err(CliError::all(wrong.into_iter().filter_map(Result::err)));
+    }
+    let named_files: BTreeSet<PathBuf> = files.into_iter().flatten().flatten().collect();
     if paths.is_empty() && !(manifests.is_empty() && of_graders.is_empty()) {
         let (catalog, names) = inputs::catalog(&harnesses)?;
         for warning in catalog.warnings() {
@@ -101,13 +142,14 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         for line in models::needed(&names, &catalog) {
             terminal::note(format_args!("warning: {line}"));
         }
-        let library = inputs::named_graders()?.library();
-        let wrong: Vec<_> = library.iter().filter_map(|(_, grader)| grader.read().err()).flatten().collect();
-        if !wrong.is_empty() {
-            return Err(CliError::all(wrong));
+        let mut wrong = wrong_in_graders(&inputs::named_graders()?.library());
+        wrong.extend(wrong_prices());
+        let judges = inputs::wrong_judges();
+        if !(wrong.is_empty() && judges.is_empty()) {
+            return Err(CliError::all(wrong).and(CliError::all(judges)));
         }
         let manifests = Some(plural(names.len(), "manifest")).filter(|_| !manifests.is_empty());
-        let graders = Some(plural(library.iter().count(), "named grader")).filter(|_| !of_graders.is_empty());
+        let graders = Some(plural(named_files.len(), "named grader")).filter(|_| !of_graders.is_empty());
         let read: Vec<String> = manifests.into_iter().chain(graders).collect();
         writeln!(output::stdout(Content::Text), "{} can be read", read.join(" and "))?;
         return Ok(0);
@@ -118,7 +160,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         experiments.extend(files);
         unread.extend(folders);
     }
-    experiments::check(&experiments)?;
+    experiments::check(&experiments, &args.harnesses)?;
     // A folder of experiments alone contains no case, and the cases of an experiment were read with it.
     let of_cases = |path: &PathBuf| {
         !experiments.contains(path) && (path.is_file() || !case_files(std::slice::from_ref(path)).is_empty())
@@ -134,12 +176,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         return Ok(0);
     }
     let inputs = inputs::read(&paths, &harnesses);
-    let mut wrong = Vec::new();
     // Graders that could not be listed were reported with the inputs.
     let library = inputs::named_graders().map(|graders| graders.library()).unwrap_or_default();
-    wrong.extend(library.iter().filter_map(|(_, grader)| grader.read().err()).flatten());
-    let named = library.iter().filter_map(|(_, grader)| Some((grader, grader.read().ok()?)));
-    wrong.extend(named.flat_map(|(grader, file)| grader.missing_files(&file)));
+    let mut wrong = wrong_in_graders(&library);
     let graders = inputs.iter().flat_map(|inputs| &inputs.cases).flat_map(|case| &case.written_graders);
     for missing in graders.filter_map(WrittenGrader::missing_file) {
         // A grader of a suite belongs to each of its cases.
@@ -147,7 +186,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
             wrong.push(missing);
         }
     }
-    wrong.extend(inputs::price_table().and_then(|path| PriceTable::load(&path).err()));
+    wrong.extend(wrong_prices());
     let judges = inputs::wrong_judges();
     let mut scripts = 0;
     let files = match &inputs {
@@ -180,8 +219,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     for warning in inputs.cases.iter().flat_map(drafts::warnings) {
         terminal::note(format_args!("warning: {warning}"));
     }
-    for notice in &inputs.notices {
-        terminal::note(format_args!("note: {notice}"));
+    for note in inputs.notes.iter().cloned().chain(inputs.cases.iter().flat_map(mcp_servers::notes)) {
+        terminal::note(format_args!("note: {note}"));
     }
     for line in limits::never_shown(&inputs.cases, &inputs.catalog, &inputs.harnesses) {
         terminal::note(format_args!("warning: {line}"));

@@ -63,8 +63,8 @@ impl OutputFormat {
 
 pub fn run(args: &ListArgs) -> Result<u8, CliError> {
     if !matches!(args.what, Listed::Runs) {
-        for notice in inputs::passed_over() {
-            terminal::note(format_args!("note: {notice}"));
+        for note in inputs::passed_over() {
+            terminal::note(format_args!("note: {note}"));
         }
     }
     match args.what {
@@ -93,8 +93,8 @@ fn cases(paths: &[PathBuf], format: OutputFormat) -> Result<u8, CliError> {
             graders: crate::grader::unique_names(case.graders.iter().map(AsRef::as_ref)),
         })
         .collect();
-    for notice in &loaded.notices {
-        terminal::note(format_args!("note: {notice}"));
+    for note in &loaded.notes {
+        terminal::note(format_args!("note: {note}"));
     }
     written(list::cases(&rows, format.form(), &mut output::stdout(Content::json(matches!(format, OutputFormat::Json)))))
 }

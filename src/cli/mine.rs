@@ -259,7 +259,7 @@ fn tell(event: MineEvent<'_>) {
                 first_chars(commit.subject(), 70)
             ));
         }
-        MineEvent::Judged(looked) => match looked.status {
+        MineEvent::Tested(looked) => match looked.status {
             LookedStatus::Kept => {
                 let (fail, both) = (looked.fail_to_pass.len(), looked.pass_to_pass.len());
                 let verb = |count: usize, one: &'static str, many: &'static str| if count == 1 { one } else { many };

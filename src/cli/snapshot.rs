@@ -107,7 +107,7 @@ struct Meant {
     /// The cases that the user named.
     named: Vec<PathBuf>,
     /// The cases in quarantine, each with a note. Their differences change no exit code.
-    aside: BTreeMap<String, String>,
+    quarantined: BTreeMap<String, String>,
 }
 
 pub fn run(args: &SnapshotArgs) -> Result<u8, CliError> {
@@ -152,10 +152,10 @@ fn in_traces(chosen: &Chosen) -> Result<Meant, CliError> {
     let private = engine::temporary()?;
     let placed = trials::of_traces(&chosen.stored, &case, chosen.harness.as_deref(), private.path())?;
     let quarantine = case.quarantine.as_ref().filter(|quarantine| quarantine.until >= Day::today());
-    let aside = quarantine.map(|quarantine| (case.id.clone(), in_quarantine(&case.id, quarantine)));
+    let quarantined = quarantine.map(|quarantine| (case.id.clone(), in_quarantine(&case.id, quarantine)));
     let (without_case, unreferenced) = (Vec::new(), Vec::new());
-    let aside = aside.into_iter().collect();
-    Ok(Meant { placed, run: None, without_case, unreferenced, named: chosen.cases.clone(), aside })
+    let quarantined = quarantined.into_iter().collect();
+    Ok(Meant { placed, run: None, without_case, unreferenced, named: chosen.cases.clone(), quarantined })
 }
 
 fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
@@ -172,8 +172,8 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
     let cases = stored_run::cases(&chosen.cases, &record)?;
     let (placed, without_case) = trials::of_run(&run, &record, &cases, true)?;
     let unreferenced = unreferenced::of_run(&record, &cases, &placed);
-    let aside = record.in_quarantine().map(|(case, it)| (case.id.clone(), in_quarantine(&case.id, it))).collect();
-    Ok(Meant { placed, run: Some(run), without_case, unreferenced, named: chosen.cases.clone(), aside })
+    let quarantined = record.in_quarantine().map(|(case, it)| (case.id.clone(), in_quarantine(&case.id, it))).collect();
+    Ok(Meant { placed, run: Some(run), without_case, unreferenced, named: chosen.cases.clone(), quarantined })
 }
 
 fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
@@ -182,9 +182,9 @@ fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
     // Unreadable snapshots are an error of the command, even if others only differ.
     let unread = unreadable(&meant);
     let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all, &meant));
-    let aside = meant.aside.iter().filter(|(case, _)| all.iter().any(|it| it.case == **case));
+    let quarantined = meant.quarantined.iter().filter(|(case, _)| all.iter().any(|it| it.case == **case));
     let mut notes: Vec<String> = Vec::new();
-    for note in meant.without_case.iter().map(CellWithoutCase::note).chain(aside.map(|(_, note)| note.clone())) {
+    for note in meant.without_case.iter().map(CellWithoutCase::note).chain(quarantined.map(|(_, note)| note.clone())) {
         notes.extend((!notes.contains(&note)).then_some(note));
     }
     let mut out = output::stdout(Content::json(format == ComparisonFormat::Json));
@@ -204,7 +204,7 @@ fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
     let look = terminal::stdout_look();
     for one in all.iter().filter(|it| it.state != State::Same || it.note.is_some()) {
         let mut entry = snapshots::in_full(one);
-        entry.about.extend(meant.aside.contains_key(&one.case).then(|| snapshots::ASIDE.to_owned()));
+        entry.about.extend(meant.quarantined.contains_key(&one.case).then(|| snapshots::IN_QUARANTINE.to_owned()));
         page::terminal::entry(&entry, &look, &mut out)?;
         writeln!(out)?;
     }
@@ -243,7 +243,7 @@ fn same_cell(one: &Compared, other: &Compared) -> bool {
 /// Returns 1 if a snapshot differs, else 3 if a trial could not be compared or there was none, else 0. Cases in quarantine
 /// do not count.
 fn exit_code(all: &[Compared], meant: &Meant) -> u8 {
-    let counts = |case: &String| !meant.aside.contains_key(case);
+    let counts = |case: &String| !meant.quarantined.contains_key(case);
     let counted: Vec<&Compared> = all.iter().filter(|it| counts(&it.case)).collect();
     match () {
         () if counted.iter().any(|it| it.differs) => 1,

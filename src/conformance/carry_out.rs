@@ -6,7 +6,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::judge::{About, Judged, judge};
+use super::evaluate::{About, Evaluation, evaluate};
 use super::observed::Observed;
 use super::probes::{NO_SUCH_MODEL, Probe, SCRIPTS_MODEL, probes};
 use super::{ModelSource, Report};
@@ -21,6 +21,7 @@ use crate::project;
 use crate::run::RunError;
 use crate::sandbox;
 use crate::secrets::looks_secret;
+use crate::trial::previous_attempts::PreviousAttempts;
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError, version};
 use crate::values::Time;
 use crate::whole_file::FileError;
@@ -75,7 +76,7 @@ pub async fn carry_out(check: &Check<'_>, mut tell: impl FnMut(Probe)) -> Result
     let manifest = Arc::new(prepared(&check.entry.manifest, source, check.time));
     if let Some(why) = not_to_be_started(&manifest, source, check.engine) {
         let about = About { manifest: &manifest, model: source, printed: None, not_started: Some(why) };
-        return Ok(report(check, source, None, judge(&about, &[])));
+        return Ok(report(check, source, None, evaluate(&about, &[])));
     }
     let printed = version::printed(check.engine, &manifest, &BTreeMap::new(), None).await;
     let mut sessions = Vec::new();
@@ -92,8 +93,8 @@ pub async fn carry_out(check: &Check<'_>, mut tell: impl FnMut(Probe)) -> Result
         sessions.push(Observed { requests, ..Observed::new(probe, &manifest, lines, result) });
     }
     let about = About { manifest: &manifest, model: source, printed, not_started: None };
-    let judged = judge(&about, &sessions);
-    let report = report(check, source, Some(&check.folder), judged);
+    let evaluation = evaluate(&about, &sessions);
+    let report = report(check, source, Some(&check.folder), evaluation);
     std::fs::create_dir_all(&check.folder).map_err(RunError::io("make the folder", &check.folder))?;
     write_whole(&check.folder.join("report.json"), |out| {
         serde_json::to_writer_pretty(&mut *out, &report)?;
@@ -183,6 +184,7 @@ fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, pro
         route,
         folder: check.folder.join(probe.word()),
         foreign: None,
+        previous: PreviousAttempts::default(),
         arms: None,
         seal: None,
     }
@@ -213,10 +215,10 @@ fn read_requests(path: &Path) -> Result<Vec<serde_json::Value>, RunError> {
     text.lines().map(|line| serde_json::from_str(line).map_err(malformed)).collect()
 }
 
-fn report(check: &Check<'_>, model: ModelSource, folder: Option<&Path>, judged: Judged) -> Report {
+fn report(check: &Check<'_>, model: ModelSource, folder: Option<&Path>, evaluation: Evaluation) -> Report {
     let Entry { manifest, origin } = check.entry;
     // The login follows from the original manifest, not from the one prepared for the check.
-    let login = Login { offered: judged.offered, ..Login::of(manifest, &check.engine.env) };
+    let login = Login { offered: evaluation.offered, ..Login::of(manifest, &check.engine.env) };
     Report {
         harness: manifest.name.clone(),
         registry_id: manifest.registry_id.clone(),
@@ -225,13 +227,13 @@ fn report(check: &Check<'_>, model: ModelSource, folder: Option<&Path>, judged: 
         checked: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         model,
         folder: folder.map(|folder| folder.display().to_string()),
-        version: judged.version,
+        version: evaluation.version,
         verified: manifest.verified.last().map(|verified| verified.version.clone()),
         login,
-        items: judged.items,
-        tier: judged.tier,
+        items: evaluation.items,
+        tier: evaluation.tier,
         declared_tier: manifest.tier,
-        oddities: judged.oddities,
+        oddities: evaluation.oddities,
     }
 }
 

@@ -5,11 +5,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use crate::paths::MOST_LINKS;
 use crate::trace::facts::Fact;
 use crate::trace::view;
-
-/// The maximum number of links that are followed for one path, as in Linux.
-const MOST_LINKS: usize = 40;
 
 /// Adds to the paths of a call the paths that they lead to through links, if those differ. `written` are the paths as the
 /// agent wrote them. A path that leads in a circle is not known, and neither are the paths of its call then.

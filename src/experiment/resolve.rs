@@ -11,7 +11,7 @@ use super::Experiment;
 use super::arm::Arm;
 use super::sources::{Written, WrittenArm};
 use super::variant::{KEYS, servers_of};
-use crate::case::LoadError;
+use crate::case::{LoadError, mcp_servers};
 use crate::interaction::{Interaction, PolicyFolder};
 use crate::overlay::{self, ExtraFiles, SkillSource};
 use crate::paths;
@@ -230,6 +230,9 @@ fn values(arm: &Arm, problems: &mut Problems<'_>) {
         if !server.get("name").is_some_and(Value::is_string) {
             let help = "write `- {name: …, command: …, args: […]}` for each";
             problems.add("mcp-servers", &[], StepPart::Value, "an MCP server has no `name`".to_owned(), help);
+        }
+        for wrong in mcp_servers::wrong(&server, true) {
+            problems.add("mcp-servers", &[], StepPart::Value, wrong.message, &wrong.help);
         }
     }
     if matches!(&arm.layer.mcp_servers, Some(written) if !written.is_array() && !written.is_object()) {

@@ -15,7 +15,7 @@ use crate::interaction::Interaction;
 use crate::limits::Limits;
 use crate::overlay::{ExtraFiles, Instructions};
 use crate::paths;
-use crate::yaml::shapes::{Shapes, deserialize_shapes};
+use crate::yaml::forms::{Forms, deserialize_forms};
 
 /// The keys of a variant.
 pub const KEYS: [&str; 14] = [
@@ -52,7 +52,9 @@ macro_rules! with_variant_keys {
             pub skills: Option<Vec<crate::overlay::SkillEntry>>,
             /// The instruction file that is laid into the trial.
             pub instructions: Option<crate::overlay::Instructions>,
-            /// MCP servers offered to the agent: a list, or a map by name.
+            /// MCP servers offered to the agent: a list, or a map by name. A server has `command` (with `args`, `env` and `cwd`),
+            /// or `url` or `httpUrl` (with `type` and `headers`). Agents get other keys, such as `timeout`, `disabled` and
+            /// `autoApprove`, as they are.
             pub mcp_servers: Option<serde_json::Value>,
             /// The system prompt.
             pub system_prompt: Option<String>,
@@ -117,7 +119,7 @@ struct PromptBody {
     suffix: String,
 }
 
-impl<'de> Shapes<'de> for PromptEdit {
+impl<'de> Forms<'de> for PromptEdit {
     const EXPECTED: &'static str = "a template with `{prompt}`, or a map with `prefix` and `suffix`";
 
     fn from_text<E: Error>(text: &str) -> Result<Self, E> {
@@ -144,7 +146,7 @@ impl<'de> Shapes<'de> for PromptEdit {
     }
 }
 
-deserialize_shapes!(PromptEdit, deserialize_any);
+deserialize_forms!(PromptEdit, deserialize_any);
 
 #[cfg(test)]
 impl JsonSchema for PromptEdit {

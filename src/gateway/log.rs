@@ -149,10 +149,10 @@ impl Log {
         state.write_ready();
     }
 
-    /// Returns true if a request has begun and is not logged yet.
-    pub fn is_busy(&self) -> bool {
+    /// Returns the number of requests that have begun and are not logged yet.
+    pub fn unlogged(&self) -> u64 {
         let state = self.lock();
-        state.begun > state.done + state.waiting.len() as u64
+        state.begun.saturating_sub(state.done + state.waiting.len() as u64)
     }
 
     /// Returns the sums over the requests so far.
@@ -286,6 +286,7 @@ pub(super) mod tests {
         log.end(&exchange(1));
         assert_eq!(kept.numbers(), [1, 2]);
         log.end(&exchange(4));
+        assert_eq!(log.unlogged(), 1);
         let logged = log.finish();
         assert_eq!((logged.requests, logged.kept), (4, 3));
         assert_eq!(kept.numbers(), [1, 2, 4]);

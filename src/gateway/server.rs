@@ -181,12 +181,19 @@ impl Running {
         self.shared.log.totals()
     }
 
-    /// Waits until every request is logged, which needs a moment after its agent has ended.
-    pub async fn settle(&self) {
+    /// Waits until every request is logged, at most [`SETTLES`], which needs a moment after its agent has ended. Returns the
+    /// number of requests that are not logged.
+    pub async fn settle(&self) -> u64 {
         let until = Instant::now() + SETTLES;
-        while self.shared.log.is_busy() && Instant::now() < until {
+        while self.unlogged() > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        self.unlogged()
+    }
+
+    /// Returns the number of requests that are not logged yet.
+    pub fn unlogged(&self) -> u64 {
+        self.shared.log.unlogged()
     }
 
     /// Ends the connections, and returns the result.

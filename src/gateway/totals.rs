@@ -200,6 +200,12 @@ impl Totals {
         self.cut += u64::from(exchange.error.as_ref().is_some_and(is_cut));
     }
 
+    /// Adds requests whose exchanges are not logged: no program knows their tokens.
+    pub fn add_unlogged(&mut self, requests: u64) {
+        self.without_usage += requests;
+        self.cut += requests;
+    }
+
     /// Returns the first failure of a kind, and how many there were.
     pub fn failure(&self, kind: FailureKind) -> Option<(&Failure, u64)> {
         self.failures.get(kind.word()).map(|(_, failure, count)| (failure, *count))
@@ -286,5 +292,8 @@ mod tests {
         assert!(priced.is_exact() && priced.value() > 0.0, "{priced}");
         assert_eq!(of(&["claude-opus-4-8", "unpriced"]).cost_usd(), Some(Amount::AtLeast(priced.value())));
         assert_eq!(of(&["unpriced"]).cost_usd(), None);
+        let mut open = of(&["claude-opus-4-8"]);
+        open.add_unlogged(1);
+        assert_eq!(open.cost_usd(), Some(Amount::AtLeast(priced.value())));
     }
 }

@@ -206,7 +206,7 @@ pub enum CriterionVerdict {
     Pass,
     /// The criterion does not hold.
     Fail,
-    /// Neither is known.
+    /// The result of the criterion is unknown.
     Unknown,
 }
 

@@ -16,9 +16,9 @@ use super::trajectory::{Item, Mode, Trajectory};
 use crate::matcher::arguments::MatchArgs;
 use crate::matcher::{Matcher, Speaker};
 use crate::values::NameGlob;
+use crate::yaml::forms::{self, AnyForm, Forms};
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::said;
-use crate::yaml::shapes::{self, AnyShape, Shapes};
 
 /// The names of the supported assertions.
 pub const WORDS: [&str; 4] =
@@ -93,7 +93,7 @@ enum Written<T> {
     Map(T),
 }
 
-impl<'de, T: Deserialize<'de>> Shapes<'de> for Written<T> {
+impl<'de, T: Deserialize<'de>> Forms<'de> for Written<T> {
     const EXPECTED: &'static str = "the name of a tool, a list of names, or a map";
 
     fn from_text<E: Error>(name: &str) -> Result<Self, E> {
@@ -101,7 +101,7 @@ impl<'de, T: Deserialize<'de>> Shapes<'de> for Written<T> {
     }
 
     fn from_list<A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
-        let steps: Vec<NameOrStep> = shapes::list(seq)?;
+        let steps: Vec<NameOrStep> = forms::list(seq)?;
         Ok(Written::List(steps.into_iter().map(|step| step.0).collect()))
     }
 
@@ -112,7 +112,7 @@ impl<'de, T: Deserialize<'de>> Shapes<'de> for Written<T> {
 
 impl<'de, T: Deserialize<'de>> Written<T> {
     fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyShape(PhantomData))
+        deserializer.deserialize_any(AnyForm(PhantomData))
     }
 }
 

@@ -17,9 +17,9 @@ use crate::shell::{Command, CommandOutcome, KEPT};
 use crate::trace::Exit;
 use crate::trace::Lost;
 use crate::values::{Pattern, Time};
+use crate::yaml::forms::{self, Forms, deserialize_forms};
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::said;
-use crate::yaml::shapes::{self, Shapes, deserialize_shapes};
 
 mod own_modes;
 
@@ -66,7 +66,7 @@ pub enum Run {
     },
 }
 
-impl<'de> Shapes<'de> for Run {
+impl<'de> Forms<'de> for Run {
     const EXPECTED: &'static str = "a command line, or a list of a program and its arguments";
 
     fn from_text<E: Error>(line: &str) -> Result<Self, E> {
@@ -79,11 +79,11 @@ impl<'de> Shapes<'de> for Run {
     }
 
     fn from_list<A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
-        shapes::list(seq).map(Run::Program)
+        forms::list(seq).map(Run::Program)
     }
 }
 
-deserialize_shapes!(Run, deserialize_any);
+deserialize_forms!(Run, deserialize_any);
 
 /// Returns true if a shell line is made of comments and blanks.
 fn runs_nothing(line: &str) -> bool {

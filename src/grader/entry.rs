@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::shared_keys::{SharedKeys, Split};
 use super::{Kind, aliases};
-use crate::yaml::shapes::{Shapes, deserialize_shapes};
+use crate::yaml::forms::{Forms, deserialize_forms};
 use crate::yaml::wrong_part::WrongPart;
 
 /// A grader as written in a case.
@@ -122,7 +122,7 @@ impl SharedKeys for Common {
 
 struct Name(String);
 
-impl Shapes<'_> for Name {
+impl Forms<'_> for Name {
     const EXPECTED: &'static str = "a name";
 
     fn from_text<E: Error>(text: &str) -> Result<Self, E> {
@@ -130,7 +130,7 @@ impl Shapes<'_> for Name {
     }
 }
 
-deserialize_shapes!(Name, deserialize_str);
+deserialize_forms!(Name, deserialize_str);
 
 struct Weight(f64);
 
@@ -164,7 +164,7 @@ impl<'de> Deserialize<'de> for Weight {
     }
 }
 
-impl<'de> Shapes<'de> for Use {
+impl<'de> Forms<'de> for Use {
     const EXPECTED: &'static str = "the name of a grader, or a map such as `{grader: NAME, gate: true}`";
 
     fn from_text<E: Error>(name: &str) -> Result<Self, E> {
@@ -182,12 +182,12 @@ impl<'de> Shapes<'de> for Use {
     }
 }
 
-deserialize_shapes!(Use, deserialize_any);
+deserialize_forms!(Use, deserialize_any);
 
 /// The only key of a `use` body.
 struct GraderKey;
 
-impl Shapes<'_> for GraderKey {
+impl Forms<'_> for GraderKey {
     const EXPECTED: &'static str = "`grader`";
 
     fn from_text<E: Error>(key: &str) -> Result<Self, E> {
@@ -198,9 +198,9 @@ impl Shapes<'_> for GraderKey {
     }
 }
 
-deserialize_shapes!(GraderKey, deserialize_identifier);
+deserialize_forms!(GraderKey, deserialize_identifier);
 
-impl<'de> Shapes<'de> for GraderEntry {
+impl<'de> Forms<'de> for GraderEntry {
     const EXPECTED: &'static str = "a grader: a map of one key, such as `command: {run: cargo test}`";
 
     fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
@@ -213,7 +213,7 @@ impl<'de> Shapes<'de> for GraderEntry {
     }
 }
 
-deserialize_shapes!(GraderEntry, deserialize_map);
+deserialize_forms!(GraderEntry, deserialize_map);
 
 /// The key of a grader: a known name.
 pub(super) struct KindWord(pub &'static str);
@@ -225,7 +225,7 @@ impl KindWord {
     }
 }
 
-impl Shapes<'_> for KindWord {
+impl Forms<'_> for KindWord {
     const EXPECTED: &'static str = "the kind of a grader";
 
     fn from_text<E: Error>(word: &str) -> Result<Self, E> {
@@ -236,7 +236,7 @@ impl Shapes<'_> for KindWord {
     }
 }
 
-deserialize_shapes!(KindWord, deserialize_identifier);
+deserialize_forms!(KindWord, deserialize_identifier);
 
 /// Reads the body of a grader, and refuses one that checks nothing.
 pub(super) struct EntryBody(pub &'static str);
@@ -329,7 +329,7 @@ impl JsonSchema for GraderEntry {
         let mut kinds: Vec<Value> = Vec::new();
         for (word, mut body) in Kind::schemas(generator) {
             add_properties(&mut body, &common_properties());
-            kinds.push(crate::yaml::shapes::one_key(word, body.to_value()));
+            kinds.push(crate::yaml::forms::one_key(word, body.to_value()));
         }
         let mut named = json_schema!({
             "type": "object",
@@ -338,8 +338,8 @@ impl JsonSchema for GraderEntry {
             "additionalProperties": false
         });
         add_properties(&mut named, &common_properties());
-        kinds.push(crate::yaml::shapes::one_key(USE, serde_json::json!({"oneOf": [{"type": "string"}, named]})));
-        kinds.extend(aliases::WORDS.map(|word| crate::yaml::shapes::one_key(word, aliases::schema(word))));
+        kinds.push(crate::yaml::forms::one_key(USE, serde_json::json!({"oneOf": [{"type": "string"}, named]})));
+        kinds.extend(aliases::WORDS.map(|word| crate::yaml::forms::one_key(word, aliases::schema(word))));
         json_schema!({"description": "a grader: a map of one key", "oneOf": kinds})
     }
 }

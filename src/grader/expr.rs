@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use super::trial_json::{self, Account, CALLS_BY_KIND};
 use crate::text::plural;
 use crate::trace::{FollowedLink, Lost, ToolKind, UnseenAction};
+use crate::yaml::forms::{Forms, deserialize_forms};
 use crate::yaml::lists::said;
-use crate::yaml::shapes::{Shapes, deserialize_shapes};
 use async_trait::async_trait;
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, WrongExpression, text};
@@ -31,7 +31,7 @@ use crate::trace::{Body as EventBody, Event, Seen};
 use crate::values::Fraction;
 
 mod bounds;
-mod shape;
+mod types;
 
 /// The variables of expressions.
 const VARIABLES: [&str; 8] = ["calls", "messages", "output", "stop", "usage", "permissions", "files", "metrics"];
@@ -58,14 +58,14 @@ pub struct Cel {
 impl Cel {
     fn of(text: &str) -> Self {
         let compiled = Expression::compile(text, &VARIABLES).and_then(|compiled| {
-            shape::check(text, compiled.program())?;
+            types::check(text, compiled.program())?;
             Ok(compiled)
         });
         Self { text: text.to_owned(), compiled }
     }
 }
 
-impl Shapes<'_> for Cel {
+impl Forms<'_> for Cel {
     const EXPECTED: &'static str = "an expression such as `size(calls) < 10`";
 
     // Errors in the expression are reported later, with line and column within it.
@@ -78,7 +78,7 @@ impl Shapes<'_> for Cel {
     }
 }
 
-deserialize_shapes!(Cel, deserialize_any);
+deserialize_forms!(Cel, deserialize_any);
 
 impl Serialize for Cel {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -104,7 +104,7 @@ impl JsonSchema for Cel {
 impl GraderSpec for Expr {
     fn misses(&self, lost: Lost) -> bool {
         let Ok(compiled) = &self.cel.compiled else { return true };
-        let names = |names: &[&str]| names.iter().any(|name| shape::names(compiled.program(), name));
+        let names = |names: &[&str]| names.iter().any(|name| types::names(compiled.program(), name));
         match lost {
             Lost::Line => true,
             // The final answer, the end and the workspace are known whatever calls there were.
@@ -128,8 +128,8 @@ impl GraderSpec for Expr {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        let names = |name| self.cel.compiled.as_ref().is_ok_and(|it| shape::names(it.program(), name));
-        let reads = |field| self.cel.compiled.as_ref().is_ok_and(|it| shape::reads_field(it.program(), field));
+        let names = |name| self.cel.compiled.as_ref().is_ok_and(|it| types::names(it.program(), name));
+        let reads = |field| self.cel.compiled.as_ref().is_ok_and(|it| types::reads_field(it.program(), field));
         let of_files = names("calls") && (reads("kind") || reads("paths"));
         let of_kinds = names("metrics") && reads(CALLS_BY_KIND);
         Box::new(ExprJudge {
@@ -288,7 +288,7 @@ impl ExprJudge {
         let mut listed = account.calls;
         trial_json::without_truncated_outputs(&mut listed);
         let metrics = trial_json::metrics(evidence, unknown_kinds > 0);
-        let known = Known {
+        let known = Variables {
             seen,
             messages: Value::Array(account.messages),
             permissions: Value::Array(account.permissions),
@@ -341,17 +341,17 @@ impl ExprJudge {
             let scope = known.scope(&work, &calls, &metrics);
             let ungraded = |why: &str| {
                 let mut reason = format!("{shown} could not be graded: {why}");
-                if !seen.tracing && shape::names(expression.program(), "calls") {
+                if !seen.tracing && types::names(expression.program(), "calls") {
                     reason.push_str("; the harness shows no tool calls");
-                } else if !seen.interaction && shape::names(expression.program(), "permissions") {
+                } else if !seen.interaction && types::names(expression.program(), "permissions") {
                     let why = why_unasked.as_deref().unwrap_or("the harness has no way to ask for permission");
                     reason.push_str(&format!("; {why}"));
-                } else if !is_change_known && shape::names(expression.program(), "files") {
+                } else if !is_change_known && types::names(expression.program(), "files") {
                     reason.push_str("; the change of the workspace is not known");
                 } else if unknown_kinds > 0 && expression.keys_of("metrics").iter().any(|(key, _)| key == CALLS_BY_KIND)
                 {
                     reason.push_str(&format!("; the kind of {} is unknown", plural(unknown_kinds, "call")));
-                } else if unknown_ends > 0 && shape::reads_field(expression.program(), "status") {
+                } else if unknown_ends > 0 && types::reads_field(expression.program(), "status") {
                     reason.push_str(&format!("; whether {} succeeded is unknown", plural(unknown_ends, "call")));
                 }
                 Grade::ungraded(reason)
@@ -401,7 +401,7 @@ impl ExprJudge {
 }
 
 /// The variables of an expression besides the calls and the metrics.
-struct Known {
+struct Variables {
     seen: Seen,
     messages: Value,
     permissions: Value,
@@ -411,7 +411,7 @@ struct Known {
     usage: Value,
 }
 
-impl Known {
+impl Variables {
     fn scope<'v>(&'v self, work: &'v Work, calls: &'v Value, metrics: &'v Value) -> Scope<'v> {
         let mut scope = Scope::new(work)
             .with("messages", &self.messages)

@@ -24,7 +24,7 @@ const CLOCK_STEP: Duration = Duration::from_millis(20);
 /// The grading of one trial. Its memory is that of its graders, for most of them independent of the length of
 /// the session.
 pub struct Grading {
-    /// Absent if no grader needs calls.
+    /// Joins calls with their results. `None` if no grader needs calls.
     joiner: Option<Joiner>,
     reading: Reading,
     seats: Vec<ObservedGrader>,
@@ -178,7 +178,7 @@ impl Grading {
     fn calls(&mut self, calls: &[Call]) {
         for call in calls {
             // Only one of the actions that were allowed is in the call.
-            if call.asked.iter().any(|form| !form.is_refused())
+            if call.asked.iter().any(|form| !form.is_refused() && !form.is_permission)
                 && !self.lost.iter().any(|(known, _)| *known == Lost::Call)
             {
                 self.lost.push((Lost::Call, call.seq));
@@ -283,7 +283,10 @@ impl Grading {
             let links = lost.is_none().then(of_links).flatten();
             // What a grader finds may be the call that names the link, and not the file that is meant. A move removes no match.
             let is_by_link = links.as_ref().is_some_and(|(_, moved)| !moved);
-            let (only_finds, by_outcome) = (grader.kind.only_finds() && !is_by_link, grader.kind.fails_by_outcome());
+            let basis = Basis {
+                only_finds: grader.kind.only_finds() && !is_by_link,
+                by_outcome: grader.kind.fails_by_outcome(),
+            };
             let doubt = lost.or(links.map(|(doubt, _)| doubt));
             // The first grade without a name gets the grader's name.
             let mut own = Some(name.clone());
@@ -300,7 +303,7 @@ impl Grading {
                 };
                 let grade = match (&doubt, secret.as_ref().filter(|secret| secret.is_shown)) {
                     (_, Some(secret)) => names_a_secret(&secret.mark),
-                    (Some(doubt), None) => doubted(grade, doubt, only_finds, by_outcome),
+                    (Some(doubt), None) => doubted(grade, doubt, basis),
                     (None, None) => grade,
                 };
                 // A call that was lost may have used a skill.
@@ -406,16 +409,25 @@ impl Doubt {
     }
 }
 
+/// The missing events that could change the score of a grader.
+#[derive(Clone, Copy)]
+struct Basis {
+    /// No further event can turn a pass into another grade.
+    only_finds: bool,
+    /// Another outcome of a call could turn a fail into another grade.
+    by_outcome: bool,
+}
+
 /// Returns the grade of a session of which something is missing. A violation that events show stays, and so does a pass
 /// that needs nothing else. The missing part could change any other score, so it becomes ungraded.
-fn doubted(grade: Grade, doubt: &Doubt, only_finds: bool, by_outcome: bool) -> Grade {
+fn doubted(grade: Grade, doubt: &Doubt, basis: Basis) -> Grade {
     let Grade::Scored(score) = &grade else { return grade };
-    let is_found = if score.passed { only_finds } else { !score.evidence.is_empty() && !score.lacks };
+    let is_found = if score.passed { basis.only_finds } else { !score.evidence.is_empty() && !score.lacks };
     let may_be_wrong = match doubt.lost {
         // What was found may be of another speaker.
         Some(Lost::Speaker | Lost::Caller) => true,
         // A different outcome of the call could remove the match, unless the rule counts attempts.
-        Some(Lost::Outcome) => score.passed || by_outcome,
+        Some(Lost::Outcome) => score.passed || basis.by_outcome,
         Some(Lost::Line | Lost::Text | Lost::Call) | None => false,
     };
     let is_certain = score.is_certain && !score.passed;

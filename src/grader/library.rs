@@ -1,13 +1,11 @@
 //! Named graders from `graders/`, and the resolution of `use`.
 
 use crate::expression::span;
-use crate::regular;
-use crate::yaml::shapes::{Shapes, deserialize_shapes, filled_list};
+use crate::yaml::forms::{Forms, deserialize_forms, filled_list};
 use crate::yaml::wrong_part::WrongPart;
 use crate::yaml::{self, OwnedStep, Step, StepPart, YamlError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use serde::de::{Deserialize, Error, MapAccess, SeqAccess};
 
@@ -70,27 +68,6 @@ impl Library {
     /// Adds a named grader.
     pub fn insert(&mut self, name: impl Into<String>, grader: NamedGrader) {
         self.0.insert(name.into(), grader);
-    }
-
-    /// Adds every `NAME.yaml` of a folder; a missing folder adds nothing.
-    ///
-    /// # Errors
-    /// Returns an error if the folder or a file in it cannot be read.
-    pub fn add_folder(&mut self, folder: &Path) -> io::Result<()> {
-        let entries = match fs::read_dir(folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        for entry in entries {
-            let path = entry?.path();
-            let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".yaml")) else { continue };
-            let text = regular::read_to_string(&path)
-                .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-            let origin = path.display().to_string();
-            self.insert(name, NamedGrader { origin, folder: Some(folder.to_path_buf()), text });
-        }
-        Ok(())
     }
 
     /// Returns a named grader.
@@ -259,7 +236,7 @@ pub struct NamedFile {
     pub graders: Vec<GraderEntry>,
 }
 
-impl<'de> Shapes<'de> for NamedFile {
+impl<'de> Forms<'de> for NamedFile {
     const EXPECTED: &'static str = "a named grader: a map of `description` and `grader` or `graders`";
 
     fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
@@ -287,7 +264,7 @@ impl<'de> Shapes<'de> for NamedFile {
     }
 }
 
-deserialize_shapes!(NamedFile, deserialize_map);
+deserialize_forms!(NamedFile, deserialize_map);
 
 /// A key of a named grader's file. A single grader may be written without `grader`.
 enum FileKey {
@@ -296,7 +273,7 @@ enum FileKey {
     Kind(KindWord),
 }
 
-impl Shapes<'_> for FileKey {
+impl Forms<'_> for FileKey {
     const EXPECTED: &'static str = "`description`, `grader` or `graders`";
 
     fn from_text<E: Error>(key: &str) -> Result<Self, E> {
@@ -310,12 +287,12 @@ impl Shapes<'_> for FileKey {
     }
 }
 
-deserialize_shapes!(FileKey, deserialize_identifier);
+deserialize_forms!(FileKey, deserialize_identifier);
 
 /// A grader, or a list of graders.
 struct Entries(Vec<GraderEntry>);
 
-impl<'de> Shapes<'de> for Entries {
+impl<'de> Forms<'de> for Entries {
     const EXPECTED: &'static str = "a grader or a list of graders";
 
     fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
@@ -328,4 +305,4 @@ impl<'de> Shapes<'de> for Entries {
     }
 }
 
-deserialize_shapes!(Entries, deserialize_any);
+deserialize_forms!(Entries, deserialize_any);

@@ -17,14 +17,14 @@ use crate::trace::{
 };
 use crate::values::Fraction;
 
+mod decide;
 mod event;
 mod hits;
-mod judge;
 mod spec;
 
+use decide::{Finding, NO_ORDER, NOT_SHOWN, SessionFacts, decide};
 use event::{EventType, RuleEvent, text_of};
 use hits::{EventPlace, FoundEvents, Hit};
-use judge::{Finding, NO_ORDER, NOT_SHOWN, SessionFacts, judge};
 use spec::{Bounds, Takes};
 pub use spec::{Rule, Rules};
 
@@ -238,7 +238,7 @@ impl RulesJudge {
         let rules = self.wanted.rules.iter().zip(&self.hits).zip(self.refused.iter().zip(&self.unsure));
         for ((rule, hits), (refused, unsure)) in rules {
             let asks = rule.matchers().iter().any(|(_, matcher, _)| matcher.is_about_permissions());
-            let worlds = judge(rule, hits, &session);
+            let worlds = decide(rule, hits, &session);
             let is_vacuous = worlds.is_vacuous();
             let told = rule.told();
             let found = match evidence.why_unasked() {

@@ -59,6 +59,11 @@ pub(super) trait GraderSpec {
         None
     }
 
+    /// Returns why a part of the grader may be a mistake, which `check` reports. The text continues after the grader's name.
+    fn warning(&self) -> Option<String> {
+        None
+    }
+
     /// Returns an invalid expression in the grader. It is reported at its own line and column.
     fn wrong_expression(&self) -> Option<WrongExpression<'_>> {
         None

@@ -14,8 +14,8 @@ use super::speakers::Span;
 use crate::matcher::arguments::MatchArgs;
 use crate::matcher::{Matcher, Speaker};
 use crate::text::plural;
+use crate::yaml::forms::{Forms, deserialize_forms};
 use crate::yaml::lists::said;
-use crate::yaml::shapes::{Shapes, deserialize_shapes};
 use async_trait::async_trait;
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
@@ -140,7 +140,7 @@ impl<'de> Deserialize<'de> for Named {
     }
 }
 
-impl<'de> Shapes<'de> for Item {
+impl<'de> Forms<'de> for Item {
     const EXPECTED: &'static str =
         "a call such as `{kind: edit, path: \"src/**\"}`, the name of a tool, or a list of calls";
 
@@ -162,7 +162,7 @@ impl<'de> Shapes<'de> for Item {
     }
 }
 
-deserialize_shapes!(Item, deserialize_any);
+deserialize_forms!(Item, deserialize_any);
 
 /// Reads the expected calls. An empty list is refused, because its meaning would differ from mode to mode.
 fn expected<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Item>, D::Error> {

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::change;
-use super::judgement::sample;
+use super::change::{self, Change};
+use super::commit_tests::{CommitTests, sample};
 use super::miner::{Miner, Tested};
+use super::runner::Runner;
 use super::write::{self, Draft, Place};
-use super::{MOST_TESTS, MineError, Settings, hunks, interface, left_out, prompt, protection, rewrite};
+use super::{MOST_TESTS, MineError, Settings, hunks, interface, left_out, prompt, protection, reservations, rewrite};
 use crate::audit::leaks;
 use crate::case::provenance::{Hunks, Provenance};
 use crate::text::plural;
@@ -27,6 +28,89 @@ fn with_paths<'a>(remark: &str, paths: impl IntoIterator<Item = &'a String>) -> 
     }
 }
 
+/// Returns the remarks about the tests of a case, and about files that an agent may change although they may decide what passes.
+fn remarks(sorted: &CommitTests, change: &Change, open_settings: &[String]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    for (what, key, tests) in [
+        ("fail before the commit and pass after it", "fail-to-pass", &sorted.fail_to_pass),
+        ("pass before and after the commit", "pass-to-pass", &sorted.pass_to_pass),
+    ] {
+        if tests.len() > MOST_TESTS {
+            let all = plural(tests.len(), "test");
+            remarks.push(format!("{all} {what}; {MOST_TESTS} of them, evenly spread, are in `{key}`."));
+        }
+    }
+    if !sorted.left_out.is_empty() {
+        let some = crate::text::some_of(sorted.left_out.iter().map(|name| format!("`{name}`")), 5);
+        remarks.push(format!("Tests are left out, because their names select other tests, too: {some}"));
+    }
+    remarks.extend(left_out::remark(sorted));
+    if !change.unsure.is_empty() {
+        remarks.extend(with_paths(
+            "Only tests load or run these modules, as far as their names show it, but they may be code of the product; if \
+             one of them decides what passes, add it to `workspace.protect`, because an agent may change it",
+            &change.unsure,
+        ));
+    }
+    if !change.computed.is_empty() {
+        remarks.extend(with_paths(
+            "These files load modules whose names only a run shows; if such a module decides what passes, add it to \
+             `workspace.protect`, because an agent may change it",
+            &change.computed,
+        ));
+    }
+    if change.has_more_modules {
+        remarks.push(
+            "The tests load so many modules that not all were looked at; if one of them decides what passes, add it to \
+             `workspace.protect`, because an agent may change it."
+                .to_owned(),
+        );
+    }
+    if !change.in_place_of_packages.is_empty() {
+        remarks.extend(with_paths(
+            "The settings of the runner look for packages in these folders, too; a file of an agent that takes the place of a \
+             package there is removed only if the tests name the package, and may decide what passes",
+            &change.folders_of_packages,
+        ));
+    }
+    if !change.open.is_empty() {
+        remarks.extend(with_paths(
+            "Tests name or run these files, or have links to them, and code may read them, or they are code or settings: an \
+             agent may have to write those that the patch adds, and may change all of them; if one of them decides what \
+             passes, move it from the patch to the hidden files, or add it to `workspace.protect`",
+            &change.open,
+        ));
+    }
+    let open = reservations::open_settings(open_settings);
+    let to_read = |open: String| reservations::sentence(&format!("{open}; read the change of an agent that passes"));
+    remarks.extend(open.map(to_read));
+    remarks
+}
+
+/// Returns the globs of the files that the case protects. `closed` are the settings of the patch that an agent must not change.
+fn protected(
+    sorted: &CommitTests,
+    change: &Change,
+    runner: Runner,
+    command: Option<&str>,
+    closed: &[String],
+) -> Vec<String> {
+    let mut patched = hunks::files(&change.patch);
+    patched.retain(|path| !closed.contains(path));
+    let mut protect = protection::globs(change, &patched, runner);
+    protect.extend(protection::of_helpers(change, &patched));
+    if let Some(command) = command {
+        protect.extend(protection::named(command, &change.before, &patched));
+    }
+    protect.extend(protection::missing(closed, &protect));
+    for path in protection::of_tests(runner, sorted, change, &patched) {
+        if !protect.contains(&path) {
+            protect.push(path);
+        }
+    }
+    protect
+}
+
 impl Miner<'_> {
     /// Writes the case of a commit. Settings of the patch are protected unless they are open. Returns true if its prompt says
     /// nothing about the task.
@@ -37,7 +121,7 @@ impl Miner<'_> {
         open_settings: &[String],
         place: &Place,
     ) -> Result<bool, MineError> {
-        let Tested { commit, parent, change, recipe, judged } = tested;
+        let Tested { commit, parent, change, recipe, sorted } = tested;
         let command = self.settings.given.test.as_deref();
         let mut closed = protection::settings_in_patch(change, recipe.runner, command);
         closed.retain(|path| !open_settings.contains(path));
@@ -96,86 +180,20 @@ impl Miner<'_> {
         prompt = prompt::with_interface(&prompt, &names, &imported, &needed);
         let is_thin = !is_rewritten && prompt::is_thin(&sources);
         if is_thin {
-            remarks.push("The message says nothing about the task; write the prompt.".to_owned());
+            remarks.push(reservations::sentence(reservations::THIN));
         }
         let mut grader = recipe.grader(&change.removed_tests, &self.settings.timeout.to_string());
         let needs_review = !is_rewritten || !leaks.is_empty();
         if needs_review {
             remarks.insert(0, "Made by `evals mine`. Read the prompt before you remove `review: needed`.".to_owned());
         }
-        for (key, what, tests) in [
-            ("fail-to-pass", "fail before the commit and pass after it", &judged.fail_to_pass),
-            ("pass-to-pass", "pass before and after the commit", &judged.pass_to_pass),
-        ] {
-            if tests.len() > MOST_TESTS {
-                let all = plural(tests.len(), "test");
-                remarks.push(format!("{all} {what}; {MOST_TESTS} of them, evenly spread, are in `{key}`."));
-            }
+        for (key, tests) in [("fail-to-pass", &sorted.fail_to_pass), ("pass-to-pass", &sorted.pass_to_pass)] {
             if !tests.is_empty() {
                 grader.insert(key.to_owned(), json!(sample(tests, MOST_TESTS)));
             }
         }
-        if !judged.left_out.is_empty() {
-            let some = crate::text::some_of(judged.left_out.iter().map(|name| format!("`{name}`")), 5);
-            remarks.push(format!("Tests are left out, because their names select other tests, too: {some}"));
-        }
-        remarks.extend(left_out::remark(judged));
-        if !change.unsure.is_empty() {
-            remarks.extend(with_paths(
-                "Only tests load or run these modules, as far as their names show it, but they may be code of the product; if \
-                 one of them decides what passes, add it to `workspace.protect`, because an agent may change it",
-                &change.unsure,
-            ));
-        }
-        if !change.computed.is_empty() {
-            remarks.extend(with_paths(
-                "These files load modules whose names only a run shows; if such a module decides what passes, add it to \
-                 `workspace.protect`, because an agent may change it",
-                &change.computed,
-            ));
-        }
-        if change.has_more_modules {
-            remarks.push(
-                "The tests load so many modules that not all were looked at; if one of them decides what passes, add it to \
-                 `workspace.protect`, because an agent may change it."
-                    .to_owned(),
-            );
-        }
-        if !change.in_place_of_packages.is_empty() {
-            remarks.extend(with_paths(
-                "The settings of the runner look for packages in these folders, too; a file of an agent that takes the place of a \
-                 package there is removed only if the tests name the package, and may decide what passes",
-                &change.folders_of_packages,
-            ));
-        }
-        if !change.open.is_empty() {
-            remarks.extend(with_paths(
-                "Tests name or run these files, or have links to them, and code may read them, or they are code or settings: an \
-                 agent may have to write those that the patch adds, and may change all of them; if one of them decides what \
-                 passes, move it from the patch to the hidden files, or add it to `workspace.protect`",
-                &change.open,
-            ));
-        }
-        if !open_settings.is_empty() {
-            remarks.extend(with_paths(
-                "A test needs the change of these settings, so they are not protected: an agent may change them, too, and \
-                 replace the packages that the tests use; read the change of an agent that passes",
-                open_settings,
-            ));
-        }
-        let mut patched = hunks::files(&change.patch);
-        patched.retain(|path| !closed.contains(path));
-        let mut protect = protection::globs(change, &patched, recipe.runner);
-        protect.extend(protection::of_helpers(change, &patched));
-        if let Some(command) = command {
-            protect.extend(protection::named(command, &change.before, &patched));
-        }
-        protect.extend(protection::missing(&closed, &protect));
-        for path in protection::of_tests(recipe.runner, judged, change, &patched) {
-            if !protect.contains(&path) {
-                protect.push(path);
-            }
-        }
+        remarks.extend(self::remarks(sorted, change, open_settings));
+        let protect = protected(sorted, change, recipe.runner, command, &closed);
         let prompt_by = match &self.settings.rewrite {
             Some(model) if is_rewritten => format!("rewritten by {model}"),
             _ => "commit message".to_owned(),

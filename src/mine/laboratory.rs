@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::change::{self, Change};
-use super::judgement::{Outcomes, may_decide};
+use super::commit_tests::{Outcomes, may_decide};
 use super::repository::Repository;
 use super::runner::{Given, Recipe, Runner, Step};
 use crate::environment;
@@ -22,7 +22,7 @@ use crate::workspace::remove::remove;
 use crate::workspace::{git, hidden};
 
 /// The maximum number of set-ups that are kept for further commits.
-const MOST_SITES: usize = 4;
+const MOST_PREPARED: usize = 4;
 /// The timeout of a set-up command.
 const SETUP: Duration = Duration::from_secs(600);
 /// The spare time of a run without a part of the fix. The timeout is this time plus a multiple of the longest run with all of it.
@@ -113,11 +113,11 @@ pub struct Laboratory {
     pub is_confined: bool,
     /// The number of runs of each state.
     pub repeat: u32,
-    sites: VecDeque<Site>,
+    prepared: VecDeque<PreparedFolder>,
 }
 
 /// A folder with a set-up.
-struct Site {
+struct PreparedFolder {
     key: String,
     root: Vanishing,
     /// The commands that were run, with what their outcome depends on.
@@ -140,12 +140,12 @@ enum Laid {
 impl Laboratory {
     /// Makes a laboratory in a private folder.
     pub fn new(folder: PathBuf, env: BTreeMap<String, String>, is_confined: bool, repeat: u32) -> Self {
-        Self { folder, env, is_confined, repeat, sites: VecDeque::new() }
+        Self { folder, env, is_confined, repeat, prepared: VecDeque::new() }
     }
 
     /// Forgets the set-up of a recipe, so that the next candidate that needs it gets a new workspace and a new home.
     pub fn forget(&mut self, recipe: &Recipe) {
-        self.sites.retain(|site| site.key != recipe.key);
+        self.prepared.retain(|prepared| prepared.key != recipe.key);
     }
 
     /// Runs the tests of a candidate in both states.
@@ -157,17 +157,17 @@ impl Laboratory {
         if let Some(missing) = missing(recipe, &self.env) {
             return Err(NotTried::SetUp(missing));
         }
-        let site = self.site(&recipe.key).map_err(machine("make a folder"))?;
-        let (root, set_up) = (site.root.path().to_owned(), site.done.clone());
+        let prepared = self.prepared_folder(&recipe.key).map_err(machine("make a folder"))?;
+        let (root, set_up) = (prepared.root.path().to_owned(), prepared.done.clone());
         let mut laid = Laid::Nothing;
         let tried = self.try_in(&root, &set_up, subject, &mut laid).await;
         if matches!(tried, Err(NotTried::SetUp(_) | NotTried::Machine(_))) {
             // A set-up that failed half-way must not be taken for a complete one.
-            self.sites.retain(|site| site.key != recipe.key);
-        } else if let Some(site) = self.sites.iter_mut().find(|site| site.key == recipe.key) {
+            self.prepared.retain(|prepared| prepared.key != recipe.key);
+        } else if let Some(prepared) = self.prepared.iter_mut().find(|prepared| prepared.key == recipe.key) {
             let shared = recipe.setup.iter().filter_map(|step| Some((step.line.clone(), step.depends_on.clone()?)));
-            site.done.extend(shared);
-            site.laid = laid;
+            prepared.done.extend(shared);
+            prepared.laid = laid;
         }
         tried
     }
@@ -282,13 +282,14 @@ impl Laboratory {
 
     /// Returns the folder of a set-up, and the patches in its workspace, if it can still be used.
     fn laid(&self, recipe: &Recipe) -> Option<(PathBuf, Laid)> {
-        let site = self.sites.iter().find(|site| site.key == recipe.key && site.laid != Laid::Unknown)?;
-        Some((site.root.path().to_owned(), site.laid))
+        let prepared =
+            self.prepared.iter().find(|prepared| prepared.key == recipe.key && prepared.laid != Laid::Unknown)?;
+        Some((prepared.root.path().to_owned(), prepared.laid))
     }
 
     fn set_laid(&mut self, recipe: &Recipe, laid: Laid) {
-        if let Some(site) = self.sites.iter_mut().find(|site| site.key == recipe.key) {
-            site.laid = laid;
+        if let Some(prepared) = self.prepared.iter_mut().find(|prepared| prepared.key == recipe.key) {
+            prepared.laid = laid;
         }
     }
 
@@ -385,25 +386,26 @@ impl Laboratory {
         Ok(())
     }
 
-    /// Returns the folder for a set-up. If there are `MOST_SITES` set-ups, a new one replaces the least
+    /// Returns the folder for a set-up. If there are `MOST_PREPARED` set-ups, a new one replaces the least
     /// recently used one.
-    fn site(&mut self, key: &str) -> std::io::Result<&Site> {
-        let found = self.sites.iter().position(|site| site.key == key).and_then(|at| self.sites.remove(at));
-        let site = match found {
-            Some(site) => site,
+    fn prepared_folder(&mut self, key: &str) -> std::io::Result<&PreparedFolder> {
+        let found =
+            self.prepared.iter().position(|prepared| prepared.key == key).and_then(|at| self.prepared.remove(at));
+        let prepared = match found {
+            Some(prepared) => prepared,
             None => {
-                while self.sites.len() >= MOST_SITES {
-                    self.sites.pop_front();
+                while self.prepared.len() >= MOST_PREPARED {
+                    self.prepared.pop_front();
                 }
                 let root = Vanishing::make(&self.folder, "mine-")?;
                 for name in ["home", "tmp"] {
                     fs::create_dir(root.path().join(name))?;
                 }
-                Site { key: key.to_owned(), root, done: HashMap::new(), laid: Laid::Nothing }
+                PreparedFolder { key: key.to_owned(), root, done: HashMap::new(), laid: Laid::Nothing }
             }
         };
-        self.sites.push_back(site);
-        self.sites.back().ok_or_else(|| std::io::Error::other("no folder was made"))
+        self.prepared.push_back(prepared);
+        self.prepared.back().ok_or_else(|| std::io::Error::other("no folder was made"))
     }
 
     /// Returns the shell in which tests are run.

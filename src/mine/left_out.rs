@@ -4,30 +4,30 @@ use std::collections::BTreeSet;
 
 use super::MOST_TESTS;
 use super::change::Change;
+use super::commit_tests::{CommitTests, sort};
 use super::hunks;
-use super::judgement::{Judged, judge};
 use super::laboratory::Runs;
 use super::role::{self, Role};
 use super::runner::{Recipe, Runner, Tree};
 
 /// Sorts the tests by their outcomes in the runs of a commit. A test that was flaky at another commit decides nothing.
-pub(super) fn judged(runs: &Runs, change: &Change, recipe: &Recipe, flaky: &BTreeSet<String>) -> Judged {
-    let mut judged = judge(&runs.before, &runs.after).without(flaky);
-    judged.left_out = runs.left_out.iter().cloned().collect();
-    leave_out(&mut judged, change, recipe.runner);
-    leave_out_unguarded(&mut judged, change, recipe.runner, recipe.run.contains("cargo test"));
-    leave_out_ambiguous(&mut judged, runs, recipe.runner);
-    judged
+pub(super) fn sorted(runs: &Runs, change: &Change, recipe: &Recipe, flaky: &BTreeSet<String>) -> CommitTests {
+    let mut sorted = sort(&runs.before, &runs.after).without(flaky);
+    sorted.left_out = runs.left_out.iter().cloned().collect();
+    leave_out(&mut sorted, change, recipe.runner);
+    leave_out_unguarded(&mut sorted, change, recipe.runner, recipe.run.contains("cargo test"));
+    leave_out_ambiguous(&mut sorted, runs, recipe.runner);
+    sorted
 }
 
 /// Leaves out tests whose names another test can satisfy if they do not run: a name that several tests have, and one that is the
 /// last part of the name of a test which the case does not list. A listed test satisfies no other name.
-fn leave_out_ambiguous(judged: &mut Judged, runs: &Runs, runner: Runner) {
+fn leave_out_ambiguous(sorted: &mut CommitTests, runs: &Runs, runner: Runner) {
     use Runner::{Given, Jest, Mocha, Node, Npm};
     // The names of the other runners show the file, the class or the package, whose tests run together.
     let may_be_elsewhere = matches!(runner, Given | Jest | Mocha | Node | Npm);
     loop {
-        let lists = [&judged.fail_to_pass, &judged.pass_to_pass];
+        let lists = [&sorted.fail_to_pass, &sorted.pass_to_pass];
         let is_sampled = lists.iter().any(|list| list.len() > MOST_TESTS);
         let listed: BTreeSet<String> = lists.into_iter().flatten().cloned().collect();
         let is_ambiguous = |test: &String| {
@@ -36,16 +36,16 @@ fn leave_out_ambiguous(judged: &mut Judged, runs: &Runs, runner: Runner) {
             is_shared || runs.last_parts.get(test).is_some_and(|wholes| !wholes.iter().all(is_listed))
         };
         let mut more: Vec<String> = Vec::new();
-        for list in [&mut judged.fail_to_pass, &mut judged.pass_to_pass] {
+        for list in [&mut sorted.fail_to_pass, &mut sorted.pass_to_pass] {
             more.extend(list.extract_if(.., |test| is_ambiguous(test)));
         }
         if more.is_empty() {
             break;
         }
-        judged.left_out.append(&mut more);
+        sorted.left_out.append(&mut more);
     }
-    judged.left_out.sort();
-    judged.left_out.dedup();
+    sorted.left_out.sort();
+    sorted.left_out.dedup();
 }
 
 /// The protection of a test against changes of an agent.
@@ -111,7 +111,7 @@ fn starts<'a>(text: &'a str, marks: &[&'static str]) -> impl Iterator<Item = &'a
 
 /// Leaves out tests that are in files which an agent may change, or declare: it could change the tests as well, so they guard
 /// nothing. `--test` may name cargo, too.
-fn leave_out_unguarded(judged: &mut Judged, change: &Change, runner: Runner, is_cargo: bool) {
+fn leave_out_unguarded(sorted: &mut CommitTests, change: &Change, runner: Runner, is_cargo: bool) {
     let patched = hunks::files(&change.patch);
     let is_of_rust = |path: &str| {
         change.roles.of(path) == Role::Test && is_of_test_target(path, &change.after) && path.ends_with(".rs")
@@ -126,16 +126,16 @@ fn leave_out_unguarded(judged: &mut Judged, change: &Change, runner: Runner, is_
         (_, false) => guard(runner, test, change, &patched) != Guard::None,
     };
     let mut unguarded: Vec<String> = Vec::new();
-    for list in [&mut judged.fail_to_pass, &mut judged.pass_to_pass] {
+    for list in [&mut sorted.fail_to_pass, &mut sorted.pass_to_pass] {
         unguarded.extend(list.extract_if(.., |test| !is_guarded(test)));
     }
     unguarded.sort();
-    judged.unguarded = unguarded;
+    sorted.unguarded = unguarded;
 }
 
 /// Returns true if a file of Rust is a part of a target for tests, such as `tests/add.rs`. A file of tests in the sources is
 /// a part of a library or a program, whose code declares it and decides what its macros are.
-pub(super) fn is_of_test_target(path: &str, tree: &Tree) -> bool {
+fn is_of_test_target(path: &str, tree: &Tree) -> bool {
     let mut folders = path.match_indices('/').rev().filter_map(|(at, _)| path.get(..at));
     let package = folders.find(|folder| tree.has(&format!("{folder}/Cargo.toml")));
     let inside = package.and_then(|folder| path.strip_prefix(folder)?.strip_prefix('/')).unwrap_or(path);
@@ -198,9 +198,9 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// Returns the remark about tests that were left out because an agent may change them.
-pub(super) fn remark(judged: &Judged) -> Option<String> {
-    let some = crate::text::some_of(judged.unguarded.iter().map(|name| format!("`{name}`")), 5);
-    (!judged.unguarded.is_empty()).then(|| {
+pub(super) fn remark(sorted: &CommitTests) -> Option<String> {
+    let some = crate::text::some_of(sorted.unguarded.iter().map(|name| format!("`{name}`")), 5);
+    (!sorted.unguarded.is_empty()).then(|| {
         format!(
             "Tests in files of code, or declared there, are left out, because an agent may change these files: {some}"
         )
@@ -227,10 +227,10 @@ fn is_in_file(runner: Runner, test: &str, path: &str) -> bool {
 }
 
 /// Leaves out tests that another correct patch cannot pass: tests that the patch itself adds beside the code.
-fn leave_out(judged: &mut Judged, change: &Change, runner: Runner) {
+fn leave_out(sorted: &mut CommitTests, change: &Change, runner: Runner) {
     let mut patched = hunks::files(&change.patch);
     patched.retain(|path| !change.hidden.contains(path));
-    judged.fail_to_pass.retain(|test| !patched.iter().any(|path| is_in_file(runner, test, path)));
+    sorted.fail_to_pass.retain(|test| !patched.iter().any(|path| is_in_file(runner, test, path)));
 }
 
 #[cfg(test)]
@@ -253,11 +253,11 @@ mod tests {
             let last_parts = [("empty".to_owned(), longer)].into();
             let runs = Runs { shared: names(shared).into_iter().collect(), last_parts, ..Runs::default() };
             let (fail_to_pass, pass_to_pass) = (names("empty"), names("cli>empty"));
-            let mut judged = Judged { fail_to_pass, pass_to_pass, ..Judged::default() };
-            leave_out_ambiguous(&mut judged, &runs, runner);
-            let mut all = [judged.fail_to_pass, judged.pass_to_pass].concat();
+            let mut sorted = CommitTests { fail_to_pass, pass_to_pass, ..CommitTests::default() };
+            leave_out_ambiguous(&mut sorted, &runs, runner);
+            let mut all = [sorted.fail_to_pass, sorted.pass_to_pass].concat();
             all.sort();
-            assert_eq!((all, judged.left_out), (names(kept), names(left_out)), "{runner:?} {shared} {wholes}");
+            assert_eq!((all, sorted.left_out), (names(kept), names(left_out)), "{runner:?} {shared} {wholes}");
         }
     }
 
@@ -379,21 +379,22 @@ mod tests {
             "value::tests::half",
         ];
         let passing = all(&[&guarded[..], &inline].concat());
-        let mut judged = Judged { fail_to_pass: all(&["tests::new"]), pass_to_pass: passing, ..Judged::default() };
-        leave_out_unguarded(&mut judged, &change, Runner::Given, true);
-        assert_eq!((judged.fail_to_pass.len(), &judged.pass_to_pass), (0, &all(&guarded)));
+        let mut sorted =
+            CommitTests { fail_to_pass: all(&["tests::new"]), pass_to_pass: passing, ..CommitTests::default() };
+        leave_out_unguarded(&mut sorted, &change, Runner::Given, true);
+        assert_eq!((sorted.fail_to_pass.len(), &sorted.pass_to_pass), (0, &all(&guarded)));
         let mut left: Vec<String> = all(&inline);
         left.insert(4, "tests::new".to_owned());
-        assert_eq!(judged.unguarded, left);
-        let said = remark(&judged).unwrap();
+        assert_eq!(sorted.unguarded, left);
+        let said = remark(&sorted).unwrap();
         let start =
             "Tests in files of code, or declared there, are left out, because an agent may change these files: `src/";
         assert!(said.starts_with(start), "{said}");
         // The names of the own runner have the file of the target.
         let passing = all(&["tests/all.rs::tests::adds", "src/sum.rs::adds", "tests/none.rs::adds"]);
-        let mut judged = Judged { pass_to_pass: passing, ..Judged::default() };
-        leave_out_unguarded(&mut judged, &change, Runner::Cargo, true);
-        assert_eq!(judged.pass_to_pass, all(&["tests/all.rs::tests::adds"]));
-        assert_eq!(remark(&Judged::default()), None);
+        let mut sorted = CommitTests { pass_to_pass: passing, ..CommitTests::default() };
+        leave_out_unguarded(&mut sorted, &change, Runner::Cargo, true);
+        assert_eq!(sorted.pass_to_pass, all(&["tests/all.rs::tests::adds"]));
+        assert_eq!(remark(&CommitTests::default()), None);
     }
 }

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::candidate::Dropped;
 use super::change::{self, Beside, Change};
+use super::commit_tests::{CommitTests, depends, only_renames, sample};
 use super::history::Commit;
 use super::journal::{Looked, LookedStatus, State};
-use super::judgement::{Judged, depends, only_renames, sample};
 use super::laboratory::{Laboratory, NotTried, Runs, Subject};
-use super::left_out::{self, judged};
+use super::left_out::{self, sorted};
 use super::repository::Repository;
 use super::runner::{Recipe, Runner, TestFiles, Tree, recipes};
 use super::sound::{self, Sound};
@@ -41,7 +41,7 @@ pub(super) struct Miner<'a> {
 /// The way to run the tests of a commit, and the outcome.
 struct Tried {
     recipe: Recipe,
-    judged: Judged,
+    sorted: CommitTests,
     runs: Runs,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Tested<'a> {
     pub(super) parent: &'a str,
     pub(super) change: &'a Change,
     pub(super) recipe: &'a Recipe,
-    pub(super) judged: &'a Judged,
+    pub(super) sorted: &'a CommitTests,
 }
 
 impl Miner<'_> {
@@ -66,11 +66,11 @@ impl Miner<'_> {
             }
         };
         let place = Place::of(&self.settings.out, commit.subject(), &commit.id);
-        let judged = tokio::select! {
-            judged = self.judge(commit) => judged?,
+        let looked = tokio::select! {
+            looked = self.examine(commit) => looked?,
             () = interrupted => None,
         };
-        let Some(mut looked) = judged else {
+        let Some(mut looked) = looked else {
             place.clear()?;
             return Ok(None);
         };
@@ -87,27 +87,27 @@ impl Miner<'_> {
     }
 
     /// Tests a commit. Returns `None` if the user interrupts it.
-    async fn judge(&mut self, commit: &Commit) -> Result<Option<Looked>, MineError> {
-        let dropped = |why: &Dropped, judged: Judged| Ok(Some(looked(commit, Some(why), judged, None, None)));
-        let Some(parent) = &commit.parent else { return dropped(&Dropped::First, Judged::default()) };
+    async fn examine(&mut self, commit: &Commit) -> Result<Option<Looked>, MineError> {
+        let dropped = |why: &Dropped, sorted: CommitTests| Ok(Some(looked(commit, Some(why), sorted, None, None)));
+        let Some(parent) = &commit.parent else { return dropped(&Dropped::First, CommitTests::default()) };
         let mut change = change::read(self.repository, commit, parent).await?;
         if change.changed_tests.is_empty() && change.removed_tests.is_empty() {
-            return dropped(&Dropped::NoTests, Judged::default());
+            return dropped(&Dropped::NoTests, CommitTests::default());
         }
         if !change.loose_links.is_empty() {
-            return dropped(&Dropped::LooseLinks { links: change.loose_links }, Judged::default());
+            return dropped(&Dropped::LooseLinks { links: change.loose_links }, CommitTests::default());
         }
         if !change.doubtful.is_empty() {
-            return dropped(&Dropped::Doubtful { files: change.doubtful }, Judged::default());
+            return dropped(&Dropped::Doubtful { files: change.doubtful }, CommitTests::default());
         }
         let is_no_documentation = |kind: Beside| kind != Beside::Documentation;
         if change.patch.is_empty() && !change.add(is_no_documentation) {
-            return dropped(&Dropped::NoCode, Judged::default());
+            return dropped(&Dropped::NoCode, CommitTests::default());
         }
         if recipes_of(&change, self.settings).first().is_some_and(|recipe| recipe.runner == Runner::Cargo)
             && left_out::has_only_tests_within_crates(&change)
         {
-            return dropped(&Dropped::TestsInCode { files: change.changed_tests.clone() }, Judged::default());
+            return dropped(&Dropped::TestsInCode { files: change.changed_tests.clone() }, CommitTests::default());
         }
         let mut tried = self.try_recipes(commit, parent, &change).await?;
         if tried.is_err() && change.add(is_no_documentation) {
@@ -119,35 +119,35 @@ impl Miner<'_> {
                 tried = self.try_recipes(commit, parent, &change).await?;
             }
         }
-        let Tried { recipe, mut judged, mut runs } = match tried {
+        let Tried { recipe, mut sorted, mut runs } = match tried {
             Ok(tried) => tried,
-            Err(why) => return dropped(&why, Judged::default()),
+            Err(why) => return dropped(&why, CommitTests::default()),
         };
         let place = Place::of(&self.settings.out, commit.subject(), &commit.id);
         let mut is_again = false;
         loop {
-            if judged.fail_to_pass.is_empty() {
-                let flaky = depends(&judged.flaky, &runs.before, &runs.after);
+            if sorted.fail_to_pass.is_empty() {
+                let flaky = depends(&sorted.flaky, &runs.before, &runs.after);
                 let why = match flaky.is_empty() {
                     true => match renames::renamed(&change::tests(self.repository, commit, parent, &change).await?) {
                         Some(tests) => Dropped::OnlyRenames { tests },
-                        None => Dropped::NothingChanges { left_out: judged.left_out.clone() },
+                        None => Dropped::NothingChanges { left_out: sorted.left_out.clone() },
                     },
                     false => Dropped::Flaky { tests: flaky },
                 };
-                return dropped(&why, judged);
+                return dropped(&why, sorted);
             }
-            if only_renames(&judged.fail_to_pass, &runs.before, &runs.after) {
-                return dropped(&Dropped::OnlyRenames { tests: judged.fail_to_pass.clone() }, judged);
+            if only_renames(&sorted.fail_to_pass, &runs.before, &runs.after) {
+                return dropped(&Dropped::OnlyRenames { tests: sorted.fail_to_pass.clone() }, sorted);
             }
-            let tested = Tested { commit, parent, change: &change, recipe: &recipe, judged: &judged };
+            let tested = Tested { commit, parent, change: &change, recipe: &recipe, sorted: &sorted };
             let hunks = self.try_hunks(tested, &runs).await?;
             let open_settings = self.try_settings(tested, &runs).await?;
             let thin = self.write(tested, hunks.clone(), &open_settings, &place).await?;
             let sound = sound::test(self.engine, &place.untested, &recipe.needs, self.settings.is_confined).await?;
             let why = match sound {
                 Sound::Yes => {
-                    let looked = looked(commit, None, judged, hunks, Some(&place.case));
+                    let looked = looked(commit, None, sorted, hunks, Some(&place.case));
                     return Ok(Some(Looked { thin, open_settings, ..looked }));
                 }
                 Sound::Interrupted => {
@@ -161,8 +161,8 @@ impl Miner<'_> {
                         && let Some(more) = self.try_elsewhere(commit, parent, &change, &recipe, &mut runs).await?
                     {
                         let is_other =
-                            more.fail_to_pass != judged.fail_to_pass || more.pass_to_pass != judged.pass_to_pass;
-                        (is_again, judged) = (true, more);
+                            more.fail_to_pass != sorted.fail_to_pass || more.pass_to_pass != sorted.pass_to_pass;
+                        (is_again, sorted) = (true, more);
                         if is_other {
                             continue;
                         }
@@ -174,7 +174,7 @@ impl Miner<'_> {
                     why
                 }
             };
-            return dropped(&Dropped::NotSound { why: first_chars(&why, 500).to_owned() }, judged);
+            return dropped(&Dropped::NotSound { why: first_chars(&why, 500).to_owned() }, sorted);
         }
     }
 
@@ -187,7 +187,7 @@ impl Miner<'_> {
         change: &Change,
         recipe: &Recipe,
         runs: &mut Runs,
-    ) -> Result<Option<Judged>, MineError> {
+    ) -> Result<Option<CommitTests>, MineError> {
         let tests = self.tests(recipe, change)?;
         self.laboratory.forget(recipe);
         let subject =
@@ -196,7 +196,7 @@ impl Miner<'_> {
             Ok(mut more) => {
                 more.add(std::mem::take(runs));
                 *runs = more;
-                Ok(Some(judged(runs, change, recipe, &self.flaky)))
+                Ok(Some(sorted(runs, change, recipe, &self.flaky)))
             }
             Err(NotTried::SetUp(_) | NotTried::Commit(_) | NotTried::Cut(_)) => Ok(None),
             Err(NotTried::Machine(why)) => Err(MineError::Machine(why)),
@@ -223,8 +223,8 @@ impl Miner<'_> {
             };
             match self.laboratory.try_out(subject).await {
                 Ok(runs) => {
-                    let judged = judged(&runs, change, &recipe, &self.flaky);
-                    return Ok(Ok(Tried { recipe, judged, runs }));
+                    let sorted = sorted(&runs, change, &recipe, &self.flaky);
+                    return Ok(Ok(Tried { recipe, sorted, runs }));
                 }
                 Err(NotTried::SetUp(why) | NotTried::Commit(why)) => {
                     first.get_or_insert(Dropped::BuildFails { why: first_chars(&why, 500).to_owned() });
@@ -257,7 +257,7 @@ impl Miner<'_> {
         if needed.is_empty() {
             return Ok(needed);
         }
-        let Tried { recipe, judged: Judged { fail_to_pass, pass_to_pass, flaky, .. }, runs } = without;
+        let Tried { recipe, sorted: CommitTests { fail_to_pass, pass_to_pass, flaky, .. }, runs } = without;
         let tests = self.tests(recipe, change)?;
         let subject =
             Subject { repository: self.repository, commit: &commit.id, parent, change, recipe, tests: &tests };
@@ -303,8 +303,8 @@ impl Miner<'_> {
         let patch: Vec<u8> = patches.flat_map(|(_, patch)| patch).copied().collect();
         match self.laboratory.try_with(subject, runs, &patch).await {
             Ok(runs) => {
-                let judged = judged(&runs, subject.change, subject.recipe, &self.flaky);
-                Ok(Some(judged.fail_to_pass.into_iter().chain(judged.pass_to_pass).collect()))
+                let sorted = sorted(&runs, subject.change, subject.recipe, &self.flaky);
+                Ok(Some(sorted.fail_to_pass.into_iter().chain(sorted.pass_to_pass).collect()))
             }
             Err(NotTried::SetUp(_) | NotTried::Commit(_) | NotTried::Cut(_)) => Ok(None),
             Err(NotTried::Machine(why)) => Err(MineError::Machine(why)),
@@ -313,7 +313,7 @@ impl Miner<'_> {
 
     /// Runs the tests without each hunk of the fix in turn. Returns `None` if that was not asked for or not possible.
     async fn try_hunks(&mut self, tested: Tested<'_>, runs: &Runs) -> Result<Option<Hunks>, MineError> {
-        let Tested { commit, parent, change, recipe, judged } = tested;
+        let Tested { commit, parent, change, recipe, sorted } = tested;
         // No test can notice that a comment is missing.
         let all: Vec<_> = hunks::hunks(change.fix()).into_iter().filter(|hunk| hunk.changes_code).collect();
         let chosen = sample(&all, self.settings.hunks);
@@ -323,7 +323,7 @@ impl Miner<'_> {
         let tests = self.tests(recipe, change)?;
         let subject =
             Subject { repository: self.repository, commit: &commit.id, parent, change, recipe, tests: &tests };
-        let listed = listed(judged);
+        let listed = listed(sorted);
         let mut seen = Vec::new();
         for hunk in &chosen {
             match self.laboratory.try_without(subject, runs, &hunk.patch, &listed).await {
@@ -343,7 +343,7 @@ impl Miner<'_> {
     /// Returns the settings in the patch that a test needs, so that an agent may change them. The tests are run with the fix
     /// and the settings of the parent: if they pass, another solution needs no other settings.
     async fn try_settings(&mut self, tested: Tested<'_>, runs: &Runs) -> Result<Vec<String>, MineError> {
-        let Tested { commit, parent, change, recipe, judged } = tested;
+        let Tested { commit, parent, change, recipe, sorted } = tested;
         let mut open = protection::settings_in_patch(change, recipe.runner, self.settings.given.test.as_deref());
         if open.is_empty() {
             return Ok(open);
@@ -351,7 +351,7 @@ impl Miner<'_> {
         let tests = self.tests(recipe, change)?;
         let subject =
             Subject { repository: self.repository, commit: &commit.id, parent, change, recipe, tests: &tests };
-        let listed = listed(judged);
+        let listed = listed(sorted);
         if self.passes_without(subject, runs, &open, &listed).await? {
             return Ok(Vec::new());
         }
@@ -385,14 +385,14 @@ impl Miner<'_> {
 }
 
 /// Returns the tests that the case of a commit lists.
-fn listed(judged: &Judged) -> Vec<String> {
-    [sample(&judged.fail_to_pass, MOST_TESTS), sample(&judged.pass_to_pass, MOST_TESTS)].concat()
+fn listed(sorted: &CommitTests) -> Vec<String> {
+    [sample(&sorted.fail_to_pass, MOST_TESTS), sample(&sorted.pass_to_pass, MOST_TESTS)].concat()
 }
 
 pub(super) fn looked(
     commit: &Commit,
     dropped: Option<&Dropped>,
-    judged: Judged,
+    sorted: CommitTests,
     hunks: Option<Hunks>,
     case: Option<&Path>,
 ) -> Looked {
@@ -402,10 +402,10 @@ pub(super) fn looked(
         subject: commit.subject().to_owned(),
         status: if dropped.is_some() { LookedStatus::Dropped } else { LookedStatus::Kept },
         reason: dropped.map(ToString::to_string),
-        fail_to_pass: judged.fail_to_pass,
-        pass_to_pass: judged.pass_to_pass,
-        flaky: judged.flaky,
-        left_out: judged.left_out,
+        fail_to_pass: sorted.fail_to_pass,
+        pass_to_pass: sorted.pass_to_pass,
+        flaky: sorted.flaky,
+        left_out: sorted.left_out,
         hunks,
         thin: false,
         open_settings: Vec::new(),

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::change::Change;
+use super::commit_tests::CommitTests;
 use super::hunks;
-use super::judgement::Judged;
 use super::language;
 use super::left_out::{self, Guard};
 use super::role::{self, Role};
@@ -335,8 +335,8 @@ fn shadows(tests: &[String], known: &[String], code: &[&String]) -> Vec<String> 
 /// Returns globs of the files with tests that only the names of their tests show, such as `checks/add.sh`: they are not hidden, so
 /// they are restored before the tests run. A file of code that holds tests too is none. For Python, globs of what would be
 /// imported in place of these files follow.
-pub fn of_tests(runner: Runner, judged: &Judged, change: &Change, patched: &[String]) -> Vec<String> {
-    let tests = judged.fail_to_pass.iter().chain(&judged.pass_to_pass);
+pub fn of_tests(runner: Runner, sorted: &CommitTests, change: &Change, patched: &[String]) -> Vec<String> {
+    let tests = sorted.fail_to_pass.iter().chain(&sorted.pass_to_pass);
     let found: BTreeSet<String> = tests
         .filter_map(|test| match left_out::guard(runner, test, change, patched) {
             Guard::File(path) => Some(path),
@@ -501,7 +501,7 @@ mod tests {
         assert_eq!(guarded(&change).last().map(String::as_str), Some("checks/deep.py"));
         let odd = Change { hidden: vec!["checks/[a].py".to_owned()], ..change.clone() };
         assert_eq!(guarded(&odd).last().map(String::as_str), Some("checks/[a].py"));
-        let checks = Judged { pass_to_pass: vec!["checks/b.py::test_b".to_owned()], ..Judged::default() };
+        let checks = CommitTests { pass_to_pass: vec!["checks/b.py::test_b".to_owned()], ..CommitTests::default() };
         let tree = self::tree(&["checks/b.py", "tests/a.py"]);
         let found = of_tests(Runner::Pytest, &checks, &self::change(&tree, "tests/a.py"), &[]);
         assert_eq!(found, ["checks/b.py", "checks/b/**/*.{py,pyc,pyd,so}", "checks/b.{py,pyc,pyd,so,*.pyd,*.so}"]);
@@ -666,11 +666,11 @@ mod tests {
     fn files_that_the_names_of_tests_show_are_protected() {
         let tree = tree(&["checks/add.sh", "checks/sub.sh", "src/calc.py", "tests/a.sh"]);
         let names = ["checks/add.sh", "checks/sub.sh: usage", "src/calc.py::src.calc.add", "tests/a.sh", "adds"];
-        let judged = Judged { pass_to_pass: names.map(str::to_owned).to_vec(), ..Judged::default() };
+        let sorted = CommitTests { pass_to_pass: names.map(str::to_owned).to_vec(), ..CommitTests::default() };
         let change = change(&tree, "tests/a.sh");
-        assert_eq!(of_tests(Runner::Given, &judged, &change, &[]), ["checks/add.sh", "checks/sub.sh"]);
-        assert_eq!(of_tests(Runner::Given, &judged, &change, &["checks/sub.sh".to_owned()]), ["checks/add.sh"]);
-        assert_eq!(of_tests(Runner::Cargo, &judged, &change, &[]), Vec::<String>::new());
+        assert_eq!(of_tests(Runner::Given, &sorted, &change, &[]), ["checks/add.sh", "checks/sub.sh"]);
+        assert_eq!(of_tests(Runner::Given, &sorted, &change, &["checks/sub.sh".to_owned()]), ["checks/add.sh"]);
+        assert_eq!(of_tests(Runner::Cargo, &sorted, &change, &[]), Vec::<String>::new());
     }
 
     #[test]
@@ -687,8 +687,8 @@ mod tests {
         let found = globs(&change(&node, "test/a.test.js"), &[], Runner::Node);
         assert!(found.iter().any(|glob| glob == r"support/set\{up\}.js"), "{found:?}");
         let python = tree(&["checks/a[1].py", "tests/a.py"]);
-        let judged = Judged { pass_to_pass: vec!["checks/a[1].py::test_a".to_owned()], ..Judged::default() };
-        let found = of_tests(Runner::Pytest, &judged, &change(&python, "tests/a.py"), &[]);
+        let sorted = CommitTests { pass_to_pass: vec!["checks/a[1].py::test_a".to_owned()], ..CommitTests::default() };
+        let found = of_tests(Runner::Pytest, &sorted, &change(&python, "tests/a.py"), &[]);
         let shadows = [r"checks/a\[1\]/**/*.{py,pyc,pyd,so}", r"checks/a\[1\].{py,pyc,pyd,so,*.pyd,*.so}"];
         assert_eq!(found, [&[r"checks/a\[1\].py"][..], &shadows].concat());
         let protected = vec!["golden/out[1].json".to_owned()];

@@ -390,7 +390,7 @@ fn declaring(place: &str) -> Vec<String> {
     let mut files: Vec<String> =
         ["lib.rs", "main.rs", "mod.rs"].iter().map(|name| format!("{folder}/{name}")).collect();
     files.push(format!("{folder}.rs"));
-    // Beside the code that a file of tests is named after.
+    // `sum.rs` may declare `sum_test.rs`.
     let of_end = place.strip_suffix(".rs").and_then(|stem| ENDS.iter().find_map(|end| stem.strip_suffix(end)));
     files.extend(of_end.map(|stem| format!("{stem}.rs")));
     files

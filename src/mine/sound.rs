@@ -57,7 +57,7 @@ pub async fn test(engine: &Engine, file: &Path, needs: &[String], is_confined: b
             Agent::Null | Agent::Vandal => play(engine, &attempt, |_| Ok(()), None).await?,
         };
         let result = match played {
-            Played::Judged(result) => result,
+            Played::Graded(result) => result,
             Played::NotReady(why) => return Ok(Sound::No(format!("in a fresh workspace {why}"))),
             Played::Interrupted => return Ok(Sound::Interrupted),
         };

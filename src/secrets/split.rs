@@ -126,7 +126,7 @@ struct Stream {
 }
 
 /// A text in a line.
-struct Said<'l> {
+struct TextInLine<'l> {
     /// The number of the line.
     number: usize,
     line: &'l str,
@@ -167,12 +167,12 @@ impl Streams {
         let (line, path) = (line.line.as_str(), path_below(0, name));
         if is_structured(line) {
             strings(line, path, |path, at| {
-                self.stream(path, masker, edits).piece(Said { number, line, at, escaped: true }, masker, edits);
+                self.stream(path, masker, edits).piece(TextInLine { number, line, at, escaped: true }, masker, edits);
             });
         } else {
             // Plain output: a line end may break a secret.
             let stream = self.stream(path, masker, edits);
-            stream.piece(Said { number, line, at: 0..line.len(), escaped: false }, masker, edits);
+            stream.piece(TextInLine { number, line, at: 0..line.len(), escaped: false }, masker, edits);
             stream.text.push(b'\n');
         }
     }
@@ -193,8 +193,8 @@ impl Streams {
 }
 
 impl Stream {
-    fn piece(&mut self, said: Said<'_>, masker: &Masker, edits: &mut Edits) {
-        let Said { number, line, at, escaped } = said;
+    fn piece(&mut self, said: TextInLine<'_>, masker: &Masker, edits: &mut Edits) {
+        let TextInLine { number, line, at, escaped } = said;
         let Some(text) = line.get(at.clone()) else { return };
         let start = self.text.len();
         if escaped && text.contains('\\') {

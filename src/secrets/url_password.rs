@@ -14,7 +14,7 @@ const LONGEST_LINE: usize = 4096;
 /// the URL. `ahead` is the text before the URL's `://`.
 pub(super) fn password<'t>(ahead: &str, text: &'t str) -> Option<&'t str> {
     let before = ahead.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "+.-".contains(c));
-    // A URL in single quotes contains none.
+    // In single quotes, the URL ends at the next `'`.
     let text = text.split('\'').next().filter(|_| before.ends_with('\'')).unwrap_or(text);
     let plain = &text[..text.find(ENDS_OF_URL).unwrap_or(text.len())];
     let is_port = (1..=5).contains(&plain.len()) && plain.chars().all(|c| c.is_ascii_digit());

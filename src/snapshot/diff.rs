@@ -138,7 +138,7 @@ pub fn outline(shape: &Shape) -> Vec<Outlined> {
 const SLACK: u64 = 200;
 
 /// Returns true if a figure is within bounds: at least half of the accepted minimum and at most twice the
-/// accepted maximum.
+/// accepted maximum, or no more than [`SLACK`] outside of the accepted range.
 fn within(accepted: Range, now: Range) -> bool {
     let least = (accepted.least / 2).min(accepted.least.saturating_sub(SLACK));
     let most = accepted.most.saturating_mul(2).max(accepted.most.saturating_add(SLACK));

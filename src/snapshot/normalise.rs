@@ -450,7 +450,7 @@ impl Making<'_> {
             }
         }
         for outcome in &seen.asked {
-            details.push(("@asked".to_owned(), outcome_word(*outcome).to_owned()));
+            details.push(("@asked".to_owned(), outcome.word().to_owned()));
         }
         if seen.status != CallStatus::Ok {
             details.push(("@status".to_owned(), seen.status.word().to_owned()));
@@ -485,12 +485,4 @@ fn bodies(items: &[Item]) -> Vec<&Body> {
 fn digest(text: &str) -> String {
     let hash = blake3::hash(text.as_bytes()).to_hex();
     format!("digest {}", hash.get(..16).unwrap_or_default())
-}
-
-fn outcome_word(outcome: PermissionOutcome) -> &'static str {
-    match outcome {
-        PermissionOutcome::Allowed => "allowed",
-        PermissionOutcome::Rejected => "rejected",
-        PermissionOutcome::Cancelled => "cancelled",
-    }
 }

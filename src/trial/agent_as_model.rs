@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use super::previous_attempts::PreviousAttempts;
 use super::{Attempt, Engine, Outcome, run};
 use crate::case::{Case, LoadContext, load};
 use crate::harness::Manifest;
@@ -73,6 +74,7 @@ impl InPlaceOfModel {
             folder: place.clone(),
             route: None,
             foreign: None,
+            previous: PreviousAttempts::default(),
             arms: None,
             seal: None,
         };

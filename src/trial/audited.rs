@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::between::Between;
-use super::grade_trial::{JudgedWorkspace, ObservedSession, judge};
+use super::grade_trial::{self, GradedWorkspace, ObservedSession};
 use super::measure::{After, after_the_agent};
 use super::metrics::Observed;
 use super::prepare_workspace::{NotSetUp, set_up};
+use super::previous_attempts::PreviousAttempts;
 use super::sandboxing::{graders_shell, inside, shell};
-use super::{Attempt, Engine, Folders, TrialError, aside, io, unless_interrupted};
+use super::{Attempt, Engine, Folders, TrialError, io, on_blocking_thread, unless_interrupted};
 use crate::case::Case;
 use crate::case::digest::file_digest;
 use crate::environment;
@@ -31,8 +32,8 @@ use crate::workspace::git;
 
 /// The outcome of the trial.
 pub enum Played {
-    /// The trial was judged.
-    Judged(Box<TrialResult>),
+    /// The trial was graded.
+    Graded(Box<TrialResult>),
     /// The workspace could not be made, so the agent did not run; with the reason.
     NotReady(String),
     /// The user interrupted the trial.
@@ -85,6 +86,7 @@ pub fn attempt_of(case: &Arc<Case>, manifest: Manifest, folder: PathBuf) -> Atte
         folder,
         route: None,
         foreign: None,
+        previous: PreviousAttempts::default(),
         arms: None,
         seal: None,
     }
@@ -144,7 +146,7 @@ pub async fn play_and_look(
     let (after, looked) = {
         let (case, workspace) = (case.clone(), folders.workspace.clone());
         let before = before.state();
-        aside(move || -> Result<(After, Looked), TrialError> {
+        on_blocking_thread(move || -> Result<(After, Looked), TrialError> {
             act(&workspace).map_err(io("change the workspace"))?;
             let after = after_the_agent(&case, &workspace, &before, &trial, &Masker::default())?;
             let looked = at.map(|at| look(&at, &workspace, &after)).transpose().map_err(io("read the change"))?;
@@ -155,7 +157,7 @@ pub async fn play_and_look(
     let over = session(attempt, &folders.workspace, says);
     let graders_shell = graders_shell(&shell, &folders, case, Some(&before))?;
     let between = Between::of(case, &folders, &graders_shell, Some(&before), engine, &[], true)?;
-    let site = JudgedWorkspace {
+    let site = GradedWorkspace {
         workspace: Some(&folders.workspace),
         change: Some(&after.change),
         trace: None,
@@ -168,14 +170,14 @@ pub async fn play_and_look(
         judges: &engine.judges,
         unmasked: None,
     };
-    let mut result = unless_interrupted(engine, judge(attempt, over, &site)).await;
+    let mut result = unless_interrupted(engine, grade_trial::grade(attempt, over, &site)).await;
     folders.check_disk("the graders ended")?;
     if let Some(result) = &mut result {
         let shows_case = |warning: &Warning| matches!(warning, Warning::CaseInWorkspace { .. });
         result.warnings.extend(after.warnings.into_iter().filter(shows_case));
     }
-    aside(move || drop(folders)).await?;
-    Ok((result.map_or(Played::Interrupted, |result| Played::Judged(Box::new(result))), looked))
+    on_blocking_thread(move || drop(folders)).await?;
+    Ok((result.map_or(Played::Interrupted, |result| Played::Graded(Box::new(result))), looked))
 }
 
 /// Reads the state of a trial before it is graded.

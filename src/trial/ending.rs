@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::limits;
 use super::metrics::Observed;
-use super::previous_attempts;
 use super::task::model_asked;
 use super::{Attempt, Outcome, TrialError, sync_trial};
 use crate::harness::{Adapter, Manifest};
@@ -103,7 +102,7 @@ pub(super) fn limits_and_grades(result: &mut TrialResult, attempt: &Attempt, obs
         return;
     }
     let is_stored = observed.is_stored || attempt.manifest.recording.is_some();
-    let found = limits::judge(&case.limits, &result.metrics, observed, is_stored);
+    let found = limits::findings(&case.limits, &result.metrics, observed, is_stored);
     result.warnings.extend(found.unknown);
     if found.exceeded.is_empty() {
         return;
@@ -217,7 +216,10 @@ fn mask_texts(value: &mut Value, is_stop: bool, masker: &Masker) {
 }
 
 pub(super) fn write_result(attempt: &Attempt, result: &mut TrialResult) -> Result<PartFile, FileError> {
-    result.earlier_attempts = previous_attempts::sum(&attempt.folder, attempt.attempt, &attempt.manifest);
+    result.earlier_attempts = attempt.previous.sum;
+    if attempt.previous.have_gone(&attempt.folder, attempt.attempt) {
+        result.warnings.push(Warning::EvidenceChanged { files: "`attempts`".to_owned(), ungraded: false });
+    }
     write_part(&attempt.folder.join("result.json"), |out| {
         serde_json::to_writer_pretty(&mut *out, result)?;
         out.write_all(b"\n")

@@ -3,26 +3,30 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::between::Between;
 use super::changed_evidence::{self, WrittenFiles};
 use super::ending::{
     mark_flaky, mask_result, message_of_held_on, no_stop, tail_worth_keeping, warn_after, write_result,
 };
-use super::grade_trial::{self, JudgedWorkspace, ObservedSession};
+use super::grade_trial::{self, GradedWorkspace, ObservedSession};
+use super::graders_home::UseOfHome;
 use super::inputs::{InputState, still_held};
 use super::measure::After;
+use super::metrics::Observed;
 use super::play::Played;
 use super::prepare::Ready;
-use super::prepare_workspace::Before;
+use super::prepare_workspace::{Before, Copies};
 use super::sandboxing::{graders_shell, nowhere};
 use super::{
-    Attempt, Ended, Engine, Folders, Outcome, TrialError, above, aside, foreign, graders_home, io, keep_workspace,
-    sync_trial, unless_interrupted,
+    Attempt, Ended, Engine, Folders, Outcome, TrialError, above, foreign, graders_home, io, keep_workspace,
+    on_blocking_thread, sync_trial, unless_interrupted,
 };
 use crate::result::{TrialResult, Warning};
 use crate::run::integrity;
 use crate::sandbox;
+use crate::secrets::Masker;
 use crate::trace::ErrorCategory;
 use crate::whole_file::{PartFile, put_in_place};
 use crate::workspace::tree_digest::tree_digest;
@@ -36,7 +40,7 @@ pub(super) async fn conclude(
     played: Played,
     after: After,
     held: InputState,
-) -> Result<(Judged, Before), Ended> {
+) -> Result<(FinishedTrial, Before), Ended> {
     let Ready { task, inside, shell, masker, adviser, mut warnings, before, .. } = ready;
     let Played { finished, left, observed, grading, trace, gateway, loaded } = played;
     let After { change, patch, touched, beyond_patch, beside_patch, changed_copy, after_setup, warnings: of_workspace } =
@@ -80,7 +84,7 @@ pub(super) async fn conclude(
         Some(agents) if live && runs_programs => {
             let (workspace, home) = (folders.workspace.clone(), folders.home.clone());
             let files: Vec<PathBuf> = change.created.iter().chain(&change.changed).map(PathBuf::from).collect();
-            aside(move || graders_home::use_of_agents_home(&workspace, &home, &agents, &files)).await?
+            on_blocking_thread(move || graders_home::use_of_agents_home(&workspace, &home, &agents, &files)).await?
         }
         _ => None,
     };
@@ -90,7 +94,7 @@ pub(super) async fn conclude(
         None => Between::of(&attempt.case, folders, &graders_shell, Some(&before), engine, &warnings, live)?,
         Some(_) => Between::default(),
     };
-    let site = JudgedWorkspace {
+    let site = GradedWorkspace {
         workspace: live.then_some(&*folders.workspace),
         change: live.then_some(&change),
         touched,
@@ -108,40 +112,17 @@ pub(super) async fn conclude(
     changed.extend(left.wire_changed.then(|| "`wire.jsonl`".to_owned()));
     let as_observed = (runs_programs || !changed.is_empty()).then(|| observed.clone());
     let over = ObservedSession { finished, observed, grading, not_as_set_up };
-    let Some(mut result) = unless_interrupted(engine, grade_trial::judge(attempt, over, &site)).await else {
+    let Some(mut result) = unless_interrupted(engine, grade_trial::grade(attempt, over, &site)).await else {
         return Err(Ended::With(Outcome::Interrupted));
     };
     folders.check_not_removed(&engine.temporary)?;
     folders.check_disk("the graders ended")?;
     (result.beyond_patch, result.beside_patch) = (beyond_patch, beside_patch);
     if let Some(observed) = as_observed {
-        let mut is_withdrawn = false;
-        if runs_programs {
-            let temporary = engine.temporary.clone();
-            let left_meanwhile = aside(move || above::after_grading(&temporary)).await?;
-            let left_meanwhile = left_meanwhile.map_err(io("remove what an agent left above the workspace"))?;
-            // The same may have been found between two graders.
-            warnings.extend(left_meanwhile.filter(|warning| !result.warnings.contains(warning)));
-            is_withdrawn = above::withdraw(&mut result, &warnings);
-            is_withdrawn |= graders_home::withdraw(&mut result, use_of_home.as_ref());
-            // Code of the agent that a grader ran can write to the copies, too.
-            let copies = before.state().copies;
-            let copy = aside(move || copies.first_change()).await?;
-            if changed.is_empty() {
-                changed.extend(copy);
-            }
-        }
-        changed.extend(files.iter().flat_map(WrittenFiles::changed));
-        if !changed.is_empty() {
-            changed_evidence::withdraw(&mut result, &changed);
-            is_withdrawn = true;
-        }
-        if is_withdrawn {
-            let told = std::mem::take(&mut result.warnings);
-            // Whether a protected file was changed is unknown without the evidence.
-            grade_trial::decide(&mut result, attempt, &observed, site.touched && changed.is_empty());
-            result.warnings = told;
-        }
+        let copies = runs_programs.then(|| before.state().copies);
+        let touched = site.touched;
+        let evidence = EvidenceAtStake { observed, touched, copies, use_of_home, files };
+        withdraw_after_grading(engine, attempt, evidence, &mut result, &mut warnings, &mut changed).await?;
     }
     warnings.extend(changed_evidence::warning(&changed, true));
     let stderr_changed = left.stderr_changed.then(|| "`stderr.log`".to_owned());
@@ -177,27 +158,11 @@ pub(super) async fn conclude(
     if result.error.is_none() && (1..planned).contains(&sent) {
         result.warnings.push(Warning::PromptsNotSent { sent: sent as u64, planned: planned as u64 });
     }
-    let mut kept_digest = None;
-    if engine.keep.keeps(result.verdict) {
-        let (workspace, trial, masker) = (folders.workspace.clone(), attempt.folder.clone(), masker.clone());
-        let (told, digest) = aside(move || {
-            let told = keep_workspace::keep(&workspace, &trial, &masker);
-            (told, tree_digest(&trial.join(integrity::WORKSPACE)))
-        })
-        .await?;
-        result.warnings.extend(told);
-        match digest {
-            Ok(digest) => kept_digest = Some(digest),
-            // A workspace that could not be kept has its own warning.
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            // Without its digest, a later change would not be noticed.
-            Err(error) => {
-                let error = format!("its digest could not be made: {error}");
-                result.warnings.push(Warning::WorkspaceKeptInPart { error });
-            }
-        }
-    }
     let has_workspace = engine.keep.keeps(result.verdict);
+    let kept_digest = match has_workspace {
+        true => kept_workspace(attempt, folders, masker.clone(), &mut result).await?,
+        false => None,
+    };
     let is_own = |name: &str| match name {
         "wire.jsonl" | "stderr.log" => true,
         integrity::WORKSPACE => has_workspace,
@@ -217,11 +182,88 @@ pub(super) async fn conclude(
         engine.gateway.keep(attempt.trial.trial, &recorded.file, &recorded.cassette)?;
     }
     let written = write_result(attempt, &mut result)?;
-    Ok((Judged { folder: attempt.folder.clone(), trace, patch, written, result: Box::new(result) }, before))
+    Ok((FinishedTrial { folder: attempt.folder.clone(), trace, patch, written, result: Box::new(result) }, before))
 }
 
-/// A judged trial whose files are complete, and not yet durable.
-pub(super) struct Judged {
+/// The evidence of a session that programs of the agent may have changed while the graders ran.
+struct EvidenceAtStake {
+    observed: Observed,
+    /// True if the agent changed a protected file.
+    touched: bool,
+    /// The engine's copies. `None` if no grader ran a program.
+    copies: Option<Arc<Copies>>,
+    use_of_home: Option<UseOfHome>,
+    files: Option<WrittenFiles>,
+}
+
+/// Withdraws the grades that programs of the agent may have decided while the graders ran, and adds what was changed meanwhile.
+async fn withdraw_after_grading(
+    engine: &Engine,
+    attempt: &Attempt,
+    evidence: EvidenceAtStake,
+    result: &mut TrialResult,
+    warnings: &mut Vec<Warning>,
+    changed: &mut Vec<String>,
+) -> Result<(), TrialError> {
+    let EvidenceAtStake { observed, touched, copies, use_of_home, files } = evidence;
+    let mut is_withdrawn = false;
+    if let Some(copies) = copies {
+        let temporary = engine.temporary.clone();
+        let left_meanwhile = on_blocking_thread(move || above::after_grading(&temporary)).await?;
+        let left_meanwhile = left_meanwhile.map_err(io("remove what an agent left above the workspace"))?;
+        // The same may have been found between two graders.
+        warnings.extend(left_meanwhile.filter(|warning| !result.warnings.contains(warning)));
+        is_withdrawn = above::withdraw(result, warnings);
+        is_withdrawn |= graders_home::withdraw(result, use_of_home.as_ref());
+        // Code of the agent that a grader ran can write to the copies, too.
+        let copy = on_blocking_thread(move || copies.first_change()).await?;
+        if changed.is_empty() {
+            changed.extend(copy);
+        }
+    }
+    changed.extend(files.iter().flat_map(WrittenFiles::changed));
+    if !changed.is_empty() {
+        changed_evidence::withdraw(result, changed);
+        is_withdrawn = true;
+    }
+    if is_withdrawn {
+        let told = std::mem::take(&mut result.warnings);
+        // Whether a protected file was changed is unknown without the evidence.
+        grade_trial::decide(result, attempt, &observed, touched && changed.is_empty());
+        result.warnings = told;
+    }
+    Ok(())
+}
+
+/// Keeps the workspace of a trial, and returns its digest, if one could be made.
+async fn kept_workspace(
+    attempt: &Attempt,
+    folders: &Folders,
+    masker: Arc<Masker>,
+    result: &mut TrialResult,
+) -> Result<Option<String>, TrialError> {
+    let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
+    let (told, digest) = on_blocking_thread(move || {
+        let told = keep_workspace::keep(&workspace, &trial, &masker);
+        (told, tree_digest(&trial.join(integrity::WORKSPACE)))
+    })
+    .await?;
+    result.warnings.extend(told);
+    match digest {
+        Ok(digest) => Ok(Some(digest)),
+        // A workspace that could not be kept has its own warning.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        // Without its digest, a later change would not be noticed.
+        Err(error) => {
+            let error = format!("its digest could not be made: {error}");
+            result.warnings.push(Warning::WorkspaceKeptInPart { error });
+            Ok(None)
+        }
+    }
+}
+
+/// A graded trial whose files are complete, and not yet durable.
+pub(super) struct FinishedTrial {
     folder: PathBuf,
     trace: PartFile,
     patch: PartFile,
@@ -229,7 +271,7 @@ pub(super) struct Judged {
     result: Box<TrialResult>,
 }
 
-impl Judged {
+impl FinishedTrial {
     /// Makes the files durable, and returns the result. Blocks.
     pub(super) fn store(self) -> Result<Box<TrialResult>, TrialError> {
         match fs::File::open(self.folder.join("wire.jsonl")).and_then(|log| log.sync_data()) {

@@ -237,21 +237,28 @@ impl Gateway {
         self.running.totals()
     }
 
-    /// Waits until the requests of an agent that has ended are logged, and returns the sums over them.
+    /// Waits until the requests of an agent that has ended are logged, and returns the sums over them: lower bounds if some are
+    /// not logged in time.
     pub(super) async fn settled(&self) -> Totals {
-        self.running.settle().await;
-        self.totals()
+        let unlogged = self.running.settle().await;
+        let mut totals = self.totals();
+        totals.add_unlogged(unlogged);
+        totals
     }
 
     /// Returns the reason if the requests show that the trial does not have its files, or has those of another arm.
     pub(super) fn wrong_arm(&self) -> Option<String> {
+        // Requests that are not logged yet were not searched.
+        let all_are_logged = self.running.unlogged() == 0;
         let totals = self.totals();
-        check_requests::wrong(&self.sought, &totals.found, totals.answers > 0)
+        check_requests::wrong(&self.sought, &totals.found, totals.answers > 0 && all_are_logged)
     }
 
     /// Returns the reason if the requests lack a prompt of a session with a turn in which the agent showed nothing.
     pub(super) fn unsent_prompt(&self) -> Option<String> {
-        check_requests::unsent_prompt(&self.sought, &self.totals().found)
+        // A request that is not logged yet may contain the prompt.
+        let all_are_logged = self.running.unlogged() == 0;
+        check_requests::unsent_prompt(&self.sought, &self.totals().found).filter(|_| all_are_logged)
     }
 
     /// Ends the server, and reads from its log what it means for the trial.

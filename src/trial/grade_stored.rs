@@ -23,16 +23,17 @@ const PIECE: usize = 256 << 10;
 /// Returns an error if the trace cannot be read, or breaks a law of traces.
 pub(super) fn watch(
     trace: &Path,
-    judges: &[Arc<Grader>],
+    graders: &[Arc<Grader>],
     marks: Vec<Option<String>>,
     manifest: &Manifest,
 ) -> Result<ObservedSession, ReadError> {
     let file = regular::open(trace).map_err(|source| ReadError::Io { line: 1, source })?;
     let mut reader = Reader::lawful(BufReader::with_capacity(PIECE, file))?;
     let header = reader.header().clone();
-    let mut grading = Grading::new(judges, &header, Some(manifest)).with_secrets(marks);
+    let mut grading = Grading::new(graders, &header, Some(manifest)).with_secrets(marks);
     let (mut observed, mut total) = (Observed::default(), UsageTotal::default());
     observed.is_stored = true;
+    observed.wrote_to_stderr = trace.with_file_name("stderr.log").metadata().is_ok_and(|file| file.len() > 0);
     while let Some(event) = reader.next_event()? {
         total.event(&event);
         observed.event(&event);

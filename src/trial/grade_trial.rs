@@ -37,7 +37,7 @@ pub(super) struct ObservedSession {
 }
 
 /// The workspace after a session, ready for the graders.
-pub(super) struct JudgedWorkspace<'a> {
+pub(super) struct GradedWorkspace<'a> {
     /// The folder. Absent if it no longer exists.
     pub workspace: Option<&'a Path>,
     /// The change made by the agent. Absent if unknown.
@@ -62,7 +62,7 @@ pub(super) struct JudgedWorkspace<'a> {
     pub unmasked: Option<&'a str>,
 }
 
-impl Surroundings for JudgedWorkspace<'_> {
+impl Surroundings for GradedWorkspace<'_> {
     fn obstacle(&self) -> Option<String> {
         self.obstacle.map(str::to_owned)
     }
@@ -95,7 +95,7 @@ impl Surroundings for JudgedWorkspace<'_> {
 }
 
 /// Returns the result of a session. The caller adds the data that only the process reported, and earlier warnings.
-pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &JudgedWorkspace<'_>) -> TrialResult {
+pub(super) async fn grade(attempt: &Attempt, over: ObservedSession, site: &GradedWorkspace<'_>) -> TrialResult {
     let ObservedSession { finished, observed, grading, not_as_set_up } = over;
     let case = &attempt.case;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));

@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use super::{Folders, TrialError, io as failed};
 use crate::grade::Outcome;
 use crate::grader::Kind;
+use crate::paths::MOST_LINKS;
 use crate::result::TrialResult;
 use crate::workspace::copy_as_it_is;
 use crate::workspace::old_place::file_with;
@@ -17,8 +18,6 @@ use crate::workspace::walk::{Descend, walk};
 
 /// The folder in which the agent's home lies while the graders have its place.
 pub(super) const AGENTS_HOME: &str = "agents-home";
-/// The maximum number of links on the way to one target, as on Linux.
-const MOST_LINKS: usize = 40;
 
 /// Returns the place of the graders' home. What setup left in its home may contain the path of that home: absolute links, `#!`
 /// lines, `pyvenv.cfg`. So a copy of it lies at the same place. `as_set_up` is the home as setup left it, if it left anything.

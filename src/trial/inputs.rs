@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Attempt, Ended, Engine, TrialError, aside, masker_before};
+use super::{Attempt, Ended, Engine, TrialError, masker_before, on_blocking_thread};
 use crate::case::seal::{FileStates, Seal};
 use crate::result::{ErrorRecord, TrialResult};
 use crate::trace::ErrorCategory;
@@ -43,5 +43,5 @@ async fn looked<T: Send + 'static>(
     seal: Arc<Seal>,
     look: impl FnOnce(&Seal) -> T + Send + 'static,
 ) -> Result<T, TrialError> {
-    if seal.is_quick() { Ok(look(&seal)) } else { aside(move || look(&seal)).await }
+    if seal.is_quick() { Ok(look(&seal)) } else { on_blocking_thread(move || look(&seal)).await }
 }

@@ -20,7 +20,7 @@ pub struct LimitFindings {
 
 /// Compares a trial with the limits of its case. The engine enforces `time` and `idle` while a session runs;
 /// for a stored session they are derived from the times of its events.
-pub fn judge(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored: bool) -> LimitFindings {
+pub fn findings(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored: bool) -> LimitFindings {
     let by_limit = |stop: &&Stop| {
         use StopReason::{Idle, MaxBudget, MaxTurns, TimedOut};
         observed.stopped_by_engine && matches!(stop.reason, TimedOut | Idle | MaxTurns | MaxBudget)

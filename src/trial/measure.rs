@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use super::prepare::Ready;
 use super::prepare_workspace::StateBefore;
-use super::{Attempt, Engine, Folders, TrialError, above, aside, case_in_sight, io, protected, solution};
+use super::{Attempt, Engine, Folders, TrialError, above, case_in_sight, io, on_blocking_thread, protected, solution};
 use crate::case::Case;
 use crate::result::{BesidePatch, Warning};
 use crate::secrets::Masker;
@@ -55,7 +55,7 @@ pub(super) async fn measure(
     let (case, masker, before) = (attempt.case.clone(), ready.masker.clone(), ready.before.state());
     let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
     let (temporary, of_user) = (engine.temporary.clone(), engine.settings_above.clone());
-    aside(move || {
+    on_blocking_thread(move || {
         let mut after = after_the_agent(&case, &workspace, &before, &trial, &masker)?;
         if above::matters(&case) {
             let removed = above::clear(&workspace, &before.beside, &temporary, &of_user);

@@ -50,6 +50,8 @@ pub struct Observed {
     pub stopped_by_engine: bool,
     /// True if the session is a stored one: time limits were not enforced while it ran.
     pub is_stored: bool,
+    /// True if the session is a stored one whose agent wrote to standard error, at times that the trace does not have.
+    pub wrote_to_stderr: bool,
     /// The failed requests to models for the policy `llm`: the first reason, and the number of requests.
     pub unadvised: Option<(String, u64)>,
     /// The agent's report that it repeats a request to its model, if nothing of an answer followed.
@@ -206,7 +208,10 @@ impl Observed {
     /// Returns the longest time in which the agent was idle, in milliseconds; a lower bound if more than the
     /// limit is in doubt.
     pub fn idle_ms(&self, limit_ms: u128) -> Amount<u64> {
-        self.quiet.longest(limit_ms)
+        let longest = self.quiet.longest(limit_ms);
+        // Output on standard error ends an idle time.
+        let is_unknown = self.wrote_to_stderr && u128::from(longest.value()) > limit_ms;
+        if is_unknown { Amount::AtLeast(0) } else { longest }
     }
 
     /// Returns true if a call that was reported as a success may have failed, because the agent reports failed calls of its kind

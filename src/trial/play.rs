@@ -18,7 +18,7 @@ use super::sandboxing::{outside, temporary};
 use super::silent_turns::SilentTurns;
 use super::task::{header_of, trace_of_recording};
 use super::trace_file::TraceFile;
-use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, aside, io, refusal, usage};
+use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, io, on_blocking_thread, refusal, usage};
 use crate::adapter::{self, Translation, replay};
 use crate::driver::{Task, drive};
 use crate::grader::Grading;
@@ -215,7 +215,7 @@ async fn followed_links(
 ) -> Result<Vec<FollowedLink>, TrialError> {
     let [workspace, before] = [about.workspace, about.before].map(Path::to_owned);
     let (temporary, ignore) = (about.temporary.map(Path::to_owned), ignore.to_owned());
-    aside(move || {
+    on_blocking_thread(move || {
         let states = States { workspace: &workspace, before: &before, ignore: &ignore };
         named.followed(states, temporary.as_deref())
     })
@@ -242,7 +242,7 @@ async fn found_hooks(
     }
     let folders = [about.home, about.before, about.workspace].map(Path::to_owned);
     let files = manifest.hooks.clone();
-    aside(move || {
+    on_blocking_thread(move || {
         let mut found = hooks::found(&files, &folders, &changed);
         found.extend(hooks::found_by_words(&files, &folders, &words));
         found

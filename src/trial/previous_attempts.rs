@@ -10,11 +10,79 @@ use crate::regular;
 use crate::result::{EarlierAttempts, TrialResult};
 use crate::run::read_json;
 
-/// Returns the sum of the attempts before this one, or `None` if there are none. Other folders beside them are
-/// ignored. `manifest` is that of the harness.
-pub(super) fn sum(trial: &Path, attempt: u32, manifest: &Manifest) -> Option<EarlierAttempts> {
+/// The attempts before another one, as they were before it started: its agent may remove their folders.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct PreviousAttempts {
+    /// Their sum. `None` if there are none.
+    pub sum: Option<EarlierAttempts>,
+    /// The number of their folders.
+    folders: usize,
+}
+
+impl PreviousAttempts {
+    /// Reads the attempts before this one from their folders; other folders beside them are ignored. `finished` is the number of
+    /// these attempts that finished by the journal: if fewer have a record, the others are missing. `manifest` is that of the
+    /// harness.
+    pub fn before(trial: &Path, attempt: u32, finished: usize, manifest: &Manifest) -> Self {
+        let folders = folders_before(trial, attempt);
+        let (mut sum, mut recorded) = (EarlierAttempts::default(), 0);
+        // The result of an attempt has the figures of those before it, also if their folders were removed since.
+        let with_carried = folders.iter().enumerate().rev().find_map(|(place, folder)| {
+            let result: TrialResult = read_json(&folder.join("result.json")).ok()?;
+            let earlier = result.earlier_attempts.filter(|earlier| earlier.count as usize >= place)?;
+            Some((place, earlier))
+        });
+        let from = match with_carried {
+            Some((place, earlier)) => {
+                (sum, recorded) = (earlier, earlier.count);
+                place
+            }
+            None => 0,
+        };
+        let later = folders.get(from..).unwrap_or_default();
+        let has_result = |folder: &&PathBuf| folder.join("result.json").exists();
+        recorded += u32::try_from(later.iter().filter(has_result).count()).unwrap_or(u32::MAX);
+        if let Some(later) = sum_of(later.iter().cloned(), Some(manifest)) {
+            sum = plus(sum, later);
+        }
+        // The folder of an attempt that finished may be left without its result.
+        let lost = u32::try_from(finished).unwrap_or(u32::MAX).saturating_sub(recorded);
+        let missing = lost.min(attempt.saturating_sub(1).saturating_sub(sum.count));
+        sum.count += missing;
+        sum.cost_unknown = sum.cost_unknown.saturating_add(missing).max(lost);
+        sum.missing += missing;
+        Self { sum: (sum.count > 0).then_some(sum), folders: folders.len() }
+    }
+
+    /// Returns true if folders of these attempts were removed since.
+    pub(super) fn have_gone(&self, trial: &Path, attempt: u32) -> bool {
+        self.folders > 0 && folders_before(trial, attempt).len() < self.folders
+    }
+}
+
+/// Returns the folders of the attempts before this one, by their numbers.
+fn folders_before(trial: &Path, attempt: u32) -> Vec<PathBuf> {
     let folders = (1..attempt).map(|number| trial.join("attempts").join(number.to_string()));
-    sum_of(folders.filter(|folder| folder.is_dir()), Some(manifest))
+    folders.filter(|folder| folder.is_dir()).collect()
+}
+
+fn plus(one: EarlierAttempts, other: EarlierAttempts) -> EarlierAttempts {
+    let costs = [one.cost_usd, other.cost_usd].into_iter().flatten();
+    known(EarlierAttempts {
+        count: one.count.saturating_add(other.count),
+        cost_usd: costs.reduce(|one, other| one.max(0.0) + other.max(0.0)),
+        cost_unknown: one.cost_unknown.saturating_add(other.cost_unknown),
+        missing: one.missing.saturating_add(other.missing),
+    })
+}
+
+/// Returns a sum whose cost is unknown if it overflows.
+fn known(mut sum: EarlierAttempts) -> EarlierAttempts {
+    if sum.cost_usd.is_some_and(|cost| !cost.is_finite()) {
+        sum.cost_usd = None;
+        sum.cost_unknown += 1;
+    }
+    sum
 }
 
 /// Returns the attempts of a trial that no result includes, each with its number and folder: those after the attempt whose
@@ -81,12 +149,7 @@ fn sum_of(attempts: impl Iterator<Item = PathBuf>, manifest: Option<&Manifest>) 
             }
         }
     }
-    if sum.cost_usd.is_some_and(|cost| !cost.is_finite()) {
-        // A sum that overflows is unknown.
-        sum.cost_usd = None;
-        sum.cost_unknown += 1;
-    }
-    (sum.count > 0).then_some(sum)
+    (sum.count > 0).then(|| known(sum))
 }
 
 /// Returns the cost that an attempt without a result had reported in US dollars, and true if it may have cost more. The
@@ -113,8 +176,32 @@ mod tests {
     use crate::verdict::Verdict;
 
     #[test]
-    fn an_attempt_costs_what_was_paid_for_its_agent() {
-        let trial = TrialRecord {
+    fn figures_of_removed_attempts_come_from_a_later_result_and_attempts_without_any_are_missing() {
+        let trial = tempfile::tempdir().unwrap();
+        let manifest = Manifest::bare(crate::harness::Adapter::OutputOnly);
+        let before = |attempt, finished| PreviousAttempts::before(trial.path(), attempt, finished, &manifest).sum;
+        assert_eq!(before(1, 0), None);
+        // An attempt that was interrupted before it wrote anything has no folder, and cost nothing.
+        assert_eq!(before(2, 0), None);
+        let missing = before(3, 2).unwrap();
+        assert_eq!((missing.count, missing.cost_usd, missing.cost_unknown, missing.missing), (2, None, 2, 2));
+        let earlier = EarlierAttempts { count: 1, cost_usd: Some(5.0), ..EarlierAttempts::default() };
+        let mut result = TrialResult::blank(&planned(), Verdict::Fail);
+        result.earlier_attempts = Some(earlier);
+        (result.metrics.measured_ms, result.metrics.cost_usd) = (Some(5), Some(0.5));
+        let second = trial.path().join("attempts/2");
+        std::fs::create_dir_all(&second).unwrap();
+        std::fs::write(second.join("result.json"), serde_json::to_vec(&result).unwrap()).unwrap();
+        let carried = before(3, 2).unwrap();
+        assert_eq!((carried.count, carried.cost_usd, carried.cost_unknown, carried.missing), (2, Some(5.5), 0, 0));
+        let state = PreviousAttempts::before(trial.path(), 3, 2, &manifest);
+        assert!(!state.have_gone(trial.path(), 3));
+        std::fs::remove_dir_all(trial.path().join("attempts")).unwrap();
+        assert!(state.have_gone(trial.path(), 3));
+    }
+
+    fn planned() -> TrialRecord {
+        TrialRecord {
             case: "a".to_owned(),
             harness: "h".to_owned(),
             model: None,
@@ -123,7 +210,12 @@ mod tests {
             skip: None,
             failed_in: None,
             sandbox: crate::sandbox::Kind::None,
-        };
+        }
+    }
+
+    #[test]
+    fn an_attempt_costs_what_was_paid_for_its_agent() {
+        let trial = planned();
         let folder = tempfile::tempdir().unwrap();
         let attempts = [(Some(2.0), None), (Some(-1.0), None), (None, None), (Some(4.0), Some(Source::Cassette))];
         for (number, (cost_usd, model_from)) in (1..).zip(attempts) {

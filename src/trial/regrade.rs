@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use super::between::Between;
 use super::ending::{error_of, mask_result};
-use super::grade_trial::{JudgedWorkspace, decide, judge};
+use super::grade_trial::{self, GradedWorkspace, decide};
 use super::{
-    Attempt, Engine, Folders, Outcome, TrialError, above, aside, grade_stored, io, other_keys, unless_interrupted,
+    Attempt, Engine, Folders, Outcome, TrialError, above, grade_stored, io, on_blocking_thread, other_keys,
+    unless_interrupted,
 };
 use crate::case::EvidenceKeys;
 use crate::environment;
@@ -89,9 +90,9 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
         return Ok(done(without_trace(attempt, left, "its trace is missing"), left, &masker));
     };
     let over = {
-        let (trace, judges, manifest) = (trace.clone(), case.graders.clone(), attempt.manifest.clone());
+        let (trace, graders, manifest) = (trace.clone(), case.graders.clone(), attempt.manifest.clone());
         let marks = case.secrets_in_graders(&masker);
-        aside(move || grade_stored::watch(&trace, &judges, marks, &manifest)).await?
+        on_blocking_thread(move || grade_stored::watch(&trace, &graders, marks, &manifest)).await?
     };
     let mut over = match over {
         Ok(over) => over,
@@ -116,17 +117,17 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
     over.not_as_set_up = kept.map(|it| (it.category, it.message.clone()));
     // A recording was made in another workspace, and workspaces of errored trials are not judged.
     let has_workspace = !errored && attempt.manifest.recording.is_none();
-    let looked_into = !errored && case.graders.iter().any(|judge| judge.kind.needs().reads_files());
+    let looked_into = !errored && case.graders.iter().any(|grader| grader.kind.needs().reads_files());
     let folders = if looked_into { Some(Folders::make(&engine.temporary)?) } else { None };
     let ready = async {
         if has_workspace { ready(engine, attempt, left, folders.as_ref()).await } else { Ok(Ready::default()) }
     };
     let Some(ready) = unless_interrupted(engine, ready).await else { return Ok(Outcome::Interrupted) };
     let mut ready = ready?;
-    // If there never was a workspace, a script judges without one. A lost workspace is a different situation.
+    // If there never was a workspace, a script grades without one. A lost workspace is a different situation.
     let never_had_one = !has_workspace || (left.was.is_none() && left.kept.is_none() && ready.shell.is_none());
     let nowhere = match &folders {
-        Some(folders) if never_had_one => ready.judges_without(engine, attempt, folders)?,
+        Some(folders) if never_had_one => ready.shell_without_workspace(engine, attempt, folders)?,
         _ => Shell::default(),
     };
     let unknown_protection = other_keys::of_protection(left.keys.as_ref(), case, ready.change.as_ref())
@@ -144,7 +145,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
         }
         _ => Between::default(),
     };
-    let site = JudgedWorkspace {
+    let site = GradedWorkspace {
         workspace: folders.as_ref().filter(|_| ready.shell.is_some()).map(|folders| &*folders.workspace),
         change: ready.change.as_ref(),
         trace: trace.as_deref(),
@@ -158,7 +159,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
         unmasked: left.warnings().iter().find_map(Warning::unmasked),
     };
     let observed = over.observed.clone();
-    let Some(mut result) = unless_interrupted(engine, judge(attempt, over, &site)).await else {
+    let Some(mut result) = unless_interrupted(engine, grade_trial::grade(attempt, over, &site)).await else {
         return Ok(Outcome::Interrupted);
     };
     folders.as_ref().map_or(Ok(()), |folders| folders.check_disk("the graders ended"))?;
@@ -189,7 +190,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
     if let (Some(now), Some(was)) = (&mut result.stop, left.was.as_ref().and_then(|was| was.stop.as_ref())) {
         now.stderr_tail.clone_from(&was.stderr_tail);
     }
-    aside(move || drop(folders)).await?;
+    on_blocking_thread(move || drop(folders)).await?;
     Ok(done(result, left, &masker))
 }
 

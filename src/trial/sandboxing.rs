@@ -72,7 +72,7 @@ pub(super) fn graders_shell(
     before: Option<&Before>,
 ) -> Result<Shell, TrialError> {
     let mut shell = shell.clone();
-    if !case.graders.iter().any(|judge| judge.kind.needs().commands) {
+    if !case.graders.iter().any(|grader| grader.kind.needs().commands) {
         return Ok(shell);
     }
     let home = graders_home::make(folders, before.and_then(Before::home))?;

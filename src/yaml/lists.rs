@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 
-use super::shapes::not_empty;
+use super::forms::not_empty;
 
 /// The name by which [`OneOrList`] asks the reader of YAML for a value whose text must be as written.
 pub(super) const ONE_OR_LIST: &str = "OneOrList";
@@ -89,7 +89,7 @@ impl<T: JsonSchema> JsonSchema for OneOrList<T> {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        super::shapes::one_or_list::<T>(generator)
+        super::forms::one_or_list::<T>(generator)
     }
 }
 

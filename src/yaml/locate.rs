@@ -30,6 +30,12 @@ pub fn find(text: &str, steps: &[Step<'_>], part: StepPart) -> Option<Range<usiz
     Some(token(text, place.index()))
 }
 
+/// Returns true if a text was written as `null` or `~` without quotes. Other readers of YAML read no value there.
+pub fn is_written_null(text: &str, steps: &[Step<'_>], value: &str) -> bool {
+    matches!(value, "null" | "Null" | "NULL" | "~")
+        && find(text, steps, StepPart::Value).and_then(|at| text.get(at)).is_some_and(|written| written == value)
+}
+
 /// Returns the line and the column of a byte, both from 1, the column in characters.
 pub(super) fn line_column(text: &str, byte: usize) -> (usize, usize) {
     let before = text.get(..byte).unwrap_or(text);

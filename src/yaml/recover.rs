@@ -87,7 +87,7 @@ impl<'a> Reading<'a> {
         outcome
     }
 
-    // Apart from `within`, so that they are compiled once and not for each type.
+    // `enter` and `leave` are not generic, so that they are compiled once.
     fn enter(reading: &RefCell<Self>, step: OwnedStep, is_field: bool) {
         let mut reading = reading.borrow_mut();
         reading.at.push(step);

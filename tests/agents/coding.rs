@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::installed::{Agent, Check};
 use crate::live::{Stand, Trial};
+use crate::project::bubblewrap;
 
 /// What is known of an agent. Another one is added to the table below.
 struct Coder {
@@ -181,7 +182,7 @@ fn coder(agent: &Agent) -> &'static Coder {
 
 /// Its package, interpreter or virtual environment is all that it has beside its workspace and home.
 fn confined(agent: &Agent, program: &Path) {
-    if evals::internal::sandbox::bwrap::works().is_err() {
+    if !bubblewrap() {
         return;
     }
     let keys = format!(

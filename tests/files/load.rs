@@ -660,3 +660,36 @@ proptest! {
         prop_assert!(catalog(&files, &[]).is_err());
     }
 }
+
+#[test]
+fn folders_that_are_laid_over_the_workspace_do_not_hold_the_case() {
+    for keys in ["hidden: .", "hidden: ''", "hidden: ../cases", "oracle: {copy: .}", "oracle: {copy: ..}"] {
+        let shown = refused(&[&format!("prompt: a\n{keys}\n")]);
+        let is_told = shown.contains("cases/a.yaml:2:") && shown.contains("the folder contains this file");
+        assert!(is_told, "{keys}: {shown}");
+    }
+}
+
+#[test]
+fn servers_and_variables_that_cannot_be_meant_are_refused() {
+    for (keys, why) in [
+        ("mcp-servers: {x: {comand: srv}}", "unknown key `comand` of an MCP server"),
+        ("mcp-servers: [{name: x, command: ''}]", "`command` of an MCP server is empty"),
+        ("mcp-servers: {x: {command: srv, url: 'http://x'}}", "both `command` and `url`"),
+        ("mcp-servers: {x: {}}", "neither `command` nor `url`"),
+        ("env: {A: null}", "the value of `A` is null"),
+        ("env: {A: ~}", "the value of `A` is null"),
+    ] {
+        let shown = refused(&[&format!("prompt: a\n{keys}\n")]);
+        assert!(shown.contains("cases/a.yaml:2:") && shown.contains(why), "{keys}: {shown}");
+    }
+    let text = format!("prompt: a\nmcp-servers: {{x: {{args: [-v]}}}}\nenv: {{A: 'null', B: '~', C: 5}}\n{GRADERS}");
+    let suite = "mcp-servers: {x: {command: srv}}\n";
+    let cases = Files::new(&[("cases/a.yaml", &text), ("cases/suite.yaml", suite)]).cases();
+    assert_eq!((&cases[0].mcp_servers[0]["command"], cases[0].env["A"].as_str()), (&"srv".into(), "null"));
+    // A suite and a case that give two ways to a server.
+    let text = format!("prompt: a\nmcp-servers: {{x: {{url: 'http://x'}}}}\n{GRADERS}");
+    let files = Files::new(&[("cases/a.yaml", &text), ("cases/suite.yaml", suite)]);
+    let shown = files.shown(&files.load(&["cases"]).unwrap_err());
+    assert!(shown.contains("cases/a.yaml:2:") && shown.contains("both `command` and `url`"), "{shown}");
+}

@@ -153,7 +153,7 @@ impl Tables {
             ["object"] => "map".to_owned(),
             ["string"] if inner["format"] == "regex" => "regular expression".to_owned(),
             ["string"] if inner["format"] == "date" => "date".to_owned(),
-            ["string"] => "text".to_owned(),
+            ["string"] | ["string", "number", "boolean"] => "text".to_owned(),
             ["number"] if inner["maximum"] == 1 => "number from 0 to 1".to_owned(),
             ["integer"] => "whole number".to_owned(),
             ["number"] => "number".to_owned(),

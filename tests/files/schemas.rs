@@ -268,7 +268,7 @@ fn what_is_wrong_is_refused_by_the_schemas() {
         ("labels", json!(-1)),
         ("/all/counts", json!([])),
         ("/criteria/c/tpr", json!(0.5)),
-        ("/all/tpr/low", Value::Null),
+        ("/all/tpr/value", Value::Null),
     ];
     refused("calibration", calibration, &wrong);
     let exchange = json!({"n": 1, "at_ms": 1, "api": "anthropic", "method": "POST", "path": "/v1/messages",

@@ -16,7 +16,7 @@ use evals::internal::ids::TrialId;
 use evals::internal::ids::TrialRecord;
 use evals::internal::report::format::{Format, write};
 use evals::internal::report::list::{self, CaseRow, HarnessRow, ListForm, RunRow};
-use evals::internal::report::progress::{Live, Plain, Size, Watch, may_move};
+use evals::internal::report::progress::{Live, LiveConditions, Plain, Size, Watch};
 use evals::internal::report::text::{Look, width_of};
 use evals::internal::report::{Report, Summary, exit_code, show, trials_named};
 use evals::internal::result::{ErrorRecord, Metrics, StopRecord, TrialResult, Warning};
@@ -540,8 +540,11 @@ fn the_live_display_shows_what_runs_and_keeps_only_what_did_not_pass() {
 
 #[test]
 fn a_display_moves_only_on_a_terminal_of_a_person() {
-    assert_eq!(may_move(true, false, false), std::env::var_os("TERM").is_none_or(|name| name != "dumb"));
-    assert!(!may_move(false, false, false) && !may_move(true, true, false) && !may_move(true, false, true));
+    let person = LiveConditions { is_terminal: true, in_ci: false, is_disabled: false };
+    assert_eq!(person.may_move(), std::env::var_os("TERM").is_none_or(|name| name != "dumb"));
+    assert!(!LiveConditions { is_terminal: false, ..person }.may_move());
+    assert!(!LiveConditions { in_ci: true, ..person }.may_move());
+    assert!(!LiveConditions { is_disabled: true, ..person }.may_move());
 }
 
 /// Strings as agents and users may write them.

@@ -302,12 +302,41 @@ pub fn of_type<'a>(trace: &'a [Value], kind: &str) -> Vec<&'a Value> {
 /// `EVALS_REQUIRE_*` is set, as in `.ci/run` on a machine that has it.
 #[allow(dead_code, reason = "not every binary of tests needs it")]
 pub fn not_run(variable: &str, missing: &str) {
-    use std::io::Write;
     assert!(std::env::var_os(variable).is_none(), "{variable} is set, but {missing}");
+    say_not_run(missing);
+}
+
+fn say_not_run(missing: &str) {
+    use std::io::Write;
     // Not by `eprintln!`, which the test's runner keeps for itself.
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     let mut out = std::io::stderr();
     writeln!(out, "not run: {test}: {missing}").unwrap();
+}
+
+/// Returns true if bubblewrap works. Otherwise says that the test is not run, and fails if `EVALS_REQUIRE_BWRAP` is set.
+pub fn bubblewrap() -> bool {
+    let works = evals::internal::sandbox::bwrap::works();
+    if let Err(error) = &works {
+        not_run("EVALS_REQUIRE_BWRAP", &format!("bubblewrap does not work: {error}"));
+    }
+    works.is_ok()
+}
+
+/// Returns true if programs and files of test runners are there. Otherwise says that the test is not run, and fails if
+/// `EVALS_REQUIRE_RUNNERS` names the missing program.
+pub fn runners(needs: &[&str]) -> bool {
+    let folders: Vec<_> = std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect();
+    let is_there = |name: &str| match name.starts_with('/') {
+        true => Path::new(name).exists(),
+        false => folders.iter().any(|folder| folder.join(name).is_file()),
+    };
+    let Some(missing) = needs.iter().find(|name| !is_there(name)) else { return true };
+    let required = std::env::var("EVALS_REQUIRE_RUNNERS").unwrap_or_default();
+    let is_required = required.split_whitespace().any(|name| name == *missing);
+    assert!(!is_required, "EVALS_REQUIRE_RUNNERS names `{missing}`, which is not there");
+    say_not_run(&format!("`{missing}` is not there"));
+    false
 }
 
 /// Requires mounts of one's own, another user, `/dev/full` and tmux.

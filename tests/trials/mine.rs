@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::project::{Project, Ran};
+use crate::project::{Project, Ran, runners};
 
 /// A repository in a project.
 pub struct History<'a> {
@@ -997,9 +996,7 @@ fn examples_that_tests_of_plugins_copy_are_protected() {
 
 #[test]
 fn modules_of_tests_are_protected_however_node_finds_them() {
-    if Command::new("node").arg("--version").output().is_err() {
-        let mut out = std::io::stderr();
-        writeln!(out, "not run: `node` is not there").unwrap();
+    if !runners(&["node"]) {
         return;
     }
     let project = Project::new();
@@ -1097,9 +1094,7 @@ fn a_solution_may_change_packages_of_python_that_the_product_ships() {
 
 #[test]
 fn a_solution_may_change_packages_of_node_that_the_product_ships() {
-    if Command::new("node").arg("--version").output().is_err() {
-        let mut out = std::io::stderr();
-        writeln!(out, "not run: `node` is not there").unwrap();
+    if !runners(&["node"]) {
         return;
     }
     let project = Project::new();
@@ -1173,9 +1168,7 @@ fn a_solution_may_change_programs_of_python_that_tests_import() {
 
 #[test]
 fn a_solution_may_change_files_of_node_that_a_page_a_service_or_a_container_uses() {
-    if Command::new("node").arg("--version").output().is_err() {
-        let mut out = std::io::stderr();
-        writeln!(out, "not run: `node` is not there").unwrap();
+    if !runners(&["node"]) {
         return;
     }
     let project = Project::new();
@@ -1268,9 +1261,7 @@ fn a_module_of_tests_that_texts_and_settings_of_checkers_name_is_protected() {
 
 #[test]
 fn modules_of_node_that_tools_check_are_protected_and_those_that_tests_load_fresh_are_named() {
-    if Command::new("node").arg("--version").output().is_err() {
-        let mut out = std::io::stderr();
-        writeln!(out, "not run: `node` is not there").unwrap();
+    if !runners(&["node"]) {
         return;
     }
     let project = Project::new();
@@ -1909,9 +1900,7 @@ fn fields_of_results_and_of_types_are_told() {
 
 #[test]
 fn members_of_any_form_are_told_and_variables_of_tests_are_not() {
-    if Command::new("node").arg("--version").output().is_err() {
-        let mut out = std::io::stderr();
-        writeln!(out, "not run: `node` is not there").unwrap();
+    if !runners(&["node"]) {
         return;
     }
     let project = Project::new();
@@ -2328,14 +2317,14 @@ fn a_case_whose_test_needs_a_setting_of_the_patch_is_a_reserve() {
     history.commit("Fix the sum of two numbers, and name the version", &fix);
     let given = ["--test", "sh run.sh", "--setup", "true", "--repeat", "1", "--hunks", "0"];
     let mined = mine(&project, &given).exits(0);
-    let mined = mined.says("replace the packages of its tests, because a test needs the change of `Cargo.toml`").json();
+    let mined = mined.says("`Cargo.toml` cannot be protected, because a test needs the commit's change of it").json();
     let looked = of(&mined, "Fix the sum of two numbers, and name the version");
     assert_eq!(looked["fail_to_pass"], serde_json::json!(["adds", "version"]), "{mined:#}");
     assert_eq!(looked["open_settings"], serde_json::json!(["Cargo.toml"]), "{mined:#}");
     let case = looked["case"].as_str().unwrap().to_owned();
     let text = project.read(&case);
-    let remark = "that passes: `Cargo.toml`\n";
-    assert!(text.contains("# A test needs the change of these settings") && text.contains(remark), "{text}");
+    let remark = "read the change of an agent that passes.\n";
+    assert!(text.contains("# `Cargo.toml` cannot be protected, because a test") && text.contains(remark), "{text}");
     assert!(!text.contains("**/Cargo.toml") && text.contains("  - core/Cargo.toml\n"), "{text}");
     assert!(text.contains("The tests depend on `Cargo.toml`."), "{text}");
     let solved = put("src/lib.rs", &fixed) + &put("Cargo.toml", &newer);
@@ -2425,9 +2414,7 @@ fn a_state_of_other_mining_rules_is_not_used_and_the_user_is_told() {
 
 #[test]
 fn manifests_that_a_test_needs_are_a_part_of_the_patch_and_not_protected() {
-    if Command::new("node").arg("--version").output().is_err() {
-        let mut out = std::io::stderr();
-        writeln!(out, "not run: `node` is not there").unwrap();
+    if !runners(&["node"]) {
         return;
     }
     let project = Project::new();
@@ -2536,7 +2523,7 @@ fn a_case_whose_message_says_nothing_is_kept_in_its_turn_as_a_draft() {
     );
     let ran = mine(&project, &["--repeat", "1", "-n", "1"]).exits(0);
     assert!(ran.err.contains("kept: 1 test fails before and passes after, "), "{}", ran.err);
-    assert!(ran.err.contains("\n  its message says nothing about the task: write the prompt\n"), "{}", ran.err);
+    assert!(ran.err.contains("\n  the message says nothing about the task; write the prompt\n"), "{}", ran.err);
     let mined = ran.json();
     let closes = of(&mined, "Closes GH-12");
     assert_eq!((&mined["kept"], &mined["looked_at"], &closes["thin"]), (&1.into(), &1.into(), &true.into()));

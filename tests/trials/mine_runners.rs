@@ -1,11 +1,9 @@
 //! `evals mine` with real test runners: the case of a fix, a correct patch, and wrong ones that change how tests are run.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::Path;
 
 use crate::mine::History;
-use crate::project::Project;
+use crate::project::{Project, runners};
 
 /// A small project for one runner.
 struct Sample {
@@ -219,16 +217,6 @@ const SAMPLES: [Sample; 7] = [
     },
 ];
 
-/// Returns a program or file that the machine lacks.
-fn missing(needs: &'static [&'static str]) -> Option<&'static str> {
-    let folders: Vec<_> = std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect();
-    let is_there = |name: &str| match name.starts_with('/') {
-        true => Path::new(name).exists(),
-        false => folders.iter().any(|folder| folder.join(name).is_file()),
-    };
-    needs.iter().find(|name| !is_there(name)).copied()
-}
-
 fn check(sample: &Sample) {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -268,19 +256,12 @@ fn check(sample: &Sample) {
 #[test]
 #[ignore = "slow: runs the test runners that are installed"]
 fn a_correct_patch_passes_with_each_runner_and_a_changed_setting_does_not() {
-    // Not by `eprintln!`, which the test's runner keeps for itself.
-    let mut out = std::io::stderr();
     let mut ran = 0;
-    for sample in &SAMPLES {
-        match missing(sample.needs) {
-            None => {
-                check(sample);
-                ran += 1;
-            }
-            Some(name) => writeln!(out, "not run: {}: `{name}` is not there", sample.runner).unwrap(),
-        }
+    for sample in SAMPLES.iter().filter(|sample| runners(sample.needs)) {
+        check(sample);
+        ran += 1;
     }
-    writeln!(out, "runners: {ran} run, {} not run", SAMPLES.len() - ran).unwrap();
+    assert!(ran > 0, "no test runner is installed");
 }
 
 /// Mines a fix, and returns the case file.
@@ -309,8 +290,7 @@ fn decides(project: &Project, case: &str, files: &[(&str, &str)], code: i32) {
 #[test]
 #[ignore = "slow: runs go"]
 fn a_file_that_code_of_go_embeds_is_no_data_of_tests() {
-    if let Some(name) = missing(&["go"]) {
-        writeln!(std::io::stderr(), "not run: `{name}` is not there").unwrap();
+    if !runners(&["go"]) {
         return;
     }
     let code = |word: &str| {
@@ -345,8 +325,7 @@ fn a_file_that_code_of_go_embeds_is_no_data_of_tests() {
 #[test]
 #[ignore = "slow: runs go"]
 fn files_that_tests_of_go_embed_are_hidden_and_names_that_they_use_are_told() {
-    if let Some(name) = missing(&["go"]) {
-        writeln!(std::io::stderr(), "not run: `{name}` is not there").unwrap();
+    if !runners(&["go"]) {
         return;
     }
     let one = "package calc\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n\tif Row(\"a\", \"\") == \"\" {\n\t\tt.Fatal()\n\t}\n}\n";
@@ -422,9 +401,7 @@ fn a_module_that_cannot_be_imported_before_the_fix_hides_no_other_test() {
 #[test]
 #[ignore = "slow: runs the tests of Node"]
 fn a_file_of_node_without_tests_is_no_doubt() {
-    if let Some(name) = missing(&["node", "npm"]) {
-        let mut out = std::io::stderr();
-        writeln!(out, "not run: node: `{name}` is not there").unwrap();
+    if !runners(&["node", "npm"]) {
         return;
     }
     let project = Project::new();
@@ -463,9 +440,7 @@ fn a_file_of_node_without_tests_is_no_doubt() {
 #[test]
 #[ignore = "slow: runs the tests of Node"]
 fn globs_of_a_script_of_node_are_expanded_by_the_shell() {
-    if let Some(name) = missing(&["node", "npm"]) {
-        let mut out = std::io::stderr();
-        writeln!(out, "not run: node: `{name}` is not there").unwrap();
+    if !runners(&["node", "npm"]) {
         return;
     }
     let project = Project::new();
@@ -489,9 +464,7 @@ fn globs_of_a_script_of_node_are_expanded_by_the_shell() {
 #[test]
 #[ignore = "slow: runs npm"]
 fn workspaces_without_packages_of_a_registry_are_linked_and_protected() {
-    if let Some(name) = missing(&["node", "npm"]) {
-        let mut out = std::io::stderr();
-        writeln!(out, "not run: node: `{name}` is not there").unwrap();
+    if !runners(&["node", "npm"]) {
         return;
     }
     let project = Project::new();
@@ -532,9 +505,7 @@ fn workspaces_without_packages_of_a_registry_are_linked_and_protected() {
 #[test]
 #[ignore = "slow: installs mocha"]
 fn packages_that_the_agent_changed_are_restored() {
-    if let Some(name) = missing(&["node", "npm"]) {
-        let mut out = std::io::stderr();
-        writeln!(out, "not run: mocha: `{name}` is not there").unwrap();
+    if !runners(&["node", "npm"]) {
         return;
     }
     let project = Project::new();

@@ -31,6 +31,7 @@ mod modes;
 mod odd_moments;
 mod policies;
 mod quarantine;
+mod removed_files;
 mod replay;
 mod repositories;
 mod resume;

@@ -10,14 +10,13 @@ use rustix::io::Errno;
 
 use super::{has_no_signs, parts_of};
 use crate::judgement::Judgement;
+use crate::paths::MOST_LINKS;
 use crate::values::{Below, PathGlob};
 use crate::workspace::link_targets::LinkTargets;
 
 /// The maximum number of entries that are looked at in folders outside of the workspace, and behind links in a search that does not
 /// recognise folders it has searched.
 const MOST_BEHIND_LINKS: usize = 100_000;
-/// The maximum number of links that the system follows in one path.
-const MOST_LINKS: usize = 40;
 /// The maximum number of globs that a glob with alternatives is expanded to.
 const MOST_GLOBS: usize = 64;
 

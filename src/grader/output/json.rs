@@ -22,8 +22,8 @@ use crate::repeated_key::repeated_key;
 use crate::text::plural;
 use crate::trace::view;
 use crate::values::Pattern;
+use crate::yaml::forms::{Forms, deserialize_forms, filled_list};
 use crate::yaml::lists::said;
-use crate::yaml::shapes::{Shapes, deserialize_shapes, filled_list};
 
 /// The maximum number of schema errors in a reason.
 const SHOWN: usize = 4;
@@ -67,7 +67,7 @@ impl PartialEq for Query {
     }
 }
 
-impl Shapes<'_> for Query {
+impl Forms<'_> for Query {
     const EXPECTED: &'static str = "a JSONPath such as `$.items[0].name`";
 
     fn from_text<E: Error>(text: &str) -> Result<Self, E> {
@@ -79,7 +79,7 @@ impl Shapes<'_> for Query {
     }
 }
 
-deserialize_shapes!(Query, deserialize_str);
+deserialize_forms!(Query, deserialize_str);
 
 impl Serialize for Query {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -107,7 +107,7 @@ impl JsonSchema for Query {
 #[serde(transparent)]
 pub struct Paths(pub Vec<At>);
 
-impl<'de> Shapes<'de> for Paths {
+impl<'de> Forms<'de> for Paths {
     const EXPECTED: &'static str = "a map such as `{path: $.name, equals: x}`, or a list of them";
 
     fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
@@ -119,7 +119,7 @@ impl<'de> Shapes<'de> for Paths {
     }
 }
 
-deserialize_shapes!(Paths, deserialize_any);
+deserialize_forms!(Paths, deserialize_any);
 
 #[cfg(test)]
 impl JsonSchema for Paths {
@@ -132,7 +132,7 @@ impl JsonSchema for Paths {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        crate::yaml::shapes::one_or_list::<At>(generator)
+        crate::yaml::forms::one_or_list::<At>(generator)
     }
 }
 
@@ -146,7 +146,7 @@ pub enum Keeps {
     File(PathBuf),
 }
 
-impl<'de> Shapes<'de> for Keeps {
+impl<'de> Forms<'de> for Keeps {
     const EXPECTED: &'static str = "a JSON Schema, or the path of a file that holds one";
 
     fn from_text<E: Error>(file: &str) -> Result<Self, E> {
@@ -158,7 +158,7 @@ impl<'de> Shapes<'de> for Keeps {
     }
 }
 
-deserialize_shapes!(Keeps, deserialize_any);
+deserialize_forms!(Keeps, deserialize_any);
 
 #[cfg(test)]
 impl JsonSchema for Keeps {

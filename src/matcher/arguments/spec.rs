@@ -13,9 +13,9 @@ use strum::VariantNames;
 
 use super::{MatchArgs, Mode, REST, TOOLS, ValueRule, from_word};
 use crate::values::NameGlob;
-use crate::yaml::shapes::{Shapes, deserialize_shapes};
+use crate::yaml::forms::{Forms, deserialize_forms};
 
-impl<'de> Shapes<'de> for ValueRule {
+impl<'de> Forms<'de> for ValueRule {
     const EXPECTED: &'static str = "one of exact, ignore, regex, glob, number, path and command, or `{number: \
         TOLERANCE}`";
 
@@ -39,7 +39,7 @@ impl<'de> Shapes<'de> for ValueRule {
     }
 }
 
-deserialize_shapes!(ValueRule, deserialize_any);
+deserialize_forms!(ValueRule, deserialize_any);
 
 /// The value of `tools`: rules by the names of tools, or how an argument named `tools` is compared.
 enum ToolsOrHow {
@@ -47,7 +47,7 @@ enum ToolsOrHow {
     ValueRule(ValueRule),
 }
 
-impl<'de> Shapes<'de> for ToolsOrHow {
+impl<'de> Forms<'de> for ToolsOrHow {
     const EXPECTED: &'static str = "a map from tool names to the comparison of their arguments";
 
     fn from_text<E: Error>(word: &str) -> Result<Self, E> {
@@ -71,9 +71,9 @@ impl<'de> Shapes<'de> for ToolsOrHow {
     }
 }
 
-deserialize_shapes!(ToolsOrHow, deserialize_any);
+deserialize_forms!(ToolsOrHow, deserialize_any);
 
-impl<'de> Shapes<'de> for MatchArgs {
+impl<'de> Forms<'de> for MatchArgs {
     const EXPECTED: &'static str = "one of exact, ignore, subset, superset and partial, or a map by key path";
 
     fn from_text<E: Error>(word: &str) -> Result<Self, E> {
@@ -110,11 +110,11 @@ impl<'de> Shapes<'de> for MatchArgs {
     }
 }
 
-deserialize_shapes!(MatchArgs, deserialize_any);
+deserialize_forms!(MatchArgs, deserialize_any);
 
 struct Word(Mode);
 
-impl Shapes<'_> for Word {
+impl Forms<'_> for Word {
     const EXPECTED: &'static str = "one of exact, ignore, subset, superset and partial";
 
     fn from_text<E: Error>(word: &str) -> Result<Self, E> {
@@ -122,7 +122,7 @@ impl Shapes<'_> for Word {
     }
 }
 
-deserialize_shapes!(Word, deserialize_str);
+deserialize_forms!(Word, deserialize_str);
 
 impl Serialize for MatchArgs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

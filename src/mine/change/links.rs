@@ -9,9 +9,7 @@ use crate::mine::history::Commit;
 use crate::mine::language::Language;
 use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{Role, Roles, has_test_name};
-
-/// The maximum number of links on the way to a file.
-const MOST_LINKS: usize = 40;
+use crate::paths::MOST_LINKS;
 
 /// The files behind the links among the tests.
 #[derive(Debug, Default)]

@@ -157,7 +157,8 @@ fn unused(paths: &BTreeSet<String>, texts: &BTreeMap<String, String>) -> BTreeSe
     }
 }
 
-/// Returns the word by which code would name a file: the name of data, and the name of a module without its ending.
+/// Returns the word by which code would name a file: the name of data, and the name of a module without its ending; for
+/// `__init__`, `index` and `mod`, the name of their folder.
 pub(super) fn word(path: &str) -> &str {
     if Language::of(path).is_none() {
         return name(path);

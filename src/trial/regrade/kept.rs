@@ -14,7 +14,7 @@ use crate::text::some_of;
 use crate::trial::measure::lay_hidden;
 use crate::trial::prepare_workspace::{Before, NotSetUp, set_up};
 use crate::trial::sandboxing::graders_shell;
-use crate::trial::{Attempt, Engine, Folders, TrialError, aside, io, other_keys, workspace_gaps};
+use crate::trial::{Attempt, Engine, Folders, TrialError, io, on_blocking_thread, other_keys, workspace_gaps};
 use crate::workspace::beyond_patch::{BESIDE, MayDiffer};
 use crate::workspace::change::{Change, Found};
 use crate::workspace::hidden::stale::remove_stale;
@@ -70,7 +70,7 @@ pub(super) async fn kept_again(
         }
     }
     let (from, to, old) = (kept.to_owned(), folders.workspace.clone(), place_in_trial(left));
-    let copied = aside(move || {
+    let copied = on_blocking_thread(move || {
         crate::workspace::remove::remove(&to).map_err(|error| error.to_string())?;
         copy_as_it_is(&from, &to).map_err(|error| error.to_string())?;
         old.map_or(Ok(None), |old| old_place::move_links(&to, &old)).map_err(|error| error.to_string())
@@ -92,7 +92,7 @@ pub(super) async fn kept_again(
     match agent_began_with.zip(known.0.clone()) {
         Some((found, change)) => {
             let (to, globs) = (folders.workspace.clone(), other_keys::ignore_of(keys, case).to_vec());
-            let unknown = aside(move || {
+            let unknown = on_blocking_thread(move || {
                 let ignore = Ignore::of(&found, &globs)?;
                 remove_stale(&stale, &found, &to, &ignore, &change)
             });
@@ -103,7 +103,10 @@ pub(super) async fn kept_again(
     if let (Some(change), Some(before)) = (&mut known.0, before.as_ref().filter(|_| is_as_before)) {
         let (root, globs) = (before.path.clone(), other_keys::ignore_of(keys, case).to_vec());
         let ignore = match change.has_unnamed {
-            true => aside(move || Ignore::of(&root, &globs)).await?.map(Some).map_err(io("read what is ignored"))?,
+            true => on_blocking_thread(move || Ignore::of(&root, &globs))
+                .await?
+                .map(Some)
+                .map_err(io("read what is ignored"))?,
             false => None,
         };
         change.found = Some(Found { root: before.path.clone(), ignore: ignore.map(Arc::new) });
@@ -149,7 +152,7 @@ async fn file_that_names_the_place(
     let Some(old) = place_in_trial(left).filter(|_| has_commands(case)) else { return Ok(None) };
     let (found, copy) = (found.to_owned(), copy.to_owned());
     let globs = other_keys::ignore_of(left.keys.as_ref(), case).to_vec();
-    let named = aside(move || {
+    let named = on_blocking_thread(move || {
         let tree = Ignore::of(&found, &globs).and_then(|ignore| Tree::read(&copy, &ignore))?;
         old_place::file_in(&tree, &old)
     });
@@ -160,7 +163,7 @@ async fn file_that_names_the_place(
 pub(super) async fn changed_since(kept: &Path, told: Option<&String>) -> Result<Option<String>, TrialError> {
     let Some(told) = told else { return Ok(None) };
     let place = kept.to_owned();
-    Ok(match aside(move || tree_digest(&place)).await? {
+    Ok(match on_blocking_thread(move || tree_digest(&place)).await? {
         Ok(found) if found == *told => None,
         Ok(_) => {
             Some("the kept workspace was changed after the trial was judged: result.json has another digest".into())

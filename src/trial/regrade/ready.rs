@@ -16,7 +16,7 @@ use crate::shell::Shell;
 use crate::trace::jsonl::Reader;
 use crate::trial::prepare_workspace::Before;
 use crate::trial::sandboxing::{graders_shell, inside, nowhere, shell};
-use crate::trial::{Attempt, Engine, Folders, TrialError, above, aside, io, protected};
+use crate::trial::{Attempt, Engine, Folders, TrialError, above, io, on_blocking_thread, protected};
 use crate::workspace::beyond_patch::MayDiffer;
 use crate::workspace::change::Change;
 use crate::workspace::patch::read;
@@ -45,7 +45,7 @@ pub(super) struct Ready {
     pub(super) other_change: Option<&'static str>,
     /// The reason why the workspace is missing.
     pub(super) none: Option<String>,
-    /// True if scripts judged without a workspace.
+    /// True if scripts graded without a workspace.
     pub(super) without: bool,
     pub(super) warnings: Vec<Warning>,
 }
@@ -97,16 +97,16 @@ impl Ready {
     }
 
     /// Sets an empty folder as the shell for scripts without a workspace.
-    pub(super) fn judges_without(
+    pub(super) fn shell_without_workspace(
         &mut self,
         engine: &Engine,
         attempt: &Attempt,
         folders: &Folders,
     ) -> Result<Shell, TrialError> {
-        let judges = &attempt.case.graders;
+        let graders = &attempt.case.graders;
         let Ok(inside) = inside(engine, attempt, folders) else { return Ok(Shell::default()) };
         self.without = true;
-        if !judges.iter().any(|judge| judge.kind.needs().workspace == Workspace::Files) {
+        if !graders.iter().any(|grader| grader.kind.needs().workspace == Workspace::Files) {
             self.warnings.clear();
         }
         nowhere(&graders_shell(&shell(engine, attempt, folders, &inside)?, folders, &attempt.case, None)?, folders)
@@ -120,18 +120,19 @@ impl Ready {
         attempt: &Attempt,
         was: Option<&TrialResult>,
     ) -> bool {
-        let judges = &attempt.case.graders;
-        let named = unique_names(judges.iter().map(AsRef::as_ref));
-        let of_absence =
-            |name: &str| named.iter().zip(judges).any(|(named, judge)| named == name && judge.kind.passes_on_absence());
+        let graders = &attempt.case.graders;
+        let named = unique_names(graders.iter().map(AsRef::as_ref));
+        let of_absence = |name: &str| {
+            named.iter().zip(graders).any(|(named, grader)| named == name && grader.kind.passes_on_absence())
+        };
         // A grader of several grades gives them names of their own.
         let of_any_lack = |grade: &GradeRecord| {
-            judges.iter().any(|judge| judge.kind.word() == grade.grader && judge.kind.passes_on_any_lack())
+            graders.iter().any(|grader| grader.kind.word() == grade.grader && grader.kind.passes_on_any_lack())
         };
         let folder = self.shell.as_ref().map(|shell| shell.folder.as_path()).unwrap_or(Path::new(""));
         let of_places = |name: &str| {
-            let mut judges = named.iter().zip(judges).filter(|(named, _)| *named == name);
-            judges.any(|(_, judge)| judge.kind.passes_by(folder, &self.may_differ))
+            let mut graders = named.iter().zip(graders).filter(|(named, _)| *named == name);
+            graders.any(|(_, grader)| grader.kind.passes_by(folder, &self.may_differ))
         };
         let failed_before = |now: &GradeRecord| {
             let of_same = |was: &&GradeRecord| was.name == now.name && was.grader == now.grader;
@@ -139,8 +140,8 @@ impl Ready {
         };
         let is_apart = |grade: &GradeRecord| {
             let Some(places) = &self.may_differ.all else { return false };
-            let mut judges = named.iter().zip(judges).filter(|(named, _)| **named == grade.name);
-            judges.any(|(_, judge)| judge.kind.word() == grade.grader && judge.kind.lies_outside(folder, places))
+            let mut graders = named.iter().zip(graders).filter(|(named, _)| **named == grade.name);
+            graders.any(|(_, grader)| grader.kind.word() == grade.grader && grader.kind.lies_outside(folder, places))
         };
         let of_change = |grade: &&mut GradeRecord| Kind::needs_of(&grade.grader).workspace == Workspace::Change;
         if let Some(why) = self.other_change {
@@ -150,8 +151,8 @@ impl Ready {
         }
         let mut changed = false;
         for grade in result.grades.iter_mut().filter(|grade| Kind::needs_of(&grade.grader).reads_files()) {
-            let judged_without = self.without && Kind::needs_of(&grade.grader).workspace == Workspace::FilesIfThere;
-            if let (Some(why), Graded::Ungraded, false) = (&self.none, grade.outcome, judged_without) {
+            let graded_without = self.without && Kind::needs_of(&grade.grader).workspace == Workspace::FilesIfThere;
+            if let (Some(why), Graded::Ungraded, false) = (&self.none, grade.outcome, graded_without) {
                 grade.reason = format!("{}: {why}", grade.reason);
             }
             let at_other_place = self.at_other_place.as_ref().filter(|_| of_any_lack(grade));
@@ -230,13 +231,13 @@ pub(super) async fn ready(
     if above::matters(case) {
         // As in the trial: what setup makes in the folder of all trials is removed, because it may be another trial's.
         let temporary = engine.temporary.clone();
-        let cleared = aside(move || above::clear_shared(&temporary)).await?;
+        let cleared = on_blocking_thread(move || above::clear_shared(&temporary)).await?;
         cleared.map_err(io("remove what lies above the workspace"))?;
     }
     let is_searched = has_commands(case) && ready.shell.is_some() && ready.at_other_place.is_none();
     if let Some(old) = place_in_trial(left).filter(|_| is_searched) {
         let workspace = folders.workspace.clone();
-        let named = aside(move || old_place::file_that_names(&pieces, &workspace, &old)).await?;
+        let named = on_blocking_thread(move || old_place::file_that_names(&pieces, &workspace, &old)).await?;
         if let Some(file) = named {
             ready.doubt_commands(&file, left.kept.is_some());
         }
@@ -246,7 +247,7 @@ pub(super) async fn ready(
 
 /// Returns true if a grader of a case runs commands, which may use any file.
 pub(super) fn has_commands(case: &Case) -> bool {
-    case.graders.iter().any(|judge| judge.kind.passes_on_any_lack())
+    case.graders.iter().any(|grader| grader.kind.passes_on_any_lack())
 }
 
 /// Returns the place of the workspace in the trial, which is named by its trace.
@@ -265,7 +266,7 @@ fn changed_nothing_else(left: &StoredFiles) -> bool {
 
 async fn read_patch(path: &Path) -> Result<Result<Vec<Piece>, String>, TrialError> {
     let path = path.to_owned();
-    aside(move || match regular::read(&path) {
+    on_blocking_thread(move || match regular::read(&path) {
         Ok(bytes) => read::read(&bytes).map_err(|error| format!("workspace.patch cannot be read: {error}")),
         Err(error) => Err(format!("workspace.patch cannot be read: {error}")),
     })

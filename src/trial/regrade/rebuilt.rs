@@ -13,7 +13,9 @@ use crate::shell::Shell;
 use crate::trial::measure::{lay_over, of_setup};
 use crate::trial::prepare_workspace::{Before, NotSetUp, set_up};
 use crate::trial::sandboxing::graders_shell;
-use crate::trial::{Attempt, Engine, Folders, TrialError, aside, io, other_keys, protected, workspace_gaps};
+use crate::trial::{
+    Attempt, Engine, Folders, TrialError, io, on_blocking_thread, other_keys, protected, workspace_gaps,
+};
 use crate::workspace::apply::apply;
 use crate::workspace::beyond_patch::MayDiffer;
 use crate::workspace::change::Found;
@@ -63,7 +65,7 @@ pub(super) async fn rebuilt(
         let old = place_in_trial(left);
         // Ignored files are compared with those of the trial.
         let globs = other_keys::ignore_of(left.keys.as_ref(), &case).to_vec();
-        aside(move || -> Result<_, TrialError> {
+        on_blocking_thread(move || -> Result<_, TrialError> {
             let unknown = match apply(&workspace, &pieces) {
                 Ok(unknown) => unknown,
                 Err(error) => return Ok(Err(error.to_string())),
@@ -135,7 +137,7 @@ pub(super) async fn is_other_setup(
     let Some(told) = told.cloned() else { return Ok(false) };
     let globs = other_keys::ignore_of(left.keys.as_ref(), case).to_vec();
     let (workspace, state) = (workspace.to_owned(), before.state());
-    aside(move || {
+    on_blocking_thread(move || {
         let tree = Ignore::of(&state.path, &globs).and_then(|ignore| Tree::read(&state.path, &ignore));
         tree.and_then(|tree| of_setup(&tree, &state, &globs, &workspace)).ok() != Some(told)
     })

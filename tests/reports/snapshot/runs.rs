@@ -90,7 +90,7 @@ fn a_resumed_run_replaces_no_snapshot_of_a_cell_that_does_not_run_now() {
     project.evals(&resume).exits(1).says("snapshots of 1 cell were not replaced").says("accepted a shaky");
     assert_eq!(project.read(SNAP), later);
     assert!(project.path("cases/a.snapshots/shaky.snap").exists());
-    // Asked for now, it is replaced.
+    // With `--snapshot update` on the resume itself, the snapshot is replaced.
     project.evals(&["run", "--resume", "began", "--snapshot", "update"]).exits(0);
     assert_ne!(project.read(SNAP), later);
 }

@@ -44,7 +44,7 @@ fn a_core_that_shrinks_says_so() {
     let ran = run(&["--snapshot", "update"]).exits(0);
     ran.says(empty).says(way_out).says("the core contains 0 of up to 1 calls and texts of a trial");
     // It is never called the same without that.
-    run(&["--snapshot", "check"]).exits(0).says("1 snapshot can show nothing").says("same a turns").says(way_out);
+    run(&["--snapshot", "check"]).exits(0).says("1 snapshot compares nothing").says("same a turns").says(way_out);
     let ran = project.evals(&["snapshot", "check"]).exits(0).says(empty).says(way_out);
     assert!(ran.out.contains("1 same"), "{}", ran.out);
     let json = project.evals(&["snapshot", "check", "--format", "json"]).exits(0).json();
@@ -121,7 +121,7 @@ fn what_can_show_nothing_is_neither_accepted_nor_the_same() {
     let run = |args: &[&str]| project.evals(&[&["run", "--harness", "demo-text"], args].concat());
     let way_out = "write `snapshot: {text: full}` or `{text: digest}` in the case";
     for mode in ["update", "check"] {
-        let ran = run(&["--snapshot", mode]).exits(3).says("1 snapshot can show nothing of what the agent does");
+        let ran = run(&["--snapshot", mode]).exits(3).says("1 snapshot compares nothing: the harness shows no calls");
         ran.says("trial 1 has nothing to compare: the harness shows no tool calls").says(way_out);
     }
     run(&["--trials", "3"]).exits(3);

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use evals::internal::case::GraderFolder;
 use evals::internal::grader::{Grader, GraderEntry, GraderError, Library, NamedGrader, expand, refuse_empty};
 
 use super::read;
@@ -212,10 +213,10 @@ fn a_folder_of_named_graders_is_read() {
     fs::write(folder.path().join("graders/wanted"), "text").unwrap();
     fs::create_dir(folder.path().join("workspace")).unwrap();
     fs::write(folder.path().join("workspace/a"), "text").unwrap();
-    let mut library = Library::default();
-    library.add_folder(&folder.path().join("graders")).unwrap();
-    library.add_folder(&folder.path().join("not-there")).unwrap();
-    assert_eq!(library.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["same"]);
+    let built_in = GraderFolder::load(&folder.path().join("not-there")).unwrap();
+    let read = GraderFolder::load(&folder.path().join("graders")).unwrap();
+    assert_eq!(read.names().into_iter().filter(|name| built_in.get(name).is_none()).collect::<Vec<_>>(), ["same"]);
+    let library = read.library();
     // Its files count from its own folder, wherever the case is.
     let graders = used("[use: same]", &library).unwrap();
     assert_eq!(graders[0].named_files(), [folder.path().join("graders/wanted")]);

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use evals::internal::grader::{Grader, GraderEntry, Library, expand};
+use evals::internal::case::GraderFolder;
+use evals::internal::grader::{Grader, GraderEntry, expand};
 use serde_json::{Value, json};
 
 use super::speakers::trial;
 
 fn graders(name: &str) -> Vec<Grader> {
-    let mut library = Library::default();
-    library.add_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("graders")).unwrap();
+    let library = GraderFolder::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("graders")).unwrap().library();
     let entries: Vec<GraderEntry> = serde_yaml::from_str(&format!("[use: {name}]")).unwrap();
     expand(&entries, &library).unwrap()
 }

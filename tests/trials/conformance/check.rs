@@ -274,7 +274,7 @@ fn a_harness_that_cannot_be_started_says_why() {
 fn all_that_are_installed_stand_side_by_side() {
     let mut project = fake("disobeys", "");
     project.env("NO_COLOR", "1");
-    // Whatever agents this machine has are none of this test's.
+    // The PATH has no agents of this machine.
     let bin = project.path("bin");
     std::fs::create_dir(&bin).unwrap();
     let python = std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();

@@ -1,11 +1,11 @@
-//! Sessions of real agents that checks left behind: judged again, each tells the same.
+//! Sessions of real agents that checks left behind: evaluated again, each tells the same.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use evals::internal::conformance::judge::{About, judge};
+use evals::internal::conformance::evaluate::{About, evaluate};
 use evals::internal::conformance::observed::Observed;
 use evals::internal::conformance::probes::Probe;
 use evals::internal::conformance::{ModelSource, Outcome};
@@ -44,20 +44,21 @@ fn recorded_checks_are_judged_as_they_were() {
         let manifest = evals::internal::harness::built_in::named(name).unwrap();
         let session = Observed::new(Probe::Session, manifest, lines(path), no_result(name));
         let about = About { manifest, model: ModelSource::None, printed: None, not_started: None };
-        let judged = judge(&about, &[session]);
-        writeln!(all, "{name} {}", judged.version.as_deref().unwrap_or("?")).unwrap();
-        for item in judged.items.iter().filter(|item| item.outcome != Outcome::NotChecked || !item.evidence.is_empty())
+        let evaluation = evaluate(&about, &[session]);
+        writeln!(all, "{name} {}", evaluation.version.as_deref().unwrap_or("?")).unwrap();
+        for item in
+            evaluation.items.iter().filter(|item| item.outcome != Outcome::NotChecked || !item.evidence.is_empty())
         {
             let places: Vec<String> = item.evidence.iter().map(|at| at.line.to_string()).collect();
             writeln!(all, "  {}: {}: {} [{}]", item.item.word(), item.outcome.word(), item.text, places.join(" "))
                 .unwrap();
         }
-        for odd in &judged.oddities {
+        for odd in &evaluation.oddities {
             writeln!(all, "  odd {} ×{}", odd.code, odd.count).unwrap();
         }
-        assert_eq!(judged.tier, manifest.tier, "{name}");
+        assert_eq!(evaluation.tier, manifest.tier, "{name}");
         // What a manifest says was seen is what its recording shows, where the agent tells its version there.
-        if let Some(version) = judged.version {
+        if let Some(version) = evaluation.version {
             let verified = &manifest.verified.last().unwrap().version;
             assert!(version.starts_with(verified.as_str()), "{name}: {version} is not {verified}");
         }

@@ -26,7 +26,7 @@ pub struct About<'a> {
 }
 
 /// The results of the evaluation.
-pub struct Judged {
+pub struct Evaluation {
     /// The finding about each item, in order.
     pub items: Vec<Finding>,
     /// The version that the agent reported, or else the line that its `version` command printed.
@@ -40,7 +40,7 @@ pub struct Judged {
 }
 
 /// Evaluates the sessions of a check.
-pub fn judge(about: &About<'_>, sessions: &[Observed]) -> Judged {
+pub fn evaluate(about: &About<'_>, sessions: &[Observed]) -> Evaluation {
     let items: Vec<Finding> = Item::ALL
         .iter()
         .map(|&item| match &about.not_started {
@@ -48,7 +48,7 @@ pub fn judge(about: &About<'_>, sessions: &[Observed]) -> Judged {
             None => of_item(item, about, sessions),
         })
         .collect();
-    Judged {
+    Evaluation {
         version: opening::version_of(about, sessions).map(|(version, _)| version),
         offered: sessions.iter().find_map(opening::login_methods),
         tier: tier(about, &items, sessions),

@@ -15,11 +15,11 @@ use crate::yaml::words;
 
 /// The type of a value, as far as known.
 #[derive(Debug, Clone, PartialEq)]
-enum Shape {
+enum Type {
     Truth,
     Number,
     Text,
-    List(Box<Shape>),
+    List(Box<Type>),
     /// A map with known keys.
     Record(Arc<Record>),
     /// Unknown.
@@ -30,15 +30,15 @@ enum Shape {
 #[derive(Debug, PartialEq)]
 struct Record {
     name: String,
-    fields: Vec<(String, Shape)>,
+    fields: Vec<(String, Type)>,
 }
 
-use Shape::{Any, Number, Text};
+use Type::{Any, Number, Text};
 
 /// The variables of an expression with their types.
-static SHAPES: LazyLock<Vec<(&str, Shape)>> = LazyLock::new(|| {
-    let texts = || Shape::List(Box::new(Text));
-    let list = |record| Shape::List(Box::new(record));
+static TYPES: LazyLock<Vec<(&str, Type)>> = LazyLock::new(|| {
+    let texts = || Type::List(Box::new(Text));
+    let list = |record| Type::List(Box::new(record));
     let call = record(
         "a call",
         [
@@ -83,15 +83,15 @@ static SHAPES: LazyLock<Vec<(&str, Shape)>> = LazyLock::new(|| {
     ]
 });
 
-fn record<'a>(name: &str, fields: impl IntoIterator<Item = (&'a str, Shape)>) -> Shape {
-    let fields = fields.into_iter().map(|(key, shape)| (key.to_owned(), shape)).collect();
-    Shape::Record(Arc::new(Record { name: name.to_owned(), fields }))
+fn record<'a>(name: &str, fields: impl IntoIterator<Item = (&'a str, Type)>) -> Type {
+    let fields = fields.into_iter().map(|(key, known_type)| (key.to_owned(), known_type)).collect();
+    Type::Record(Arc::new(Record { name: name.to_owned(), fields }))
 }
 
 /// Returns the type that a definition in the schema of a kind of file describes, so that an expression knows each key of a
 /// published format.
-fn of_schema(name: &str, kind: &str, definition: &str) -> Shape {
-    fn of(name: &str, schema: &Value, root: &Value) -> Shape {
+fn of_schema(name: &str, kind: &str, definition: &str) -> Type {
+    fn of(name: &str, schema: &Value, root: &Value) -> Type {
         if let Some(reference) = schema["$ref"].as_str() {
             let pointed = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
             return pointed.map_or(Any, |schema| of(name, schema, root));
@@ -104,10 +104,10 @@ fn of_schema(name: &str, kind: &str, definition: &str) -> Shape {
         let types = schema["type"].as_array().map_or(std::slice::from_ref(&schema["type"]), Vec::as_slice);
         let kind = types.iter().filter_map(Value::as_str).find(|kind| *kind != "null");
         match kind {
-            Some("boolean") => Shape::Truth,
+            Some("boolean") => Type::Truth,
             Some("integer" | "number") => Number,
             Some("string") => Text,
-            Some("array") => Shape::List(Box::new(of(name, &schema["items"], root))),
+            Some("array") => Type::List(Box::new(of(name, &schema["items"], root))),
             Some("object") => match schema["properties"].as_object() {
                 Some(keys) => {
                     let within = |key: &str| format!("{name}.{key}");
@@ -124,25 +124,25 @@ fn of_schema(name: &str, kind: &str, definition: &str) -> Shape {
     of(name, &root["$defs"][definition], &root)
 }
 
-fn variable(name: &str) -> Shape {
-    SHAPES.iter().find(|(known, _)| *known == name).map_or(Any, |(_, shape)| shape.clone())
+fn variable(name: &str) -> Type {
+    TYPES.iter().find(|(known, _)| *known == name).map_or(Any, |(_, known_type)| known_type.clone())
 }
 
-impl Shape {
+impl Type {
     fn told(&self) -> &'static str {
         match self {
-            Shape::Truth => "true or false",
-            Shape::Number => "a number",
-            Shape::Text => "a text",
-            Shape::List(_) => "a list",
-            Shape::Record(_) => "a map",
-            Shape::Any => "anything",
+            Type::Truth => "true or false",
+            Type::Number => "a number",
+            Type::Text => "a text",
+            Type::List(_) => "a list",
+            Type::Record(_) => "a map",
+            Type::Any => "anything",
         }
     }
 
     /// Returns the common type of two branches.
-    fn both(self, other: Shape) -> Shape {
-        if self == other { self } else { Shape::Any }
+    fn both(self, other: Type) -> Type {
+        if self == other { self } else { Type::Any }
     }
 }
 
@@ -155,14 +155,14 @@ const KNOWN: &str = "use a value of the trial, such as size(calls) < 10, or outp
 pub fn check(text: &str, program: &Program) -> Result<(), Wrong> {
     let mut walk = Walk { text, program, bound: Vec::new() };
     let root = program.expression();
-    let shape = walk.shape(root)?;
-    let is_result = matches!(shape, Shape::Truth | Shape::Number | Shape::Any);
+    let known_type = walk.type_of(root)?;
+    let is_result = matches!(known_type, Type::Truth | Type::Number | Type::Any);
     if is_result && !super::VARIABLES.iter().any(|name| reads(root, name)) {
         let message = "the expression uses no value of the trial, so it would check nothing".to_owned();
         return Err(Wrong { range: 0..text.len(), message, help: Some(KNOWN.to_owned()) });
     }
-    match shape {
-        Shape::Truth | Shape::Number | Shape::Any => Ok(()),
+    match known_type {
+        Type::Truth | Type::Number | Type::Any => Ok(()),
         other => {
             let message = format!("the expression returns {}, not true, false or a number", other.told());
             Err(Wrong { range: 0..text.len(), message, help: Some("compare it, such as size(calls) < 10".to_owned()) })
@@ -224,45 +224,45 @@ struct Walk<'a> {
     text: &'a str,
     program: &'a Program,
     /// Variables of the enclosing macros.
-    bound: Vec<(&'a str, Shape)>,
+    bound: Vec<(&'a str, Type)>,
 }
 
 impl<'a> Walk<'a> {
-    fn shape(&mut self, node: &'a IdedExpr) -> Result<Shape, Wrong> {
+    fn type_of(&mut self, node: &'a IdedExpr) -> Result<Type, Wrong> {
         Ok(match &node.expr {
             Expr::Ident(name) => {
                 let bound = self.bound.iter().rev().find(|(known, _)| known == name);
-                bound.map_or_else(|| variable(name.trim_start_matches('.')), |(_, shape)| shape.clone())
+                bound.map_or_else(|| variable(name.trim_start_matches('.')), |(_, known_type)| known_type.clone())
             }
             Expr::Select(select) => {
-                let of = self.shape(&select.operand)?;
+                let of = self.type_of(&select.operand)?;
                 let field = self.field(&of, &select.field, node.id)?;
-                if select.test { Shape::Truth } else { field }
+                if select.test { Type::Truth } else { field }
             }
             Expr::Call(call) => self.call(call, node.id)?,
             Expr::Comprehension(each) => self.each(each)?,
             Expr::List(list) => {
-                let mut shape = None;
+                let mut known_type = None;
                 for element in &list.elements {
-                    let next = self.shape(element)?;
-                    shape = Some(shape.map_or(next.clone(), |shape: Shape| shape.both(next)));
+                    let next = self.type_of(element)?;
+                    known_type = Some(known_type.map_or(next.clone(), |known_type: Type| known_type.both(next)));
                 }
-                Shape::List(Box::new(shape.unwrap_or(Shape::Any)))
+                Type::List(Box::new(known_type.unwrap_or(Type::Any)))
             }
             Expr::Literal(literal) => match literal {
-                LiteralValue::Boolean(_) => Shape::Truth,
-                LiteralValue::Double(_) | LiteralValue::Int(_) | LiteralValue::UInt(_) => Shape::Number,
-                LiteralValue::String(_) => Shape::Text,
-                LiteralValue::Bytes(_) | LiteralValue::Null => Shape::Any,
+                LiteralValue::Boolean(_) => Type::Truth,
+                LiteralValue::Double(_) | LiteralValue::Int(_) | LiteralValue::UInt(_) => Type::Number,
+                LiteralValue::String(_) => Type::Text,
+                LiteralValue::Bytes(_) | LiteralValue::Null => Type::Any,
             },
-            Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => Shape::Any,
+            Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => Type::Any,
         })
     }
 
-    fn field(&self, of: &Shape, field: &str, id: u64) -> Result<Shape, Wrong> {
+    fn field(&self, of: &Type, field: &str, id: u64) -> Result<Type, Wrong> {
         match of {
-            Shape::Any => Ok(Shape::Any),
-            Shape::Record(record) => match record.fields.iter().find(|(known, _)| *known == field) {
+            Type::Any => Ok(Type::Any),
+            Type::Record(record) => match record.fields.iter().find(|(known, _)| *known == field) {
                 Some((_, field)) => Ok(field.clone()),
                 None => {
                     let known: Vec<&str> = record.fields.iter().map(|(known, _)| known.as_str()).collect();
@@ -274,45 +274,45 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn call(&mut self, call: &'a CallExpr, id: u64) -> Result<Shape, Wrong> {
+    fn call(&mut self, call: &'a CallExpr, id: u64) -> Result<Type, Wrong> {
         let target = match &call.target {
             // A namespace such as `optional` is not a value.
             Some(target) if matches!(&target.expr, Expr::Ident(name) if ["optional", "strings", "lists"].contains(&name.as_str())) => {
                 None
             }
-            Some(target) => Some(self.shape(target)?),
+            Some(target) => Some(self.type_of(target)?),
             None => None,
         };
         let mut arguments = Vec::new();
         for argument in &call.args {
-            arguments.push(self.shape(argument)?);
+            arguments.push(self.type_of(argument)?);
         }
         let name = call.func_name.as_str();
-        let of = |n: usize| arguments.get(n).cloned().unwrap_or(Shape::Any);
+        let of = |n: usize| arguments.get(n).cloned().unwrap_or(Type::Any);
         Ok(match name {
             "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" => {
                 let (one, other) = (of(0), of(1));
-                let is_known = |shape: &Shape| {
-                    matches!(shape, Shape::Truth | Shape::Number | Shape::Text | Shape::List(_) | Shape::Record(_))
+                let is_known = |known_type: &Type| {
+                    matches!(known_type, Type::Truth | Type::Number | Type::Text | Type::List(_) | Type::Record(_))
                 };
                 let alike = std::mem::discriminant(&one) == std::mem::discriminant(&other);
                 if is_known(&one) && is_known(&other) && !alike {
                     let message = format!("{} is compared with {}", one.told(), other.told());
                     return Err(self.wrong(id, "", message, None));
                 }
-                Shape::Truth
+                Type::Truth
             }
             "_&&_" | "_||_" | "!_" | "@not_strictly_false" => {
-                for (shape, argument) in arguments.iter().zip(&call.args) {
-                    if !matches!(shape, Shape::Truth | Shape::Any) {
-                        let message = format!("expected true or false, found {}", shape.told());
+                for (known_type, argument) in arguments.iter().zip(&call.args) {
+                    if !matches!(known_type, Type::Truth | Type::Any) {
+                        let message = format!("expected true or false, found {}", known_type.told());
                         return Err(self.wrong(argument.id, "", message, None));
                     }
                 }
-                Shape::Truth
+                Type::Truth
             }
             "@in" => {
-                if matches!(of(1), Shape::Truth | Shape::Number | Shape::Text) {
+                if matches!(of(1), Type::Truth | Type::Number | Type::Text) {
                     let help = Some("to look for a text within a text, write text.contains('…')".to_owned());
                     return Err(self.wrong(
                         id,
@@ -321,35 +321,41 @@ impl<'a> Walk<'a> {
                         help,
                     ));
                 }
-                Shape::Truth
+                Type::Truth
             }
             "_?_:_" => {
-                if let (false, Some(asked)) = (matches!(of(0), Shape::Truth | Shape::Any), call.args.first()) {
+                if let (false, Some(asked)) = (matches!(of(0), Type::Truth | Type::Any), call.args.first()) {
                     let message = format!("expected true or false, found {}", of(0).told());
                     return Err(self.wrong(asked.id, "", message, None));
                 }
                 of(1).both(of(2))
             }
             "_[_]" => match (of(0), call.args.get(1).map(|argument| &argument.expr)) {
-                (Shape::List(element), _) => *element,
-                (Shape::Record(record), Some(Expr::Literal(LiteralValue::String(key)))) => {
-                    self.field(&Shape::Record(record), key.inner(), id)?
+                (Type::List(element), _) => *element,
+                (Type::Record(record), Some(Expr::Literal(LiteralValue::String(key)))) => {
+                    self.field(&Type::Record(record), key.inner(), id)?
                 }
-                _ => Shape::Any,
+                _ => Type::Any,
             },
             "_-_" | "_*_" | "_/_" | "_%_" | "-_" => {
-                match arguments.iter().find(|shape| matches!(shape, Shape::Text | Shape::Truth | Shape::List(_))) {
-                    Some(shape) => {
-                        return Err(self.wrong(id, "", format!("{} cannot be used in arithmetic", shape.told()), None));
+                match arguments.iter().find(|known_type| matches!(known_type, Type::Text | Type::Truth | Type::List(_)))
+                {
+                    Some(known_type) => {
+                        return Err(self.wrong(
+                            id,
+                            "",
+                            format!("{} cannot be used in arithmetic", known_type.told()),
+                            None,
+                        ));
                     }
-                    None => Shape::Number,
+                    None => Type::Number,
                 }
             }
             "_+_" => {
                 let (one, other) = (of(0), of(1));
-                let goes = |shape: &Shape| !matches!(shape, Shape::Truth | Shape::Record(_));
+                let goes = |known_type: &Type| !matches!(known_type, Type::Truth | Type::Record(_));
                 let alike = std::mem::discriminant(&one) == std::mem::discriminant(&other);
-                if !goes(&one) || !goes(&other) || !(alike || one == Shape::Any || other == Shape::Any) {
+                if !goes(&one) || !goes(&other) || !(alike || one == Type::Any || other == Type::Any) {
                     let message = format!("{} and {} cannot be added", one.told(), other.told());
                     return Err(self.wrong(id, "", message, None));
                 }
@@ -357,61 +363,59 @@ impl<'a> Walk<'a> {
             }
             "size" => {
                 let on = target.unwrap_or_else(|| of(0));
-                if matches!(on, Shape::Number | Shape::Truth) {
+                if matches!(on, Type::Number | Type::Truth) {
                     return Err(self.wrong(id, "", format!("{} has no size", on.told()), None));
                 }
-                Shape::Number
+                Type::Number
             }
-            "indexOf" | "lastIndexOf" | "int" | "uint" | "double" => Shape::Number,
+            "indexOf" | "lastIndexOf" | "int" | "uint" | "double" => Type::Number,
             "contains" | "startsWith" | "endsWith" | "matches" => {
                 let on = target.unwrap_or_else(|| of(0));
-                if !matches!(on, Shape::Text | Shape::Any) {
-                    let help = matches!(on, Shape::List(_))
+                if !matches!(on, Type::Text | Type::Any) {
+                    let help = matches!(on, Type::List(_))
                         .then(|| "to look for a value in a list, write 'x' in list".to_owned());
                     return Err(self.wrong(id, name, format!("`{name}` needs a text, found {}", on.told()), help));
                 }
-                Shape::Truth
+                Type::Truth
             }
-            "string" | "lowerAscii" | "upperAscii" | "trim" | "join" | "replace" | "substring" | "charAt" => {
-                Shape::Text
-            }
-            "bool" | "hasValue" => Shape::Truth,
-            "reverse" | "slice" | "distinct" | "sort" | "@sortByAssociatedKeys" => target.unwrap_or(Shape::Any),
-            _ => Shape::Any,
+            "string" | "lowerAscii" | "upperAscii" | "trim" | "join" | "replace" | "substring" | "charAt" => Type::Text,
+            "bool" | "hasValue" => Type::Truth,
+            "reverse" | "slice" | "distinct" | "sort" | "@sortByAssociatedKeys" => target.unwrap_or(Type::Any),
+            _ => Type::Any,
         })
     }
 
     /// Returns the type of a macro over a list: `exists`, `all`, `map`, `filter` …
-    fn each(&mut self, each: &'a ComprehensionExpr) -> Result<Shape, Wrong> {
-        let element = match self.shape(&each.iter_range)? {
-            Shape::List(element) => *element,
-            Shape::Record(_) => Shape::Text,
-            Shape::Any => Shape::Any,
+    fn each(&mut self, each: &'a ComprehensionExpr) -> Result<Type, Wrong> {
+        let element = match self.type_of(&each.iter_range)? {
+            Type::List(element) => *element,
+            Type::Record(_) => Type::Text,
+            Type::Any => Type::Any,
             other => {
                 let message = format!("expected a list, found {}", other.told());
                 return Err(self.wrong(each.iter_range.id, "", message, None));
             }
         };
-        let begins = self.shape(&each.accu_init)?;
+        let begins = self.type_of(&each.accu_init)?;
         let before = self.bound.len();
         self.bound.push((&each.iter_var, element));
-        self.bound.extend(each.iter_var2.as_deref().map(|name| (name, Shape::Any)));
+        self.bound.extend(each.iter_var2.as_deref().map(|name| (name, Type::Any)));
         // The type of the collected items is unknown before the type of the collecting step is known.
         let gathered = match begins {
-            Shape::List(_) => Shape::Any,
+            Type::List(_) => Type::Any,
             other => other,
         };
         self.bound.push((&each.accu_var, gathered.clone()));
-        self.shape(&each.loop_cond)?;
-        self.shape(&each.loop_step)?;
-        let element = (gathered == Shape::Any).then(|| appended(&each.loop_step)).flatten();
-        let element = element.map(|node| self.shape(node)).transpose()?;
+        self.type_of(&each.loop_cond)?;
+        self.type_of(&each.loop_step)?;
+        let element = (gathered == Type::Any).then(|| appended(&each.loop_step)).flatten();
+        let element = element.map(|node| self.type_of(node)).transpose()?;
         if let Some(element) = element
-            && let Some((_, shape)) = self.bound.last_mut()
+            && let Some((_, known_type)) = self.bound.last_mut()
         {
-            *shape = Shape::List(Box::new(element));
+            *known_type = Type::List(Box::new(element));
         }
-        let result = self.shape(&each.result);
+        let result = self.type_of(&each.result);
         self.bound.truncate(before);
         result
     }
@@ -460,9 +464,9 @@ mod tests {
     /// Returns the keys of a variable, or of the members of a list.
     fn keys(name: &str) -> Vec<String> {
         let record = match variable(name) {
-            Shape::Record(record) => record,
-            Shape::List(member) => match *member {
-                Shape::Record(record) => record,
+            Type::Record(record) => record,
+            Type::List(member) => match *member {
+                Type::Record(record) => record,
                 other => panic!("{name} is a list of {}", other.told()),
             },
             other => panic!("{name} is {}", other.told()),
@@ -474,7 +478,7 @@ mod tests {
 
     #[test]
     fn every_variable_has_a_type() {
-        let names: Vec<&str> = SHAPES.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
         let mut expected = super::super::VARIABLES.to_vec();
         expected.sort_by_key(|name| names.iter().position(|known| known == name));
         assert_eq!(names, expected);
@@ -514,13 +518,14 @@ mod tests {
             assert!(metrics.iter().any(|known| known == key), "{key}: {metrics:?}");
         }
         assert_eq!(keys("stop"), ["category", "detail", "exit", "output", "reason"]);
-        let Shape::Record(metrics) = variable("metrics") else { unreachable!() };
-        let of = |key: &str| metrics.fields.iter().find(|(known, _)| known == key).map(|(_, shape)| shape.clone());
+        let Type::Record(metrics) = variable("metrics") else { unreachable!() };
+        let of =
+            |key: &str| metrics.fields.iter().find(|(known, _)| known == key).map(|(_, known_type)| known_type.clone());
         assert_eq!(
             (of("failed_calls"), of("cost_source"), of("tool_calls_by_kind")),
             (Some(Number), Some(Text), Some(Any))
         );
-        assert_eq!(of("lower_bounds"), Some(Shape::List(Box::new(Text))));
-        assert_eq!(of("permissions").map(|shape| shape.told()), Some("a map"));
+        assert_eq!(of("lower_bounds"), Some(Type::List(Box::new(Text))));
+        assert_eq!(of("permissions").map(|known_type| known_type.told()), Some("a map"));
     }
 }

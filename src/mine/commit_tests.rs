@@ -9,7 +9,7 @@ pub type Outcomes = BTreeMap<String, Status>;
 
 /// The tests of a commit by their outcomes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Judged {
+pub struct CommitTests {
     /// Tests that passed in no run before the commit, and in every run after it.
     pub fail_to_pass: Vec<String>,
     /// Tests that passed in every run.
@@ -22,7 +22,7 @@ pub struct Judged {
     pub unguarded: Vec<String>,
 }
 
-impl Judged {
+impl CommitTests {
     /// Moves these tests to the flaky ones: they do not always have the same outcome elsewhere.
     pub fn without(mut self, flaky: &BTreeSet<String>) -> Self {
         for list in [&mut self.fail_to_pass, &mut self.pass_to_pass] {
@@ -34,9 +34,9 @@ impl Judged {
 }
 
 /// Sorts the tests by their outcomes in the runs of both states. A test that was skipped or did not run has not passed.
-pub fn judge(before: &[Outcomes], after: &[Outcomes]) -> Judged {
+pub fn sort(before: &[Outcomes], after: &[Outcomes]) -> CommitTests {
     let names: BTreeSet<&String> = before.iter().chain(after).flat_map(BTreeMap::keys).collect();
-    let mut judged = Judged::default();
+    let mut sorted = CommitTests::default();
     for name in names {
         let passes = |runs: &[Outcomes]| {
             let passed = runs.iter().filter(|run| run.get(name) == Some(&Status::Passed)).count();
@@ -47,14 +47,14 @@ pub fn judge(before: &[Outcomes], after: &[Outcomes]) -> Judged {
             }
         };
         let list = match (passes(before), passes(after)) {
-            (None, _) | (_, None) => &mut judged.flaky,
-            (Some(false), Some(true)) => &mut judged.fail_to_pass,
-            (Some(true), Some(true)) => &mut judged.pass_to_pass,
+            (None, _) | (_, None) => &mut sorted.flaky,
+            (Some(false), Some(true)) => &mut sorted.fail_to_pass,
+            (Some(true), Some(true)) => &mut sorted.pass_to_pass,
             (_, Some(false)) => continue,
         };
         list.push(name.clone());
     }
-    judged
+    sorted
 }
 
 /// Returns the flaky tests that may depend on the commit: those that passed in no run before it, and in one after it.
@@ -121,19 +121,19 @@ mod tests {
         // after, h: flaky before, i: absent after (renamed), j: fails in both.
         let before = ["a- b+ d+ e- f? g- h+ i+ j-", "a- b+ d+ e- f? g- h- i+ j-"].map(run);
         let after = ["a+ b+ c+ d- e? f+ g+ h+ j-", "a+ b+ c+ d- e? f+ g- h+ j-"].map(run);
-        let judged = judge(&before, &after);
-        assert_eq!(judged.fail_to_pass, ["a", "c", "f"]);
-        assert_eq!(judged.pass_to_pass, ["b"]);
-        assert_eq!(judged.flaky, ["g", "h"]);
+        let sorted = sort(&before, &after);
+        assert_eq!(sorted.fail_to_pass, ["a", "c", "f"]);
+        assert_eq!(sorted.pass_to_pass, ["b"]);
+        assert_eq!(sorted.flaky, ["g", "h"]);
         // The other one passes without the commit, too.
-        assert_eq!(depends(&judged.flaky, &before, &after), ["g"]);
+        assert_eq!(depends(&sorted.flaky, &before, &after), ["g"]);
     }
 
     #[test]
     fn a_test_that_is_flaky_elsewhere_decides_nothing() {
-        let judged = judge(&[run("a- b- c+")], &[run("a+ b+ c+")]).without(&["b".to_owned(), "c".to_owned()].into());
-        assert_eq!((judged.fail_to_pass, judged.pass_to_pass), (vec!["a".to_owned()], vec![]));
-        assert_eq!(judged.flaky, ["b", "c"]);
+        let sorted = sort(&[run("a- b- c+")], &[run("a+ b+ c+")]).without(&["b".to_owned(), "c".to_owned()].into());
+        assert_eq!((sorted.fail_to_pass, sorted.pass_to_pass), (vec!["a".to_owned()], vec![]));
+        assert_eq!(sorted.flaky, ["b", "c"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Reads values that may be written in several shapes, such as a word or a map.
+//! Reads values that may be written in several forms, such as a word or a map.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,9 +8,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserialize, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 
-/// A value with a function for each shape in which it may be written. Any other shape is an error.
-pub trait Shapes<'de>: Sized {
-    /// The shapes, for the error.
+/// A value with a function for each form in which it may be written. Any other form is an error.
+pub trait Forms<'de>: Sized {
+    /// The forms, for the error.
     const EXPECTED: &'static str;
 
     /// Reads a text.
@@ -34,10 +34,10 @@ pub trait Shapes<'de>: Sized {
     }
 }
 
-/// Reads a value with [`Shapes`].
-pub struct AnyShape<T>(pub PhantomData<T>);
+/// Reads a value with [`Forms`].
+pub struct AnyForm<T>(pub PhantomData<T>);
 
-impl<'de, T: Shapes<'de>> Visitor<'de> for AnyShape<T> {
+impl<'de, T: Forms<'de>> Visitor<'de> for AnyForm<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -61,18 +61,18 @@ impl<'de, T: Shapes<'de>> Visitor<'de> for AnyShape<T> {
     }
 }
 
-/// Implements `Deserialize` for types with [`Shapes`], by a method of the deserializer.
-macro_rules! deserialize_shapes {
+/// Implements `Deserialize` for types with [`Forms`], by a method of the deserializer.
+macro_rules! deserialize_forms {
     ($type:ty, $method:ident) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.$method($crate::yaml::shapes::AnyShape(std::marker::PhantomData))
+                deserializer.$method($crate::yaml::forms::AnyForm(std::marker::PhantomData))
             }
         }
     };
 }
 
-pub(crate) use deserialize_shapes;
+pub(crate) use deserialize_forms;
 
 /// Reads a list.
 pub fn list<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(list: A) -> Result<Vec<T>, A::Error> {
