@@ -141,7 +141,7 @@ static RATE_LIMIT: LazyLock<Regex> = LazyLock::new(|| {
         .unwrap()
 });
 
-/// Matches statements that a request was refused for its rate. Words about rates alone may be about anything.
+/// Matches statements that a request was refused because there were too many. The word `rate` alone is not enough.
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static LIMITED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(

@@ -1,4 +1,5 @@
-//! What the agents of a run may have left in the folders above the workspaces, for commands that judge trials of the run later.
+//! Settings that agents of a run may have left in the folders above the workspaces, for commands that grade or run its trials
+//! later.
 
 use std::collections::{HashMap, HashSet};
 
@@ -48,7 +49,8 @@ impl LeftAbove {
         }
     }
 
-    /// Adds the time in which agents of a run may have left settings that none of its results names. The caller has added the results.
+    /// Adds the time in which agents of a run may have left settings that none of its results names. The caller has added the
+    /// results.
     pub(super) fn see_journal(&mut self, run: &RunFolder, record: &RunRecord) {
         let lines = run.trusted_lines().unwrap_or_default();
         let has_trials = record.trials.iter().any(|trial: &TrialRecord| trial.skip.is_none());

@@ -447,7 +447,7 @@ struct Folders {
     here: String,
     /// The folder to which `cd -` goes back.
     before: Option<String>,
-    /// The same of the shells around the one that runs the command.
+    /// The current and the earlier folder of each shell around the one that runs the command.
     outer: Vec<(String, Option<String>)>,
 }
 

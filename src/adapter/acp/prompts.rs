@@ -147,7 +147,7 @@ impl Translator {
             Piece::Text(text) if parent.is_some() => recorder.say(Voice::User, parent, &text, part),
             Piece::Text(text) => {
                 if let Some(text) = self.echo.take(&text) {
-                    // Right after the prompt, the text would be in the message that the engine sent.
+                    // Right after the prompt, the text would be joined to the message that the engine sent.
                     if self.turn.open > 0 && recorder.is_user_speaking() {
                         recorder.notice(NoticeCode::SyntheticMessage, text);
                     } else {
