@@ -1,7 +1,9 @@
 //! The commands that a command line runs, each in a form that patterns can match.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use self::expanded::Argument;
 use crate::judgement::Judgement;
 use crate::values::Pattern;
 use crate::yaml::lists::OneOrList;
@@ -14,8 +16,11 @@ mod powershell;
 mod python;
 mod reader;
 mod runners;
+mod simple;
 mod tokens;
 mod variables;
+
+pub use simple::{SimpleCommand, simple_commands};
 
 /// The commands of a command line.
 ///
@@ -29,7 +34,10 @@ pub struct CommandLine {
     pub commands: Vec<String>,
     /// True if the line runs a program whose name it does not show, or commands that were not read.
     pub has_unknown: bool,
-    /// Commands that only some shells run: those of an alias, and those in `[[ … ]]` and `((…))` for a shell without them.
+    /// True if the line sets variables of its shell outside a command, or defines functions.
+    pub changes_shell: bool,
+    /// Commands that may run: those that only some shells run (of an alias, and those in `[[ … ]]` and `((…))` for a shell without
+    /// them), and those in variables such as `GIT_PAGER`.
     possible: Vec<String>,
     /// The commands that are read in several ways, because a variable has one of several values.
     choices: Vec<Choice>,
@@ -38,6 +46,17 @@ pub struct CommandLine {
     others: Vec<String>,
     /// The places of the commands that get the input of the line: no pipe, file or here-document is their input.
     typed: Vec<usize>,
+    /// For the forms of commands that have any: their redirections, and words with an unknown part.
+    written: BTreeMap<String, Written>,
+}
+
+/// Facts about the words of a command that its form does not show.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Written {
+    /// The number of redirections, which are the last words, with the other end of a pipe.
+    redirections: usize,
+    /// The places of the words of which a part is not shown.
+    unknown: BTreeSet<usize>,
 }
 
 /// A command that runs in one of several readings.
@@ -51,6 +70,28 @@ impl CommandLine {
     /// Reads a command line of a shell.
     pub fn read(line: &str, dialect: Dialect) -> Self {
         reader::read(line, dialect)
+    }
+
+    /// Returns the commands that the line runs, and those that it may run.
+    pub fn possible_commands(&self) -> impl Iterator<Item = &str> {
+        self.commands.iter().chain(&self.possible).map(String::as_str)
+    }
+
+    /// Returns the commands whose program has a folder of its own, with this folder, and the assignments.
+    pub fn others(&self) -> &[String] {
+        &self.others
+    }
+
+    /// Returns how many of the last words of a command are redirections or the other end of a pipe: the form alone does not
+    /// show whether `>=3` is one.
+    pub fn redirections_of(&self, command: &str) -> usize {
+        self.written.get(command).map_or(0, |written| written.redirections)
+    }
+
+    /// Returns true if a part of a word of a command is a value that the line does not show. The program is the word 0. In the
+    /// form, `$p` may also be a text in quotes.
+    pub fn has_unknown_word(&self, command: &str, place: usize) -> bool {
+        self.written.get(command).is_some_and(|written| written.unknown.contains(&place))
     }
 
     /// Returns whether the line runs a command that one of the patterns matches.
@@ -103,10 +144,12 @@ impl CommandLine {
         Self {
             commands: self.commands.iter().map(plain).collect(),
             has_unknown: self.has_unknown,
+            changes_shell: self.changes_shell,
             possible: self.possible.iter().map(plain).collect(),
             choices: self.choices.clone(),
             others: self.others.clone(),
             typed: self.typed.clone(),
+            written: BTreeMap::new(),
         }
     }
 
@@ -151,6 +194,46 @@ pub fn is_shell(program: &str) -> bool {
 /// Returns true if a word is the option of a shell before a text with commands: `-c`, or letters with `c` among them.
 pub fn is_option_of_text(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains('c'))
+}
+
+/// Returns the text with commands that a shell runs, if these words start a shell with a text: of `bash -e -c 'make test'`,
+/// `make test`.
+pub fn text_of_shell<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let (_, arguments) = words.split_first().filter(|(program, _)| takes_text(program))?;
+    let read: Vec<Argument> = arguments.iter().map(|word| Argument::of(word)).collect();
+    let behind = runners::behind_options_of_shell(&read).len();
+    let (options, behind) = arguments.split_at_checked(arguments.len().saturating_sub(behind))?;
+    // `fish --command='make test'`
+    if let Some(text) = options.iter().find_map(|word| word.strip_prefix("--command=")) {
+        return Some(text);
+    }
+    let has_text = options.iter().any(|word| is_option_of_text(word) || LONG_OPTIONS.contains(word));
+    behind.first().copied().filter(|_| has_text)
+}
+
+/// Returns true if a program is a shell, also one whose language is not read.
+fn takes_text(program: &str) -> bool {
+    is_shell(program) || program.rsplit('/').next() == Some("nu")
+}
+
+/// The long options of shells before a text with commands.
+const LONG_OPTIONS: [&str; 2] = ["--command", "--commands"];
+
+/// Returns the text with commands that a shell runs, if these words start it by themselves or by programs that run others:
+/// `env bash -c 'make test'`.
+pub fn text_of_started_shell<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let own = text_of_shell(words);
+    if own.is_some() {
+        return own;
+    }
+    // The words are quoted, so that each is one of the line.
+    let at = words.iter().skip(1).position(|word| takes_text(word))? + 1;
+    let (before, of_shell) = words.split_at_checked(at)?;
+    let quoted = |word: &&str| format!("'{}'", word.replace('\'', r"'\''"));
+    let line: Vec<String> = before.iter().map(quoted).chain(["program".to_owned()]).collect();
+    let started = CommandLine::read(&line.join(" "), Dialect::Posix);
+    let is_run = !started.has_unknown && started.commands.last().is_some_and(|command| command == "program");
+    text_of_shell(of_shell).filter(|_| is_run)
 }
 
 #[cfg(test)]

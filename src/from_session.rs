@@ -1,14 +1,14 @@
 //! `evals case from-session`: writes the draft of a case from a session.
 //!
-//! [`Observed`] holds what the session shows, [`commands`] decides which of its commands can judge another session,
+//! [`Observed`] holds what the session shows, [`commands`] decides which of its commands can grade another session,
 //! [`write`] writes the draft, and [`redact`] masks what must not be in it. Pure; git and the files are the caller's.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
 
 use crate::adapter::claude_stream::background::says_goes_on;
-use crate::grader::test_run::without_colour;
+use crate::grader::test_run::{any_test_ran, without_colour};
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::{Reading, ReportedDetails};
 use crate::trace::usage::UsageTotal;
@@ -17,11 +17,13 @@ use crate::trace::{Body, CallStatus, Event, Header, Lost, NoticeCode, Role, Stop
 
 pub mod commands;
 mod edits;
+pub mod intervening;
 pub mod redact;
 pub mod write;
 
-use commands::{Check, Unfit, set_ups, writes};
+use commands::{Check, Unfit, read_only, set_ups};
 use edits::Edit;
+use intervening::{Intervening, Kind};
 
 /// The facts that a session shows about its work.
 #[derive(Debug, Default)]
@@ -68,8 +70,8 @@ pub struct Observed {
     pub works_at_command: bool,
     /// True if a summary of an earlier conversation comes before the first prompt.
     pub begins_with_summary: bool,
-    /// The `seq` of each command that the user ran.
-    user_commands: Vec<u64>,
+    /// Commands of the user, and parts of the session that could not be read.
+    unseen: Vec<Intervening>,
 }
 
 /// A check that passed when it ran last.
@@ -79,13 +81,17 @@ pub struct Checked {
     pub check: Check,
     /// The `seq` of the call that ran the check last.
     pub seq: u64,
-    /// True if the same check failed before anything was changed, and files were changed in between. The check can then
-    /// distinguish the state before from the state after.
+    /// True if the same check failed before anything was changed, and in between, the session shows changes of files and no
+    /// other cause. The check can then distinguish the state before from the state after.
     pub failed_before: bool,
+    /// The event because of which an earlier failure of the check does not count.
+    pub intervening: Option<Intervening>,
     /// True if files were changed after the last run of the check.
     pub changed_after: bool,
     /// The files that the session changed and that decide what the check does.
     pub settings: Vec<String>,
+    /// True if the output of the last run shows whether a test ran.
+    pub shows_tests: bool,
 }
 
 /// The reason why a check is not known to have passed.
@@ -115,6 +121,8 @@ impl Observed {
         let (mut turn_began, mut latest, mut worked) = (None, 0u64, 0u64);
         let mut goes_back = false;
         let mut at_command = false;
+        // The last step with calls, and its first call.
+        let mut last_step: Option<(u64, u64)> = None;
         for event in events {
             let is_prompt = matches!(&event.body, Body::Message(message) if message.role == Role::User);
             let is_work = matches!(event.body, Body::Message(_) | Body::ToolCall(_)) && !is_prompt;
@@ -132,12 +140,28 @@ impl Observed {
                     }
                 }
                 Body::Stop(stop) => observed.stop = Some(stop.reason),
-                Body::Notice { lost: Some(Lost::Line | Lost::Call | Lost::Outcome | Lost::Caller), .. } => {
-                    observed.has_lost = true
+                Body::ToolCall(call) if last_step.is_none_or(|(step, _)| step != call.step) => {
+                    last_step = Some((call.step, event.seq));
                 }
-                Body::Notice { code, .. } => match code {
+                Body::Notice {
+                    lost: Some(lost @ (Lost::Line | Lost::Call | Lost::Outcome | Lost::Caller)), ..
+                } => {
+                    observed.has_lost = true;
+                    if matches!(lost, Lost::Line | Lost::Call) {
+                        observed.unseen.push(Intervening::new(event.seq, Kind::Lost));
+                    }
+                }
+                Body::Notice { code, text, .. } => match code {
                     NoticeCode::SlashCommand => at_command = true,
-                    NoticeCode::UserCommand => observed.user_commands.push(event.seq),
+                    NoticeCode::UserCommand => {
+                        observed.unseen.push(Intervening::new(event.seq, Kind::CommandOfUser));
+                    }
+                    NoticeCode::ChangedOnDisk => {
+                        // The agent looks for such changes after a step, so the calls of the step may have come later.
+                        let since = last_step.map_or(event.seq, |(_, first)| first.saturating_sub(1));
+                        let changed = Intervening::new(event.seq, Kind::ChangedByOthers(text.clone()));
+                        observed.unseen.push(Intervening { since, ..changed });
+                    }
                     NoticeCode::CompactSummary if observed.prompts.is_empty() => observed.begins_with_summary = true,
                     _ => {}
                 },
@@ -174,16 +198,14 @@ impl Observed {
         let workspace = header.cwd.as_deref();
         let mut runs: Vec<Run> = Vec::new();
         let mut edits: Vec<Edit> = Vec::new();
-        // The commands that may have changed files.
-        let mut written: Vec<(u64, String)> = Vec::new();
-        // What may have taken changes back, or made a check pass without them. The user may have run anything.
-        let mut doubts_at = self.user_commands.clone();
+        // Everything that may have decided how a check ended, besides the edits.
+        let mut others = self.unseen.clone();
         let mut was_touched = false;
         let mut has_left = false;
         for call in calls {
             let details = ReportedDetails::of_joined(call);
             self.denied += usize::from(call.status == CallStatus::Denied);
-            was_touched |= self.user_commands.first().is_some_and(|first| *first < call.seq);
+            was_touched |= self.unseen.iter().any(|it| it.since < call.seq);
             if !call.status.carried_out() {
                 continue;
             }
@@ -214,18 +236,32 @@ impl Observed {
                         for path in paths.iter().filter(|path| self.is_inside(path)) {
                             edits.extend(edits::of_call(call, path, relative));
                         }
+                        let elsewhere = paths.iter().find(|path| !self.is_inside(path)).cloned();
+                        others.extend(elsewhere.map(|path| Intervening::new(call.seq, Kind::EditElsewhere(path))));
                         paths.iter().for_each(|path| self.touch(path));
                     }
-                    _ => self.hides_paths = true,
+                    _ => {
+                        self.hides_paths = true;
+                        others.push(Intervening::new(call.seq, Kind::HiddenEdit));
+                    }
                 }
             }
+            if intervening::only_reads(&call.call) {
+                continue;
+            }
             if call.call.kind != ToolKind::Execute {
+                if !changes {
+                    was_touched = true;
+                    let name = call.call.name.clone().or_else(|| call.call.title.clone()).unwrap_or_default();
+                    others.push(Intervening::new(call.seq, Kind::Tool(name)));
+                }
                 continue;
             }
             self.ran_commands = true;
             let command = details.command(reading);
             let Some(own) = command.seen() else {
                 was_touched = true;
+                others.push(Intervening::new(call.seq, Kind::HiddenCommand));
                 continue;
             };
             let moved = commands::leaves_workspace(own, workspace);
@@ -235,14 +271,12 @@ impl Observed {
                 None => own.to_owned(),
             };
             let set_ups = set_ups::set_ups(&line, workspace);
-            if commands::reverts(&line) || !set_ups.is_empty() {
-                doubts_at.push(call.seq);
-            }
             if call.status != CallStatus::Error {
                 let more: Vec<String> = set_ups.into_iter().filter(|it| !self.set_ups.contains(it)).collect();
                 self.set_ups.extend(more);
             }
             self.apart.extend(commands::working_trees(&line, workspace));
+            let mut of_check = None;
             let is_unknown = has_left && moved.is_none() && agent_in.is_none();
             match commands::check(&line, workspace) {
                 None => {}
@@ -252,37 +286,42 @@ impl Observed {
                 }
                 Some(Err(unfit)) => self.is_unfit(&line, unfit),
                 Some(Ok(check)) => {
+                    of_check = Some(check.line.clone());
                     let outcome = passed(call, shows_failures);
                     let failed = outcome == Err(NotPassed::Failed);
                     let is_verdict = failed && !check.leaves_out && is_verdict(call);
-                    let of_before = is_verdict && !was_touched;
-                    runs.push(Run { check, seq: call.seq, outcome, is_verdict, of_before });
+                    let is_build = |it: &&Intervening| matches!(it.kind, Kind::Build { .. });
+                    let is_built = others.iter().filter(is_build).any(|it| it.may_decide(&check));
+                    let of_before = is_verdict && !was_touched && !is_built;
+                    let output = call.output.as_deref().unwrap_or_default();
+                    let shows_tests = outcome.is_ok() && any_test_ran(output).is_some();
+                    runs.push(Run { check, seq: call.seq, outcome, is_verdict, of_before, shows_tests });
                 }
             }
-            if !commands::only_reads(&line) {
+            if let Some(command) = read_only::other_command(&line) {
                 was_touched = true;
-                written.push((call.seq, line));
+                others.push(Intervening { check: of_check, ..Intervening::new(call.seq, Kind::Command(command)) });
+            } else if let Some((command, program)) = read_only::build(&line) {
+                let build = Kind::Build { command, program };
+                others.push(Intervening { check: of_check, ..Intervening::new(call.seq, build) });
             }
             has_left = if keeps_shell { moved.unwrap_or(has_left) } else { false };
         }
-        for (number, run) in runs.iter().enumerate() {
-            if runs[number + 1..].iter().any(|later| later.check.line == run.check.line) {
-                continue;
-            }
-            let between = |at: &[u64], seq: u64| at.iter().any(|it| *it > seq && *it < run.seq);
-            // What was changed may have been undone again, and packages may have been what was missing.
-            let changed_since = |seq: u64| {
-                let since = || edits.iter().filter(|edit| edit.seq > seq && edit.seq < run.seq);
-                let is_written = |(at, line): &(u64, String)| {
-                    let before = since().filter(|edit| edit.seq < *at);
-                    let names: BTreeSet<&str> = before.map(|edit| writes::name_of(&edit.path)).collect();
-                    *at < run.seq && writes::may_write(line, workspace, &names)
-                };
-                edits::remain(since()) && !between(&doubts_at, seq) && !written.iter().any(is_written)
-            };
-            let same = || runs[..number].iter().filter(|it| it.check.line == run.check.line);
+        // The runs of each check, and the check of each last run.
+        let mut of_line: BTreeMap<&str, Vec<&Run>> = BTreeMap::new();
+        for run in &runs {
+            of_line.entry(&run.check.line).or_default().push(run);
+        }
+        let is_last = |run: &Run| {
+            let last = of_line.get(run.check.line.as_str()).and_then(|all| all.last());
+            last.is_some_and(|last| last.seq == run.seq)
+        };
+        let first_change = edits.iter().map(|edit| edit.seq).min();
+        for run in runs.iter().filter(|run| is_last(run)) {
+            let same = || of_line.get(run.check.line.as_str()).into_iter().flatten().filter(|it| it.seq < run.seq);
+            let is_other = |it: &&Intervening| it.since < run.seq && it.may_decide(&run.check);
+            let cause_before = || others.iter().filter(is_other).min_by_key(|it| it.seq).cloned();
             // A check that also passed before the first change does not always tell the states apart.
-            let first_change = edits.iter().map(|edit| edit.seq).min();
             let may_pass_before = first_change.is_some_and(|at| {
                 same().any(|it| it.seq < at && !it.is_verdict && it.outcome != Err(NotPassed::Failed))
             });
@@ -291,15 +330,25 @@ impl Observed {
                     let files = self.touched.iter().filter(|path| commands::decides(path, &run.check));
                     let settings: Vec<String> = files.cloned().collect();
                     // Another shell may find other programs.
-                    let in_same_shell = |it: &&Run| it.check.shells == run.check.shells;
-                    let mut failures = same().filter(in_same_shell).filter(|it| it.of_before);
-                    let failed = failures.any(|it| changed_since(it.seq));
+                    let in_same_shell = |it: &&&Run| it.check.shells == run.check.shells;
+                    let failures = || same().filter(in_same_shell).filter(|it| it.is_verdict);
+                    let may_tell_apart = !may_pass_before && settings.is_empty();
+                    // The last failure before any change: if nothing but edits follows it, the edits are the cause, unless they
+                    // were taken back. Packages may have been what was missing.
+                    let failed = may_tell_apart
+                        && failures().filter(|it| it.of_before).map(|it| it.seq).max().is_some_and(|seq| {
+                            let since = edits.iter().filter(|edit| edit.seq > seq && edit.seq < run.seq);
+                            !others.iter().filter(is_other).any(|it| it.seq > seq) && edits::remain(since)
+                        });
+                    let is_caused = !failed && may_tell_apart && failures().next().is_some();
                     self.checks.push(Checked {
                         check: run.check.clone(),
                         seq: run.seq,
-                        failed_before: failed && !may_pass_before && settings.is_empty(),
+                        failed_before: failed,
+                        intervening: is_caused.then(cause_before).flatten(),
                         changed_after: edits.iter().any(|edit| edit.seq > run.seq),
                         settings,
+                        shows_tests: run.shows_tests,
                     });
                 }
                 Err(why) => self.not_passed.push((run.check.line.clone(), why)),
@@ -351,6 +400,8 @@ struct Run {
     is_verdict: bool,
     /// True if it failed in the state before the session, as far as the session shows: no call had changed anything.
     of_before: bool,
+    /// True if its output shows whether a test ran.
+    shows_tests: bool,
 }
 
 /// Returns the folder that a call names for its command.
@@ -376,7 +427,7 @@ fn passed(call: &Call, shows_failures: bool) -> Result<(), NotPassed> {
         (CallStatus::Error, _) => Err(NotPassed::Failed),
         (CallStatus::Ok, _) if goes_on => Err(NotPassed::NotShown),
         (CallStatus::Ok, _) if contradicts(output) => Err(NotPassed::Contradicted),
-        (CallStatus::Ok, _) if ran_no_test(output) => Err(NotPassed::NoTest),
+        (CallStatus::Ok, _) if any_test_ran(output) == Some(false) => Err(NotPassed::NoTest),
         (CallStatus::Ok, Some(0)) => Ok(()),
         (CallStatus::Ok, None) if shows_failures => Ok(()),
         _ => Err(NotPassed::NotShown),
@@ -439,153 +490,4 @@ fn contradicts(output: &str) -> bool {
         });
         is_failure || ENDED.iter().any(|start| text.starts_with(start))
     })
-}
-
-/// Returns true if the output of a test runner shows that no test ran: it found none, or skipped all.
-fn ran_no_test(output: &str) -> bool {
-    const NONE: [&str; 17] = [
-        "no tests ran",
-        "Ran 0 tests",
-        "collected 0 items",
-        "No tests found",
-        "No tests were found",
-        "No tests executed",
-        "No test files found",
-        "No test is available",
-        "0 tests run:",
-        "0 examples, 0 failures",
-        "# tests 0",
-        "\u{2139} tests 0",
-        "is up to date.",
-        "Nothing to be done for",
-        "NO-SOURCE",
-        "NO TESTS RAN",
-        "Assertions: 0, Skipped: ",
-    ];
-    let output = &without_colour(output);
-    let lines = || output.lines().map(str::trim);
-    if lines().any(|line| NONE.iter().any(|none| line.starts_with(none) || line.contains(&format!(" {none}")))) {
-        return true;
-    }
-    let every = |is_one: fn(&str) -> bool, is_none: fn(&str) -> bool| {
-        lines().any(is_one) && lines().filter(|line| is_one(line)).all(is_none)
-    };
-    let is_go = |line: &str| line.starts_with("ok  \t") || line.starts_with("ok \t") || line.starts_with("?   \t");
-    let is_summary = |line: &str| {
-        let is_of_pytest = line.contains(" skipped") || line.contains(" deselected");
-        is_of_pytest && line.contains(" in ") && line.ends_with(['s', '=', ')'])
-    };
-    let is_node = |line: &str| line.starts_with("\u{2139} pass ") || line.starts_with("# pass ");
-    let is_vitest = |line: &str| line.starts_with("Tests ") && line.ends_with(')');
-    let is_rspec = |line: &str| line.contains(" examples, ") || line.starts_with("1 example, ");
-    let is_bun = |line: &str| line.strip_suffix(" pass").is_some_and(|count| count.parse::<u64>().is_ok());
-    let is_dotnet = |line: &str| line.contains("Passed: ") && line.contains("Skipped: ") && line.contains("Total: ");
-    every(|line| line.starts_with("test result: "), |line| line.contains(" 0 passed"))
-        || every(is_go, |line| line.ends_with("[no test files]") || line.ends_with("[no tests to run]"))
-        || every(|line| line.ends_with(" passing") || line.contains(" passing ("), |line| line.starts_with("0 passing"))
-        || every(|line| line.starts_with("Tests:") && line.contains(" total"), |line| !line.contains(" passed"))
-        || every(is_summary, |line| !line.contains(" passed"))
-        || every(is_node, |line| line.ends_with(" 0"))
-        || every(is_vitest, |line| !line.contains(" passed"))
-        || every(is_rspec, all_are_pending)
-        || every(is_bun, |line| line == "0 pass")
-        || every(is_dotnet, |line| number_after(line, "Passed: ") == Some(0))
-        || maven_ran_none(output)
-        || all_of_unittest_were_skipped(output)
-}
-
-/// Returns the number after a word in a line.
-fn number_after(line: &str, word: &str) -> Option<u64> {
-    let rest = line.split_once(word)?.1.trim_start();
-    rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()
-}
-
-/// Returns true for `3 examples, 0 failures, 3 pending`.
-fn all_are_pending(line: &str) -> bool {
-    let number = |word: &str| {
-        let before = line.split_once(word)?.0.trim_end();
-        before.rsplit(' ').next()?.parse::<u64>().ok()
-    };
-    number("example").is_some_and(|all| all == number("pending").unwrap_or(0))
-}
-
-/// Returns true if Maven ran no test in any module: it skipped all, or found none.
-fn maven_ran_none(output: &str) -> bool {
-    let counts = || output.lines().filter(|line| line.contains("Tests run: "));
-    let ran = |line: &str| {
-        number_after(line, "Tests run: ").unwrap_or(0).saturating_sub(number_after(line, "Skipped: ").unwrap_or(0))
-    };
-    let says_none =
-        || output.lines().any(|line| line.contains("Tests are skipped.") || line.contains("No tests to run."));
-    (counts().next().is_some() || says_none()) && counts().all(|line| ran(line) == 0)
-}
-
-/// Returns true if `unittest` skipped every test that it ran.
-fn all_of_unittest_were_skipped(output: &str) -> bool {
-    let after = |start: &str| {
-        let rest = output.lines().rev().find_map(|line| line.trim().strip_prefix(start))?;
-        rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u64>().ok()
-    };
-    after("Ran ").is_some_and(|ran| after("OK (skipped=") == Some(ran))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn outputs_without_a_test_are_told_from_those_with_one() {
-        for none in [
-            "Ran 0 tests in 0.000s\n\nOK",
-            "Ran 3 tests in 0.000s\n\nOK (skipped=3)",
-            "===== no tests ran in 0.01s =====",
-            "===== 3 skipped in 0.01s =====",
-            "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 4 filtered out",
-            "Summary [ 0.001s] 0 tests run: 0 passed, 4 skipped",
-            "ok  \tcalc\t0.001s [no tests to run]",
-            "?   \tcalc\t[no test files]",
-            "  0 passing (1ms)",
-            "Tests:       3 skipped, 3 total",
-            "No tests found, exiting with code 0",
-            "make: 'test' is up to date.",
-            "make: Nothing to be done for 'test'.",
-            "# tests 0\n# pass 0",
-            " Test Files  1 skipped (1)\n      Tests  3 skipped (3)",
-            "\u{2139} tests 3\n\u{2139} pass 0\n\u{2139} fail 0\n\u{2139} skipped 3",
-            "3 examples, 0 failures, 3 pending",
-            "1 example, 0 failures, 1 pending",
-            " 0 pass\n 0 fail",
-            "[INFO] Tests are skipped.\n[INFO] BUILD SUCCESS",
-            "[INFO] No tests to run.\n[INFO] BUILD SUCCESS",
-            "[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 2",
-            "NO TESTS RAN",
-            "3 deselected in 0.01s",
-            "\u{1b}[33m3 skipped\u{1b}[0m in 0.01s",
-            "Skipped! - Failed: 0, Passed: 0, Skipped: 3, Total: 3",
-        ] {
-            assert!(ran_no_test(none), "{none}");
-        }
-        for some in [
-            "Ran 3 tests in 0.000s\n\nOK (skipped=1)",
-            "===== 2 passed, 3 skipped in 0.01s =====",
-            "2 passed in 0.01s",
-            "test result: ok. 3 passed; 0 failed\n   Doc-tests calc\ntest result: ok. 0 passed; 0 failed",
-            "Summary [ 0.001s] 10 tests run: 10 passed, 4 skipped",
-            "ok  \tcalc\t0.001s\n?   \tcalc/cmd\t[no test files]",
-            "  10 passing (1ms)",
-            "Tests:       3 skipped, 7 passed, 10 total",
-            "# tests 10",
-            " Test Files  1 passed (1)\n      Tests  1 passed | 2 skipped (3)",
-            "\u{2139} tests 3\n\u{2139} pass 1\n\u{2139} skipped 2",
-            "3 examples, 0 failures, 2 pending",
-            "3 examples, 0 failures",
-            " 10 pass\n 0 fail",
-            "[INFO] No tests to run.\n[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 1",
-            "2 passed, 3 deselected in 0.01s",
-            "Passed! - Failed: 0, Passed: 3, Skipped: 0, Total: 3",
-            "",
-        ] {
-            assert!(!ran_no_test(some), "{some}");
-        }
-    }
 }

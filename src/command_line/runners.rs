@@ -5,6 +5,7 @@ use super::{is_option_of_text, is_shell};
 
 mod containers;
 mod git;
+mod parallel;
 mod printed;
 mod sed;
 
@@ -304,11 +305,7 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
         "ForEach-Object" | "%" | "foreach" | "try" | "catch" | "finally" | "Where-Object" => in_braces(arguments),
         "tmux" => arguments.iter().filter(|it| it.text.contains(' ')).map(|it| Inner::text(it.text.clone())).collect(),
         "env" if split_text(arguments).is_some() => text(split_text(arguments)),
-        "parallel" => {
-            let run = behind_options(arguments, "jIaNnLPSdC", &["jobs", "max-args", "arg-file", "delimiter", "delay"]);
-            let end = run.iter().position(|word| word.text.starts_with(":::")).unwrap_or(run.len());
-            text(run.get(..end).map(text_of))
-        }
+        "parallel" => parallel::commands(arguments, input),
         "find" | "gfind" => actions(arguments, &["-exec", "-execdir", "-ok", "-okdir"]),
         "fd" | "fdfind" => actions(arguments, &["-x", "-X", "--exec", "--exec-batch"]),
         "docker" | "podman" | "nerdctl" | "docker-compose" => in_container(arguments),
@@ -617,7 +614,7 @@ fn behind_options<'a>(arguments: &'a [Argument], letters: &str, long: &[&str]) -
 
 /// Returns the words behind the options of a shell. The operand of `o` follows the whole word: `-oc pipefail`. `+x` turns an
 /// option off.
-fn behind_options_of_shell(arguments: &[Argument]) -> &[Argument] {
+pub(super) fn behind_options_of_shell(arguments: &[Argument]) -> &[Argument] {
     let mut rest = arguments;
     while let [first, more @ ..] = rest {
         let letters = first.text.strip_prefix(['-', '+']).unwrap_or_default();

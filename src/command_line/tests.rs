@@ -1,11 +1,44 @@
 //! Command lines and the commands that they run.
 
-use super::{CommandLine, Dialect};
+use super::{CommandLine, Dialect, text_of_shell, text_of_started_shell};
 use crate::judgement::Judgement;
 use crate::yaml::lists::OneOrList;
 
 fn read(line: &str) -> CommandLine {
     CommandLine::read(line, Dialect::Unknown)
+}
+
+#[test]
+fn a_shell_with_a_text_is_known_by_its_words() {
+    for (words, text) in [
+        (&["bash", "-lc", "make"] as &[&str], Some("make")),
+        (&["/bin/ash", "-e", "-o", "pipefail", "-c", "make", "name"], Some("make")),
+        (&["sh", "-c", "--", "make"], Some("make")),
+        (&["bash", "run.sh", "-c", "make"], None),
+        (&["bash", "-c"], None),
+        (&["grep", "-c", "make"], None),
+        (&[], None),
+    ] {
+        assert_eq!(text_of_shell(words), text, "{words:?}");
+    }
+}
+
+#[test]
+fn a_shell_may_be_started_by_other_programs() {
+    for (words, text) in [
+        (&["env", "bash", "-c", "make"] as &[&str], Some("make")),
+        (&["env", "A=b", "timeout", "5", "bash", "-lc", "make"], Some("make")),
+        (&["busybox", "sh", "-c", "make"], Some("make")),
+        (&["fish", "--command=make"], Some("make")),
+        (&["nu", "-c", "make"], Some("make")),
+        (&["bash", "-c", "make"], Some("make")),
+        (&["grep", "sh", "-c", "make"], None),
+        (&["env", "make", "sh", "-c", "x"], None),
+        (&["bash", "run.sh", "sh", "-c", "x"], None),
+        (&["env"], None),
+    ] {
+        assert_eq!(text_of_started_shell(words), text, "{words:?}");
+    }
 }
 
 #[test]
@@ -333,6 +366,64 @@ fn a_program_without_a_shown_name_is_unknown() {
     ] {
         assert_eq!(read(line).has_unknown, has_unknown, "{line}");
     }
+}
+
+#[test]
+fn the_arguments_of_parallel_are_in_its_commands() {
+    for (line, commands, has_unknown) in [
+        ("parallel rm ::: a 'b c'", &["rm a", "rm b␣c"] as &[&str], false),
+        ("parallel -j4 'cat {} | wc' ::: a", &["cat a", "wc <|cat␣a"], false),
+        ("parallel {1} {2} ::: rm ::: a b", &["rm a", "rm b"], false),
+        ("parallel ::: 'rm a' b", &["rm a", "b"], false),
+        ("parallel mv {} {.}.x ::: a.b", &["mv a.b $_.x"], false),
+        ("ls | parallel rm -f", &["rm -f <|ls"], false),
+        ("parallel rm :::: list", &["rm"], false),
+        ("cat list | parallel", &[], true),
+        ("parallel {.} a ::: rm.x", &[], true),
+        ("parallel --version", &[], false),
+    ] {
+        let read = read(line);
+        let found: Vec<&String> = read.commands.iter().filter(|it| !it.starts_with("parallel")).collect();
+        let is_all = commands.iter().all(|command| found.iter().any(|it| it.starts_with(*command)));
+        assert!(is_all && read.has_unknown == has_unknown, "{line}: {read:#?}");
+    }
+}
+
+#[test]
+fn commands_in_variables_of_programs_are_possible() {
+    let patterns: OneOrList<crate::values::Pattern> = serde_json::from_str("\"^rm \"").unwrap();
+    for (line, expected) in [
+        ("GIT_PAGER='rm a' git -p log", Judgement::Unknown),
+        ("export GIT_EDITOR='rm a'; git commit", Judgement::Unknown),
+        ("env PAGER='rm a' man x", Judgement::Unknown),
+        ("GIT_SSH_COMMAND=\"sh -c 'rm a'\" git push", Judgement::Unknown),
+        ("LESSOPEN='|rm a' less x", Judgement::Unknown),
+        ("EDITOR=$X git commit", Judgement::Unknown),
+        ("GIT_PAGER=cat git log; EDITOR=true git commit", Judgement::False),
+        ("GIT_SSH_COMMAND=\"ssh -i $HOME/.ssh/k\" git push", Judgement::False),
+        ("git commit -m 'PAGER=rm a'", Judgement::False),
+        ("GIT_PAGER=cat rm a", Judgement::True),
+        // The program uses no editor and no pager.
+        ("EDITOR='rm a' ls", Judgement::False),
+        ("PAGER='rm a' /work/ls", Judgement::Unknown),
+        ("ls() { git log; }; PAGER='rm a' ls", Judgement::Unknown),
+    ] {
+        assert_eq!(read(line).runs(&patterns), expected, "{line}");
+    }
+}
+
+#[test]
+fn cat_and_no_value_are_no_pager() {
+    let cat: OneOrList<crate::values::Pattern> = serde_json::from_str("\"^cat( |$)\"").unwrap();
+    for line in ["GIT_PAGER=cat git log", "PAGER='' git diff", "MANPAGER=cat man ls", "PAGER= git log"] {
+        assert_eq!(read(line).runs(&cat), Judgement::False, "{line}");
+    }
+    for line in ["export PAGER=cat; git log", "env GIT_PAGER=cat git log"] {
+        assert_eq!(read(line).runs(&cat), Judgement::False, "{line}");
+    }
+    assert!(read("export PAGER=cat; git log").possible.is_empty());
+    assert_eq!(read("GIT_PAGER='cat -v' git log").runs(&cat), Judgement::Unknown);
+    assert_eq!(read("EDITOR=cat git commit").runs(&cat), Judgement::Unknown);
 }
 
 #[test]

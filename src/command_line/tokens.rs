@@ -2,6 +2,7 @@
 //! read as far as it goes.
 
 use std::mem;
+use std::ops::Range;
 
 mod here_documents;
 mod quotes;
@@ -122,22 +123,27 @@ impl Word {
 /// The tokens of a text.
 pub(super) struct Tokens {
     pub tokens: Vec<Token>,
+    /// The place of each token in the text. The lines of a here-document belong to the end of the line before them.
+    pub places: Vec<Range<usize>>,
     /// True if a part was not read, because it is nested too deeply, or because shells read it in different ways.
     pub is_cut: bool,
 }
 
 /// Splits a text.
 pub(super) fn split(text: &str, depth: usize) -> Tokens {
-    let mut lexer = Lexer { text, at: 0, depth, is_cut: false };
+    let mut lexer = Lexer { text, depth, ..Lexer::default() };
     let tokens = lexer.tokens(false);
-    Tokens { tokens, is_cut: lexer.is_cut }
+    Tokens { tokens, places: lexer.places, is_cut: lexer.is_cut }
 }
 
+#[derive(Default)]
 struct Lexer<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
     is_cut: bool,
+    /// The places of the tokens that are in no word.
+    places: Vec<Range<usize>>,
 }
 
 /// A here-document whose lines follow.
@@ -225,8 +231,11 @@ impl Lexer<'_> {
         let mut is_subject = false;
         // Within `[[ … ]]`, whether it has a regular expression.
         let mut condition: Option<bool> = None;
+        // The place of the number of a stream, which belongs to the redirection behind it.
+        let mut number: Option<usize> = None;
         loop {
             while self.eat(" ") || self.eat("\t") || self.eat("\\\n") || self.line_return() {}
+            let start = number.take().unwrap_or(self.at);
             let Some(next) = self.peek() else { break };
             match next {
                 // Some shells take it for a part of the word, others for a blank.
@@ -315,6 +324,7 @@ impl Lexer<'_> {
                         text.bytes().all(|byte| byte.is_ascii_digit()) || name.is_some_and(is_name)
                     });
                     if is_stream && self.peek().is_some_and(|next| matches!(next, '<' | '>')) {
+                        number = Some(start);
                         continue;
                     }
                     match word.plain() {
@@ -333,6 +343,9 @@ impl Lexer<'_> {
                     }
                     tokens.push(Token::Word(word));
                 }
+            }
+            if !is_inner {
+                self.places.resize(tokens.len(), start..self.at);
             }
         }
         self.is_cut |= condition.is_some();
@@ -605,7 +618,7 @@ impl Lexer<'_> {
     /// Returns the substitutions in a part of the text.
     fn within(&mut self, start: usize, end: usize) -> Vec<Piece> {
         let text = self.text.get(start..end).unwrap_or_default();
-        let mut inner = Lexer { text, at: 0, depth: self.depth + 1, is_cut: self.depth >= DEEPEST };
+        let mut inner = Lexer { text, depth: self.depth + 1, is_cut: self.depth >= DEEPEST, ..Lexer::default() };
         let pieces = if inner.is_cut { Vec::new() } else { inner.quoted(None) };
         self.is_cut |= inner.is_cut;
         pieces
@@ -620,7 +633,7 @@ impl Lexer<'_> {
                 _ => text.push(next),
             }
         }
-        let mut inner = Lexer { text: &text, at: 0, depth: self.depth + 1, is_cut: self.depth >= DEEPEST };
+        let mut inner = Lexer { text: &text, depth: self.depth + 1, is_cut: self.depth >= DEEPEST, ..Lexer::default() };
         let tokens = if inner.is_cut { Vec::new() } else { inner.tokens(false) };
         self.is_cut |= inner.is_cut;
         Piece::Output { tokens, text, is_quoted }

@@ -56,6 +56,14 @@ pub(super) enum Value {
 }
 
 impl Value {
+    /// Returns the text, if it is the only one. Its unknown parts stay as they are written.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::One(text) | Self::Partly { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
     /// Makes the value that is one of others.
     pub fn one_of(values: &[&Self]) -> Self {
         let mut distinct: Vec<&Self> = Vec::new();
@@ -344,7 +352,7 @@ impl Variables {
     }
 
     /// Sets the elements of an array, or the arguments `@`.
-    pub fn set_list(&mut self, name: &str, words: &[Argument]) {
+    fn set_list(&mut self, name: &str, words: &[Argument]) {
         self.set(name, list_of(words));
     }
 

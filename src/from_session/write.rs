@@ -7,7 +7,7 @@ use super::commands::{Purpose, Unfit, relative};
 use super::redact::Redactor;
 use crate::case::provenance::Provenance;
 use crate::mine::role::{Role, Sight};
-use crate::text::{first_chars, one_line, some_of};
+use crate::text::{first_chars, one_line, plural, some_of};
 use crate::trace::StopReason;
 use crate::values::escaped_glob;
 use crate::yaml;
@@ -49,8 +49,10 @@ pub struct Draft<'a> {
     pub observed: &'a Observed,
     /// The state before it.
     pub before: &'a Before,
-    /// The tests in the state before, that the session did not change.
+    /// Globs of the tests and settings in the state before that the session did not change.
     pub protect: &'a [String],
+    /// Remarks about the state before.
+    pub of_state: &'a [String],
     /// The folder in which the session ran.
     pub cwd: Option<&'a str>,
     /// The harness of the session.
@@ -80,7 +82,15 @@ pub fn name(prompt: &str, session: &str) -> String {
 pub fn text(draft: &Draft<'_>, redactor: &Redactor) -> (String, Vec<String>) {
     let observed = draft.observed;
     let (graders, mut remarks) = graders(draft, redactor);
-    remarks.extend(remarks_of(draft, redactor));
+    remarks.extend(remarks_of(draft));
+    let masked = draft.protect.iter().filter(|glob| redactor.text(glob) != **glob).count();
+    if masked > 0 {
+        remarks.push(format!(
+            "{} of `workspace.protect` {} left out, because a part of the path is masked.",
+            plural(masked as u64, "glob"),
+            if masked == 1 { "is" } else { "are" }
+        ));
+    }
     let here = |text: &str| redactor.text(&without_folder(text, draft.cwd));
     let first = observed.prompts.first().map(String::as_str).unwrap_or_default();
     let mut tags = vec!["session".to_owned()];
@@ -179,6 +189,19 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
         let is_narrow = !is_broad(&it.check.line);
         (is_narrow, !it.failed_before, it.check.purpose != Purpose::Tests, std::cmp::Reverse(it.seq))
     });
+    // A check that is known to fail without the work is never left out.
+    if let Some(known) = checks.iter().position(|it| it.failed_before).filter(|at| *at >= MOST_CHECKS) {
+        let known = checks.remove(known);
+        checks.insert(MOST_CHECKS - 1, known);
+    }
+    if !checks.iter().take(MOST_CHECKS).any(|it| it.failed_before) {
+        remarks.insert(
+            0,
+            "NO GRADER IS KNOWN TO FAIL for an agent that does nothing: add one before you use this case, and test it with \
+             `evals check --audit`."
+                .to_owned(),
+        );
+    }
     for checked in checks.iter().take(MOST_CHECKS) {
         let line = &checked.check.line;
         graders.push(json!({"command": {"run": line, "gate": true}}));
@@ -192,9 +215,20 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
                  work: it may pass for an agent that does nothing."
             ));
         }
+        if checked.check.purpose == Purpose::Tests && !checked.shows_tests {
+            remarks.push(format!("The output of `{line}` does not show how many tests ran."));
+        }
+        if let Some(intervening) = &checked.intervening {
+            let event = intervening.text(|text| redactor.text(&without_folder(text, draft.cwd)));
+            remarks.push(format!(
+                "`{line}` failed earlier, but before it passed, {event} (event {}): that may be the cause.",
+                intervening.seq
+            ));
+        }
         if let Some(path) = observed.touched.iter().find(|path| line.contains(path.as_str())) {
             remarks.push(format!(
-                "`{line}` runs {path}, which the session made or changed: an agent that writes another one is judged by that."
+                "`{line}` runs {path}, which the session made or changed: an agent that writes a different file there is graded \
+                 by its own."
             ));
         }
         if !checked.settings.is_empty() {
@@ -235,19 +269,13 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
 }
 
 /// Returns remarks about facts that the session does not show.
-fn remarks_of(draft: &Draft<'_>, redactor: &Redactor) -> Vec<String> {
+fn remarks_of(draft: &Draft<'_>) -> Vec<String> {
     let observed = draft.observed;
     let mut remarks = Vec::new();
-    if !observed.checks.iter().any(|it| it.failed_before && redactor.text(&it.check.line) == it.check.line) {
-        remarks.push(
-            "NO GRADER IS KNOWN TO FAIL for an agent that does nothing: add one before you use this case, and test it with \
-             `evals check --audit`."
-                .to_owned(),
-        );
-    }
     match draft.before {
         Before::Commit { how, .. } => {
             remarks.push(format!("The workspace is {how}."));
+            remarks.extend(draft.of_state.iter().cloned());
             remarks.push(
                 "Files that were not committed when the session began are unknown, and not in the workspace.".to_owned(),
             );
@@ -327,12 +355,15 @@ fn remarks_of(draft: &Draft<'_>, redactor: &Redactor) -> Vec<String> {
         );
     }
     if observed.attachments > 0 {
-        remarks.push(format!("{} prompts had attachments, which the session does not hold.", observed.attachments));
+        remarks.push(format!(
+            "{} had attachments, which the session does not hold.",
+            plural(observed.attachments, "prompt")
+        ));
     }
     if observed.denied > 0 {
         remarks.push(format!(
-            "{} calls were refused; if they must not be made, add a `permissions` or `tool-calls` grader.",
-            observed.denied
+            "refused: {}; if a refused call must not be made, add a `permissions` or `tool-calls` grader.",
+            plural(observed.denied, "call")
         ));
     }
     if observed.has_lost {

@@ -531,6 +531,31 @@ fn what_the_user_did_beside_the_prompts_is_told() {
     ran.says("The session continues an earlier conversation");
     let (ran, _) = drafted(&session);
     assert!(!ran.err.contains("command of its program") && !ran.err.contains("earlier conversation"), "{}", ran.err);
+    ran.says("failed before the work and passed after it");
+    // The program notes a change of a file by the user or a formatter: after the edit, or only after the check that passed.
+    let changed = |line: &str| {
+        json!({"type": "attachment", "uuid": "x1", "parentUuid": line, "isSidechain": false,
+        "sessionId": "made", "timestamp": "2026-11-23T10:00:30Z", "attachment": {"type": "edited_text_file",
+        "filename": format!("{here}/calc.py"), "snippet": "1 def total(items): return 6"}})
+    };
+    let reminder = |line: &str| {
+        let text = format!("<system-reminder>Note: {here}/calc.py was modified, either by the user or by a linter.");
+        json!({"type": "user", "isMeta": true, "uuid": "x1", "parentUuid": line, "isSidechain": false, "sessionId": "made",
+            "cwd": here, "timestamp": "2026-11-23T10:00:30Z", "message": {"role": "user", "content": text}})
+    };
+    for (number, line) in [(5, changed("l5")), (5, reminder("l5")), (7, changed("l7"))] {
+        let behind = format!("\"parentUuid\":\"l{number}\"");
+        let lines: Vec<String> = session
+            .lines()
+            .enumerate()
+            .flat_map(|(place, written)| match place == number {
+                true => vec![line.to_string(), written.replace(&behind, "\"parentUuid\":\"x1\"")],
+                false => vec![written.to_owned()],
+            })
+            .collect();
+        let (ran, _) = drafted(&lines.join("\n"));
+        ran.says("NO GRADER IS KNOWN TO FAIL").says("`calc.py` was changed by the user or another program (event ");
+    }
 }
 
 #[test]
@@ -603,15 +628,74 @@ fn a_check_is_not_known_to_fail_if_the_changes_may_have_been_taken_back() {
         (vec![one.clone(), shell("sed -i 's/ + 0//' calc.py")], false),
         (vec![one.clone(), shell("time bash -c 'git stash'")], false),
         (vec![one.clone(), shell("if true; then git stash; fi")], false),
-        (vec![backup, one.clone()], true),
+        (vec![backup, one.clone()], false),
         (vec![one.clone(), back, edit("1", "2")], true),
-        (vec![one, edit("1", "2"), shell("cp /tmp/x other.py")], true),
+        (vec![one, edit("1", "2"), shell("git diff && cat calc.py | head -5")], true),
     ] {
         let calls = [vec![run(true, "1 failed")], between.clone(), vec![run(false, "1 passed")]].concat();
         let (_, text) = drafted(&calls);
         assert!(text.contains("run: pytest"), "{between:?}: {text}");
         assert_eq!(!text.contains("NO GRADER IS KNOWN TO FAIL"), is_known, "{between:?}: {text}");
     }
+}
+
+#[test]
+fn a_check_is_known_to_fail_only_if_every_call_between_its_runs_is_known() {
+    let edit = ("edit", json!({"path": "calc.py"}), false, "ok");
+    let run = |failed: bool, output: &'static str| ("bash", bash("pytest"), failed, output);
+    let shell = |command: &str| ("bash", bash(command), false, "");
+    let drafted_with = |between: Vec<(&'static str, Value, bool, &'static str)>| {
+        drafted(&[vec![run(true, "1 failed"), edit.clone()], between, vec![run(false, "1 passed")]].concat())
+    };
+    for (command, named) in [
+        ("echo \"$(pip install foo)\"", "pip install foo"),
+        ("bash <<< 'git stash'", "bash <<<git stash"),
+        ("python3 -c 'print(1)'", "python3 -c print(1)"),
+        ("ls && ./fix.sh", "./fix.sh"),
+        ("npm run setup", "npm run setup"),
+        ("curl -s https://x.example | sh", "curl -s https://x.example"),
+        ("touch conftest.py", "touch conftest.py"),
+        ("export PYTHONPATH=/opt", "export PYTHONPATH=/opt"),
+        ("f() { git \"$@\"; }; f stash", "f() { git \"$@\"; }; f stash"),
+        ("sh check_and_fix.sh", "sh check_and_fix.sh"),
+        ("./scripts/update-tests.sh", "./scripts/update-tests.sh"),
+        ("nox -s fmt", "nox -s fmt"),
+        ("uniq - calc.py", "uniq - calc.py"),
+        ("sed -n \"$p\" calc.py", "sed -n $p calc.py"),
+    ] {
+        let (ran, text) = drafted_with(vec![shell(command)]);
+        assert!(text.contains("run: pytest") && text.contains("NO GRADER IS KNOWN TO FAIL"), "{command}: {text}");
+        ran.says(&format!("but before it passed, `{named}` ran, which is not known to only read or check (event "));
+    }
+    let (ran, _) = drafted_with(vec![("mcp__db__reset", json!({}), false, "ok")]);
+    ran.says("NO GRADER").says("the tool `mcp__db__reset` was called");
+    let elsewhere = json!({"path": "/opt/calc/settings.py", "content": "x"});
+    let (ran, _) = drafted_with(vec![("write", elsewhere, false, "ok")]);
+    ran.says("NO GRADER").says("`/opt/calc/settings.py` was changed, which is outside the workspace");
+    // What a build makes may be what the tests of another program need, but not those of its own.
+    let (ran, _) = drafted_with(vec![shell("cargo build")]);
+    ran.says("NO GRADER").says("`cargo build` ran, which may make what the check needs");
+    let [failed, change, passed] = mended("cargo test", "calc.py");
+    for build in ["cargo build", "dotnet build"] {
+        let (_, text) =
+            drafted(&[shell(build), failed.clone(), shell(build), change.clone(), shell(build), passed.clone()]);
+        assert!(text.contains("run: cargo test"), "{build}: {text}");
+        assert_eq!(text.contains("NO GRADER"), build != "cargo build", "{build}: {text}");
+    }
+    // What honest agents do.
+    let between = [
+        "ls -la && cat calc.py | head -20",
+        "grep -rn total . 2>/dev/null; sed -n '1,$p' calc.py",
+        "git status --short && git diff",
+        "pytest -xvs test_calc.py 2>&1 | tail -5; echo \"exit: $?\"",
+        "cargo check && npm run lint",
+        "sh run-unit-tests.sh; nox -s tests",
+    ];
+    let read = ("read", json!({"path": "calc.py"}), false, CALC);
+    let between = between.iter().map(|command| shell(command)).chain([read]).collect();
+    let (ran, text) = drafted_with(between);
+    assert!(!text.contains("NO GRADER"), "{text}");
+    ran.says("`pytest` failed before the work and passed after it");
 }
 
 #[test]
@@ -679,7 +763,7 @@ fn each_check_of_a_line_stays_in_its_folder() {
     }
     let (ran, text) = drafted(bash("docker compose exec web pytest"), None);
     assert!(!text.contains("run: "), "{text}");
-    ran.says("`docker compose exec web pytest` is not used as a grader: it looks like a check, and is not known.");
+    ran.says("`docker compose exec web pytest` is not used as a grader: it looks like a check of a program that evals does not know.");
 }
 
 #[test]
@@ -982,4 +1066,128 @@ fn the_commands_of_the_page_work() {
         let expected: &[i32] = if line.contains("--audit") { &[0, 3] } else { &[0] };
         assert!(expected.contains(&done.status.code().unwrap()), "{line}: {}\n{text}", done.status);
     }
+}
+
+/// A failing check, an edit of a file, and the check again.
+fn mended<'a>(command: &str, file: &str) -> [(&'a str, Value, bool, &'a str); 3] {
+    [
+        ("bash", bash(command), true, "1 failed"),
+        ("edit", json!({"path": file}), false, "ok"),
+        ("bash", bash(command), false, "1 passed in 0.01s"),
+    ]
+}
+
+#[test]
+fn the_folder_of_the_session_is_found_in_another_clone_of_its_repository() {
+    let project = Project::new();
+    let files = [("web/calc.py", Some(CALC)), ("web/test_calc.py", Some(TEST)), ("README.md", Some("x\n"))];
+    History::new(&project, "clone").commit("A total", &files);
+    let here = project.path("").canonicalize().unwrap();
+    let guess = "A GUESS: the session ran in";
+    for (folder, file, repo, subdir, remark) in [
+        ("/home/ada/mono/web", "calc.py", "clone", Some("web"), ""),
+        ("/home/ada/checkout", "calc.py", "clone/web", Some("web"), ""),
+        ("/home/ada/clone", "README.md", "clone/web", None, ""),
+        ("/home/ada/clone", "calc.py", "clone/web", Some("web"), ""),
+        ("/home/ada/clone", "more.py", "clone/web", Some("web"), ""),
+        ("/home/ada/other", "more.py", "clone/web", Some("web"), ""),
+        ("/home/ada/other", "README.md", "clone", None, ""),
+        ("/home/ada/other", "more.py", "clone", None, guess),
+        ("/home/ada/web", "more.py", "clone", Some("web"), guess),
+        (here.to_str().unwrap(), "clone/web/calc.py", "clone", None, "above the repository"),
+    ] {
+        let name = format!("{folder} {file} {repo}");
+        project.write("session.jsonl", &made("Fix it.", &mended("pytest", file), folder));
+        let args = ["case", "from-session", "session.jsonl", "--force", "--no-snapshot", "--repo", repo];
+        let ran = project.evals(&args).exits(0);
+        let (_, text) = case(&project);
+        assert_eq!(text.contains("subdir: web"), subdir.is_some(), "{name}: {text}");
+        assert_eq!(text.contains("- test_calc.py"), subdir.is_some(), "{name}: {text}");
+        assert_eq!(ran.err.contains("A GUESS: the session"), remark == guess, "{name}: {}", ran.err);
+        assert_eq!(text.contains("TODO-state"), remark.starts_with("above"), "{name}: {text}");
+        ran.says(remark);
+    }
+}
+
+#[test]
+fn a_commit_that_was_merged_after_the_session_began_is_not_its_state() {
+    let project = Project::new();
+    let base = History::new(&project, ".").commit("A total", &[("calc.py", Some(CALC))]);
+    let git = |date: &str, args: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=A", "-c", "user.email=a@b.example"]).args(args).current_dir(project.path(""));
+        command.env("GIT_AUTHOR_DATE", date).env("GIT_COMMITTER_DATE", date);
+        assert!(command.output().unwrap().status.success(), "{args:?}");
+    };
+    let (before, after) = ("2026-11-22T10:00:00Z", "2026-11-24T10:00:00Z");
+    git(before, &["checkout", "-qb", "feature"]);
+    project.write("feature.py", "");
+    git(before, &["add", "feature.py"]);
+    git(before, &["commit", "-qm", "feature"]);
+    git(after, &["checkout", "-q", "main"]);
+    git(after, &["merge", "-q", "--no-ff", "-m", "merge", "feature"]);
+    let folder = project.path("").canonicalize().unwrap();
+    project.write("session.jsonl", &made("Fix it.", &mended("pytest", "calc.py"), folder.to_str().unwrap()));
+    let ran = project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+    ran.says(&format!("a GUESS: the commit {base}")).says("1 merge came after it");
+}
+
+#[test]
+fn a_check_that_is_known_to_fail_is_never_left_out() {
+    let [failed, edit, passed] = mended("sh check.sh", "calc.py");
+    let others = ["cargo check", "cargo check --all-targets", "pytest", "pytest -q", "cargo clippy"];
+    let more = ["cargo clippy --all-targets", "cargo test", "cargo test --lib", "npm test", "npm test -- --ci"];
+    let others = others.iter().chain(&more).map(|command| ("bash", bash(command), false, "1 passed in 0.1s"));
+    let (ran, text) = drafted(&[failed, edit].into_iter().chain(others).chain([passed]).collect::<Vec<_>>());
+    assert!(text.contains("run: sh check.sh") && text.matches("run: ").count() == 5, "{text}");
+    assert!(!ran.err.contains("NO GRADER"), "{}", ran.err);
+}
+
+#[test]
+fn tests_with_special_or_masked_paths_and_many_tests_are_protected_or_told() {
+    let (mut project, _) = project();
+    let many: Vec<String> = (0..201).map(|number| format!("tests/test_{number}.py")).collect();
+    let files: Vec<(&str, Option<&str>)> = many.iter().map(|path| (path.as_str(), Some(TEST))).collect();
+    let folder = project.path("").canonicalize().unwrap();
+    project.write("session.jsonl", &made("Fix it.", &mended("pytest", "calc.py"), folder.to_str().unwrap()));
+    let mut history = History::new(&project, ".");
+    history.commit("Special", &[("app/[id]/test_x.py", Some(TEST)), ("ada/test_y.py", Some(TEST))]);
+    project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+    let (_, text) = case(&project);
+    assert!(text.contains(r"app/\[id\]/test_x.py") && text.contains("- ada/test_y.py"), "{text}");
+    project.evals(&["check", "cases/sessions"]).exits(0);
+    history.commit("Many", &files);
+    project.evals(&["case", "from-session", "session.jsonl", "--force"]).exits(0);
+    let (_, text) = case(&project);
+    assert!(text.contains("tests/**") && text.contains("- test_calc.py"), "{text}");
+    project.env("USER", "ada");
+    let ran = project.evals(&["case", "from-session", "session.jsonl", "--force", "--redact"]).exits(0);
+    ran.says("1 glob of `workspace.protect` is left out");
+}
+
+#[test]
+fn the_shell_of_a_grader_reads_its_command_as_the_one_of_the_session_did() {
+    for (command, why) in [
+        // `sh` runs the check in the background.
+        ("pytest &> /dev/null", "shells read it in different ways"),
+        (r"echo $'it\'s' && pytest", "shells read it in different ways"),
+        (r"echo $'it\'s' && pytest -k 'a'", "shells read it in different ways"),
+        ("bash <<E\npytest\nE", "with `<<`"),
+    ] {
+        let (ran, text) = drafted(&mended(command, "calc.py"));
+        assert!(!text.contains("run: "), "{command}: {text}");
+        ran.says("is not used as a grader").says(why);
+    }
+}
+
+#[test]
+fn an_output_that_does_not_show_how_many_tests_ran_is_told() {
+    let told = "does not show how many tests ran";
+    let run = |output: &'static str| {
+        let [failed, edit, (tool, input, is_error, _)] = mended("deno test", "calc.py");
+        drafted(&[failed, edit, (tool, input, is_error, output)])
+    };
+    run("all is well").0.says(told);
+    assert!(!run("ok | 1 passed | 0 failed (4ms)").0.err.contains(told));
+    run("ok | 0 passed | 0 failed | 3 filtered out (4ms)").0.says("its last run ran no test");
 }

@@ -1,7 +1,8 @@
 //! `evals case from-session`: imports a session, finds the state before it in a repository, and writes the draft of a
 //! case with the session's snapshot.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -28,11 +29,12 @@ use crate::secrets::Masker;
 use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::Accepted;
 use crate::snapshot::{form, store};
-use crate::text::one_line;
+use crate::text::{one_line, plural};
 use crate::trace::{Body, Event, Header, KeptSession, NoticeCode, StopReason, jsonl};
+use crate::values::escaped_glob;
 use crate::whole_file::write_whole;
 
-/// The maximum number of tests that a case protects by name.
+/// The maximum number of globs of protected files in a case.
 const MOST_PROTECTED: usize = 200;
 
 /// The codes of the notices that a reader of the draft must know.
@@ -120,7 +122,7 @@ fn draft_of(args: &FromSessionArgs, redactor: &mut Redactor) -> Result<u8, CliEr
             known.display()
         )));
     }
-    let (mut before, protect) = before(args, &header, &session, &observed)?;
+    let State { mut before, protect, remarks } = before(args, &header, &session, &observed)?;
     if let Before::Commit { path, .. } = &before
         && redactor.text(path) != *path
     {
@@ -143,6 +145,7 @@ fn draft_of(args: &FromSessionArgs, redactor: &mut Redactor) -> Result<u8, CliEr
             observed: &observed,
             before: &before,
             protect: &protect,
+            of_state: &remarks,
             cwd: header.cwd.as_deref(),
             harness: harness.as_deref(),
             provenance,
@@ -224,19 +227,31 @@ fn harness_of(args: &FromSessionArgs, header: &Header) -> Result<Option<String>,
     Ok(formats.detect(BufReader::new(&mut file))?.map(|format| format.harness.clone()))
 }
 
+/// The state before the session.
+struct State {
+    before: Before,
+    /// Globs of the tests and settings in it that the session did not change.
+    protect: Vec<String>,
+    /// Remarks about what is uncertain in it.
+    remarks: Vec<String>,
+}
+
+impl State {
+    fn unknown(why: impl Into<String>) -> Self {
+        Self { before: Before::Unknown(why.into()), protect: Vec::new(), remarks: Vec::new() }
+    }
+}
+
 /// Finds the commit at which the session began, and the tests in it that the session did not change.
 fn before(
     args: &FromSessionArgs,
     header: &Header,
     session: &KeptSession,
     observed: &Observed,
-) -> Result<(Before, Vec<String>), CliError> {
+) -> Result<State, CliError> {
     let cwd = header.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute());
     let Some(folder) = args.repo.as_deref().or(cwd) else {
-        return Ok((
-            Before::Unknown("the session does not show its folder; name the repository with --repo".into()),
-            Vec::new(),
-        ));
+        return Ok(State::unknown("the session does not show its folder; name the repository with --repo"));
     };
     let temporary = engine::temporary()?;
     let env = environment::allowed(&own_environment::texts());
@@ -258,43 +273,144 @@ fn before(
                 if args.repo.is_some() {
                     return Err(CliError::unreadable(why));
                 }
-                return Ok((Before::Unknown(why), Vec::new()));
+                return Ok(State::unknown(why));
             }
         };
         let (rev, how) = match commit(&repository, session).await {
             Ok(found) => found,
-            Err(why) => return Ok((Before::Unknown(why), Vec::new())),
+            Err(why) => return Ok(State::unknown(why)),
         };
-        let subdir = cwd
-            .and_then(|cwd| cwd.canonicalize().ok()?.strip_prefix(&repository.folder).ok().map(Path::to_path_buf))
-            .filter(|below| !below.as_os_str().is_empty())
-            .map(|below| below.to_string_lossy().into_owned());
-        let mut words = vec!["ls-tree", "-r", "-z", "--name-only", rev.as_str()];
-        let tree = subdir.as_ref().map(|subdir| format!("{rev}:{subdir}"));
-        if let Some(tree) = &tree {
-            words[4] = tree;
-        }
-        let Ok(listed) = repository.run(&words, None).await else {
-            let why = format!("the folder of the session is not in the commit {rev}");
-            return Ok((Before::Unknown(why), Vec::new()));
+        let Ok(listed) = repository.run(&["ls-tree", "-r", "-z", "--name-only", rev.as_str()], None).await else {
+            return Ok(State::unknown(format!("the files of the commit {rev} could not be listed")));
         };
         let listed = String::from_utf8_lossy(&listed).into_owned();
-        let is_plain = |path: &str| !path.contains(['*', '?', '[', ']', '{', '}']);
-        let files = listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+        let files: BTreeSet<String> = listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+        let (subdir, remark) = match subfolder(args.repo.as_deref(), cwd, &repository.folder, &files, observed) {
+            Ok(found) => found,
+            Err(why) => return Ok(State::unknown(format!("{why} (commit {rev})"))),
+        };
+        let files = match &subdir {
+            Some(subdir) => {
+                let inside = files.iter().filter_map(|path| path.strip_prefix(subdir.as_str())?.strip_prefix('/'));
+                inside.map(str::to_owned).collect()
+            }
+            None => files,
+        };
         let tree = Tree { files, ..Tree::default() };
         let roles = Roles::of_trees(&[&tree]);
-        let mut protect: Vec<String> = tree
-            .files
-            .into_iter()
-            .filter(|path| roles.of(path) == Role::Test || observed.checks.iter().any(|it| configures(path, &it.check)))
-            .filter(|path| is_plain(path) && !observed.touched.contains(path))
-            .collect();
-        if observed.checks.is_empty() || protect.len() > MOST_PROTECTED {
-            protect.clear();
+        let is_protected = |path: &String| {
+            let is_meant = roles.of(path) == Role::Test || observed.checks.iter().any(|it| configures(path, &it.check));
+            is_meant && !observed.touched.contains(path)
+        };
+        let (protect, left_out) = match observed.checks.is_empty() {
+            true => (Vec::new(), 0),
+            false => protected(&tree.files, &observed.touched, is_protected),
+        };
+        let mut remarks: Vec<String> = remark.into_iter().collect();
+        if left_out > 0 {
+            remarks.push(format!(
+                "{} that the session did not change {} not in `workspace.protect`, because there are too many: add globs \
+                 of their folders.",
+                plural(left_out, "test file"),
+                if left_out == 1 { "is" } else { "are" }
+            ));
         }
         let path = repository_path(&repository.folder, &std::env::current_dir()?, &args.out);
-        Ok((Before::Commit { path, rev, subdir, how }, protect))
+        Ok(State { before: Before::Commit { path, rev, subdir, how }, protect, remarks })
     })
+}
+
+/// Returns the folder of the repository in which the session ran, absent for the top folder, and a remark if this is a guess. `top`
+/// is the folder of the repository, and `files` are those of the commit.
+///
+/// The session's folder decides if it is on this machine. If it is not, the folder that `--repo` names, the last steps of the
+/// session's folder, and the top folder are compared: most of the files that the session changed exist in the right one. If they
+/// exist in several, or in none, a folder below the top that `--repo` names decides.
+fn subfolder(
+    repo: Option<&Path>,
+    cwd: Option<&Path>,
+    top: &Path,
+    files: &BTreeSet<String>,
+    observed: &Observed,
+) -> Result<(Option<String>, Option<String>), String> {
+    let below = |folder: &Path| {
+        let folder = folder.canonicalize().ok()?;
+        Some(folder.strip_prefix(top).ok()?.to_string_lossy().into_owned())
+    };
+    let is_folder = |folder: &String| {
+        let start = format!("{folder}/");
+        files.range(start.clone()..).next().is_some_and(|path| path.starts_with(&start))
+    };
+    match cwd.and_then(below) {
+        Some(folder) if folder.is_empty() => return Ok((None, None)),
+        Some(folder) if is_folder(&folder) => return Ok((Some(folder), None)),
+        Some(folder) if repo.is_none() => {
+            return Err(format!("the folder of the session, {folder}, is not in the commit"));
+        }
+        _ => {}
+    }
+    let is_same_name = cwd.is_some_and(|cwd| cwd.file_name() == top.file_name());
+    let steps: Vec<String> =
+        cwd.into_iter().flat_map(Path::iter).skip(1).map(|step| step.to_string_lossy().into_owned()).collect();
+    let ends = (0..steps.len()).map(|first| steps[first..].join("/"));
+    let named = repo.and_then(below).filter(is_folder);
+    let mut candidates: Vec<String> = ends.filter(is_folder).collect();
+    candidates.insert(if is_same_name { 0 } else { candidates.len() }, String::new());
+    if let Some(named) = &named {
+        candidates.insert(0, named.clone());
+    }
+    let count = |folder: &String| {
+        let path_of = |path: &String| if folder.is_empty() { path.clone() } else { format!("{folder}/{path}") };
+        observed.touched.iter().filter(|path| files.contains(&path_of(path))).count()
+    };
+    let most = candidates.iter().map(count).max().unwrap_or_default();
+    let mut best = candidates.iter().filter(|folder| count(folder) == most);
+    let chosen = best.next().cloned().unwrap_or_default();
+    let is_only = best.all(|other| *other == chosen);
+    let shown = cwd.map(|cwd| cwd.display().to_string()).unwrap_or_default();
+    // The commands and the changed files begin with the way to the repository.
+    let way = cwd.and_then(|cwd| top.strip_prefix(cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned())).ok());
+    if let Some(way) = way.filter(|_| most == 0) {
+        return Err(format!(
+            "the session ran in {shown}, above the repository: a workspace needs it in `{}`",
+            way.display()
+        ));
+    }
+    let is_certain = named.as_ref() == Some(&chosen) || is_only && (most > 0 || is_same_name);
+    let place = if chosen.is_empty() { "the top folder".to_owned() } else { format!("the folder `{chosen}`") };
+    let remark = format!(
+        "A GUESS: the session ran in {place} of the repository, because its folder {shown} is not in it on this machine. If this \
+         is wrong, correct `workspace.git.subdir`."
+    );
+    Ok((Some(chosen).filter(|folder| !folder.is_empty()), (!is_certain).then_some(remark)))
+}
+
+/// Returns globs for the files that are protected, and how many files no glob matches. If there are too many files, whole folders
+/// stand for them, unless another file or a file that the session changed is in it.
+fn protected(
+    files: &BTreeSet<String>,
+    touched: &BTreeSet<String>,
+    is_protected: impl Fn(&String) -> bool,
+) -> (Vec<String>, usize) {
+    fn folders(path: &str) -> impl Iterator<Item = &str> {
+        path.match_indices('/').map(|(at, _)| &path[..at])
+    }
+    let (meant, others): (Vec<&String>, Vec<&String>) = files.iter().partition(|path| is_protected(path));
+    if meant.len() <= MOST_PROTECTED {
+        return (meant.into_iter().map(|path| escaped_glob(path)).collect(), 0);
+    }
+    let mixed: HashSet<&str> = others.into_iter().chain(touched).flat_map(|path| folders(path)).collect();
+    let mut globs: BTreeMap<String, usize> = BTreeMap::new();
+    for path in meant {
+        let folder = folders(path).find(|folder| !mixed.contains(folder));
+        let glob = folder.map_or_else(|| escaped_glob(path), |folder| format!("{}/**", escaped_glob(folder)));
+        *globs.entry(glob).or_default() += 1;
+    }
+    let mut globs: Vec<(String, usize)> = globs.into_iter().collect();
+    globs.sort_by_key(|(_, count)| Reverse(*count));
+    let left_out = globs.iter().skip(MOST_PROTECTED).map(|(_, count)| count).sum();
+    globs.truncate(MOST_PROTECTED);
+    (globs.into_iter().map(|(glob, _)| glob).collect(), left_out)
 }
 
 /// Returns the commit at which the session began and how it was found, or why there is none.
@@ -326,11 +442,24 @@ async fn commit(repository: &Repository, session: &KeptSession) -> Result<(Strin
         None => ("HEAD".to_owned(), "in the history of HEAD, as the session names no branch".to_owned()),
     };
     let before = format!("--before={started}");
-    match repository.line(&["rev-list", "-1", &before, "--end-of-options", &branch]).await {
-        Ok(rev) if !rev.is_empty() => Ok((
-            rev.clone(),
-            format!("a GUESS: the commit {rev}, the last one before the session began ({started}) {of}"),
-        )),
+    // The commits of a branch that was merged later were not on this one yet.
+    match repository.line(&["rev-list", "-1", "--first-parent", &before, "--end-of-options", &branch]).await {
+        Ok(rev) if !rev.is_empty() => {
+            let since = format!("{rev}..{branch}");
+            let merges = ["rev-list", "--first-parent", "--merges", "--count", "--end-of-options", &since];
+            let merges =
+                repository.line(&merges).await.ok().and_then(|count| count.parse::<u64>().ok()).unwrap_or_default();
+            let doubt = match merges {
+                0 => String::new(),
+                _ => {
+                    format!("; {} came after it, so the session may have begun at another one", plural(merges, "merge"))
+                }
+            };
+            Ok((
+                rev.clone(),
+                format!("a GUESS: the commit {rev}, the last one before the session began ({started}) {of}{doubt}"),
+            ))
+        }
         _ => Err(format!("no commit {of} is older than the session ({started})")),
     }
 }

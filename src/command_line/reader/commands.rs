@@ -21,6 +21,43 @@ const MOST_CALLED: usize = 32;
 /// The maximum size in bytes of the commands of a line.
 const LONGEST_COMMANDS: usize = 4 << 20;
 
+/// Variables that tell programs which other programs to run.
+const OF_COMMANDS: [&str; 24] = [
+    "BROWSER",
+    "EDITOR",
+    "FCEDIT",
+    "GIT_ASKPASS",
+    "GIT_EDITOR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER",
+    "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "HGEDITOR",
+    "KUBE_EDITOR",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "MANPAGER",
+    "PAGER",
+    "PSQL_EDITOR",
+    "RSYNC_RSH",
+    "SSH_ASKPASS",
+    "SUDO_EDITOR",
+    "SVN_EDITOR",
+    "SYSTEMD_EDITOR",
+    "VISUAL",
+];
+
+/// Those of them that name a pager. For `cat`, the output is printed without a program.
+const OF_PAGERS: [&str; 3] = ["GIT_PAGER", "MANPAGER", "PAGER"];
+
+/// Programs that run no other program, whatever a variable names.
+const ALONE: [&str; 24] = [
+    "[", "basename", "cat", "chmod", "cp", "cut", "date", "dirname", "echo", "false", "grep", "head", "ls", "mkdir",
+    "mv", "printf", "pwd", "rm", "tail", "test", "touch", "tr", "true", "wc",
+];
+
 /// The input and the output of a command, which are also those of the commands that it runs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Streams {
@@ -133,9 +170,18 @@ impl Reader {
         }
         let named = words.get(assigned.len()..).unwrap_or_default();
         self.found.others.extend(assigned.iter().map(|assignment| assignment.form.clone()));
+        let is_own = |name: &str| self.functions.contains_key(name) || self.aliases.contains_key(name);
+        let program = named.first().and_then(|word| word.plain());
+        let is_alone = program.is_some_and(|name| ALONE.contains(&name) && !is_own(name));
+        for assignment in assigned.iter().filter(|_| !is_alone) {
+            self.command_of_variable(&assignment.name, assignment.value.text());
+        }
         if named.is_empty() {
+            self.found.changes_shell |= !assigned.is_empty();
             if !streams.forms.is_empty() {
-                self.found.commands.push(format!(": {}", streams.forms.join(" ")));
+                let form = format!(": {}", streams.forms.join(" "));
+                self.note_words(&form, &[], streams.forms.len());
+                self.found.commands.push(form);
             }
             assigned.into_iter().for_each(|assignment| self.variables.assign(assignment));
             return None;
@@ -329,7 +375,9 @@ impl Reader {
             .map(|word| format!(" {word}"))
             .collect();
         if has_own_folder(&first.text) {
-            self.found.others.push(format!("{}{behind}", first.form()));
+            let form = format!("{}{behind}", first.form());
+            self.note_words(&form, rest, streams.forms.len());
+            self.found.others.push(form);
         }
         // The code that an interpreter gets by a pipe, or in a file that the line writes.
         let is_hidden = streams.source.form.is_some() || streams.reads_file;
@@ -340,6 +388,7 @@ impl Reader {
         let piped = piped.filter(|_| code::is_program(&name, rest)).or_else(written).filter(|_| runs_code);
         let piped = piped.map(|text| format!(" <<<{}", joined(text))).unwrap_or_default();
         let form = format!("{name}{behind}{piped}");
+        self.note_words(&form, rest, streams.forms.len() + usize::from(!piped.is_empty()));
         self.size += form.len();
         if self.size > LONGEST_COMMANDS {
             return self.cut();
@@ -389,6 +438,13 @@ impl Reader {
             && let Some(is_fed) = streams.feeds
         {
             self.is_input_replaced = is_fed;
+        }
+        if is_declaration(name) || matches!(name, "env" | "sudo" | "doas" | "cross-env") {
+            for word in rest {
+                if let Some((variable, text)) = word.text.split_once('=') {
+                    self.command_of_variable(variable, Some(text));
+                }
+            }
         }
         self.remember(name, rest);
         self.alias(name, rest, &streams.source);
@@ -550,6 +606,36 @@ impl Reader {
         let run = self.take_from(before);
         self.found.possible.extend(run);
         self.aliases.insert(program.to_owned(), text);
+    }
+
+    /// Reads the command in a variable that names the program to run for another one: `GIT_PAGER='less -R' git log`.
+    fn command_of_variable(&mut self, variable: &str, text: Option<&str>) {
+        let is_no_program = |text: &str| text == ":" || text == "cat" && OF_PAGERS.contains(&variable);
+        if !OF_COMMANDS.contains(&variable) || text.is_some_and(|text| is_no_program(text.trim())) {
+            return;
+        }
+        // Of an unknown value, the commands are unknown. `LESSOPEN='|lesspipe %s'` begins a pipe.
+        let text = text.unwrap_or(runners::NOT_SHOWN).trim_start_matches(['|', '-']);
+        self.sources += text.len();
+        if self.found.possible.len() >= MOST || self.sources > LONGEST_SOURCES {
+            return self.cut();
+        }
+        let before = self.found.commands.len();
+        self.other_shell(|reader| reader.script(text, Source::unseen(true), false));
+        let run = self.take_from(before);
+        self.found.possible.extend(run);
+    }
+
+    /// Notes what the form of a command does not show of its words. `rest` are those behind the program.
+    pub(super) fn note_words(&mut self, form: &str, rest: &[Argument], redirections: usize) {
+        let mut unknown = (1..).zip(rest).filter(|(_, word)| !word.is_known()).map(|(place, _)| place).peekable();
+        if redirections == 0 && unknown.peek().is_none() {
+            return;
+        }
+        // Two commands may have the same form.
+        let written = self.found.written.entry(form.to_owned()).or_default();
+        written.redirections = written.redirections.max(redirections);
+        written.unknown.extend(unknown);
     }
 
     /// Takes the commands from an index on.

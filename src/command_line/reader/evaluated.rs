@@ -61,7 +61,9 @@ impl Reader {
             Program::Output | Program::Unknown => first.form(),
         };
         let forms: Vec<String> = [name].into_iter().chain(rest.iter().map(Argument::form)).collect();
-        self.found.possible.push(forms.join(" "));
+        let form = forms.join(" ");
+        self.note_words(&form, rest, 0);
+        self.found.possible.push(form);
     }
 
     /// Reads the substitutions in an arithmetic expression.

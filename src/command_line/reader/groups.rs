@@ -145,6 +145,7 @@ impl Reader {
 
     /// Records the name of a function whose body follows.
     pub(super) fn define(&mut self, name: &Word) -> Option<String> {
+        self.found.changes_shell = true;
         let name = name.plain()?.to_owned();
         self.functions.entry(name.clone()).or_default();
         Some(name)
@@ -190,7 +191,9 @@ impl Reader {
         let files: Vec<&str> =
             streams.forms.iter().map(String::as_str).filter(|form| !form.starts_with("<|")).collect();
         if !files.is_empty() {
-            self.found.commands.push(format!(": {}", files.join(" ")));
+            let (form, count) = (format!(": {}", files.join(" ")), files.len());
+            self.note_words(&form, &[], count);
+            self.found.commands.push(form);
         }
         self.feeds |= streams.source.text.is_some();
         self.note_call(&first.text, streams);

@@ -43,7 +43,7 @@ fn has_flag_to_run(program: &str) -> bool {
     false
 }
 
-/// Returns the text behind the third sign of `/a/b/`.
+/// Returns the text after the third delimiter of `/a/b/`.
 fn behind_substitution(text: &str) -> Option<&str> {
     let sign = text.chars().next().filter(|c| c.is_ascii_punctuation() && *c != '\\')?;
     let (mut count, mut is_escaped) = (0, false);

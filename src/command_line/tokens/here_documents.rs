@@ -36,7 +36,7 @@ impl Lexer<'_> {
         if document.is_quoted {
             return Word { pieces: vec![Piece::Text { text: body, is_quoted: true }] };
         }
-        let mut inner = Lexer { text: &body, at: 0, depth: self.depth, is_cut: false };
+        let mut inner = Lexer { text: &body, depth: self.depth, ..Lexer::default() };
         let pieces = inner.quoted(None);
         self.is_cut |= inner.is_cut;
         Word { pieces }

@@ -109,12 +109,18 @@ const OF_PROGRAMS: [(&[&str], &[&str]); 7] = [
         &["python", "python3", "coverage"],
         &["-m", "--source", "--branch", "--fail-under", "--show-missing", "--skip-covered"],
     ),
-    (&["node", "cargo"], &["--test", "--test-reporter", "-D", "-W"]),
+    (&["node", "tsx", "cargo"], &["--test", "--test-reporter", "-D", "-W"]),
     (&["sh", "bash", "zsh"], &["-e", "-u", "-eu", "-ex", "-eux", "-euo"]),
     (&["black", "prettier", "isort", "gofmt", "eslint", "ruff"], &["--diff", "--ext", "--no-cache", "-l"]),
 ];
 /// Subcommands that only list tests or tasks, without running them.
 const LISTS: [&str; 3] = ["list", "ls", "help"];
+
+/// Programs that run the tasks of a project.
+const RUN_TASKS: [&str; 10] = ["bun", "composer", "just", "make", "npm", "pnpm", "rake", "sbt", "task", "yarn"];
+/// Parts of the names of tasks that write files or more: `lint:fix`.
+pub(super) const WRITE: [&str; 9] =
+    ["deploy", "drop", "fix", "format", "install", "migrate", "publish", "update", "write"];
 
 /// Returns the first word of a simple command that may change what it checks.
 pub fn unknown(words: &[String]) -> Option<&str> {
@@ -134,13 +140,19 @@ pub fn unknown(words: &[String]) -> Option<&str> {
     }
     // Code on the command line is no check that anybody can read in a report.
     let is_program_text = |word: &str| word == "-c" && !rest.contains(&"-m");
+    let writes = |word: &&str| word.split([':', '-', '_']).any(|part| WRITE.contains(&part));
+    let mut tasks = rest.iter().copied().take_while(|word| *word != "--").filter(|word| !word.starts_with('-'));
+    if let Some(task) = tasks.find(writes).filter(|_| RUN_TASKS.contains(&name)) {
+        return Some(task);
+    }
     rest.iter().copied().find(|word| {
         let is_unknown_option = word.starts_with('-') && (!is_known_option(name, word) || is_program_text(word));
         is_unknown_option || word.starts_with('+') || is_assignment(word) || LISTS.contains(word)
     })
 }
 
-fn is_known_variable(word: &str) -> bool {
+/// Returns true if an assignment sets a variable that changes only the output or the speed.
+pub(super) fn is_known_variable(word: &str) -> bool {
     let name = word.split('=').next().unwrap_or(word);
     let is_relative = !word.contains("=/") && !word.contains(":/");
     VARIABLES.contains(&name) && is_relative
@@ -150,8 +162,12 @@ fn is_known_option(program: &str, word: &str) -> bool {
     let option = word.split('=').next().unwrap_or(word);
     let has_number = option.strip_prefix("-j").or_else(|| option.strip_prefix("-n"));
     let of_program = OF_PROGRAMS.iter().filter(|(programs, _)| programs.contains(&program));
+    // `pytest -xvs`
+    let is_of_pytest = ["pytest", "py.test"].contains(&program)
+        && option.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| "lqsvx".contains(c)));
     // `make -q` asks whether there is something to do.
     (ANYWHERE.contains(&option) && !(program == "make" && option == "-q"))
+        || is_of_pytest
         || of_program.clone().any(|(_, options)| options.contains(&option))
         || has_number.is_some_and(|digits| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()))
 }
@@ -179,6 +195,9 @@ mod tests {
             "uv run pytest -n 4 -k add",
             "timeout 60 sh -e check.sh",
             "node --test",
+            "pytest -xvs",
+            "pytest tests/fix",
+            "npm test -- fix-total.test.js",
             "export CI=1",
         ] {
             assert_eq!(unknown_in(line), None, "{line}");
@@ -225,6 +244,9 @@ mod tests {
             "dotnet test --list-tests",
             "pytest --deselect tests/test_a.py",
             "PYTHONPATH=/tmp/fake pytest",
+            "npm run lint:fix",
+            "make test install",
+            "rake test db:drop",
         ] {
             assert!(unknown_in(line).is_some(), "{line}");
         }

@@ -1,7 +1,6 @@
 //! Finds the commands of a session that set up the environment of its checks: they install packages, or start services. Pure.
 
-use super::writes::name_of;
-use super::{Folders, Part, bare, parts, purpose_of, readings, relative};
+use super::{Folders, Part, bare, name_of, parts, purpose_of, readings, relative};
 use crate::text::shell_word;
 
 /// Programs, and the words by which each of them installs packages or starts a service.
