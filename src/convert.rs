@@ -33,6 +33,7 @@ mod prompt_paths;
 mod promptfoo;
 mod python;
 mod refused;
+mod skill_evals;
 mod source;
 mod swe_bench;
 mod table;
@@ -237,6 +238,9 @@ pub struct Converted {
     pub groups: Vec<Group>,
     /// The skill folders that the experiments use.
     pub skills: Vec<PathBuf>,
+    /// The files and folders of the source that hold cases or expected results, whether or not a case was written. An agent that
+    /// has a skill must not find them.
+    pub evals: Vec<PathBuf>,
     /// Notes about parts that were not converted and belong to no written case.
     pub notes: Vec<Note>,
 }
@@ -281,8 +285,9 @@ impl Converted {
             let message = match without_evals(skill, &self, out) {
                 Ok(None) => continue,
                 Ok(Some(_)) => {
-                    "the experiment uses a copy of the skill without its evals; if you change the skill, convert it again"
-                        .to_owned()
+                    let others = skill_evals::named_elsewhere(skill);
+                    let what = format!("the experiment uses a copy of the skill without its evals{others}");
+                    format!("{what}; if you change the skill, convert it again")
                 }
                 Err(why) => {
                     can_be_laid = false;
@@ -487,19 +492,22 @@ fn skills_folder(out: &Path, group: &str) -> PathBuf {
     out.join("experiments").join(format!("{group}.skills"))
 }
 
-/// Returns the evals in a skill's folder: the folder with its evals, and the files and folders that were converted.
-fn evals_in(skill: &Path, groups: &[Group]) -> BTreeSet<PathBuf> {
+/// Returns the evals in a skill's folder: the folder with its evals, the files and folders of the source's cases, and the evals
+/// elsewhere in the skill, which may not be a part of the path that is converted.
+fn evals_in(skill: &Path, converted: &Converted) -> BTreeSet<PathBuf> {
     let real = paths::real(skill);
-    let cases = groups.iter().flat_map(|group| &group.cases).map(|case| paths::real(&case.from));
+    let cases = converted.groups.iter().flat_map(|group| &group.cases).map(|case| paths::real(&case.from));
+    let found = converted.evals.iter().filter(|path| path.exists()).map(|path| paths::real(path));
     let own = Some(real.join(copied::EVALS)).filter(|evals| evals.is_dir());
-    cases.chain(own).filter(|path| path.starts_with(&real) && *path != real).collect()
+    let found = cases.chain(found).chain(own).filter(|path| path.starts_with(&real) && *path != real);
+    found.chain(skill_evals::below(skill)).collect()
 }
 
 /// Returns the files of a skill without its evals. `None` if it has none, so that the skill itself can be laid: an agent that
 /// has the skill must not find the expected results. `out` is the folder to write to.
 fn without_evals(skill: &Path, converted: &Converted, out: &Path) -> Result<Option<Vec<Copied>>, String> {
     let (real, out) = (paths::real(skill), paths::real(out));
-    let mut evals = evals_in(skill, &converted.groups);
+    let mut evals = evals_in(skill, converted);
     // The files that are written do not belong to the skill either.
     if out.starts_with(&real) {
         evals.extend(["cases", "experiments"].map(|folder| out.join(folder)));

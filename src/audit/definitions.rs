@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::workspace::patch::sections::{Section, sections};
+
 /// The words before the name of a definition, in the languages of the test runners.
 const BEFORE: [&str; 21] = [
     "def",
@@ -64,20 +66,10 @@ pub fn in_line(line: &str) -> Vec<&str> {
 
 /// Returns the names, without extension, of the files that a patch adds.
 pub fn files(patch: &str) -> BTreeSet<String> {
-    let mut files = BTreeSet::new();
-    let mut is_new = false;
-    for line in patch.lines() {
-        if line.starts_with("diff --git ") {
-            is_new = false;
-        } else if line == "--- /dev/null" {
-            is_new = true;
-        }
-        let path = line.strip_prefix("rename to ").or_else(|| line.strip_prefix("+++ b/").filter(|_| is_new));
-        let name = path.and_then(|path| path.trim_matches('"').rsplit('/').next());
-        let stem = name.and_then(|name| name.split('.').find(|part| !part.is_empty()));
-        files.extend(stem.filter(|stem| stem.chars().count() >= 3 && !USUAL.contains(stem)).map(str::to_owned));
-    }
-    files
+    let added = sections(patch.as_bytes()).into_iter().filter_map(Section::added);
+    let names = added.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let stems = names.filter_map(|name| Some(name.split('.').find(|part| !part.is_empty())?.to_owned()));
+    stems.filter(|stem| stem.chars().count() >= 3 && !USUAL.contains(&stem.as_str())).collect()
 }
 
 /// Returns true if a word is not a word of a natural language: `snake_case`, `camelCase`, `name2`.
@@ -226,8 +218,10 @@ mod tests {
         let patch = "diff --git a/a/new_one.py b/a/new_one.py\nnew file mode 100644\n--- /dev/null\n+++ b/a/new_one.py\n+x\n\
                      diff --git a/old.py b/old.py\n--- a/old.py\n+++ b/old.py\n+y\ndiff --git a/p.py b/q/moved.py\n\
                      rename from p.py\nrename to q/moved.py\ndiff --git a/m/__init__.py b/m/__init__.py\n--- /dev/null\n\
-                     +++ b/m/__init__.py\n";
-        assert_eq!(files(patch).into_iter().collect::<Vec<_>>(), ["moved", "new_one"]);
+                     +++ b/m/__init__.py\n\
+                     diff --git \"a/gr\\303\\266\\303\\237e.py\" \"b/gr\\303\\266\\303\\237e.py\"\nnew file mode 100644\n--- /dev/null\n+++ \"b/gr\\303\\266\\303\\237e.py\"\n@@ -0,0 +1 @@\n+x\n\
+                     diff --git a/logo_big.png b/logo_big.png\nnew file mode 100644\nGIT binary patch\nliteral 1\nIc\n";
+        assert_eq!(files(patch).into_iter().collect::<Vec<_>>(), ["größe", "logo_big", "moved", "new_one"]);
     }
 
     #[test]

@@ -22,8 +22,12 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     for file in &files {
         let value = read(file).map_err(|error| vec![error])?;
         match value {
-            Value::Object(map) if map.get("evals").is_some_and(Value::is_array) => evals.evals(file, &map),
+            Value::Object(map) if map.get("evals").is_some_and(Value::is_array) => {
+                converted.evals.push(file.clone());
+                evals.evals(file, &map);
+            }
             Value::Array(list) if !list.is_empty() && list.iter().all(|item| item.get("query").is_some()) => {
+                converted.evals.push(file.clone());
                 sets.push((file, list));
             }
             _ => {
@@ -85,6 +89,21 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, YamlError> {
         return Err(whole(&folder, message).with_help("name a skill folder with evals/evals.json, or a JSON file"));
     }
     Ok(files)
+}
+
+/// Returns true if a file is JSON with cases, or with a trigger set.
+pub fn holds_evals(file: &Path) -> bool {
+    let has = |item: &Value, key: &str| item.get(key).is_some();
+    let is_case =
+        |item: &Value| ["prompt", "expected_output", "expectations", "assertions"].iter().any(|key| has(item, key));
+    let is_json = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+    match is_json.then(|| read(file)) {
+        Some(Ok(Value::Object(map))) => {
+            map.get("evals").and_then(Value::as_array).is_some_and(|list| list.iter().any(is_case))
+        }
+        Some(Ok(Value::Array(list))) => list.iter().any(|item| has(item, "query") && has(item, "should_trigger")),
+        _ => false,
+    }
 }
 
 fn read(path: &Path) -> Result<Value, YamlError> {
@@ -220,9 +239,15 @@ impl Reader {
         match item.get("files") {
             None | Some(Value::Null) => {}
             Some(Value::Array(list)) => {
+                let written: BTreeSet<&str> = list.iter().filter_map(Value::as_str).map(clean).collect();
+                let mut seen = BTreeSet::new();
                 for (at, entry) in list.iter().enumerate() {
+                    // The same file is named again.
+                    if entry.as_str().is_some_and(|path| !seen.insert(clean(path).trim_end_matches('/'))) {
+                        continue;
+                    }
                     let place = format!("{key}.files[{at}]");
-                    match self.input(file, entry) {
+                    match self.input(file, entry, &written) {
                         Ok((mut copied, to)) => {
                             if !prompt_paths::names(prompt, &to) {
                                 let message = match moved(&mut copied, &to, prompt, &files) {
@@ -243,6 +268,13 @@ impl Reader {
             }
             Some(_) => notes.push(Note::new(file, format!("{key}.files"), "left out: this is not a list")),
         }
+        if let Some(path) = taken_twice(&files) {
+            let path = path.display();
+            let message = format!("no case was written: two of its files would be `{path}` in the workspace");
+            self.notes.extend(notes);
+            self.notes.push(Note::new(file, format!("{key}.files"), message));
+            return;
+        }
         let id = match item.get("id") {
             Some(Value::String(id)) => Some(id.clone()),
             Some(Value::Number(id)) => Some(format!("eval-{id}")),
@@ -256,12 +288,13 @@ impl Reader {
         self.cases.push(NewCase { keys, remarks, notes, files, ..NewCase::new(name, file) });
     }
 
-    /// Returns the files of an entry of `files`, and the path in the workspace.
-    fn input(&self, file: &Path, entry: &Value) -> Result<(Vec<copied::Copied>, String), String> {
-        let Some(path) = entry.as_str() else { return Err("this is not a path".to_owned()) };
-        let path = path.trim_start_matches("./");
-        let own = ["evals/files/", "evals/", "files/"].iter().find_map(|folder| path.strip_prefix(folder));
-        let to = own.unwrap_or(path).trim_end_matches('/');
+    /// Returns the files of an entry of `files`, and the path in the workspace. `all` are the paths of all entries.
+    fn input(&self, file: &Path, entry: &Value, all: &BTreeSet<&str>) -> Result<(Vec<copied::Copied>, String), String> {
+        let Some(path) = entry.as_str().map(clean) else { return Err("this is not a path".to_owned()) };
+        let whole = path.trim_end_matches('/');
+        let is_other = |other: &str| other.trim_end_matches('/') != whole;
+        let is_taken = all.iter().any(|other| is_other(other) && in_workspace(other) == in_workspace(path));
+        let to = if is_taken { whole } else { in_workspace(path) };
         // By the convention, paths are relative to the skill; in some files they are relative to the file.
         let beside = file.parent().map(Path::to_owned);
         let folders: Vec<PathBuf> = self.skill.iter().cloned().chain(beside).collect();
@@ -299,6 +332,30 @@ impl Reader {
             self.cases.push(NewCase { keys, notes, ..NewCase::new(name, file) });
         }
     }
+}
+
+fn clean(path: &str) -> &str {
+    path.trim_start_matches("./")
+}
+
+/// Returns the path in the workspace of a path of `files`, unless another one has the same.
+fn in_workspace(path: &str) -> &str {
+    let own = ["evals/files/", "evals/", "files/"].iter().find_map(|folder| path.strip_prefix(folder));
+    own.unwrap_or(path).trim_end_matches('/')
+}
+
+/// Returns a path in the workspace that two files would have, or a file and the folder of another one.
+fn taken_twice(files: &[copied::Copied]) -> Option<&Path> {
+    let mut files: Vec<&copied::Copied> = files.iter().collect();
+    // A folder comes directly before what is in it.
+    files.sort_by(|one, other| one.to.cmp(&other.to));
+    files.windows(2).find_map(|pair| match pair {
+        [one, other] => {
+            let is_same = one.to == other.to && one.from == other.from;
+            (other.to.starts_with(&one.to) && !is_same).then_some(&*one.to)
+        }
+        _ => None,
+    })
 }
 
 /// Moves files to the only path of the prompt that ends in their name, and returns it. `others` are files that stay.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::source::{self, Visit};
 use super::{Converted, Group, NewCase, Note, UNKNOWN, copied, one_line, slug, unique, whole};
+use crate::paths;
 use crate::skill::{self, Document, Skill};
 use crate::yaml::{self, YamlError};
 
@@ -16,6 +17,9 @@ mod graders;
 
 /// The limits that the source sets if a case sets none.
 const USUAL: [(&str, u64); 3] = [("max_turns", 10), ("timeout_seconds", 300), ("runs", 3)];
+
+/// The keys with the task and the expected results of a case.
+const OF_CASE: [&str; 5] = ["execution", "prompt", "task", "graders", "expected_outcome"];
 
 /// Reads the cases of a plugin, of a folder of cases, or of one case.
 pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
@@ -45,6 +49,8 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
         return Err(source::nothing_found(&unsearched, error));
     }
     converted.notes.extend(unsearched);
+    converted.evals = cases.iter().flat_map(|(folder, _)| evals_of(folder)).collect();
+    converted.evals.extend(folders_of_cases(path, &cases, &converted.skills));
     let mut errors = Vec::new();
     for (folder, name) in &cases {
         errors.extend(reader.case(folder, name).err().into_iter().flatten());
@@ -86,6 +92,57 @@ fn manifest(root: &Path) -> Value {
     let places = [root.join(".claude-plugin/plugin.json"), root.join("plugin.json")];
     let text = places.iter().find_map(|path| yaml::read(path).ok());
     text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+/// Returns the folder of the cases that a manifest names.
+fn named_evals(manifest: &Value) -> Option<&str> {
+    manifest.pointer("/experimental/evals").and_then(Value::as_str)
+}
+
+/// Returns the folder of the cases that the manifest in a folder names.
+pub fn evals_of_manifest(root: &Path) -> Option<PathBuf> {
+    named_evals(&manifest(root)).map(|name| root.join(name))
+}
+
+/// Returns true if a folder is a case with graders. A `case.yaml` alone must have a key of a case: a template may have that name.
+pub fn is_graded(folder: &Path) -> bool {
+    let has_prompt = folder.join("prompt.md").is_file();
+    let has_graders = folder.join("graders").is_dir();
+    let file = folder.join("case.yaml");
+    has_prompt && has_graders || file.is_file() && (has_prompt || has_graders || has_key_of_case(&file))
+}
+
+/// Returns true if a `case.yaml` has a key with the task or the expected results. If its text is not YAML, its lines are read.
+fn has_key_of_case(file: &Path) -> bool {
+    let Ok(text) = yaml::read(file) else { return false };
+    match yaml::parse::<Value>(file, &text) {
+        Ok(value) => OF_CASE.iter().any(|key| value.get(key).is_some()),
+        Err(_) => {
+            let mut keys = text.lines().filter_map(|line| line.split_once(':'));
+            keys.any(|(key, _)| OF_CASE.contains(&key.trim_end()))
+        }
+    }
+}
+
+/// Returns the folders that hold the cases, and what these share: notes, answers, data. The folder of a plugin or of a skill is
+/// none.
+fn folders_of_cases(path: &Path, cases: &[(PathBuf, String)], skills: &[PathBuf]) -> Vec<PathBuf> {
+    let graded = cases.iter().map(|(folder, _)| folder).filter(|folder| is_graded(folder));
+    let above = graded.filter_map(|folder| Some(paths::real(folder).parent()?.to_owned()));
+    let mut folders: Vec<PathBuf> = above.chain(path.is_dir().then(|| paths::real(path))).collect();
+    folders.sort();
+    folders.dedup();
+    folders.retain(|folder| !is_plugin(folder) && !skills.iter().any(|skill| paths::real(skill).starts_with(folder)));
+    folders
+}
+
+/// Returns the files and folders of a case that an agent must not find: its folder, and the results and stand-ins beside it. The
+/// folder may be that of a skill, so the parts of the case are named, too.
+pub fn evals_of(folder: &Path) -> Vec<PathBuf> {
+    let parts = ["prompt.md", "case.yaml", "graders", "mocks", "results"].map(|name| folder.join(name));
+    let above = folder.parent().filter(|above| !is_plugin(above));
+    let beside = above.into_iter().flat_map(|above| ["mocks", "results"].map(|name| above.join(name)));
+    beside.chain(parts).chain([folder.to_owned()]).collect()
 }
 
 fn plugin_name(root: &Path) -> Option<String> {
@@ -137,8 +194,7 @@ fn cases_below(path: &Path, root: Option<&Path>, notes: &mut Vec<Note>) -> Vec<(
         return vec![(path.to_owned(), name_of(&absolute))];
     }
     let manifest = root.map(manifest).unwrap_or_default();
-    let written = manifest.pointer("/experimental/evals").and_then(Value::as_str);
-    let places = written.into_iter().chain(["evals"]).map(|name| path.join(name));
+    let places = named_evals(&manifest).into_iter().chain(["evals"]).map(|name| path.join(name));
     let start = places.into_iter().find(|folder| folder.is_dir()).unwrap_or_else(|| path.to_owned());
     let found = source::entries_below(&start, &visit, notes);
     let named = |folder: PathBuf| {

@@ -5,11 +5,10 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::parts::scalar;
+use crate::command_line::is_shell;
 
 /// Programs that start other programs and do nothing else.
 const STARTERS: [&str; 4] = ["tini", "dumb-init", "env", "--"];
-/// Shells that wait for input.
-const SHELLS: [&str; 4] = ["sh", "bash", "dash", "ash"];
 
 /// Fails if a container would start differently than in the source: as another user, or with an `ENTRYPOINT`, in whose
 /// place the container waits here.
@@ -120,7 +119,7 @@ pub fn is_idle(command: &Value) -> bool {
     while let [first, more @ ..] = rest {
         let first = name(first);
         let is_option = ["-c", "-l", "-lc", "-i", "-s", "-g", "--login", "exec"].contains(&first.as_str());
-        if !(SHELLS.contains(&first.as_str()) || STARTERS.contains(&first.as_str()) || is_option) {
+        if !(is_shell(&first) || STARTERS.contains(&first.as_str()) || is_option) {
             break;
         }
         rest = more;

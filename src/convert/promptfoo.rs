@@ -221,7 +221,11 @@ impl<'a> Config<'a> {
         }
         let unknown: Vec<String> = self.keys.keys().filter(|key| !IDLE.contains(&key.as_str())).cloned().collect();
         for key in unknown {
-            self.note(key, "the key has no equivalent, and was left out");
+            let message = match key.as_str() {
+                "env" => "left out: write the variables that the code of assertions reads into `env` of the cases",
+                _ => "the key has no equivalent, and was left out",
+            };
+            self.note(key, message);
         }
         for key in ["evaluateOptions", "commandLineOptions"] {
             let names: Vec<String> =

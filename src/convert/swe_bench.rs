@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::refused::Refused;
 use super::table::{self, Sample};
 use super::{Choices, Content, Converted, NewCase, Note, UNKNOWN, one_line, slug, unique, whole};
-use crate::text::shell_word;
+use crate::text::{plural, shell_word};
 use crate::values::escaped_glob;
 use crate::workspace::patch::read::{file_name, path_of_head};
 use crate::yaml::YamlError;
@@ -138,7 +138,7 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
     let files = files_of(patch)?;
     let Runner { command, format, fail, pass, lost } = runner(repo, &fail, &pass, &files, choices)?;
     if lost > 0 {
-        let message = format!("{lost} tests are left out: their names are descriptions, which no runner prints");
+        let message = format!("left out: {} named by descriptions, which no runner prints", plural(lost, "test"));
         case.notes.push(note(path, sample, "PASS_TO_PASS", message));
     }
     let is_pytest = fail.iter().chain(&pass).any(|name| name.contains("::"));
@@ -165,9 +165,11 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
     let new = files.iter().filter(|file| file.is_new && !is_old(&file.path));
     let new: Vec<String> = new.map(|file| shell_word(&file.path)).collect();
     let remove = if new.is_empty() { String::new() } else { format!("rm -rf -- {}\n", new.join(" ")) };
+    // No setting of the agent's repository counts: with `core.worktree` above the workspace, git would skip each path without
+    // an error, and the old tests would run.
     let script = format!(
         "#!/bin/sh\n# Applies the tests of the instance and runs them. Written by `evals convert`.\n{remove}\
-         git apply --whitespace=nowarn {FOLDER}/test.patch || exit 1\n{command}\n"
+         GIT_DIR=/nonexistent git apply --whitespace=nowarn {FOLDER}/test.patch || exit 1\n{command}\n"
     );
     case.add(&format!("hidden/{FOLDER}/test.patch"), Content::Text(with_end(patch)));
     let hidden = case.add(&format!("hidden/{FOLDER}/run.sh"), Content::Text(script));

@@ -18,7 +18,7 @@ pub fn fill(text: &str, vars: &Map<String, Value>) -> Result<(String, Vec<String
 }
 
 /// Returns true if a text has variables or statements.
-pub fn is_template(text: &str) -> bool {
+fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%") || text.contains("{#")
 }
 

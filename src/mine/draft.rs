@@ -130,6 +130,59 @@ impl Miner<'_> {
         let hidden = std::path::absolute(&place.hidden).map_err(FileError::io("find", &place.hidden))?;
         let index = self.engine.temporary.join("index");
         change::write_files(self.repository, &commit.id, &change.hidden, &hidden, &index).await?;
+        let DraftedPrompt { text: prompt, is_rewritten, is_thin, leaks, mut remarks } =
+            self.drafted_prompt(tested, &closed).await?;
+        let mut grader = recipe.grader(&change.removed_tests, &self.settings.timeout.to_string());
+        let needs_review = !is_rewritten || !leaks.is_empty();
+        if needs_review {
+            remarks.insert(0, "Made by `evals mine`. Read the prompt before you remove `review: needed`.".to_owned());
+        }
+        for (key, tests) in [("fail-to-pass", &sorted.fail_to_pass), ("pass-to-pass", &sorted.pass_to_pass)] {
+            if !tests.is_empty() {
+                grader.insert(key.to_owned(), json!(sample(tests, MOST_TESTS)));
+            }
+        }
+        remarks.extend(self::remarks(sorted, change, open_settings));
+        let protect = protected(sorted, change, recipe.runner, command, &closed);
+        let prompt_by = match &self.settings.rewrite {
+            Some(model) if is_rewritten => format!("rewritten by {model}"),
+            _ => "commit message".to_owned(),
+        };
+        let draft = Draft {
+            subject: commit.subject().to_owned(),
+            needs_review,
+            prompt,
+            runner: recipe.runner.word(),
+            repository: match &self.settings.url {
+                Some(url) => ("url", url.clone()),
+                None => {
+                    let Settings { project, out, .. } = self.settings;
+                    ("path", write::repository_path(&self.repository.folder, project, out))
+                }
+            },
+            setup: recipe.setup.iter().map(|step| step.line.clone()).collect(),
+            protect,
+            grader,
+            patch: change.patch.clone(),
+            provenance: Provenance {
+                commit: Some(commit.id.clone()),
+                parent: Some(parent.to_owned()),
+                tool: Some(format!("evals mine {}", env!("CARGO_PKG_VERSION"))),
+                date: Some(commit.date.clone()),
+                prompt: Some(prompt_by),
+                leaks,
+                hunks,
+                ..Provenance::default()
+            },
+            remarks,
+        };
+        write::write(&draft, place)?;
+        Ok(is_thin)
+    }
+
+    /// Drafts the prompt of a commit. `closed` are the protected settings of the patch, which the prompt need not name.
+    async fn drafted_prompt(&self, tested: Tested<'_>, closed: &[String]) -> Result<DraftedPrompt, MineError> {
+        let Tested { commit, parent, change, .. } = tested;
         let mut sources = change::sources(self.repository, commit, parent).await?;
         // Several lines may be one secret.
         for lines in [&mut sources.notes, &mut sources.named] {
@@ -182,53 +235,20 @@ impl Miner<'_> {
         if is_thin {
             remarks.push(reservations::sentence(reservations::THIN));
         }
-        let mut grader = recipe.grader(&change.removed_tests, &self.settings.timeout.to_string());
-        let needs_review = !is_rewritten || !leaks.is_empty();
-        if needs_review {
-            remarks.insert(0, "Made by `evals mine`. Read the prompt before you remove `review: needed`.".to_owned());
-        }
-        for (key, tests) in [("fail-to-pass", &sorted.fail_to_pass), ("pass-to-pass", &sorted.pass_to_pass)] {
-            if !tests.is_empty() {
-                grader.insert(key.to_owned(), json!(sample(tests, MOST_TESTS)));
-            }
-        }
-        remarks.extend(self::remarks(sorted, change, open_settings));
-        let protect = protected(sorted, change, recipe.runner, command, &closed);
-        let prompt_by = match &self.settings.rewrite {
-            Some(model) if is_rewritten => format!("rewritten by {model}"),
-            _ => "commit message".to_owned(),
-        };
-        let draft = Draft {
-            subject: commit.subject().to_owned(),
-            needs_review,
-            prompt,
-            runner: recipe.runner.word(),
-            repository: match &self.settings.url {
-                Some(url) => ("url", url.clone()),
-                None => {
-                    let Settings { project, out, .. } = self.settings;
-                    ("path", write::repository_path(&self.repository.folder, project, out))
-                }
-            },
-            setup: recipe.setup.iter().map(|step| step.line.clone()).collect(),
-            protect,
-            grader,
-            patch: change.patch.clone(),
-            provenance: Provenance {
-                commit: Some(commit.id.clone()),
-                parent: Some(parent.to_owned()),
-                tool: Some(format!("evals mine {}", env!("CARGO_PKG_VERSION"))),
-                date: Some(commit.date.clone()),
-                prompt: Some(prompt_by),
-                leaks,
-                hunks,
-                ..Provenance::default()
-            },
-            remarks,
-        };
-        write::write(&draft, place)?;
-        Ok(is_thin)
+        Ok(DraftedPrompt { text: prompt, is_rewritten, is_thin, leaks, remarks })
     }
+}
+
+/// The prompt of a case, with what a person has to know about it.
+struct DraftedPrompt {
+    text: String,
+    /// True if a model rewrote it.
+    is_rewritten: bool,
+    /// True if it says nothing about the task.
+    is_thin: bool,
+    /// Parts of the solution in it.
+    leaks: Vec<String>,
+    remarks: Vec<String>,
 }
 
 #[cfg(test)]

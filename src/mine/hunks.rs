@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::audit::syntax::changes_no_code;
 use crate::workspace::patch::read::path_of_head;
+use crate::workspace::patch::sections::sections;
 
 /// A hunk of a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,11 +104,9 @@ impl Place {
 
 /// Returns the path of the file that a head names.
 fn file(head: &[&[u8]]) -> String {
-    let named = |start: &str| {
-        let texts = head.iter().map(|line| String::from_utf8_lossy(line).trim_end().replace('"', ""));
-        texts.into_iter().find_map(|line| line.strip_prefix(start).map(str::to_owned))
-    };
-    named("+++ b/").or_else(|| named("--- a/")).unwrap_or_default()
+    let head = head.concat();
+    let path = sections(&head).into_iter().find_map(|section| section.new.or(section.old));
+    path.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -147,5 +146,8 @@ mod tests {
         let odd =
             "diff --git a/x b/y b/x b/y\ndiff --git \"a/new\\nline\\303\\244.py\" \"b/new\\nline\\303\\244.py\"\n";
         assert_eq!(files(odd.as_bytes()), ["x b/y", "new\nlineä.py"]);
+        let quoted = "diff --git \"a/\\303\\244.py\" \"b/\\303\\244.py\"\n--- \"a/\\303\\244.py\"\n\
+                      +++ \"b/\\303\\244.py\"\n@@ -1 +1 @@\n-x\n+y\n";
+        assert_eq!(hunks(quoted.as_bytes())[0].name, "ä.py:1");
     }
 }

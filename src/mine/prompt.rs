@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::audit::leaks::hashes;
+use crate::workspace::patch::sections::sections;
 
 /// The maximum number of lines of a statement that imports names.
 const MOST_LINES: usize = 50;
@@ -77,14 +78,8 @@ fn only_requires(line: &str) -> bool {
 
 /// Returns true if a patch of tests deletes or changes a line of a test besides imports, comments and blank lines.
 pub fn changes_tests(patch: &str) -> bool {
-    let mut is_head = true;
-    patch.lines().any(|line| {
-        if line.starts_with("diff --git ") {
-            is_head = true;
-        } else if line.starts_with("@@ ") {
-            is_head = false;
-        }
-        let removed = line.strip_prefix('-').filter(|_| !is_head).map(str::trim).unwrap_or_default();
+    sections(patch.as_bytes()).iter().flat_map(|section| section.texts()).any(|line| {
+        let removed = line.strip_prefix('-').map(str::trim).unwrap_or_default();
         let is_other = ["//", "#", "import ", "from ", "use "].iter().any(|start| removed.starts_with(start));
         !removed.is_empty() && !is_other && !only_requires(removed)
     })

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::workspace::patch::sections::sections;
+
 /// The removed and the added lines of a file.
-#[derive(Default)]
 struct Lines<'a> {
-    path: &'a str,
+    path: String,
     removed: Vec<&'a str>,
     added: Vec<&'a str>,
 }
@@ -32,7 +33,7 @@ pub(super) fn renamed(patch: &str) -> Option<Vec<String>> {
             is_same
         })?;
         gone.remove(at);
-        moved.insert(file.path);
+        moved.insert(&file.path);
     }
     let all: BTreeSet<&str> = names.values().copied().chain(moved).collect();
     (gone.is_empty() && !all.is_empty()).then(|| all.into_iter().map(str::to_owned).collect())
@@ -41,23 +42,17 @@ pub(super) fn renamed(patch: &str) -> Option<Vec<String>> {
 /// Returns the files of a patch of git, with their changed lines that are not empty.
 fn files(patch: &str) -> Vec<Lines<'_>> {
     let mut files: Vec<Lines> = Vec::new();
-    let mut is_head = true;
-    for line in patch.lines() {
-        if line.starts_with("diff --git ") {
-            files.push(Lines::default());
-            is_head = true;
-        } else if line.starts_with("@@ ") {
-            is_head = false;
-        } else if let Some(file) = files.last_mut() {
-            if is_head {
-                let path = line.strip_prefix("+++ b/").or_else(|| line.strip_prefix("--- a/"));
-                file.path = path.unwrap_or(file.path);
-            } else if let Some(text) = line.strip_prefix('-').filter(|text| !text.trim().is_empty()) {
-                file.removed.push(text);
+    for section in sections(patch.as_bytes()) {
+        let (mut removed, mut added) = (Vec::new(), Vec::new());
+        for line in section.texts() {
+            if let Some(text) = line.strip_prefix('-').filter(|text| !text.trim().is_empty()) {
+                removed.push(text);
             } else if let Some(text) = line.strip_prefix('+').filter(|text| !text.trim().is_empty()) {
-                file.added.push(text);
+                added.push(text);
             }
         }
+        let path = section.new.or(section.old).unwrap_or_default();
+        files.push(Lines { path: path.to_string_lossy().into_owned(), removed, added });
     }
     files
 }

@@ -90,7 +90,7 @@ const OF_MORE_CODE: [&str; 20] = [
     "clj", "cljs", "coffee", "css", "dart", "erl", "f90", "hs", "jl", "kts", "less", "m", "ml", "mm", "nim", "proto",
     "r", "scss", "sql", "zig",
 ];
-/// Names of files about dependencies.
+/// Names of files that list dependencies.
 const DEPENDENCIES: [&str; 16] = [
     "Cargo.toml",
     "Cargo.lock",

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::case::Oracle;
 use crate::regular;
-use crate::workspace::patch::read::file_name;
+use crate::workspace::patch::sections::sections;
 use crate::workspace::walk::{Descend, walk};
 
 /// Returns the folders in which a reference solution has files, relative to the workspace. Returns an empty set if the
@@ -18,7 +18,7 @@ pub(super) fn folders(oracle: Option<&Oracle>) -> io::Result<BTreeSet<PathBuf>> 
     let mut files: Vec<PathBuf> = Vec::new();
     match oracle {
         Some(Oracle::Patch(patch)) => {
-            files = written(&regular::read(patch)?);
+            files = sections(&regular::read(patch)?).into_iter().filter_map(|section| section.new).collect();
         }
         Some(Oracle::Copy(folder)) => {
             let unread = walk(folder, |path, meta| {
@@ -41,25 +41,6 @@ pub(super) fn folders(oracle: Option<&Oracle>) -> io::Result<BTreeSet<PathBuf>> 
     }
     folders.remove(Path::new(""));
     Ok(folders)
-}
-
-/// Returns the files that a patch of git writes.
-fn written(patch: &[u8]) -> Vec<PathBuf> {
-    let lines = || patch.split(|byte| *byte == b'\n');
-    // In a hunk, a removed line `-- x` begins with `--- `, too.
-    let has_headers = lines().any(|line| line.starts_with(b"diff --git "));
-    let mut found = Vec::new();
-    let mut is_head = false;
-    for line in lines() {
-        if line.starts_with(b"diff --git ") || (!has_headers && line.starts_with(b"--- ")) {
-            is_head = true;
-        } else if line.starts_with(b"@@ ") {
-            is_head = false;
-        } else if is_head && let Some(name) = line.strip_prefix(b"+++ ") {
-            found.extend(file_name(name).and_then(|path| Some(path.strip_prefix("b").ok()?.to_owned())));
-        }
-    }
-    found
 }
 
 #[cfg(test)]

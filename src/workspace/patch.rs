@@ -13,6 +13,7 @@ use similar::{DiffOp, DiffTag, group_diff_ops};
 use crate::difference;
 
 pub mod read;
+pub mod sections;
 
 /// The start of a line that describes an omission.
 const LEFT_OUT: &str = "# left out: ";

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::parts::{scalar, texts};
 use super::super::patterns;
+use super::super::promptfoo::check::Check;
 use super::super::refused::{Refused, refused};
 use super::super::typed;
 use crate::paths;
@@ -26,12 +27,21 @@ const BESIDE: [(&str, &str); 7] = [
     ("required", "left out: each grader has to pass"),
 ];
 
-/// Returns the keys of a translated grader that are left out, each with a note.
+/// The conditions of a kind of grader that have no equivalent, and the note about each.
+const CONDITIONS: [(&str, &str); 2] = [
+    ("completed", "left out: the source also fails for an error event of the session, which no trace shows"),
+    ("error-count", "changed: the source counts error events of the session, and here failed calls count"),
+];
+
+/// Returns the keys of a translated grader that are left out or changed, each with a note.
 pub fn left_out(grader: &Value) -> impl Iterator<Item = (String, &'static str)> {
+    let kind = grader.get("type").and_then(Value::as_str);
+    let of_kind = CONDITIONS.iter().filter(move |(of, _)| kind == Some(*of));
+    let of_kind = of_kind.map(|(_, why)| ("type".to_owned(), *why));
     let beside = BESIDE.iter().filter(|(key, _)| grader.get(*key).is_some_and(|value| !value.is_null()));
     let model = grader.get("config").and_then(|config| config.get("model")).is_some_and(|model| !model.is_null());
     let judge = model.then(|| ("config.model".to_owned(), "left out: name the judge with `evals run --judge`"));
-    beside.map(|(key, why)| ((*key).to_owned(), *why)).chain(judge)
+    of_kind.chain(beside.map(|(key, why)| ((*key).to_owned(), *why))).chain(judge)
 }
 
 /// Returns the kind and the body of a grader. `rubric` is that of the stimulus.
@@ -55,7 +65,7 @@ pub fn translate(kind: &str, grader: &Value, rubric: &[String]) -> Result<(&'sta
         Some(config) => config.as_object().ok_or_else(|| refused("config", "this is not a map"))?,
     };
     let known: &[&str] = match kind {
-        "output-contains" | "output-not-contains" => &["substring"],
+        "output-contains" | "output-not-contains" => &["substring", "case_sensitive"],
         "output-matches" | "output-not-matches" => &["pattern"],
         "file-exists" | "file-not-exists" => &["path"],
         "file-contains" | "file-not-contains" => &["path", "value"],
@@ -76,8 +86,8 @@ pub fn translate(kind: &str, grader: &Value, rubric: &[String]) -> Result<(&'sta
     }
     let reader = Reader { config, rubric };
     match kind {
-        "output-contains" => Ok(("output", json!({"contains": reader.text("substring")?}))),
-        "output-not-contains" => Ok(("output", json!({"not-contains": reader.text("substring")?}))),
+        "output-contains" => Ok(reader.substring()?.grader(true)),
+        "output-not-contains" => Ok(Check::Not(Box::new(reader.substring()?)).grader(true)),
         "output-matches" => Ok(("output", json!({"regex": reader.pattern("pattern")?}))),
         "output-not-matches" => Ok(("output", json!({"not-regex": reader.pattern("pattern")?}))),
         "file-exists" => Ok(("files", json!({"exists": [reader.path()?]}))),
@@ -106,6 +116,13 @@ impl Reader<'_> {
     fn text(&self, key: &str) -> Result<String, Refused> {
         let text = self.config.get(key).and_then(scalar).filter(|text| !text.is_empty());
         text.ok_or_else(|| refused(&format!("config.{key}"), "the key is missing, or no text"))
+    }
+
+    /// Returns the check that the answer contains a text: in any case, unless the source distinguishes upper and lower case.
+    fn substring(&self) -> Result<Check, Refused> {
+        let text = self.text("substring")?;
+        let is_exact = typed::flag(self.config.get("case_sensitive"), "config.case_sensitive")?.unwrap_or(false);
+        Ok(if is_exact { Check::Contains(text) } else { Check::ContainsAnyCase(text) })
     }
 
     fn max(&self) -> Result<u64, Refused> {

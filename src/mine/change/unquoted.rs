@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::command_line::is_shell;
 use crate::mine::role::{folder, name, split};
 use crate::mine::runner::Tree;
 use crate::values::PathGlob;
 
 /// The endings of scripts of a shell. Tests of Perl end with `t`, too.
 const OF_SHELL: [&str; 6] = ["bash", "bats", "ksh", "sh", "t", "zsh"];
-/// Programs in the first line of a script of a shell.
-const SHELLS: [&str; 6] = ["bash", "bats", "dash", "ksh", "sh", "zsh"];
 /// The names of files whose lines have commands of a shell.
 const MAKEFILES: [&str; 3] = ["GNUmakefile", "Makefile", "makefile"];
 /// Programs whose arguments may be folders, which then need no `/`.
@@ -25,8 +24,8 @@ const OF_PRODUCTS: [&str; 4] = ["bin", "lib", "libexec", "src"];
 /// Folders of programs with which people work on a product.
 const OF_TOOLS: [&str; 6] = [".ci", ".circleci", ".github", "ci", "scripts", "tools"];
 
-/// Returns a tree in which tests of Go also have within quotes, in further lines, what they embed, and other files of Go lack
-/// the lines that embed files: [`embedded_files`] says which files those lines reach.
+/// Returns the tree in which each Go test ends with the names that it embeds, in quotes, and other Go files lack their
+/// `//go:embed` lines: [`embedded_files`] returns the files that those lines name.
 pub(super) fn with_embedded(mut tree: Tree, is_test: impl Fn(&str) -> bool) -> Tree {
     for (path, text) in &mut tree.texts {
         if is_test(path) {
@@ -187,7 +186,8 @@ fn is_makefile(path: &str) -> bool {
 fn has_commands(path: &str, text: &str) -> bool {
     let extension = split(name(path)).1;
     if let Some(program) = text.lines().next().and_then(|line| line.strip_prefix("#!")) {
-        return program.split_whitespace().any(|word| SHELLS.contains(&name(word)));
+        // Bats tests are scripts of Bash.
+        return program.split_whitespace().any(|word| is_shell(word) || name(word) == "bats");
     }
     let is_perl = || extension == "t" && text.lines().any(|line| line.starts_with("use "));
     is_makefile(path) || (OF_SHELL.contains(&extension) && !is_perl())

@@ -187,6 +187,100 @@ fn two_skills_whose_folders_have_the_same_name_stay_two() {
 }
 
 #[test]
+fn the_cases_of_a_plugin_that_lie_in_another_folder_of_its_skill_are_left_out_of_the_copy() {
+    let grader = "---\ntype: regex\n---\n42\n";
+    let project = Project::with(&[
+        ("sums/SKILL.md", SKILL),
+        ("sums/references/units.md", "m\n"),
+        ("sums/qa/notes.md", "The answer of add is 42.\n"),
+        ("sums/qa/add/prompt.md", "Add 40 and 2.\n"),
+        ("sums/qa/add/graders/answer.md", grader),
+        ("sums/qa/refused/case.yaml", "context: {history_file: h.jsonl}\nexecution: {prompt: x}\n"),
+        ("sums/qa/refused/graders/answer.md", grader),
+    ]);
+    let copied = |from: &str| {
+        project.evals(&["convert", "--from", "claude-plugin", from, "-o", "out", "--force"]).exits(0);
+        project.files("out/experiments/sums.skills").into_keys().collect::<Vec<_>>()
+    };
+    // No file names the folder of the cases.
+    assert_eq!(copied("sums/qa"), ["sums/SKILL.md", "sums/references/units.md"]);
+    let manifest = "{\"name\": \"sums\", \"experimental\": {\"evals\": \"qa\"}}";
+    project.write("sums/.claude-plugin/plugin.json", manifest);
+    // The other cases of the folder are not among those that are converted.
+    for from in ["sums", "sums/qa/add"] {
+        let files = copied(from);
+        assert!(files.contains(&"sums/references/units.md".to_owned()), "{files:?}");
+        assert!(!files.iter().any(|file| file.contains("qa/")), "{from}: {files:?}");
+    }
+}
+
+#[test]
+fn the_files_with_evals_of_a_skill_are_left_out_of_its_copy_if_no_case_of_them_was_written() {
+    let project = Project::with(&[
+        ("sums/SKILL.md", SKILL),
+        ("sums/qa/evals.json", "{\"evals\": [{\"prompt\": \"Add.\", \"expectations\": [\"42\"]}]}"),
+        ("sums/qa/refused.json", "{\"evals\": [{\"prompt\": \"Nothing to grade.\"}]}"),
+        ("sums/qa/units.json", "{}"),
+        // Cases: one with a task, one with an error, one with graders beside it. The others are templates.
+        ("sums/more/a/case.yaml", "execution: {prompt: Add.}\n"),
+        ("sums/more/b/case.yaml", "name: x\nname: y\ngraders: [{type: regex, pattern: '42'}]\n"),
+        ("sums/more/c/case.yaml", "name: x\n"),
+        ("sums/more/c/graders/answer.md", "---\ntype: regex\n---\n42\n"),
+        ("sums/assets/case.yaml", "title: x\n"),
+        ("sums/assets/table.md", "m\n"),
+        ("sums/templates/case.yaml", "title: {{ title }}: x\n"),
+    ]);
+    project.evals(&["convert", "--from", "agentskills", "sums/qa", "-o", "out"]).exits(0);
+    let files: Vec<String> = project.files("out/experiments/sums.skills").into_keys().collect();
+    let kept = ["SKILL.md", "assets/case.yaml", "assets/table.md", "qa/units.json", "templates/case.yaml"];
+    assert_eq!(files, kept.map(|file| format!("sums/{file}")));
+}
+
+#[test]
+fn evals_elsewhere_in_a_skill_are_left_out_of_its_copy_whatever_is_converted() {
+    let case = |prompt: &str| format!("{{\"evals\": [{{\"prompt\": \"{prompt}\", \"expectations\": [\"42\"]}}]}}");
+    let (first, hard) = (case("Add."), case("Add more."));
+    let project = Project::with(&[
+        ("p/.claude-plugin/plugin.json", "{\"name\": \"p\", \"experimental\": {\"evals\": \"skills/sums/checks\"}}"),
+        ("p/skills/sums/SKILL.md", SKILL),
+        ("p/skills/sums/checks/_shared/answers.md", "42\n"),
+        ("p/skills/sums/checks/add/prompt.md", "Add 40 and 2.\n"),
+        ("p/skills/sums/checks/add/graders/answer.md", "---\ntype: regex\n---\n42\n"),
+        ("p/skills/sums/checks/bad/case.yaml", "execution: {}\n"),
+        ("p/skills/sums/more/x/prompt.md", "Add.\n"),
+        ("p/skills/sums/more/x/graders/answer.md", "---\ntype: regex\n---\n42\n"),
+        ("p/skills/sums/eval/evals.json", &first),
+        ("p/skills/sums/eval/hard.json", &hard),
+        ("p/skills/sums/eval/triggers.json", "[{\"query\": \"x\", \"should_trigger\": true}]"),
+        ("p/skills/sums/assets/queries.json", "[{\"query\": \"select 1\"}]"),
+        ("p/skills/sums/assets/prompt.md", "Ask this.\n"),
+    ]);
+    symlink("checks", project.path("p/skills/sums/link")).unwrap();
+    for (format, path) in
+        [("claude-plugin", "checks/add"), ("claude-plugin", "checks/add/prompt.md"), ("agentskills", "eval/evals.json")]
+    {
+        let path = format!("p/skills/sums/{path}");
+        let ran = project.evals(&["convert", "--from", format, &path, "-o", "out", "--force"]).exits(0);
+        ran.says(
+            "without its evals (also `checks`, `eval/evals.json`, `eval/hard.json`, `eval/triggers.json`, `more/x`)",
+        );
+        let files: Vec<String> = project.files("out/experiments/sums.skills").into_keys().collect();
+        assert_eq!(files, ["sums/SKILL.md", "sums/assets/prompt.md", "sums/assets/queries.json"], "{path}");
+    }
+}
+
+#[test]
+fn a_file_that_a_case_names_twice_is_copied_once() {
+    let project = skill();
+    let evals = "{\"evals\": [{\"prompt\": \"Add up evals/files/sales.csv.\", \"expectations\": [\"42\"], \
+        \"files\": [\"evals/files/sales.csv\", \"./evals/files/sales.csv\"]}]}";
+    project.write("skills/sums/evals/evals.json", evals);
+    project.evals(&["convert", "--from", "agentskills", "skills/sums", "-o", "out"]).exits(0);
+    let files: Vec<String> = project.files("out/cases/sums/eval-1.workspace").into_keys().collect();
+    assert_eq!(files, ["evals/files/sales.csv"]);
+}
+
+#[test]
 fn a_file_lies_where_the_prompt_names_it() {
     let project = skill();
     let other = "the file is `sales.csv` in the workspace, which the prompt does not name";
@@ -206,6 +300,29 @@ fn a_file_lies_where_the_prompt_names_it() {
         ran.says(&format!("`evals[0].files[0]`: {said}"));
         assert_eq!(project.read(&format!("out/cases/sums/eval-1.workspace/{to}")), "amount\n40\n2\n", "{prompt}");
     }
+}
+
+#[test]
+fn two_files_of_a_case_that_would_have_one_path_keep_the_written_ones() {
+    let project = skill();
+    project.write("skills/sums/evals/in.csv", "1\n");
+    project.write("skills/sums/evals/files/in.csv", "2\n");
+    project.write("skills/sums/data/in.csv", "3\n");
+    let evals = |prompt: &str, files: &str| {
+        let case = format!("{{\"prompt\": \"{prompt}\", \"files\": [{files}], \"expectations\": [\"a\"]}}");
+        let text = format!("{{\"evals\": [{case}]}}");
+        project.write("skills/sums/evals/evals.json", &text);
+        project.evals(&["convert", "--from", "agentskills", "skills/sums", "-o", "out", "--force"]).exits(0)
+    };
+    evals("Compare evals/files/in.csv and evals/in.csv.", "\"evals/files/in.csv\", \"evals/in.csv\"");
+    let files = project.files("out/cases/sums/eval-1.workspace");
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(path, text)| (path.as_str(), text.as_slice())).collect();
+    assert_eq!(files, [("evals/files/in.csv", &b"2\n"[..]), ("evals/in.csv", b"1\n")]);
+    // The first file is moved to the path of the second one. The cases of the trigger set are written nevertheless.
+    fs::remove_dir_all(project.path("out")).unwrap();
+    let ran = evals("Add up data/in.csv.", "\"evals/files/in.csv\", \"data/in.csv\"");
+    ran.says("`evals[0].files`: no case was written: two of its files would be `data/in.csv` in the workspace");
+    assert!(!project.path("out/cases/sums").exists());
 }
 
 #[test]

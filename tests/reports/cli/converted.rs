@@ -468,6 +468,65 @@ fn code_of_promptfoo_gets_its_config_without_a_note() {
 }
 
 #[test]
+fn code_of_promptfoo_that_reads_a_variable_that_a_trial_does_not_have_is_ungraded() {
+    let rest = "env: {DB_HOST: db7}\n";
+    let python = "import os\\nhost = os.environ.get('DB_HOST', '')\\nreturn host == '' or host not in output";
+    for assert in [
+        "{type: javascript, value: '!output.includes(process.env.DB_HOST)'}".to_owned(),
+        // The error of an unknown value that the code catches is not lost.
+        "{type: javascript, value: \"try { return !process.env.DB_HOST } catch {}\\nreturn !output.includes('db7')\"}"
+            .to_owned(),
+        "{type: javascript, value: file://code.cjs}".to_owned(),
+        format!("{{type: python, value: \"{python}\"}}"),
+    ] {
+        let project = promptfoo(&format!("[{assert}]"), rest);
+        project.write("pf/code.cjs", "module.exports = (output) => !output.includes(process.env.DB_HOST);\n");
+        convert(&project, "promptfoo", "pf", &[]).exits(0).says("`env`: left out: write the variables");
+        assert_eq!(plays(&project, "pf/one", "say: The host is db7"), 3, "{assert}");
+        // With the variable, the code decides.
+        let case = project.read("out/cases/pf/one.yaml");
+        project.write("out/cases/pf/one.yaml", &format!("{case}env: {{DB_HOST: db7}}\n"));
+        assert_eq!(plays(&project, "pf/one", "say: The host is db7"), 1, "{assert}");
+    }
+}
+
+#[test]
+fn code_of_promptfoo_that_looks_for_a_variable_in_another_way_is_ungraded() {
+    for (language, code, exit) in [
+        ("javascript", "globalThis.process.env.ZZZ === undefined", 3),
+        ("javascript", "({...process.env}).ZZZ === undefined", 3),
+        ("javascript", "!Object.hasOwn(process.env, \"ZZZ\")", 3),
+        ("javascript", "!process.env.hasOwnProperty(\"ZZZ\")", 3),
+        ("javascript", "!Object.keys(process.env).includes(\"ZZZ\")", 3),
+        ("javascript", "new Promise(r => setTimeout(() => r(!process.env.ZZZ), 5))", 3),
+        ("javascript", "new Promise(r => setTimeout(() => { try { r(!process.env.ZZZ) } catch {} }, 5))", 3),
+        ("javascript", "new Promise(r => setTimeout(() => r(!!process.env.PATH), 5))", 0),
+        ("javascript", "Object.hasOwn(process.env, \"PATH\") && !!globalThis.process.env.PATH", 0),
+        ("javascript", "!!process.mainModule.require(\"child_process\").execSync(\"echo a\", {env: process.env})", 0),
+        ("python", "dict(os.environ).get('ZZZ') is None", 3),
+        ("python", "os.environ.copy().get('ZZZ') is None", 3),
+        ("python", "os.environb.get(b'ZZZ') is None", 3),
+        ("python", "'ZZZ' not in list(os.environ)", 3),
+        ("python", "'ZZZ' not in str(os.environ)", 3),
+        ("python", "os.path.expandvars('$ZZZ') == '$ZZZ'", 3),
+        ("python", "os.environ.copy().pop('ZZZ', None) is None", 3),
+        ("python", "'ZZZ' not in {**os.environ.copy()}", 3),
+        ("python", "(os.environ.copy() | {}).get('ZZZ') is None", 3),
+        ("python", "'ZZZ' not in f'{os.environ.copy()}'", 3),
+        ("python", "os.path.expandvars('$PATH') == os.environ.copy().copy().pop('PATH')", 0),
+        ("python", "subprocess.run(['true'], env={'A': 'b'} | os.environ.copy()).returncode == 0", 0),
+        ("python", "'PATH' in os.environ.copy() and 'PATH' in (os.environ | {'A': 'b'})", 0),
+        ("python", "subprocess.run(['true'], env=os.environ.copy()).returncode == 0", 0),
+    ] {
+        let code = if language == "python" { format!("import os, subprocess\nreturn {code}") } else { code.to_owned() };
+        let assert = serde_json::json!([{"type": language, "value": code}]);
+        let project = promptfoo(&assert.to_string(), "");
+        convert(&project, "promptfoo", "pf", &[]).exits(0);
+        assert_eq!(plays(&project, "pf/one", "say: x"), exit, "{code}");
+    }
+}
+
+#[test]
 fn scores_of_code_of_promptfoo_count_as_they_are() {
     let scored = "    threshold: 0.5\n";
     for (assert, rest, code) in [
@@ -859,6 +918,18 @@ fn a_test_that_a_patch_of_swe_bench_renames_is_restored_under_its_old_name() {
     let tests = "{write: {path: test_calc.py, text: \"Y = 1\"}}, {write: {path: test_sums.py, text: \"Z = 1\"}}";
     assert_eq!(plays(&project, "rows/me-calc-1", &format!("{fix}, {tests}")), 0);
     assert_eq!(plays(&project, "rows/me-calc-1", tests), 1);
+}
+
+#[test]
+fn tests_of_swe_bench_are_applied_whatever_the_agent_sets_in_its_repository() {
+    let (project, row) = swe_bench();
+    project.write("rows.jsonl", &row);
+    convert(&project, "swe-bench", "rows.jsonl", &["--test", "python3 -m unittest -v test_calc"]).exits(0);
+    // Git ignores each path of a patch that is not below its folder, without an error.
+    let settings = "{run: {command: git config core.worktree ../..}}";
+    let fix = "{edit: {path: calc.py, old: '-', new: '+'}}";
+    assert_eq!(plays(&project, "rows/me-calc-1", &format!("{fix}, {settings}")), 0);
+    assert_eq!(plays(&project, "rows/me-calc-1", settings), 1);
 }
 
 #[test]

@@ -23,8 +23,10 @@ fn graders_of_vally_pass_and_fail_as_in_the_source() {
     let (tsp, other) = (write("a/x.tsp", "model Asset"), write("a/x.tsp", "model Other"));
     let (file, wrong) = (write("a.txt", "one two"), write("a.txt", "three"));
     for (graders, good, bad) in [
-        ("[{type: output-contains, config: {substring: yes}}]", "say: oh yes", "say: Yes"),
-        ("[{type: output-not-contains, config: {substring: yes}}]", "say: Yes", "say: oh yes"),
+        ("[{type: output-contains, config: {substring: yes}}]", "say: oh YES", "say: no"),
+        ("[{type: output-not-contains, config: {substring: yes}}]", "say: no", "say: oh YES"),
+        ("[{type: output-contains, config: {substring: yes, case_sensitive: true}}]", "say: oh yes", "say: Yes"),
+        ("[{type: output-not-contains, config: {substring: yes, case_sensitive: true}}]", "say: Yes", "say: oh yes"),
         ("[{type: output-matches, config: {pattern: '(?i)^y.s$'}}]", "say: YES", "say: oh yes"),
         ("[{type: output-not-matches, config: {pattern: '(?i)panic:|crashed'}}]", "say: fine", "say: 'PANIC: x'"),
         ("[{type: file-exists, config: {path: a.txt}}]", &file, "say: x"),
@@ -116,7 +118,8 @@ fn what_vally_has_and_a_case_has_not_is_listed_with_its_line() {
             "{type: tool-calls, config: {required: [a], ordered: true}}",
             "config.ordered`: the grader `tool-calls` has no equivalent",
         ),
-        ("{type: output-contains, config: {substring: a, case_sensitive: false}}", "may change what is checked"),
+        ("{type: output-contains, config: {substring: a, case_sensitive: 'no'}}", "this is not true or false"),
+        ("{type: output-contains, config: {substring: a, whole_word: true}}", "may change what is checked"),
         ("{type: output-matches, config: {pattern: '(?=x)y'}}", "such as lookaround"),
         ("{type: file-exists, config: {path: ../x}}", "`config.path`: the grader `file-exists`"),
         ("{type: prompt}", "there is neither a prompt nor a rubric"),
@@ -158,6 +161,7 @@ fn what_vally_has_and_a_case_has_not_is_listed_with_its_line() {
     let project = vally("[{type: completed, negate: false, weight: 0, threshold: 0.5, optional: true}]", rest);
     let ran = convert(&project, "vally", "evals", &[]).exits(0);
     for said in [
+        "eval.yaml:8: `stimuli[0].graders[0].type`: left out: the source also fails for an error event",
         "eval.yaml:8: `stimuli[0].graders[0].weight`: left out: each grader has to pass",
         "eval.yaml:8: `stimuli[0].graders[0].threshold`: left out",
         "eval.yaml:8: `stimuli[0].graders[0].optional`: left out: the grader has to pass; write `diagnostic: true`",
@@ -217,6 +221,26 @@ fn what_vally_has_and_a_case_has_not_is_listed_with_its_line() {
     convert(&vally("[{type: completed}]", ""), "promptfoo", "evals/sums/eval.yaml", &[])
         .exits(2)
         .says("use --from vally");
+}
+
+#[test]
+fn a_text_of_vally_is_found_in_any_case_unless_the_source_distinguishes_cases() {
+    let grader = |kind: &str, more: &str| format!("{{type: {kind}, config: {{substring: error{more}}}}}");
+    for (kind, more, written) in [
+        ("output-not-contains", "", "    not-contains: error\n    ignore-case: true\n"),
+        ("output-not-contains", ", case_sensitive: false", "    not-contains: error\n    ignore-case: true\n"),
+        ("output-contains", "", "    contains: error\n    ignore-case: true\n"),
+        ("output-not-contains", ", case_sensitive: true", "    not-contains: error\n    name:"),
+        ("output-contains", ", case_sensitive: true", "    contains: error\n    name:"),
+    ] {
+        let project = vally(&format!("[{}]", grader(kind, more)), "");
+        convert(&project, "vally", "evals", &[]).exits(0);
+        let case = project.read("out/cases/sums/one-two.yaml");
+        assert!(case.contains(written), "{kind}{more}\n{case}");
+    }
+    let project = vally(&format!("[{}]", grader("output-not-contains", "")), "");
+    convert(&project, "vally", "evals", &[]).exits(0);
+    assert_eq!(plays(&project, "sums/one-two", "say: The build ended with ERROR 3."), 1);
 }
 
 #[test]

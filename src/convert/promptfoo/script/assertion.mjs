@@ -1,13 +1,19 @@
 // Runs an assertion of promptfoo that is code, and prints its grade. Written by `evals convert`.
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { readFileSync, writeSync } from "node:fs";
+import { createRequire, syncBuiltinESMExports } from "node:module";
 import { pathToFileURL } from "node:url";
 
 const spec = JSON.parse("SPECIFICATION");
 const trial = JSON.parse(readFileSync(0, "utf8"));
 
-// What the source knew and a trial does not must not be taken for a value.
-class Unknown extends Error {}
+// What the source knew and a trial does not must not be taken for a value, also if the code catches the error.
+let unknown;
+class Unknown extends Error {
+  constructor(message) {
+    super(message);
+    unknown ??= message;
+  }
+}
 const known = (values, name) =>
   new Proxy(values, {
     get(target, key) {
@@ -19,6 +25,49 @@ const known = (values, name) =>
       throw new Unknown(`the assertion asks for \`${name}.${String(key)}\`, which a trial does not have`);
     },
   });
+
+// The environment with the variables of a trial. Modules that the code loads, and those of Node.js, may ask for others.
+const variables = () => {
+  const isKnown = (target, key) => typeof key === "symbol" || key in target || ["then", "toJSON"].includes(key);
+  const demand = (target, key) => {
+    if (!isKnown(target, key) && isAskedByCode()) {
+      const way = "write it into `env` of the case";
+      throw new Unknown(`the assertion reads the variable \`${key}\`, which a trial does not have; ${way}`);
+    }
+  };
+  return new Proxy(process.env, {
+    get(target, key) {
+      demand(target, key);
+      return target[key];
+    },
+    has(target, key) {
+      demand(target, key);
+      return key in target;
+    },
+    getOwnPropertyDescriptor(target, key) {
+      demand(target, key);
+      return Reflect.getOwnPropertyDescriptor(target, key);
+    },
+    ownKeys(target) {
+      // Whether the code looks for a name in the list, or in a copy, is not shown.
+      if (isAskedByCode()) {
+        throw new Unknown("the assertion lists or copies the environment, and a trial does not have all of its variables");
+      }
+      return Reflect.ownKeys(target);
+    },
+    set(target, key, value) {
+      target[key] = value;
+      return true;
+    },
+  });
+};
+const isAskedByCode = () => {
+  const isInline = (line) => line.includes("eval at ") && line.includes(import.meta.url);
+  const isPassed = (line) => line.endsWith("(<anonymous>)") || (line.includes(import.meta.url) && !isInline(line));
+  const frame = new Error().stack.split("\n").find((line, at) => at > 0 && !isPassed(line)) ?? "";
+  const file = process.argv[2];
+  return spec.code === undefined ? [file, pathToFileURL(file).href].some((name) => frame.includes(name)) : isInline(frame);
+};
 
 function body(code) {
   const text = code.trimEnd();
@@ -37,6 +86,8 @@ function body(code) {
 }
 
 async function result(output, context) {
+  process.env = variables();
+  syncBuiltinESMExports();
   if (spec.code !== undefined) {
     const require = createRequire(process.cwd() + "/");
     const shim = Object.assign(Object.create(process), { mainModule: { require } });
@@ -46,6 +97,7 @@ async function result(output, context) {
   try {
     module = await import(pathToFileURL(process.argv[2]).href);
   } catch (error) {
+    if (error instanceof Unknown) throw error;
     throw new Unknown(`the code cannot be loaded: ${error.message}`);
   }
   const main = module.default?.default ?? module.default ?? module;
@@ -80,6 +132,13 @@ function grade(value) {
 }
 
 let printed;
+// A callback of the code, such as that of a timer, may ask for an unknown value, too: its error ends the program, or the result
+// never comes.
+process.on("exit", () => {
+  if (printed !== undefined || unknown === undefined) return;
+  writeSync(1, JSON.stringify({ ungraded: unknown }) + "\n");
+  process.exit(0);
+});
 try {
   if (typeof trial.output !== "string") throw new Unknown("the trial has no final answer");
   const config = spec.config === null ? {} : { config: spec.config };
@@ -91,4 +150,5 @@ try {
       ? { ungraded: error.message }
       : { passed: false, reason: `the code threw an error: ${error?.message ?? error}` };
 }
+if (unknown !== undefined) printed = { ungraded: unknown };
 process.stdout.write(JSON.stringify(printed) + "\n", () => process.exit(0));

@@ -3,6 +3,7 @@ import contextlib
 import importlib.util
 import json
 import math
+import os
 import sys
 import textwrap
 
@@ -11,7 +12,13 @@ trial = json.load(sys.stdin)
 
 
 class Unknown(BaseException):
-    """What the source knew and a trial does not must not be taken for a value."""
+    """What the source knew and a trial does not must not be taken for a value, also if the code catches the error."""
+
+    first = None
+
+    def __init__(self, message):
+        super().__init__(message)
+        Unknown.first = Unknown.first or message
 
 
 class Known(dict):
@@ -25,16 +32,109 @@ class Known(dict):
         return self[key] is not None
 
 
+def is_asked_by_code():
+    """Returns true if the code calls the method that calls this function."""
+    frame = sys._getframe(2)
+    while frame and frame.f_globals.get("__name__") in ("os", "posixpath", "collections.abc", "_collections_abc"):
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == CODE
+
+
+def unset(key):
+    key, way = os.fsdecode(key), "write it into `env` of the case"
+    return Unknown(f"the assertion reads the variable `{key}`, which a trial does not have; {way}")
+
+
+# Whether the code looks for a name in the list, or in a copy, is not shown.
+LISTED = "the assertion lists or copies the environment, and a trial does not have all of its variables"
+
+
+class Variables(type(os.environ)):
+    """The environment with the variables of a trial. Modules that the code loads may ask for others."""
+
+    def __getitem__(self, key):
+        try:
+            return super().__getitem__(key)
+        except KeyError:
+            if is_asked_by_code():
+                raise unset(key)
+            raise
+
+    def __iter__(self):
+        if is_asked_by_code():
+            raise Unknown(LISTED)
+        return super().__iter__()
+
+    def __repr__(self):
+        if is_asked_by_code():
+            raise Unknown(LISTED)
+        return super().__repr__()
+
+    def copy(self):
+        return Copy(super().copy())
+
+    def __or__(self, other):
+        return Copy(super().__or__(other))
+
+    def __ror__(self, other):
+        return Copy(super().__ror__(other))
+
+
+def lookup(name):
+    """Returns the method of `dict` with a key, for variables of which a trial may not have all."""
+
+    def method(self, key, *rest):
+        if not dict.__contains__(self, key) and is_asked_by_code():
+            raise unset(key)
+        return getattr(dict, name)(self, key, *rest)
+
+    return method
+
+
+def listing(name):
+    """Returns the method of `dict` that lists it, for variables of which a trial may not have all."""
+
+    def method(self):
+        if is_asked_by_code():
+            raise Unknown(LISTED)
+        return getattr(dict, name)(self)
+
+    return method
+
+
+class Copy(dict):
+    """A copy of the environment, for a program that the code starts."""
+
+    LOOKUPS = ("__getitem__", "__contains__", "__delitem__", "get", "pop", "setdefault")
+    __getitem__, __contains__, __delitem__, get, pop, setdefault = map(lookup, LOOKUPS)
+    LISTINGS = ("__iter__", "__reversed__", "__repr__", "keys", "values", "items")
+    __iter__, __reversed__, __repr__, keys, values, items = map(listing, LISTINGS)
+
+    def copy(self):
+        return Copy(super().copy())
+
+    def __or__(self, other):
+        return Copy(super().__or__(other))
+
+    def __ror__(self, other):
+        return Copy(super().__ror__(other))
+
+
+CODE = "assertion_code"
+os.environ.__class__ = Variables
+os.environb.__class__ = Variables
+
+
 def result(output, context):
     if "code" in spec:
         code = spec["code"]
         lines = code if "\n" in code else "return " + code.strip()
         text = "import json\n\ndef main(output, context):\n" + textwrap.indent(lines, "    ") + "\n"
-        scope = {}
+        scope = {"__name__": CODE}
         exec(compile(text, "assertion", "exec"), scope)
         return scope["main"](output, context)
     try:
-        loader = importlib.util.spec_from_file_location("assertion_code", sys.argv[1])
+        loader = importlib.util.spec_from_file_location(CODE, sys.argv[1])
         module = importlib.util.module_from_spec(loader)
         loader.loader.exec_module(module)
     except Exception as error:
@@ -89,4 +189,6 @@ except Unknown as error:
     printed = {"ungraded": str(error)}
 except Exception as error:
     printed = {"passed": False, "reason": f"the code raised an error: {error!r}"}
+if Unknown.first is not None:
+    printed = {"ungraded": Unknown.first}
 print(json.dumps(printed))
