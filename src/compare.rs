@@ -11,6 +11,7 @@ pub mod cases;
 pub mod changes;
 pub mod conclusion;
 pub mod coverage;
+pub mod differing;
 pub mod doubts;
 pub mod effect;
 mod few_differ;
@@ -18,7 +19,7 @@ pub mod gate;
 pub mod join;
 pub mod sequential;
 pub mod non_inferiority;
-mod one_case;
+pub mod one_case;
 pub mod per_trial;
 pub mod power;
 pub mod self_check;
@@ -32,6 +33,7 @@ use crate::statistics::gates::GateVerdict;
 use crate::statistics::random::Generator;
 use crate::statistics::tables::{self, Table};
 use crate::statistics::{Interval, LEVEL, means, paired, permutation, several};
+use crate::text::plural;
 use axes::{AxisEffect, AxisNotCompared};
 use behaviour::Behaviour;
 use cases::{CaseRow, Slice};
@@ -189,8 +191,8 @@ pub struct Pair {
     pub sign_flip_p: f64,
     /// True if all sign flips were enumerated. If `false`, they were sampled.
     pub sign_flip_exact: bool,
-    /// The standard error of the difference.
-    pub se: f64,
+    /// The standard error of the difference. Absent without an interval.
+    pub se: Option<f64>,
     /// The correlation between the arms' scores over cases: the extent to which both arms find the same cases hard.
     pub correlation: Option<f64>,
     /// The number of cases that could be compared.
@@ -223,6 +225,9 @@ pub struct Pair {
     pub duration: Option<Ratio>,
     /// True if any outcome with these numbers of cases and trials could have been significant.
     pub could_be_significant: bool,
+    /// True if the interval could exclude 0 with as many differing cases as there are.
+    #[serde(skip)]
+    pub enough_differ: bool,
     /// The minimum detectable effect, and the numbers of cases and trials needed to detect a smaller one.
     pub power: Option<Power>,
     /// Caveats of the comparison.
@@ -259,6 +264,12 @@ impl Pair {
         Some(format!("but with {} comparisons, chance can explain it ({} by Holm)", self.holm_pairs, p_value(p)))
     }
 
+    /// Returns true if the interval of a single case shows a difference that Fisher's test does not confirm.
+    pub fn is_unconfirmed(&self) -> bool {
+        let excludes_none = self.interval.is_some_and(|it| it.low > 0.0 || it.high < 0.0);
+        self.method == Some(Method::Newcombe) && excludes_none && self.verdict == EffectVerdict::Inconclusive
+    }
+
     /// Returns the sentence that costs and tokens of retried trials count different attempts, if trials were retried.
     /// Without it, twice the cost for the same tokens would seem to be a higher price.
     pub fn note_on_retries(&self) -> Option<&'static str> {
@@ -271,14 +282,17 @@ impl Pair {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ratio {
-    /// The geometric mean over cases.
-    pub ratio: f64,
-    /// The 95 % interval of the ratio.
+    /// The geometric mean over cases. Absent if the figure of a case is 0 in one arm only.
+    pub ratio: Option<f64>,
+    /// The 95 % interval of `ratio`.
     pub interval: Option<Interval>,
-    /// The ratio of the sums over these cases.
+    /// The ratio of the sums over the cases for which the figure is known in both arms.
     pub of_totals: f64,
-    /// The number of cases for which the figure is known in both arms.
+    /// The number of cases for which the figure is known in both arms, and above 0 unless `ratio` is absent.
     pub cases: usize,
+    /// The number of cases whose figure is 0 in one arm only, and that have no ratio. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_ratio: Option<usize>,
 }
 
 /// The factor between the ends of the interval of a ratio beyond which they mean nothing.
@@ -292,13 +306,28 @@ impl Ratio {
             None if self.interval.is_some() => format!(" ({})", Self::TOO_WIDE),
             None => String::new(),
         };
-        format!("{}{interval}", factor(self.ratio))
+        match self.why_of_sums() {
+            Some(why) => format!("{} ({why})", self.shown()),
+            None => format!("{}{interval}", self.shown()),
+        }
+    }
+
+    /// Returns the geometric mean, or the ratio of the sums if a case has no ratio.
+    fn shown(&self) -> String {
+        factor(self.ratio.unwrap_or(self.of_totals))
+    }
+
+    /// Returns the reason why the ratio is that of the sums.
+    fn why_of_sums(&self) -> Option<String> {
+        let cases = self.without_ratio?;
+        let has = if cases == 1 { "is 0 on one side and has" } else { "are 0 on one side and have" };
+        Some(format!("the ratio of the sums, because {} {has} no ratio", plural(cases, "case")))
     }
 
     /// Returns the ratio of consumption with remarks: `0.91 [0.77, 1.08] × the cost (over 3 of 4 cases)`. An interval whose ends
     /// are shown as the ratio is left out.
-    fn told(&self, what: &str, mut remarks: Vec<String>) -> String {
-        let shown = factor(self.ratio);
+    fn described(&self, what: &str, mut remarks: Vec<String>) -> String {
+        let shown = self.shown();
         let interval = match self.ends() {
             Some((low, high)) if low == shown && high == shown => String::new(),
             Some((low, high)) => format!(" [{low}, {high}]"),
@@ -306,6 +335,9 @@ impl Ratio {
         };
         if self.interval.is_some() && self.ends().is_none() {
             remarks.insert(0, Self::TOO_WIDE.to_owned());
+        }
+        if let Some(why) = self.why_of_sums() {
+            remarks.insert(0, why);
         }
         let remarks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) };
         format!("{shown}{interval} × the {what}{remarks}")
@@ -379,8 +411,11 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
         let level = sequential::level_of(old_side, new_side);
         let effect = effect::effect(&joined.cases, level);
         if counts {
-            gates.extend(gate::of_pair(&options.gates, (old_side, old), (new_side, new), &joined, effect.as_ref()));
-            evidence.push(gate::evidence::of_cases(options.gates.cases(), old, new, &joined));
+            let of_pair = gate::of_pair(&options.gates, (old_side, old), (new_side, new), &joined, effect.as_ref());
+            let of_cases = gate::evidence::of_cases(options.gates.cases(), old, new, &joined);
+            let quarantined: Vec<&str> = joined.quarantined().collect();
+            gates.extend(of_pair.into_iter().map(|gate| gate.without_quarantined(&quarantined)));
+            evidence.push(of_cases.without_quarantined(&quarantined));
         }
         let mut doubts = doubts((old_side, old), (new_side, new), &joined);
         if old_side.interleaved && old_side.run == new_side.run {
@@ -407,12 +442,14 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
         // Without a case that counts an arm has no score, but cases in quarantine may have had costs.
         let mut asked = options.gates;
         asked.fail_under = asked.fail_under.filter(|_| counts(arm));
-        gates.extend(gate::of_arm(&asked, arm));
+        gates.extend(gate::of_arm(&asked, arm).into_iter().map(|gate| gate.without_quarantined(&quarantined_of(arm))));
     }
     if options.gates.any() {
         gates.extend(evidence);
         let counted = arms.iter().filter(|arm| counts(arm));
-        gates.extend(counted.map(|arm| ArmEvidence::of(arm).completed(options.gates.completed())));
+        gates.extend(counted.map(|arm| {
+            ArmEvidence::of(arm).completed(options.gates.completed()).without_quarantined(&quarantined_of(arm))
+        }));
     }
     let without = std::iter::repeat_n(EffectVerdict::Inconclusive, undecided);
     let verdict = EffectVerdict::of_all(done.iter().map(|pair| pair.verdict).chain(without));
@@ -492,6 +529,11 @@ impl Comparison {
 fn decides_nothing(((old_side, old), (new_side, new)): &ArmPair<'_>) -> bool {
     let is_one_run = std::ptr::eq(*old_side, *new_side);
     new.cases.is_empty() && (is_one_run || old.cases.is_empty())
+}
+
+/// Returns the names of an arm's cases in quarantine.
+fn quarantined_of(arm: &Arm) -> Vec<&String> {
+    arm.quarantined.keys().collect()
 }
 
 /// Returns every arm once with its side, in the order of the pairs.
@@ -586,6 +628,7 @@ fn pair(
         tokens: ratio(&without_errors, |it| it.tokens),
         duration: ratio(cases, |it| it.duration).filter(|_| !old.is_timed_otherwise(new)),
         could_be_significant: effect.could_be_significant,
+        enough_differ: effect.enough_differ,
         power: power::power_of(cases, effect, options.margin, level),
         doubts,
         cases: cases::rows(cases, (old.made.is_mixed(), new.made.is_mixed())),
@@ -609,12 +652,20 @@ fn at_worst(cases: &[Paired<'_>], unpaired: &[Unpaired], old: &Arm, new: &Arm) -
 /// Returns the ratio over the cases for which every trial of both arms reported the figure.
 fn ratio(cases: &[Paired<'_>], of: fn(&CaseTrials) -> KnownSum) -> Option<Ratio> {
     let (old, new) = per_trial::known_in_both(cases, of);
+    // Without these cases, the mean of the ratios would not show what was saved or spent in them.
+    let without_ratio = old.iter().zip(&new).filter(|(old, new)| (**old > 0.0) != (**new > 0.0)).count();
+    if without_ratio > 0 {
+        let of_totals = new.iter().sum::<f64>() / old.iter().sum::<f64>();
+        let (cases, without_ratio) = (old.len(), Some(without_ratio));
+        return of_totals.is_finite().then_some(Ratio { ratio: None, interval: None, of_totals, cases, without_ratio });
+    }
     let ratio = paired::log_ratio(&old, &new, LEVEL).filter(|it| it.ratio.is_finite() && it.of_totals.is_finite())?;
     Some(Ratio {
-        ratio: ratio.ratio,
+        ratio: Some(ratio.ratio),
         interval: ratio.interval.filter(|it| it.low.is_finite() && it.high.is_finite()),
         of_totals: ratio.of_totals,
         cases: ratio.n,
+        without_ratio: None,
     })
 }
 

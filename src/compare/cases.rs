@@ -32,7 +32,7 @@ pub struct CaseRow {
     /// True if losing this case alone fails a gate.
     pub critical: bool,
     /// The flags of the case.
-    pub flags: Vec<Flag>,
+    pub flags: Vec<ComparedFlag>,
 }
 
 /// The outcomes of an arm's trials of one case.
@@ -52,7 +52,8 @@ pub struct Tried {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
-pub enum Flag {
+#[cfg_attr(test, schemars(rename = "Flag"))]
+pub enum ComparedFlag {
     /// The case passed before and no longer passes, or its score drops by more than chance explains.
     Regressed,
     /// The case did not pass before and passes now, or its score rises by more than chance explains.
@@ -70,9 +71,9 @@ pub enum Flag {
     Broken,
 }
 
-word!(Flag);
+word!(ComparedFlag);
 
-impl From<CaseFlag> for Flag {
+impl From<CaseFlag> for ComparedFlag {
     fn from(flag: CaseFlag) -> Self {
         match flag {
             CaseFlag::Saturated => Self::Saturated,
@@ -118,7 +119,7 @@ fn fisher(old: &CaseTrials, new: &CaseTrials) -> Option<f64> {
     tables::fisher(new.passed, n_new, old.passed, n_old).map(|it| it.two_sided)
 }
 
-fn flags(case: &Paired<'_>, p_adjusted: Option<f64>, mixed: (bool, bool)) -> Vec<Flag> {
+fn flags(case: &Paired<'_>, p_adjusted: Option<f64>, mixed: (bool, bool)) -> Vec<ComparedFlag> {
     let pass = case.facts.pass;
     let judged = [case.old, case.new].map(|trials| trials.verdict_of_judged(pass));
     // Trials without a score may have had the other outcome.
@@ -129,19 +130,19 @@ fn flags(case: &Paired<'_>, p_adjusted: Option<f64>, mixed: (bool, bool)) -> Vec
     let won = delta > 0.0 && judged == [Verdict::Fail, Verdict::Pass];
     let mut flags = Vec::new();
     if delta < 0.0 && beyond_chance || lost && before == Verdict::Pass && now == Verdict::Fail {
-        flags.push(Flag::Regressed);
+        flags.push(ComparedFlag::Regressed);
     } else if delta > 0.0 && beyond_chance || won && before == Verdict::Fail && now == Verdict::Pass {
-        flags.push(Flag::Fixed);
+        flags.push(ComparedFlag::Fixed);
     } else if lost || won {
-        flags.push(Flag::Open);
+        flags.push(ComparedFlag::Open);
     }
     let [old, new] = [case.old, case.new].map(Tally::of);
     if old.is_flaky() && !mixed.0 || new.is_flaky() && !mixed.1 {
-        flags.push(Flag::Flaky);
+        flags.push(ComparedFlag::Flaky);
     }
     // Unlike the report of a run, a comparison does not call a case broken if an arm has a single trial of it.
     let of_all = CaseFlag::of(case.facts.kind, [old, new].into_iter());
-    flags.extend(of_all.filter(|_| old.trials.min(new.trials) > 1).map(Flag::from));
+    flags.extend(of_all.filter(|_| old.trials.min(new.trials) > 1).map(ComparedFlag::from));
     flags
 }
 

@@ -50,7 +50,7 @@ pub fn of(pair: &Pair, margin: f64) -> Conclusion {
         .filter_map(|(what, it)| {
             let ratio = it.as_ref()?;
             let note = pair.note_on_retries().filter(|_| *what == "cost").map(str::to_owned);
-            Some(ratio.told(what, over(ratio, pair.cases_compared).into_iter().chain(note).collect()))
+            Some(ratio.described(what, over(ratio, pair.cases_compared).into_iter().chain(note).collect()))
         })
         .collect();
     if !took.is_empty() {
@@ -58,12 +58,12 @@ pub fn of(pair: &Pair, margin: f64) -> Conclusion {
     }
     if pair.verdict == EffectVerdict::Inconclusive {
         text.push_str(&match &pair.power {
-            Some(power) if power.smallest_effect <= power.target => {
+            Some(power) if power.smallest_effect.is_some_and(|smallest| smallest <= power.target) => {
                 let target = percent_figure(power.target);
                 format!(". These cases are enough to detect {target} pp, but the interval leaves the result open")
             }
             Some(Power { cases_needed: Some(cases), trials_needed, target, .. }) => {
-                let trials = trials_needed.map(|trials| format!(", or {trials} trials of each case"));
+                let trials = trials_needed.map(|trials| format!(", or {} of each case", plural(trials, "trial")));
                 let (target, trials) = (percent_figure(*target), trials.unwrap_or_default());
                 format!(". To detect {target} pp takes {}{trials}", plural(*cases, "case"))
             }

@@ -54,13 +54,24 @@ impl RestsOn {
     }
 }
 
+/// Returns the cases of the old arm that had no score in it and have one in the new arm. They cannot be compared, and nothing
+/// of them can be lost.
+pub fn gained<'a>(old: &Arm, new: &Arm, joined: &'a Joined<'_>) -> Vec<&'a str> {
+    let is_gained = |case: &str| old.cases.contains_key(case) && is_scored(new, case);
+    let gained = joined.unpaired.iter().filter(|it| it.reason == Reason::NoScoreInOld && is_gained(&it.case));
+    gained.map(|it| &*it.case).collect()
+}
+
+fn is_scored(arm: &Arm, case: &str) -> bool {
+    arm.cases.get(case).is_some_and(|case| !case.scores.is_empty())
+}
+
 /// Returns the cases of the old arm without a comparable score in the new one, each with the reason.
 pub fn missing<'a>(old: &Arm, new: &Arm, joined: &'a Joined<'_>) -> Vec<(&'a str, &'a str)> {
-    let scored = |arm: &Arm, case: &str| arm.cases.get(case).is_some_and(|case| !case.scores.is_empty());
     let is_missing = |case: &str, reason: Reason| match reason {
         Reason::OnlyInNew | Reason::SkippedInOld => false,
         // A case that had no score in the old arm cannot be lost if it has one now.
-        Reason::NoScoreInOld => !scored(new, case),
+        Reason::NoScoreInOld => !is_scored(new, case),
         Reason::OnlyInOld
         | Reason::OtherDigest
         | Reason::OtherTask

@@ -12,7 +12,7 @@ use crate::fold::CaseTrials;
 use crate::ids::without_copy;
 use crate::models;
 use crate::reason_text::first_few_long;
-use crate::text::some_of;
+use crate::text::{plural, some_of};
 
 /// The maximum number of names in a caveat.
 const NAMES: usize = 4;
@@ -247,7 +247,8 @@ fn of_loaded(arm: &Arm) -> Vec<Doubt> {
     }
     for (what, trials) in [("skills", details.without_skills), ("MCP servers", details.without_servers)] {
         if trials > 0 {
-            let text = format!("{}: {trials} trials listed no {what}, so which they loaded was not verified", arm.name);
+            let trials = plural(trials, "trial");
+            let text = format!("{}: {trials} listed no {what}, so the loaded {what} were not verified", arm.name);
             found.push(Doubt::new(About::Loaded, text));
         }
     }
@@ -466,7 +467,7 @@ fn of_trials(arm: &Arm) -> Vec<Doubt> {
         (About::Errors, count(|it| it.errored), "errored and in no score"),
         (About::Errors, count(|it| it.counted_errors), "crashed or broke the protocol, and count as failures"),
         (About::Retries, count(|it| it.tried_again), tried_again),
-        (About::Ungraded, count(|it| it.ungraded), "not judged and in no score"),
+        (About::Ungraded, count(|it| it.ungraded), "not graded and in no score"),
     ];
     let lost = told.into_iter().filter(|(_, lost, _)| *lost > 0);
     let mut found: Vec<Doubt> = lost

@@ -4,6 +4,7 @@
 use serde::Serialize;
 use strum::IntoStaticStr;
 
+use super::differing::Differing;
 use super::join::{Paired, SAME};
 use super::one_case;
 use crate::statistics::distributions::{t_quantile, t_two_sided, z_of_level};
@@ -46,8 +47,8 @@ impl Method {
 pub struct Effect {
     /// The mean over cases of the difference of their means.
     pub delta: f64,
-    /// The standard error of `delta`.
-    pub se: f64,
+    /// The standard error of `delta`. Absent without an interval.
+    pub se: Option<f64>,
     /// The confidence interval at the level of the comparison. Absent if it cannot be computed.
     pub interval: Option<Interval>,
     /// The p-value of the test that corresponds to the interval.
@@ -56,8 +57,10 @@ pub struct Effect {
     pub method: Option<Method>,
     /// The number of cases in which the new arm wins, loses or ties.
     pub counts: Counts,
-    /// True if any outcome of a comparison like this one could have been significant.
+    /// True if any outcome with these numbers of cases and trials could have been significant.
     pub could_be_significant: bool,
+    /// True if the interval could exclude 0 with as many differing cases as there are.
+    pub enough_differ: bool,
     /// The number of cases.
     pub n: usize,
 }
@@ -106,9 +109,14 @@ pub(super) enum Basis {
     Nothing,
 }
 
-pub(super) fn basis(cases: &[Paired<'_>], differences: &[f64]) -> Basis {
+/// Returns true if each trial passed or failed, without a partial score.
+pub(super) fn are_shares(cases: &[Paired<'_>]) -> bool {
     let zero_or_one = |scores: &[f64]| scores.iter().all(|score| *score == 0.0 || *score == 1.0);
-    let shares = cases.iter().all(|case| zero_or_one(&case.old.scores) && zero_or_one(&case.new.scores));
+    cases.iter().all(|case| zero_or_one(&case.old.scores) && zero_or_one(&case.new.scores))
+}
+
+pub(super) fn basis(cases: &[Paired<'_>], differences: &[f64]) -> Basis {
+    let shares = are_shares(cases);
     let single = cases.iter().all(|case| case.old.scores.len() == 1 && case.new.scores.len() == 1);
     if shares && single {
         return Basis::Counts;
@@ -140,31 +148,40 @@ pub fn effect(cases: &[Paired<'_>], level: f64) -> Option<Effect> {
     let counts = Counts::of(&differences);
     let base = Effect {
         delta,
-        se: means::variance(&differences).map_or(0.0, |it| (it / n as f64).sqrt()),
+        se: means::variance(&differences).map(|it| (it / n as f64).sqrt()),
         interval: None,
         p: None,
         method: None,
         counts,
         could_be_significant: false,
+        enough_differ: true,
         n,
     };
     Some(match basis(cases, &differences) {
-        Basis::T { df } => Effect {
-            interval: Some(Interval::around(delta, t_quantile(0.5 + level / 2.0, df) * base.se).within(-1.0, 1.0)),
-            p: Some(t_two_sided(delta / base.se, df)),
-            method: Some(Method::PairedT),
-            could_be_significant: t_could_be_significant(cases, counts, t_quantile(0.5 + level / 2.0, df)),
-            ..base
-        },
+        Basis::T { df } => {
+            let se = base.se.unwrap_or_default();
+            let needed = Differing::T(level).needed(counts.all());
+            let interval = Interval::around(delta, t_quantile(0.5 + level / 2.0, df) * se).within(-1.0, 1.0);
+            let is_significant = interval.low > 0.0 || interval.high < 0.0;
+            Effect {
+                interval: Some(interval),
+                p: Some(t_two_sided(delta / se, df)),
+                method: Some(Method::PairedT),
+                could_be_significant: is_significant || could_be_significant(cases, level),
+                enough_differ: counts.ties == 0 || needed.is_some_and(|needed| counts.discordant() >= needed),
+                ..base
+            }
+        }
         Basis::Counts => {
             let (middle, se) = paired::bonett_price_parts(counts.wins, counts.losses, counts.all());
-            let edge = paired::bonett_price(counts.discordant(), 0, counts.all(), level);
+            let needed = Differing::Counts(level).needed(counts.all());
             Effect {
-                se,
+                se: Some(se),
                 interval: Some(Interval::around(middle, z_of_level(level) * se).within(-1.0, 1.0)),
                 p: Some(tables::mcnemar(counts.wins, counts.losses).mid_p),
                 method: Some(Method::BonettPrice),
-                could_be_significant: edge.is_some_and(|(_, interval)| interval.low > 0.0),
+                could_be_significant: could_be_significant(cases, level),
+                enough_differ: needed.is_some_and(|needed| counts.discordant() >= needed),
                 ..base
             }
         }
@@ -172,11 +189,12 @@ pub fn effect(cases: &[Paired<'_>], level: f64) -> Option<Effect> {
             let share = other_share(n, (1.0 - level) / 2.0);
             let interval = with_others(difference, share);
             Effect {
-                se: share / z_of_level(level),
+                se: Some(share / z_of_level(level)),
                 interval: Some(interval),
                 p: Some(same_p(difference, n)),
                 method: Some(Method::ClopperPearson),
-                could_be_significant: with_others(difference.abs(), share).low > 0.0,
+                could_be_significant: could_be_significant(cases, level),
+                enough_differ: with_others(difference.abs(), share).low > 0.0,
                 ..base
             }
         }
@@ -203,17 +221,60 @@ fn same_p(difference: f64, n: usize) -> f64 {
     (2.0 * (1.0 - needed).powf(n as f64)).min(1.0)
 }
 
-/// Returns true if the t of the best possible outcome exceeds its quantile: all cases that differ have the same
-/// difference; if none is a tie and scores are shares of k trials, all but one trial of one case.
-fn t_could_be_significant(cases: &[Paired<'_>], counts: Counts, quantile: f64) -> bool {
-    let (n, differ) = (counts.all() as f64, counts.discordant() as f64);
-    if counts.ties > 0 {
-        return (differ * (n - 1.0) / (n - differ)).sqrt() > quantile;
+/// Returns true if the best possible outcome with so many cases and trials is significant. With one 0/1 trial per case, all
+/// cases differ in one direction. Otherwise, the t of the best outcome must exceed its quantile. If scores are shares of k
+/// trials, that is the outcome in which all but one trial of one case differ, or, with different numbers of trials, one in which
+/// all cases differ by nearly the same amount.
+fn could_be_significant(cases: &[Paired<'_>], level: f64) -> bool {
+    let (shares, n) = (are_shares(cases), cases.len() as u64);
+    let most = cases.iter().map(|case| case.old.scores.len().max(case.new.scores.len())).max().unwrap_or(1) as u64;
+    if shares && most == 1 {
+        return Differing::Counts(level).needed(n).is_some();
     }
-    let zero_or_one = |scores: &[f64]| scores.iter().all(|score| *score == 0.0 || *score == 1.0);
-    let shares = cases.iter().all(|case| zero_or_one(&case.old.scores) && zero_or_one(&case.new.scores));
-    let most = cases.iter().map(|case| case.old.scores.len().max(case.new.scores.len())).max().unwrap_or(1);
-    !shares || n * most as f64 - 1.0 > quantile
+    if n < 2 || !shares {
+        return n > 1;
+    }
+    let quantile = t_quantile(0.5 + level / 2.0, n as f64 - 1.0);
+    // The search is only for so few trials that it takes no time.
+    (n * most) as f64 - 1.0 > quantile || largest_t(cases) > quantile
+}
+
+/// Returns the largest t of the outcomes that these numbers of trials can have: each outcome near the same difference for all
+/// cases, with one case that may have any other.
+fn largest_t(cases: &[Paired<'_>]) -> f64 {
+    let possible: Vec<Vec<f64>> =
+        cases.iter().map(|case| gains(case.old.scores.len() as u64, case.new.scores.len() as u64)).collect();
+    let mut largest: f64 = 0.0;
+    for middle in possible.iter().flatten() {
+        let apart = |gain: &f64| (gain - middle).abs();
+        let nearest = |gains: &Vec<f64>| gains.iter().copied().min_by(|one, other| apart(one).total_cmp(&apart(other)));
+        let mut outcome: Vec<f64> = possible.iter().filter_map(nearest).collect();
+        for (case, gains) in possible.iter().enumerate() {
+            let Some(kept) = outcome.get(case).copied() else { continue };
+            for gain in gains {
+                outcome[case] = *gain;
+                largest = largest.max(t_of(&outcome).unwrap_or_default());
+            }
+            outcome[case] = kept;
+        }
+    }
+    largest
+}
+
+/// Returns the gains that a case with these numbers of 0/1 trials can have, each once.
+fn gains(old: u64, new: u64) -> Vec<f64> {
+    let shares = |trials: u64| (0..=trials).map(move |passed| passed as f64 / trials as f64);
+    let mut gains: Vec<f64> =
+        shares(new).flat_map(|new| shares(old).map(move |old| new - old)).filter(|gain| *gain > SAME).collect();
+    gains.sort_by(f64::total_cmp);
+    gains.dedup_by(|one, other| (*one - *other).abs() <= SAME);
+    gains
+}
+
+/// Returns the mean in standard errors, unless the values are the same.
+fn t_of(differences: &[f64]) -> Option<f64> {
+    let error = (means::variance(differences)? / differences.len() as f64).sqrt();
+    Some(means::mean(differences)? / error).filter(|_| error > SAME)
 }
 
 /// The verdict of a comparison.

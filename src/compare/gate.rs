@@ -66,6 +66,17 @@ impl Gate {
         Self { column: Some(column), ..self }
     }
 
+    /// Returns the gate with the names of the cases that it leaves out because they are in quarantine. The gates on the cost
+    /// and on critical cases have their own text.
+    #[must_use]
+    pub fn without_quarantined<N: AsRef<str>>(mut self, names: &[N]) -> Self {
+        if !names.is_empty() && !matches!(self.kind, Kind::MaxCost | Kind::Critical) {
+            let names = some_of(names.iter().map(AsRef::as_ref), SHOWN);
+            self.text.push_str(&format!("; without cases in quarantine: {names}"));
+        }
+        self
+    }
+
     /// Returns the result on one line.
     pub fn line(&self) -> String {
         format!("gate {}: {} {}", self.verdict.word(), self.arm, self.text)

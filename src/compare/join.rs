@@ -102,6 +102,13 @@ pub struct Joined<'a> {
     pub unpaired: Vec<Unpaired>,
 }
 
+impl Joined<'_> {
+    /// Returns the names of the cases in quarantine.
+    pub fn quarantined(&self) -> impl Iterator<Item = &str> {
+        self.unpaired.iter().filter(|it| it.reason == Reason::Quarantined).map(|it| &*it.case)
+    }
+}
+
 /// Pairs the cases of two arms.
 pub fn join<'a>(old: (&'a Side, &'a Arm), new: (&'a Side, &'a Arm)) -> Joined<'a> {
     let quarantined: BTreeMap<&String, &String> = old.0.quarantined.iter().chain(&new.0.quarantined).collect();

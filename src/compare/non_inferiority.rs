@@ -71,7 +71,8 @@ const FEW_WINS: u64 = 6;
 /// is added to the cases. A result with hardly any win is never more certain than a result without any difference.
 fn by_t(differences: &[f64], effect: &Effect, df: f64, margin: f64, alpha: f64) -> NotWorse {
     let counts = effect.counts;
-    let upper = effect.delta + t_quantile(1.0 - alpha, df) * effect.se;
+    // By t, the standard error is known; without it, no loss would be shown.
+    let upper = effect.delta + t_quantile(1.0 - alpha, df) * effect.se.unwrap_or(f64::INFINITY);
     let mut all = differences.to_vec();
     if counts.discordant() < FEW {
         let loss = -differences.iter().fold(0.0_f64, |most, it| most.max(it.abs()));

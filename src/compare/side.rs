@@ -132,7 +132,7 @@ pub struct Arm {
     pub details: Option<ArmDetails>,
 }
 
-/// The agents, models, judge models and sandboxes with which the trials of an arm were made and judged.
+/// The agents, models, judge models and sandboxes with which the trials of an arm were made and graded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MadeWith {

@@ -94,14 +94,14 @@ pub struct Ratio {
     pub interval: Option<Interval>,
     /// The two-sided p-value of no change; absent below two pairs or without variance.
     pub p: Option<f64>,
-    /// The ratio of the sums.
+    /// The ratio of the sums over all pairs.
     pub of_totals: f64,
     /// The number of pairs of which both values are known and above 0.
     pub n: usize,
 }
 
-/// Returns costs, tokens or times of pairs as a ratio `b / a`, by the t interval on the logarithms. Pairs with a 0 are
-/// left out, because they have no ratio. `None` without a pair.
+/// Returns costs, tokens or times of pairs as a ratio `b / a`, by the t interval on the logarithms. Pairs with a 0 have no
+/// ratio, so they count in the ratio of the sums only. `None` without a pair that has a ratio.
 pub fn log_ratio(a: &[f64], b: &[f64], level: f64) -> Option<Ratio> {
     let pairs: Vec<(f64, f64)> =
         a.iter().copied().zip(b.iter().copied()).filter(|(a, b)| *a > 0.0 && *b > 0.0).collect();
@@ -113,7 +113,7 @@ pub fn log_ratio(a: &[f64], b: &[f64], level: f64) -> Option<Ratio> {
         ratio: middle.exp(),
         interval: over.map(|it| Interval { low: it.t.low.exp(), high: it.t.high.exp() }),
         p: t.map(|(t, df)| t_two_sided(t, df as f64)),
-        of_totals: pairs.iter().map(|(_, b)| b).sum::<f64>() / pairs.iter().map(|(a, _)| a).sum::<f64>(),
+        of_totals: b.iter().zip(a).map(|(b, _)| b).sum::<f64>() / a.iter().zip(b).map(|(a, _)| a).sum::<f64>(),
         n: pairs.len(),
     })
 }

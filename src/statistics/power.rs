@@ -1,7 +1,7 @@
 //! Power calculations: the smallest detectable effect, and the number of cases or trials needed to detect a
 //! given effect.
 
-use super::distributions::{normal_quantile, t_quantile};
+use super::distributions::{beta_quantile, binomial_at_most, normal_quantile, t_quantile};
 
 /// The usual error rate of a test, two-sided for a difference and one-sided for the bound of a gate.
 pub const ALPHA: f64 = 0.05;
@@ -77,6 +77,28 @@ pub fn mcnemar_pairs(p10: f64, p01: f64, alpha: f64, power: f64) -> Option<f64> 
     let (psi, d) = (p10 + p01, p10 - p01);
     let root = normal_quantile(1.0 - alpha / 2.0) * psi.sqrt() + normal_quantile(power) * (psi - d * d).max(0.0).sqrt();
     (d != 0.0).then(|| (root / d).powi(2))
+}
+
+/// Returns the smallest probability of an event with which at least `x` of `n` cases show it with this power; `None` if
+/// `x` is 0 or above `n`.
+pub fn share_with_events(x: u64, n: u64, power: f64) -> Option<f64> {
+    (x > 0 && x <= n).then(|| beta_quantile(power, x as f64, (n - x) as f64 + 1.0))
+}
+
+/// Returns the smallest number of cases of which at least `x` show an event of probability `p` with this power; `None` if
+/// the event never occurs, or if the number is beyond 2⁴⁰.
+pub fn cases_with_events(x: u64, p: f64, power: f64) -> Option<u64> {
+    let suffice = |n: u64| x == 0 || (n >= x && binomial_at_most(x - 1, n, p) <= 1.0 - power);
+    let mut high = x.max(1);
+    while !suffice(high) {
+        high = high.checked_mul(2).filter(|high| p > 0.0 && *high <= 1 << 40)?;
+    }
+    let mut low = x;
+    while low < high {
+        let middle = u64::midpoint(low, high);
+        if suffice(middle) { high = middle } else { low = middle + 1 }
+    }
+    Some(high)
 }
 
 /// Returns the trials without a failure that exclude a failure rate of `p`: `(1 - p)^n <= 1 - confidence`, and by the

@@ -7,14 +7,15 @@ use std::path::Path;
 
 use crate::case::Case;
 use crate::cli::output::{self, Content};
-use crate::cli::{CliError, harness, present_digests};
+use crate::cli::{CliError, harness, present_digests, terminal};
+use crate::compare::differing::Differing;
 use crate::compare::power::size;
-use crate::compare::sequential;
+use crate::compare::{one_case, sequential};
 use crate::experiment::Experiment;
 use crate::harness::catalog::Catalog;
 use crate::ids::{CellId, TrialRecord, column_name};
 use crate::own_environment;
-use crate::report::text::{harmless, money};
+use crate::report::text::{harmless, locale_is_unicode, money, one_line};
 use crate::rounding;
 use crate::run::RunRecord;
 use crate::run::find;
@@ -28,12 +29,16 @@ use crate::values::Fraction;
 /// Prints a plan.
 pub fn print_plan(catalog: &Catalog, trials: &[&TrialRecord]) -> Result<(), CliError> {
     let mut out = output::stdout(Content::Text);
+    let look = terminal::stdout_look();
+    // Names of cases come from files of unknown authors.
+    let shown = |text: &str| one_line(text, usize::MAX, &look);
+    let times = if locale_is_unicode() { "×" } else { "x" };
     for cell in trials.chunk_by(|one, other| one.cell() == other.cell()) {
         let Some(trial) = cell.first() else { continue };
-        let column = column_name(&trial.harness, &trial.arm);
+        let (case, column) = (shown(&trial.case), shown(&column_name(&trial.harness, &trial.arm)));
         match &trial.skip {
-            Some(reason) => writeln!(out, "skip  {}  {column}  {reason}", trial.case)?,
-            None => writeln!(out, "run   {}  {column}  {} ×", trial.case, cell.len())?,
+            Some(reason) => writeln!(out, "skip  {case}  {column}  {}", shown(reason))?,
+            None => writeln!(out, "run   {case}  {column}  {} {times}", cell.len())?,
         }
     }
     let runs = trials.iter().filter(|trial| trial.skip.is_none()).count();
@@ -44,7 +49,9 @@ pub fn print_plan(catalog: &Catalog, trials: &[&TrialRecord]) -> Result<(), CliE
         if let Some(missing) = harness::missing_program(manifest) {
             let install = manifest.install.as_deref().map(|line| format!("; install it with: `{line}`"));
             let install = install.unwrap_or_default();
-            writeln!(out, "harness `{}` is not installed: program `{missing}` is not on PATH{install}", manifest.name)?;
+            let name = &manifest.name;
+            let line = format!("harness `{name}` is not installed: program `{missing}` is not on PATH{install}");
+            writeln!(out, "{}", shown(&line))?;
         }
     }
     Ok(())
@@ -101,7 +108,31 @@ pub fn print_power(trials: &[TrialRecord], all: &[Case], runs: &Path, looks: &[u
         true => power::errors_apart_by_t(alpha, POWER, count - 1.0),
         false => power::errors_apart(alpha, POWER),
     };
-    let smallest = |each: f64| size(errors_apart(each) * (spread.of_case(each, each) / count).sqrt());
+    let smallest = |each: f64| match cases.len() {
+        // A mean number of trials is rounded down: fewer trials detect no more.
+        1 if each < (one_case::MOST_TRIALS + 1) as f64 => {
+            let each = each as u64;
+            one_case::smallest_effect(share_of(variance), each, each, 1.0 - alpha)
+        }
+        1 => {
+            let by_error = errors_apart(each) * spread.of_case(each, each).sqrt();
+            Some(by_error.max(at_effect(errors_apart(each), variance, each)))
+        }
+        number => {
+            let by_error = errors_apart(each) * (spread.of_case(each, each) / count).sqrt();
+            let differing = if each > 1.0 { Differing::T(1.0 - alpha) } else { Differing::Counts(1.0 - alpha) };
+            // A loss of trials that always passed has a spread of its own.
+            let is_seen = 2.0 * variance > by_error * (1.0 - by_error);
+            let share = differing.share(number as u64);
+            if each <= 1.0 && share.is_none() {
+                return None;
+            }
+            let of_loss = at_effect(errors_apart(each), variance, each * count);
+            Some(by_error.max(of_loss).max(share.filter(|_| !is_seen).map_or(0.0, |share| share / each)))
+        }
+    };
+    let smallest =
+        |each: f64| smallest(each).map_or_else(|| "none (so few trials detect no difference)".to_owned(), size);
     let smallest = match (looks.first(), looks.last()) {
         (Some(first), Some(most)) => format!(
             "{} with {first} trials of each case and arm (the first look), {} with {most} (the most)",
@@ -115,7 +146,8 @@ pub fn print_power(trials: &[TrialRecord], all: &[Case], runs: &Path, looks: &[u
     } else {
         power::errors_apart(alpha, POWER)
     };
-    let needed = power::trials_needed(TARGET / apart, count, spread).unwrap_or(each).ceil();
+    let at_target = Spread { within_b: variance.max(after_loss(variance, TARGET)), ..spread };
+    let needed = power::trials_needed(TARGET / apart, count, at_target).unwrap_or(each).ceil();
     let mut out = output::stdout(Content::Text);
     writeln!(
         out,
@@ -131,6 +163,29 @@ pub fn print_power(trials: &[TrialRecord], all: &[Case], runs: &Path, looks: &[u
         price(&stored, &agents, needed)
     )?;
     Ok(())
+}
+
+/// Returns the share of passing trials, at least a half, that has this variance.
+fn share_of(variance: f64) -> f64 {
+    0.5 + (0.25 - variance).max(0.0).sqrt()
+}
+
+/// Returns the variance of trials that lose this share of passes, if this was the variance before.
+fn after_loss(variance: f64, loss: f64) -> f64 {
+    let left = (share_of(variance) - loss).max(0.0);
+    left * (1.0 - left)
+}
+
+/// Returns the smallest loss that is so many standard errors above 0, with the spread that the loss itself causes; 1 if there is
+/// none.
+fn at_effect(errors_apart: f64, variance: f64, trials: f64) -> f64 {
+    let is_found = |loss: f64| loss >= errors_apart * ((variance + after_loss(variance, loss)) / trials).sqrt();
+    let (mut missed, mut found) = (0.0, 1.0);
+    for _ in 0..50 {
+        let middle = f64::midpoint(missed, found);
+        if is_found(middle) { found = middle } else { missed = middle }
+    }
+    found
 }
 
 /// Returns the price of so many trials of each cell, with the number of stored trials that it is computed from. The price of a
@@ -241,13 +296,15 @@ impl Stored {
     }
 
     /// Returns the mean variance of the trials of a cell, in which each harness and model counts once; `None` if no cell has
-    /// two trials, or if none varied.
+    /// two trials, or if none varied and trials have a partial score.
     fn variance(&self) -> Option<f64> {
         let of_agent = |agent: &StoredTrials| {
             let known: Vec<f64> = agent.scores.values().filter_map(|scores| means::variance(scores)).collect();
             means::mean(&known)
         };
         let known: Vec<f64> = self.agents.values().filter_map(of_agent).collect();
-        means::mean(&known).filter(|variance| *variance > 0.0)
+        let mut scores = self.agents.values().flat_map(|agent| agent.scores.values().flatten());
+        let are_shares = scores.all(|score| *score == 0.0 || *score == 1.0);
+        means::mean(&known).filter(|variance| *variance > 0.0 || are_shares)
     }
 }

@@ -1,7 +1,7 @@
 //! The gate on the cases of a comparison: enough cases of the old arm have a score in the new one.
 
 use super::{Gate, Kind, SHOWN};
-use crate::compare::coverage::missing;
+use crate::compare::coverage::{gained, missing};
 use crate::compare::join::Joined;
 use crate::compare::side::Arm;
 use crate::judgement::tolerance;
@@ -15,12 +15,19 @@ pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
     let share = (all > 0).then(|| (all - missing.len()) as f64 / all as f64);
     let enough = share.is_some_and(|share| tolerance::reaches(share, least));
     let verdict = if enough { GateVerdict::Pass } else { GateVerdict::Inconclusive };
+    let gained = gained(old, new, joined);
+    let no_gap = match gained.len() {
+        0 => String::new(),
+        count => {
+            format!(", and {} had no score before, which is no gap: {}", plural(count, "case"), some_of(&gained, SHOWN))
+        }
+    };
     let names: Vec<String> = missing.iter().map(|(case, why)| format!("{case} ({why})")).collect();
     let gone = if names.is_empty() { String::new() } else { format!("; without: {}", some_of(&names, SHOWN)) };
     let text = match share {
         Some(share) => format!(
-            "has a comparable score in {} of the {all} cases of the old side ({}), {} required{gone}",
-            all - missing.len(),
+            "has a comparable score in {} of the {all} cases of the old side{no_gap} ({}), {} required{gone}",
+            all - missing.len() - gained.len(),
             percent_beside(share, least),
             percent_bound(least)
         ),

@@ -5,13 +5,14 @@ use super::plain;
 use super::words::{bounded, chance, p_value, percent, percent_interval, points, points_interval, ratio};
 use crate::compare::axes::{AxisEffect, AxisNotCompared};
 use crate::compare::behaviour::{Behaviour, Parting};
-use crate::compare::cases::{CaseRow, Flag, Tried};
+use crate::compare::cases::{CaseRow, ComparedFlag, Tried};
 use crate::compare::changes::Change;
 use crate::compare::coverage::{RestsOn, Trials};
 use crate::compare::effect::{EffectVerdict, Method};
 use crate::compare::join::{Reason, SAME};
+use crate::compare::per_trial::{PerTrial, TrialFigure};
 use crate::compare::summary::{ArmSummary, RankedArm, Ranking};
-use crate::compare::{Comparison, Gates, Pair, gate};
+use crate::compare::{Comparison, Gates, Pair, Ratio, gate};
 use crate::report::page::{Block, Meaning, Page, Table};
 use crate::report::text::{count, duration, money, plural};
 use crate::rounding;
@@ -152,23 +153,25 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     if let Some(worst) = pair.delta_at_worst {
         lines.push(format!("with the errors of the new side as failures, the difference is {}", points(worst)));
     }
-    if !pair.could_be_significant {
-        lines.push(nothing_could(pair));
+    // The line about the certainty says it if Fisher's test does not confirm the interval of a single case.
+    if !pair.is_unconfirmed() {
+        lines.extend(nothing_could(pair));
+        lines.extend(at_the_border(pair));
     }
-    lines.extend(at_the_border(pair));
     let counts = pair.counts;
     let holm = pair.p_holm.map(|p| format!("; {} by Holm for all comparisons here", p_value(p))).unwrap_or_default();
     let how = if pair.sign_flip_exact { "exact" } else { "drawn" };
+    let error = pair.se.map(|se| format!("; standard error {plus_minus}{} pp", rounding::percent_figure(se)));
+    let error = error.unwrap_or_default();
     let correlation =
         pair.correlation.map(|it| format!("; correlation {}", rounding::coefficient(it))).unwrap_or_default();
     lines.push(format!(
-        "wins {}, losses {}, ties {}; sign-flip {} ({how}){holm}; standard error {plus_minus}{} pp{correlation}; \
+        "wins {}, losses {}, ties {}; sign-flip {} ({how}){holm}{error}{correlation}; \
          probability that the new side is better: {}",
         counts.wins,
         counts.losses,
         counts.ties,
         p_value(pair.sign_flip_p),
-        rounding::percent_figure(pair.se),
         chance(pair.new_is_better)
     ));
     if let Some(method @ (Method::Newcombe | Method::Welch)) = pair.method {
@@ -177,11 +180,15 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
         let these = format!("for these very cases {} (Cochran-Mantel-Haenszel)", p_value(p));
         lines.push(format!("{these}; the verdict is about cases like these"));
     }
-    let took = [("cost", pair.cost), ("tokens", pair.tokens), ("time", pair.duration)];
-    let took: Vec<String> = took
-        .iter()
-        .filter_map(|(what, it)| Some(format!("{what} {}", ratio(it.as_ref()?, pair.cases_compared))))
-        .collect();
+    let PerTrial { cost_usd, tokens, .. } = pair.per_trial;
+    let took =
+        [("cost", pair.cost, Some(cost_usd)), ("tokens", pair.tokens, Some(tokens)), ("time", pair.duration, None)];
+    let text = |it: &Option<Ratio>, figure: Option<TrialFigure>| match it {
+        Some(it) => Some(ratio(it, pair.cases_compared)),
+        None => figure.filter(is_without_ratio).map(|_| "without a ratio (it is 0 on the old side)".to_owned()),
+    };
+    let took: Vec<String> =
+        took.iter().filter_map(|(what, it, figure)| Some(format!("{what} {}", text(it, *figure)?))).collect();
     if !took.is_empty() {
         let note = pair.note_on_retries().filter(|_| pair.cost.is_some()).map(|note| format!("; {note}"));
         lines.push(format!("new over old: {}{}", took.join(", "), note.unwrap_or_default()));
@@ -217,6 +224,11 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     lines
 }
 
+/// Returns true if the old figure is known to be 0, and the new one to be above 0.
+fn is_without_ratio(figure: &TrialFigure) -> bool {
+    figure.old_unknown + figure.new_unknown == 0 && figure.old == Some(0.0) && figure.new.is_some_and(|new| new > 0.0)
+}
+
 /// Returns the text about the evidence of a comparison.
 fn rests_on(pair: &Pair) -> String {
     let RestsOn { old, new, cases_of_old, .. } = pair.rests_on;
@@ -238,6 +250,17 @@ fn rests_on(pair: &Pair) -> String {
 fn at_the_border(pair: &Pair) -> Option<String> {
     let (interval, p) = (pair.interval?, pair.p?);
     let excludes_none = interval.low > 0.0 || interval.high < 0.0;
+    if pair.method == Some(Method::Newcombe) {
+        // The verdict requires both; see `Pair::is_unconfirmed`.
+        let shown = !excludes_none && p < 1.0 - pair.level;
+        return shown.then(|| {
+            format!(
+                "Fisher's test shows a difference, but the interval does not: with {} and {} trials, the result is \
+                 borderline, and no difference is reported",
+                pair.trials_old, pair.trials_new
+            )
+        });
+    }
     let text = match (excludes_none, p < 1.0 - pair.level) {
         (true, false) => "the interval shows a difference, but its test does not",
         (false, true) => "the test shows a difference, but the interval does not",
@@ -249,19 +272,24 @@ fn at_the_border(pair: &Pair) -> Option<String> {
     ))
 }
 
-fn nothing_could(pair: &Pair) -> String {
-    match (pair.counts.wins + pair.counts.losses, pair.cases_compared) {
-        (0, _) => "no case differs, so no outcome could have been significant".to_owned(),
-        (_, cases) if pair.method == Some(Method::ClopperPearson) => format!(
-            "{} with the same difference show no spread: too few for the interval to exclude 0",
-            plural(cases, "case")
-        ),
-        (differ, cases) => format!(
-            "{differ} of {} {}: too few for the interval to exclude 0",
-            plural(cases, "case"),
-            if differ == 1 { "differs" } else { "differ" }
-        ),
+/// Returns the reason why the interval cannot exclude 0: no outcome of so few cases and trials could have been significant,
+/// or too few cases differ.
+fn nothing_could(pair: &Pair) -> Option<String> {
+    let cases = plural(pair.cases_compared, "case");
+    if !pair.could_be_significant {
+        let (old, new) = (pair.trials_old, pair.trials_new);
+        return Some(format!("with only {cases}, {old} and {new} trials, no outcome could have been significant"));
     }
+    (!pair.enough_differ).then(|| match pair.counts.discordant() {
+        0 => "with no differing case, no outcome could have been significant".to_owned(),
+        _ if pair.method == Some(Method::ClopperPearson) => {
+            format!("{cases} with the same difference show no spread: too few for the interval to exclude 0")
+        }
+        differ => {
+            let differ = plural(differ, "differing case");
+            format!("with only {differ}, no outcome could have been significant: the interval cannot exclude 0")
+        }
+    })
 }
 
 /// Returns a line for each gate.
@@ -372,7 +400,7 @@ fn scores(arms: &[ArmSummary]) -> Block {
         row
     });
     let rows = rows.collect();
-    table(head, rows)
+    table(head, &["pass^k", "pass@k", "k", "errors as 0", "completed", "errored", "95 %"], rows)
 }
 
 fn takings(arms: &[ArmSummary]) -> Block {
@@ -390,7 +418,7 @@ fn takings(arms: &[ArmSummary]) -> Block {
         ]
     });
     let rows = rows.collect();
-    table(head, rows)
+    table(head, &["p95", "calls", "cost/success", "tokens", "median"], rows)
 }
 
 /// Returns a number of calls with one decimal, or as many digits as the table of behaviour has if it is below 0.1: a small
@@ -399,10 +427,13 @@ fn calls(number: f64) -> String {
     if number == 0.0 || number >= 0.1 { format!("{number:.1}") } else { figure(number) }
 }
 
-/// Returns a table whose first column has names, and the others figures or flags.
-fn table(head: Vec<&str>, rows: Vec<Vec<String>>) -> Block {
+/// Returns a table whose first column has names, and the others figures or flags. A narrow terminal leaves out the columns that
+/// `spare` names, tried in this order.
+fn table(head: Vec<&str>, spare: &[&str], rows: Vec<Vec<String>>) -> Block {
     let right = (1..head.len()).filter(|column| head[*column] != "flags").collect::<Vec<_>>();
-    let mut table = Table::new(head).right(right);
+    let spare: Vec<usize> =
+        spare.iter().filter_map(|name| head.iter().skip(1).position(|head| head == name)).map(|at| at + 1).collect();
+    let mut table = Table::new(head).right(right).spare(spare).whole_figures();
     rows.into_iter().for_each(|row| table.row(row));
     Block::Table(table)
 }
@@ -427,7 +458,8 @@ fn details(pair: &Pair) -> Vec<Block> {
             vec![slice.tag.clone(), slice.cases.to_string(), points(slice.delta), interval]
         });
         let level = pair.level_text();
-        let table = table(vec!["tag", "cases", "difference", level.as_str()], rows.collect());
+        let head = vec!["tag", "cases", "difference", level.as_str()];
+        let table = table(head, &["cases", level.as_str()], rows.collect());
         let title = "by tag: exploratory, not adjusted for the number of tags".to_owned();
         blocks.push(Block::Folded(title, vec![table]));
     }
@@ -469,9 +501,9 @@ fn cases(pair: &Pair) -> Block {
         lines.push(format!("{} had the same result", plural(same.len(), "case")));
     }
     for (flag, what) in [
-        (Flag::Flaky, "flaky without a difference"),
-        (Flag::Saturated, "saturated, every trial of both sides passes"),
-        (Flag::Broken, "possibly broken, no trial of either side passes"),
+        (ComparedFlag::Flaky, "flaky without a difference"),
+        (ComparedFlag::Saturated, "saturated, every trial of both sides passes"),
+        (ComparedFlag::Broken, "possibly broken, no trial of either side passes"),
     ] {
         let names: Vec<String> =
             same.iter().filter(|row| row.flags.contains(&flag)).map(|row| row.case.clone()).collect();
@@ -483,7 +515,7 @@ fn cases(pair: &Pair) -> Block {
     let title = if rows.is_empty() { "cases" } else { "cases, worst loss first" };
     if !rows.is_empty() {
         let head = vec!["case", "old", "new", "difference", "adjusted p", "flags"];
-        blocks.push(table(head, rows));
+        blocks.push(table(head, &["adjusted p", "old", "new"], rows));
     }
     blocks.push(Block::Lines(lines));
     Block::Folded(title.to_owned(), blocks)
@@ -505,7 +537,8 @@ fn behaves(behaviour: &Behaviour) -> Vec<Block> {
     });
     let rows: Vec<Vec<String>> = rows.collect();
     if !rows.is_empty() {
-        blocks.push(table(vec!["per trial", "old", "new", "difference", "95 %", "p (Holm)"], rows));
+        let head = vec!["per trial", "old", "new", "difference", "95 %", "p (Holm)"];
+        blocks.push(table(head, &["95 %", "p (Holm)", "difference"], rows));
     }
     let mut lines = Vec::new();
     if let more @ 1.. = changes.len().saturating_sub(MOST_CHANGES) {

@@ -2,7 +2,7 @@
 
 use super::words::{points_interval, ratio};
 use crate::compare::Pair;
-use crate::compare::cases::Flag;
+use crate::compare::cases::ComparedFlag;
 use crate::compare::doubts::About;
 use crate::compare::effect::EffectVerdict;
 use crate::compare::per_trial::{PerTrial, TrialFigure};
@@ -26,7 +26,7 @@ pub(super) fn what_changed(pair: &Pair) -> String {
     };
     let but = pair.but().map(|but| format!(", {but}")).unwrap_or_default();
     let lost: Vec<&str> =
-        pair.cases.iter().filter(|row| row.flags.contains(&Flag::Regressed)).map(|row| &*row.case).collect();
+        pair.cases.iter().filter(|row| row.flags.contains(&ComparedFlag::Regressed)).map(|row| &*row.case).collect();
     let left_out = match pair.unpaired.len() {
         0 => String::new(),
         count => format!("; {} left out", plural(count, "case")),
@@ -46,6 +46,14 @@ pub(super) fn how_sure(pair: &Pair) -> String {
     let widest = interval.low.abs().max(interval.high.abs());
     let interval = points_interval(interval);
     let text = match pair.verdict {
+        EffectVerdict::Inconclusive if pair.is_unconfirmed() => {
+            let does = if pair.could_be_significant { "does not" } else { "cannot" };
+            return format!(
+                "how sure: the interval {interval} excludes 0, but with {} and {} trials Fisher's test {does} confirm \
+                 a difference, so none is reported",
+                pair.trials_old, pair.trials_new
+            );
+        }
         EffectVerdict::Inconclusive if pair.counts.discordant() == 0 => {
             let most = rounding::points_figure(widest).trim_start_matches('+').to_owned();
             return format!(

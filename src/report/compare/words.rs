@@ -59,11 +59,19 @@ mod tests {
     #[test]
     fn an_interval_is_shown_unless_its_ends_are_too_far_apart() {
         let shown = |value: f64, low: f64, high: f64| {
-            ratio(&Ratio { ratio: value, interval: Some(Interval { low, high }), of_totals: value, cases: 3 }, 3)
+            let interval = Some(Interval { low, high });
+            ratio(&Ratio { ratio: Some(value), interval, of_totals: value, cases: 3, without_ratio: None }, 3)
         };
         assert_eq!(shown(675.0, 402.0, 1134.0), "675 [402, 1134]");
         assert_eq!(shown(0.0012, 0.0004, 0.0036), "0.0012 [0.00040, 0.0036]");
         assert_eq!(shown(22.4, 0.001, 2000.0), "22.40 (interval too wide to be useful)");
         assert_eq!(shown(22.4, 0.0, 3e18), "22.40 (interval too wide to be useful)");
+    }
+
+    #[test]
+    fn a_ratio_of_sums_names_the_cases_without_a_ratio() {
+        let sums = Ratio { ratio: None, interval: None, of_totals: 0.333, cases: 6, without_ratio: Some(4) };
+        let says = "the ratio of the sums, because 4 cases are 0 on one side and have no ratio";
+        assert_eq!(ratio(&sums, 6), format!("0.33 ({says})"));
     }
 }

@@ -32,11 +32,19 @@ fn the_verdict_follows_the_interval_and_sets_the_exit_code() {
     same.write(&project, 0);
     let unclear = json(&project, &["good", "same"], 3);
     assert_eq!(unclear["verdict"], "inconclusive");
-    assert_eq!(unclear["pairs"][0]["could_be_significant"], false);
+    // Twenty cases are enough to see a loss of five.
+    assert_eq!(unclear["pairs"][0]["could_be_significant"], true);
     project
         .evals(&["compare", "good", "same"])
         .exits(3)
-        .says("no case differs, so no outcome could have been significant");
+        .says("with no differing case, no outcome could have been significant");
+    for name in ["three", "more"] {
+        of_cases(name, &[(3, "p")]).write(&project, 0);
+    }
+    assert_eq!(json(&project, &["three", "more"], 3)["pairs"][0]["could_be_significant"], false);
+    let page = project.evals(&["compare", "three", "more"]).exits(3);
+    let page = page.says("with only 3 cases, 3 and 3 trials, no outcome could have been significant");
+    page.says("no difference can be detected at 80 % power with so few cases");
 }
 
 #[test]
@@ -87,15 +95,22 @@ fn with_several_trials_the_cases_are_what_counts() {
     assert_eq!(pair["method"], "paired-t");
     assert_eq!(pair["doubts"][0]["about"], "trials");
     assert!(pair["these_cases_p"].is_number());
-    // Whatever came of two cases of four trials, t would not be beyond its quantile of 12.7.
-    assert_eq!(pair["could_be_significant"], false);
-    project.evals(&["compare", "a", "b"]).exits(3).says("too few for the interval to exclude 0");
+    // A loss of 2/3 and one of 3/4 would have a t of 17, which is beyond its quantile of 12.7.
+    assert_eq!(pair["could_be_significant"], true);
+    let page = project.evals(&["compare", "a", "b"]).exits(3);
+    page.says("with only 1 differing case, no outcome could have been significant: the interval cannot exclude 0");
     // Three cases that differ among many are too few, four may do.
-    for (differ, could) in [(3, false), (4, true)] {
+    for (differ, enough) in [(3, false), (4, true)] {
         of_cases("many", &[(60, "pp")]).write(&project, 0);
         of_cases("lost", &[(1, "ff"), (differ - 1, "pf"), (60 - differ, "pp")]).write(&project, 0);
         let found = json(&project, &["many", "lost"], 3);
-        assert_eq!(found["pairs"][0]["could_be_significant"], could, "{differ}");
+        assert_eq!(found["pairs"][0]["could_be_significant"], true, "{differ}");
+        let page = project.evals(&["compare", "many", "lost"]).exits(3).out;
+        assert_eq!(
+            !page.contains("with only 3 differing cases, no outcome could have been significant"),
+            enough,
+            "{page}"
+        );
     }
 }
 
@@ -264,6 +279,13 @@ fn the_page_is_short_first_and_details_follow() {
     insta::assert_snapshot!("table", project.evals(&["compare", "before", "after"]).exits(3).out);
     let markdown = project.evals(&["compare", "before", "after", "--format", "markdown", "--gate", "margin=0.05"]);
     insta::assert_snapshot!("markdown", markdown.exits(3).out);
+    // A narrow terminal leaves out columns, and breaks no figure.
+    let narrow = project.command(&["compare", "before", "after"]).env("COLUMNS", "40").output().unwrap();
+    let narrow = String::from_utf8(narrow.stdout).unwrap();
+    for text in ["no room for: pass^k, pass@k, k,\n", "[54.5, 87.2]", "no room for: adjusted p", " 70.8 %  "] {
+        assert!(narrow.contains(text), "{text}: {narrow}");
+    }
+    assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
 }
 
 #[test]

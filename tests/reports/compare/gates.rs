@@ -226,6 +226,26 @@ fn an_unknown_cost_of_a_case_in_quarantine_leaves_the_gate_of_the_cost_open() {
     assert_eq!(cost("1", 1)["text"], "costs $1.5, and $1 is allowed");
     of_cases("new", &[(4, "p")]).cases(aside).write(&project, 0);
     assert_eq!(cost("5", 0)["text"], "costs $1.5 of $5; without cases in quarantine: c00");
+    // The other gates name the case, too.
+    let gates = gate(&project, &["--gate", "no-regressions,margin=0.9", "--fail-under", "0.5"], 0);
+    let gates = gates["gates"].as_array().unwrap();
+    assert_eq!(gates.len(), 6, "{gates:?}");
+    for gate in gates {
+        let text = gate["text"].as_str().unwrap();
+        assert_eq!(text.matches("; without cases in quarantine: c00").count(), 1, "{gate}");
+    }
+}
+
+#[test]
+fn a_case_that_had_no_score_before_is_no_gap_and_is_not_said_to_be_compared() {
+    let project = Project::new();
+    of_cases("old", &[(1, "u"), (3, "p")]).write(&project, 0);
+    of_cases("new", &[(4, "p")]).write(&project, 0);
+    let gates = gate(&project, &["--gate", "completed=0.5"], 0);
+    let cases = gates["gates"].as_array().unwrap().iter().find(|gate| gate["kind"] == "cases").unwrap().clone();
+    let says = "has a comparable score in 3 of the 4 cases of the old side, and 1 case had no score before, which is \
+                no gap: c00 (100.0 %), 100.0 % required";
+    assert_eq!((&cases["text"], &cases["found"]), (&says.into(), &1.0.into()));
 }
 
 #[test]

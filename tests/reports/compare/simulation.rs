@@ -99,7 +99,7 @@ fn what_is_there_is_found_as_often_as_the_power_says() {
             found += f64::from(u8::from(EffectVerdict::of(effect.interval, 0.05) == EffectVerdict::Improved))
                 / ROUNDS as f64;
             // What the report prints, turned into the power for what is really there: both by t.
-            let smallest = power_of(&joined.cases, &effect, 0.05, 0.95).unwrap().smallest_effect;
+            let smallest = power_of(&joined.cases, &effect, 0.05, 0.95).unwrap().smallest_effect.unwrap();
             let (edge, df) = (t_quantile(0.975, 29.0), 29.0);
             let error = smallest / (edge + t_quantile(0.8, df));
             said += t_above(edge - 0.1 / error, df) / ROUNDS as f64;

@@ -429,7 +429,25 @@ fn a_dry_run_promises_no_smaller_effect_than_the_comparison() {
     for id in ["b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"] {
         std::fs::remove_file(project.path(&format!("cases/{id}.yaml"))).unwrap();
     }
-    run(&project, &["--dry-run", "--trials", "10"]).exits(0).says(&format!("{power} 57.4 pp with 10 trials of each"));
+    // Fisher's test must show it too: from 70 % to 5 %, with 80 % power.
+    run(&project, &["--dry-run", "--trials", "10"]).exits(0).says(&format!("{power} 64.8 pp with 10 trials of each"));
+    let none = format!("{power} none (so few trials detect no difference) with 5 trials of each");
+    run(&project, &["--dry-run", "--trials", "5"]).exits(0).says(&none);
+}
+
+#[test]
+fn a_dry_run_counts_the_spread_that_a_loss_itself_causes() {
+    let text =
+        "cases: [../cases]\nharness: probe\ntrials: 4\nvary: [env]\nvariants: {a: {env: {V: a}}, b: {env: {V: b}}}\n";
+    let project = project(text);
+    std::fs::remove_dir_all(project.path("cases")).unwrap();
+    for id in ["a", "b", "c", "d", "e"] {
+        project.case(id, "graders: [{output: {regex: '.'}}]", "");
+    }
+    run(&project, &[]).exits(0);
+    // All passed. With t 3.717 standard errors apart: d / (1 - d) = 3.717² / 20.
+    let dry = run(&project, &["--dry-run"]).exits(0).says("by the scores of 40 trials in stored runs");
+    dry.says("minimum detectable effect at 80 % power: 40.9 pp with 4 trials of each");
 }
 
 #[test]
@@ -460,6 +478,9 @@ fn an_arm_against_itself_says_how_often_chance_decides() {
         "json=aa.json",
     ];
     project.evals(&args).exits(0).says("odd against itself").says("fires by chance alone in");
+    let page = project.evals(&["report", "--format", "markdown"]);
+    let page = page.says("evals: compared with itself: ").says(" of 2 verdicts changed, and failures do not count").out;
+    assert!(!page.contains('✅') && !page.contains("everything passed"), "{page}");
     let report: Value = serde_json::from_str(&project.read("aa.json")).unwrap();
     let aa = &report["aa"];
     assert_eq!((&aa["cases"], &aa["noisy"]), (&2.into(), &serde_json::json!(["a"])), "{aa}");
@@ -964,7 +985,7 @@ fn a_list_that_comes_later_counts_and_one_that_never_comes_is_told() {
         let (project, code) = outcome(&init(odd));
         assert_eq!(code, 0, "{odd}");
         project.evals(&["report"]).says("not verified: which skills were loaded in 2 trials");
-        project.evals(&["compare"]).says("listed no skills, so which they loaded was not verified");
+        project.evals(&["compare"]).says("listed no skills, so the loaded skills were not verified");
     }
 }
 
@@ -1006,7 +1027,7 @@ fn an_arm_has_its_mcp_servers_and_no_others() {
     let (project, code, _) = outcome("");
     assert_eq!(code, 0);
     project.evals(&["report"]).says("not verified: which MCP servers were loaded in 2 trials");
-    project.evals(&["compare"]).says("listed no MCP servers, so which they loaded was not verified");
+    project.evals(&["compare"]).says("listed no MCP servers, so the loaded MCP servers were not verified");
 }
 
 #[test]
