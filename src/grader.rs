@@ -6,13 +6,13 @@
 use std::path::Path;
 
 use crate::model_client::ModelName;
-use crate::reason_text as text;
-use crate::trace::{FollowedLink, Lost, ToolKind, UnseenAction};
+use crate::trace::{FollowedLink, Lost, StopReason, ToolKind, UnseenAction};
 use crate::workspace::beyond_patch::MayDiffer;
 use crate::yaml::wrong_part::WrongPart;
 
 mod trial_json;
 mod aliases;
+mod answer_losses;
 mod assign;
 mod shared_keys;
 mod checks;
@@ -186,9 +186,30 @@ impl Kind {
         self.spec().misses(lost)
     }
 
+    /// Returns true if the grader asks for this end of the session.
+    pub fn asks_for_end(&self, reason: StopReason) -> bool {
+        self.spec().asks_for_end(reason)
+    }
+
     /// Returns true if no further event can turn a pass into another grade.
     pub fn only_finds(&self) -> bool {
         self.spec().only_finds()
+    }
+
+    /// Returns true if what the grader finds in a text is also found in any longer text that holds it. `answer` is the final
+    /// answer, if text can be missing only before and after it.
+    pub fn finds_in_longer_texts(&self, answer: Option<&str>) -> bool {
+        self.spec().finds_in_longer_texts(answer)
+    }
+
+    /// Returns true if the grade depends on the final answer.
+    pub fn reads_answer(&self) -> bool {
+        self.spec().reads_answer()
+    }
+
+    /// Returns true if the grade depends on no other text of the agent than the final answer.
+    pub fn reads_answer_alone(&self) -> bool {
+        self.spec().reads_answer_alone()
     }
 
     /// Returns true if another outcome of a call could turn a fail into another grade.
@@ -208,8 +229,8 @@ impl Kind {
 
     /// Returns true if the grade depends on the name by which a call names a file that has two, because a link leads from one
     /// to the other.
-    pub fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
-        self.spec().tells_apart(link, workspace)
+    pub fn distinguishes(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+        self.spec().distinguishes(link, workspace)
     }
 
     /// Returns the files that the grader reads or runs, as written.

@@ -8,7 +8,7 @@ use strum::IntoStaticStr;
 
 use crate::judgement::Judgement;
 use crate::matching::{command_fits, name_fits, within_command};
-use crate::reason_text as text;
+use crate::reason_text;
 use crate::trace::facts::is_cut;
 use crate::trace::{CallStatus, FollowedLink, ToolKind, UnseenAction, view};
 use crate::values::{NameGlob, PathGlob, Pattern};
@@ -225,7 +225,7 @@ impl Matcher {
 
     /// Returns true if the matcher fits one name of a file that has two, because a link leads from one to the other, and not the
     /// other. A call that may have moved its file touches the named path in any case, so only a match of the target is in doubt.
-    pub fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+    pub fn distinguishes(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
         let FollowedLink { kind, path, to, moved } = link;
         let may_be_of = |kinds: &OneOrList<ToolKind>| *kind == ToolKind::Other || kinds.iter().any(|it| it == kind);
         self.kind.as_ref().is_none_or(may_be_of)
@@ -262,16 +262,19 @@ impl fmt::Display for Matcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, name, path, input, command, runs, args, match_args: _, status, agent, compiled: _ } = self;
         let mut parts: Vec<String> = Vec::new();
-        parts.extend(kind.as_ref().map(|kinds| text::any_of(kinds.iter().map(ToString::to_string))));
+        parts.extend(kind.as_ref().map(|kinds| reason_text::any_of(kinds.iter().map(ToString::to_string))));
         parts.extend(name.as_ref().map(|glob| format!("name {glob}")));
         parts.extend(path.as_ref().map(ToString::to_string));
-        parts.extend(command.as_ref().map(|pattern| format!("command /{}/", text::short(&pattern.to_string(), 80))));
-        let runs = runs.as_ref().map(|patterns| text::first_few(patterns.iter().map(|it| format!("/{it}/")), 2));
+        parts.extend(
+            command.as_ref().map(|pattern| format!("command /{}/", reason_text::short(&pattern.to_string(), 80))),
+        );
+        let runs = runs.as_ref().map(|patterns| reason_text::first_few(patterns.iter().map(|it| format!("/{it}/")), 2));
         parts.extend(runs.map(|patterns| format!("runs {patterns}")));
-        parts.extend(input.as_ref().map(|pattern| format!("input /{}/", text::short(&pattern.to_string(), 80))));
+        parts.extend(input.as_ref().map(|pattern| format!("input /{}/", reason_text::short(&pattern.to_string(), 80))));
         let args = args.as_ref().map(|args| view::canonical(&Value::Object(args.clone())));
-        parts.extend(args.map(|args| format!("args {}", text::short(&args, 80))));
-        let status = status.as_ref().map(|list| text::any_of(list.iter().map(|status| status.word().to_owned())));
+        parts.extend(args.map(|args| format!("args {}", reason_text::short(&args, 80))));
+        let status =
+            status.as_ref().map(|list| reason_text::any_of(list.iter().map(|status| status.word().to_owned())));
         parts.extend(status.map(|status| format!("status {status}")));
         parts.extend(agent.map(|agent| match agent {
             Speaker::Main => "by the main agent".to_owned(),

@@ -96,6 +96,10 @@ pub struct TrialResult {
     /// older versions, and if there is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside_patch: Option<BesidePatch>,
+    /// The sockets, devices or pipes, and the hard links, that the kept workspace has, in the words of `beyond_patch`. Absent if
+    /// `beyond_patch` names neither, if no workspace was kept, and in results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_beyond_patch: Option<Vec<String>>,
     /// The result before the trial was graded again. Absent if the result has not changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<ResultBefore>,
@@ -103,7 +107,7 @@ pub struct TrialResult {
 
 impl TrialResult {
     /// Returns the cost in US dollars of the models that the engine itself called: judges, and the policy's model.
-    pub fn asked_cost(&self) -> Amount<f64> {
+    fn asked_cost(&self) -> Amount<f64> {
         let judges = self.grades.iter().filter_map(|grade| Some(grade.judge.as_ref()?.used()));
         let asked = judges.chain(self.policy_model.as_ref().map(PolicyRecord::used));
         asked.fold(Amount::Exact(0.0), |sum, used| sum.plus(used.cost()))
@@ -175,7 +179,7 @@ impl TrialResult {
         self
     }
 
-    /// Returns the result as it was judged, without the warning of [`TrialResult::marked_as_copy`].
+    /// Returns the result as it was graded, without the warning of [`TrialResult::marked_as_copy`].
     #[must_use]
     pub fn without_copy_mark(mut self) -> Self {
         self.warnings.retain(|warning| *warning != Warning::ResultFromCopy);
@@ -225,6 +229,7 @@ impl TrialResult {
             manual: false,
             beyond_patch: Vec::new(),
             beside_patch: None,
+            kept_beyond_patch: None,
             was: None,
         }
     }

@@ -14,6 +14,7 @@ use tokio::time::sleep_until;
 use crate::case::Case;
 use crate::case::seal::{Digests, Seal, SealedFiles};
 use crate::experiment::{Arm, arm_of};
+use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
@@ -22,7 +23,7 @@ use crate::judgement::tolerance;
 use crate::process;
 use crate::project;
 use crate::reason_text::money_beside;
-use crate::result::{TrialResult, Warning};
+use crate::result::{EarlierAttempts, TrialResult, Warning};
 use crate::run::events::{Looked, RunEvent};
 use crate::run::folder::RunFolder;
 use crate::run::journal::{Journal, JournalChange, JournalEvent, JournalLine};
@@ -161,7 +162,7 @@ async fn stage(
     run: &Run<'_>,
     plan: &RunRecord,
     redo: &HashSet<TrialId>,
-    Progress { ran, budget, errored, finished, seals }: &mut Progress<'_>,
+    progress: &mut Progress<'_>,
     tell: &mut impl FnMut(RunEvent),
 ) -> Result<(), RunError> {
     let mut queue = Queue::new(order::fair(plan, waiting(run.folder, &plan.trials, redo)?));
@@ -174,6 +175,7 @@ async fn stage(
     let mut waiting: Vec<Waiting<'_>> = Vec::new();
     let mut unwritten = Unwritten::default();
     loop {
+        let Progress { ran, budget, finished, seals, .. } = &mut *progress;
         ran.interrupted |= *interrupt.borrow();
         ran.why = ran.why.take().or_else(|| budget.exhausted());
         (ran.spent_all, ran.time_over) = (budget.spent_all(), budget.time_over());
@@ -232,26 +234,9 @@ async fn stage(
             }
             match outcome {
                 Err(error) => _ = failed.get_or_insert(error),
-                Ok(Outcome::Interrupted) => ran.interrupted = true,
+                Ok(Outcome::Interrupted) => progress.ran.interrupted = true,
                 Ok(Outcome::Done(result)) => {
-                    budget.add(&result);
-                    run.folder.keep_copy(&result);
-                    let errors = errored.entry(trial.id()).or_default();
-                    *errors += u32::from(result.verdict == Verdict::Errored);
-                    // The plan is searched for a trial that is tried again, and for no other.
-                    let planned = || plan.trials.iter().find(|planned| planned.id() == trial.id());
-                    let again = retry(run, &trial, &result, *errors).and_then(|pause| Some((pause, planned()?)));
-                    let line = line(&trial, JournalEvent::Finished, number).with_result(&result);
-                    let Some((pause, planned)) = again else {
-                        unwritten.add(line, Some(RunEvent::Finished { result }));
-                        continue;
-                    };
-                    let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
-                    *finished.entry(trial.id()).or_default() += 1;
-                    let goes_on = !ran.interrupted && ran.why.is_none();
-                    let event = goes_on.then(|| RunEvent::Retry { trial: trial.id(), attempt: number, why });
-                    unwritten.add(JournalLine { retry: true, ..line }, event);
-                    waiting.push(Waiting { until: Instant::now() + pause, trial: planned, attempt: number, result });
+                    waiting.extend(finished_trial(run, plan, progress, &mut unwritten, (&trial, number), result));
                 }
             }
         }
@@ -261,20 +246,62 @@ async fn stage(
         }
     }
     // The journal must hold what this process wrote: agents without a sandbox can change the file.
+    let ran = &mut progress.ran;
     ran.changed_journal = journal.settle()?.or(ran.changed_journal.take());
+    report_not_run(run, &queue, redo, ran, tell)
+}
+
+/// Records a trial that has finished. Returns its next attempt if it is retried.
+fn finished_trial<'a>(
+    run: &Run<'_>,
+    plan: &'a RunRecord,
+    Progress { ran, budget, errored, finished, .. }: &mut Progress<'_>,
+    unwritten: &mut Unwritten,
+    (trial, attempt): (&TrialRecord, u32),
+    result: Box<TrialResult>,
+) -> Option<Waiting<'a>> {
+    budget.add(&result);
+    run.folder.keep_copy(&result);
+    let errors = errored.entry(trial.id()).or_default();
+    *errors += u32::from(result.verdict == Verdict::Errored);
+    // The plan is searched for a trial that is tried again, and for no other.
+    let planned = || plan.trials.iter().find(|planned| planned.id() == trial.id());
+    let again = retry(run, trial, &result, *errors).and_then(|pause| Some((pause, planned()?)));
+    let line = line(trial, JournalEvent::Finished, attempt).with_result(&result);
+    let Some((pause, planned)) = again else {
+        unwritten.add(line, Some(RunEvent::Finished { result }));
+        return None;
+    };
+    let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+    *finished.entry(trial.id()).or_default() += 1;
+    let goes_on = !ran.interrupted && ran.why.is_none();
+    let event = goes_on.then(|| RunEvent::Retry { trial: trial.id(), attempt, why });
+    unwritten.add(JournalLine { retry: true, ..line }, event);
+    Some(Waiting { until: Instant::now() + pause, trial: planned, attempt, result })
+}
+
+/// Counts the trials that were not started, and reports them.
+fn report_not_run(
+    run: &Run<'_>,
+    queue: &Queue<'_>,
+    redo: &HashSet<TrialId>,
+    ran: &mut RunOutcome,
+    tell: &mut impl FnMut(RunEvent),
+) -> Result<(), RunError> {
     ran.not_run = queue.len();
-    if ran.not_run > 0 {
-        let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
-        let states = run.folder.states()?;
-        let has_result = |id: &TrialId| states.get(id).is_some_and(|state| state.finished.is_some());
-        ran.not_rerun = queue.trials().map(TrialRecord::id).filter(|id| redo.contains(id) && has_result(id)).count();
-        let count = ran.not_run - ran.not_rerun;
-        if count > 0 {
-            tell(RunEvent::NotRun { count, why: why.clone() });
-        }
-        if ran.not_rerun > 0 {
-            tell(RunEvent::NotRerun { count: ran.not_rerun, why });
-        }
+    if ran.not_run == 0 {
+        return Ok(());
+    }
+    let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
+    let states = run.folder.states()?;
+    let has_result = |id: &TrialId| states.get(id).is_some_and(|state| state.finished.is_some());
+    ran.not_rerun = queue.trials().map(TrialRecord::id).filter(|id| redo.contains(id) && has_result(id)).count();
+    let count = ran.not_run - ran.not_rerun;
+    if count > 0 {
+        tell(RunEvent::NotRun { count, why: why.clone() });
+    }
+    if ran.not_rerun > 0 {
+        tell(RunEvent::NotRerun { count: ran.not_rerun, why });
     }
     Ok(())
 }
@@ -291,8 +318,12 @@ struct Spent {
 impl Spent {
     fn add(&mut self, result: &TrialResult) {
         let cost = result.spent();
-        self.usd += cost.value();
-        self.unknown += usize::from(!cost.is_exact());
+        self.plus(Self { usd: cost.value(), unknown: usize::from(!cost.is_exact()) });
+    }
+
+    fn plus(&mut self, other: Self) {
+        self.usd += other.usd;
+        self.unknown += other.unknown;
     }
 }
 
@@ -300,35 +331,52 @@ impl Spent {
 fn spent_before(run: &Run<'_>, plan: &RunRecord) -> Result<Spent, RunError> {
     let mut spent = Spent::default();
     for trial in &plan.trials {
-        let folder = run.folder.trial_of(trial)?;
-        let attempts = folder.join("attempts");
-        // The target of a link is not an attempt.
-        let earlier = if attempts.is_symlink() { Vec::new() } else { entries(&attempts)? };
-        let (mut known_before, folders) = (None, earlier.len());
-        let mut before = Spent::default();
-        for (place, folder) in std::iter::once(folder).chain(earlier).enumerate() {
-            let spent = if place == 0 { &mut spent } else { &mut before };
-            match read_json::<TrialResult>(&folder.join("result.json")) {
-                Ok(result) => {
-                    spent.add(&result);
-                    known_before = known_before.or(result.earlier_attempts);
-                }
-                Err(_) => {
-                    let known = plan.harnesses.iter().find(|known| known.name == trial.harness);
-                    let cost = previous_attempts::of_interrupted(&folder, known.map(|known| &known.manifest));
-                    spent.usd += cost.0.unwrap_or(0.0);
-                    spent.unknown += usize::from(cost.1);
-                }
+        let harness = plan.harnesses.iter().find(|known| known.name == trial.harness);
+        spent.plus(spent_on(&run.folder.trial_of(trial)?, harness.map(|known| &known.manifest))?);
+    }
+    Ok(spent)
+}
+
+/// Returns the cost of all attempts of a trial. `manifest` is that of the harness.
+fn spent_on(trial: &Path, manifest: Option<&Manifest>) -> Result<Spent, RunError> {
+    let attempts = trial.join("attempts");
+    // The target of a link is not an attempt.
+    let earlier = if attempts.is_symlink() { Vec::new() } else { entries(&attempts)? };
+    let number =
+        |path: &Path| path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
+    // The last attempt has no number in its path. Other files beside the attempts have none, either.
+    let earlier = earlier.into_iter().map(|path| (number(&path).unwrap_or(0), path));
+    let mut costs: Vec<(u32, Spent)> = Vec::new();
+    let mut carried: Option<(u32, EarlierAttempts)> = None;
+    for (number, folder) in std::iter::once((u32::MAX, trial.to_owned())).chain(earlier) {
+        let mut cost = Spent::default();
+        match read_json::<TrialResult>(&folder.join("result.json")) {
+            Ok(result) => {
+                cost.add(&result);
+                let is_later = number > carried.map_or(0, |(last, _)| last);
+                carried = result.earlier_attempts.filter(|_| is_later).map(|known| (number, known)).or(carried);
+            }
+            Err(_) => {
+                let (known, is_unknown) = previous_attempts::of_interrupted(&folder, manifest);
+                cost.plus(Spent { usd: known.unwrap_or(0.0), unknown: usize::from(is_unknown) });
             }
         }
-        // Folders of attempts that were removed since are in the figures of a later attempt.
-        if let Some(known) = known_before.filter(|known| known.count as usize > folders) {
-            before.usd = before.usd.max(known.cost_usd.unwrap_or(0.0));
-            before.unknown = before.unknown.max(known.cost_unknown as usize);
-        }
-        spent.usd += before.usd;
-        spent.unknown += before.unknown;
+        costs.push((number, cost));
     }
+    // Attempts whose folders were removed are in the figures of the last attempt that has a result. It may not be the last one
+    // of all: an interrupted attempt has no figures.
+    let last = carried.map_or(0, |(number, _)| number);
+    let (mut before, mut spent, mut folders) = (Spent::default(), Spent::default(), 0);
+    for (number, cost) in costs {
+        let sum = if number < last { &mut before } else { &mut spent };
+        sum.plus(cost);
+        folders += usize::from((1..last).contains(&number));
+    }
+    if let Some((_, known)) = carried.filter(|(_, known)| known.count as usize > folders) {
+        before.usd = before.usd.max(known.cost_usd.unwrap_or(0.0));
+        before.unknown = before.unknown.max(known.cost_unknown as usize);
+    }
+    spent.plus(before);
     Ok(spent)
 }
 
@@ -683,6 +731,44 @@ impl Budget<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_removed_attempt_costs_what_a_later_result_states_though_the_last_attempt_was_interrupted() {
+        let planned = TrialRecord {
+            case: "a".to_owned(),
+            harness: "h".to_owned(),
+            model: None,
+            arm: "default".to_owned(),
+            trial: 1,
+            skip: None,
+            failed_in: None,
+            sandbox: crate::sandbox::Kind::None,
+        };
+        let earlier = |count, cost_usd| Some(EarlierAttempts { count, cost_usd, ..EarlierAttempts::default() });
+        // The numbers of attempts, each with the figures of those before it: own costs are 0.5 US dollars.
+        for (attempts, usd) in [
+            (vec![(2, earlier(1, Some(5.0)))], 5.5),
+            // A result that was written before the others were removed.
+            (vec![(1, None), (2, earlier(1, Some(0.5)))], 1.0),
+            // Attempts are in the order of their numbers, not of their names.
+            (vec![(2, earlier(1, Some(5.0))), (10, earlier(9, Some(20.0)))], 20.5),
+            (vec![(2, earlier(1, Some(5.0))), (3, earlier(2, Some(5.5)))], 6.0),
+        ] {
+            let root = tempfile::tempdir().unwrap();
+            for (number, earlier_attempts) in &attempts {
+                let mut result = TrialResult::blank(&planned, Verdict::Fail);
+                result.earlier_attempts = *earlier_attempts;
+                (result.metrics.measured_ms, result.metrics.cost_usd) = (Some(5), Some(0.5));
+                let folder = root.path().join(format!("attempts/{number}"));
+                fs::create_dir_all(&folder).unwrap();
+                fs::write(folder.join("result.json"), serde_json::to_vec(&result).unwrap()).unwrap();
+            }
+            assert_eq!(spent_on(root.path(), None).unwrap(), Spent { usd, unknown: 0 }, "{attempts:?}");
+            // The last attempt was interrupted, and its cost is unknown.
+            fs::write(root.path().join("wire.jsonl"), "").unwrap();
+            assert_eq!(spent_on(root.path(), None).unwrap(), Spent { usd, unknown: 1 }, "{attempts:?}");
+        }
+    }
 
     #[test]
     fn attempts_that_cannot_be_listed_are_not_taken_for_none() {

@@ -66,6 +66,7 @@ mod prepare;
 mod gateway;
 mod mcp_config;
 mod grade_stored;
+mod grade_live;
 mod silent_turns;
 mod solution;
 mod task;
@@ -77,7 +78,7 @@ use ending::finish_without_agent;
 use finish::{FinishedTrial, conclude};
 use measure::measure;
 use play::play;
-use prepare::make_ready;
+use prepare::prepare_trial;
 use prepare_workspace::Before;
 use previous_attempts::PreviousAttempts;
 use settings_above::SettingsAbove;
@@ -305,12 +306,12 @@ async fn on_blocking_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send +
 
 async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<(FinishedTrial, Before), Ended> {
     let held = inputs::hold(engine, attempt).await?;
-    let mut ready = make_ready(engine, attempt, folders).await?;
-    let played = play(engine, attempt, folders, &mut ready).await?;
+    let mut prepared = prepare_trial(engine, attempt, folders).await?;
+    let played = play(engine, attempt, folders, &mut prepared).await?;
     folders.check_not_removed(&engine.temporary)?;
     folders.check_disk("the agent ended")?;
-    let after = measure(engine, attempt, folders, &ready, played.answered()).await?;
-    conclude(engine, attempt, folders, ready, played, after, held).await
+    let measured = measure(engine, attempt, folders, &prepared, played.answered()).await?;
+    conclude(engine, attempt, folders, prepared, played, measured, held).await
 }
 
 /// The reason why an attempt ended early.

@@ -198,6 +198,37 @@ impl Pattern {
         self.is_match("") && [["^", "\\A"], ["$", "\\z"]].into_iter().any(is_empty_with)
     }
 
+    /// Returns true if the pattern is found in each text that holds one in which it is found: it has no assertion about what comes
+    /// before or behind a place, such as `^`, `$` or `\b`.
+    pub fn is_found_in_longer_texts(&self) -> bool {
+        self.assertions().is_some_and(|assertions| assertions.is_empty())
+    }
+
+    /// Returns true if the pattern is found in each text that begins or ends with more than this one. An assertion such as `\b` or
+    /// `(?m)^` sees only the characters beside a place, so it holds on if the text has them. `^` without `(?m)` does not.
+    pub fn holds_in_longer_texts(&self, text: &str) -> bool {
+        use regex_syntax::hir::Look;
+        match self.assertions() {
+            Some(assertions) if assertions.is_empty() => self.is_match(text),
+            Some(assertions) if !assertions.contains(Look::Start) && !assertions.contains(Look::End) => {
+                let second = text.chars().next().map_or(0, char::len_utf8);
+                self.0.shortest_match_at(text, second).is_some_and(|end| second > 0 && end < text.len())
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true if the pattern has an assertion about the beginning or the end of the whole text: `^`, `$`, `\A` or `\z`,
+    /// without `(?m)`.
+    pub fn has_anchor_of_whole_text(&self) -> bool {
+        use regex_syntax::hir::Look;
+        self.assertions().is_none_or(|found| found.contains(Look::Start) || found.contains(Look::End))
+    }
+
+    fn assertions(&self) -> Option<regex_syntax::hir::LookSet> {
+        regex_syntax::parse(self.0.as_str()).ok().map(|parsed| parsed.properties().look_set())
+    }
+
     /// Returns the match of the first group in the text.
     pub fn first_group<'a>(&self, text: &'a str) -> Option<&'a str> {
         Some(self.0.captures(text)?.get(1)?.as_str())
@@ -392,6 +423,56 @@ mod tests {
             .chain(of_whole_text)
         {
             assert!(!is_in_any(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_without_assertions_is_found_in_longer_texts() {
+        let stays = |text: &str| text.parse::<Pattern>().unwrap().is_found_in_longer_texts();
+        for text in ["ok", "[^x]+y", "(?i)a.*b", r"\^ok\$", "a{2,3}", "[$^]", r"\d+ tests"] {
+            assert!(stays(text), "{text}");
+        }
+        for text in ["^ok", "ok$", r"\bok", r"\Bok", r"\Aok", r"ok\z", "(?m)ok$", "a|^b", "(^)?ok", r"\b{start}ok"] {
+            assert!(!stays(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_match_holds_in_longer_texts_if_it_touches_no_end_of_the_known_one() {
+        let holds = |pattern: &str, text: &str| pattern.parse::<Pattern>().unwrap().holds_in_longer_texts(text);
+        for (pattern, text) in [
+            ("41", "41"),
+            (r"\b41\b", "It is 41 now."),
+            (r"(?m)^test result: ok", "run\ntest result: ok. 3 passed"),
+            (r"(?m)^test result: ok.*", "run\ntest result: ok"),
+            (r"(?m)^ok$", "ok\nok\nok"),
+            (r"\Bk", "ok"),
+            (r"\bé\b", "é é é"),
+        ] {
+            // `.*` needs nothing of what it matches.
+            let is_at_end = text.ends_with("result: ok") || pattern == r"\Bk";
+            assert_eq!(holds(pattern, text), !is_at_end, "{pattern}");
+        }
+        for (pattern, text) in [
+            ("^It is", "\nIt is 41"),
+            ("ok$", "ok\n"),
+            (r"\b41\b", "41 now"),
+            (r"\b41\b", "now 41"),
+            (r"\b", ""),
+            ("x", "y"),
+        ] {
+            assert!(!holds(pattern, text), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn an_anchor_of_the_whole_text_is_known() {
+        let has_one = |text: &str| text.parse::<Pattern>().unwrap().has_anchor_of_whole_text();
+        for text in ["^ok", "ok$", r"\Aok", r"ok\z", "a|^b", r"\bok$"] {
+            assert!(has_one(text), "{text}");
+        }
+        for text in ["ok", r"\bok\b", "(?m)^ok$", r"\^ok\$", "[$^]"] {
+            assert!(!has_one(text), "{text}");
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::grade::{GradeRecord, Outcome};
+use crate::grade::GradeRecord;
 use crate::judgement::share::{Part, Share};
 use crate::judgement::{Judgement, tolerance};
 use crate::values::Fraction;
@@ -64,7 +64,7 @@ pub fn of_grades(grades: &[GradeRecord], threshold: Fraction) -> ScoredVerdict {
 fn of_these<'a, I: Iterator<Item = &'a GradeRecord>>(grades: impl Fn() -> I, threshold: Fraction) -> ScoredVerdict {
     let counted = || grades().filter(|grade| !grade.diagnostic);
     let gate_failed = counted().any(|grade| grade.gate && grade.passed == Some(false));
-    let gate_unknown = counted().any(|grade| grade.gate && grade.outcome == Outcome::Ungraded);
+    let gate_unknown = counted().any(|grade| grade.gate && grade.passed.is_none());
     if gate_failed {
         return ScoredVerdict { verdict: Verdict::Fail, score: Some(Fraction::ZERO), without_models: false };
     }
@@ -134,6 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::grade::Outcome;
 
     #[test]
     fn a_failed_grade_with_unknown_checks_decides_only_what_holds_for_all_its_values() {
@@ -215,6 +216,13 @@ mod tests {
         assert_eq!(verdict(&[grade(Some(1.0), true, 1.0, true)], 1.0), (Verdict::Pass, Some(1.0)));
         let grades = [grade(Some(1.0), true, 1.0, true), grade(Some(0.5), false, 1.0, false)];
         assert_eq!(verdict(&grades, 0.5), (Verdict::Pass, Some(0.5)));
+    }
+
+    #[test]
+    fn a_gate_without_a_pass_or_a_failure_is_unknown_whatever_its_outcome() {
+        let gate = GradeRecord { passed: None, ..grade(Some(1.0), true, 1.0, true) };
+        assert_eq!(gate.outcome, Outcome::Scored);
+        assert_eq!(verdict(&[gate], 1.0), (Verdict::Ungraded, None));
     }
 
     #[test]

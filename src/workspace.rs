@@ -1,9 +1,10 @@
 //! Workspaces: the folder that an agent works in, new for each trial, and the agent's changes to it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use stamp::Stamp;
@@ -26,6 +27,7 @@ pub mod agent_fs;
 pub mod remove;
 pub mod repository;
 pub mod restore;
+pub mod same;
 pub mod stamp;
 pub mod tree;
 pub mod tree_digest;
@@ -78,7 +80,7 @@ impl WorkspaceError {
 /// # Errors
 /// Returns an error if the file system refuses, or the folder holds something that cannot be copied.
 pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceError> {
-    copy(from, to, CopyMode { over, checked: true }, |_, _| {})
+    copy(from, to, CopyMode { over, checked: true }, |_, _| false)
 }
 
 /// Checks that [`copy_folder`] can copy everything in a folder, without reading files.
@@ -117,7 +119,96 @@ fn unread(folder: &Path, (path, why): (PathBuf, Unread)) -> WorkspaceError {
 /// # Errors
 /// Returns the first failure: an error of the file system, or a file that is nested too deeply.
 pub fn copy_as_it_is(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
-    copy(from, to, CopyMode { over: false, checked: false }, |_, _| {})
+    copy(from, to, CopyMode { over: false, checked: false }, |_, _| false)
+}
+
+/// A file that a copy does not hold as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotCopied {
+    /// The path in the folder.
+    pub path: PathBuf,
+    /// The kind of file, in words with an article.
+    kind: &'static str,
+}
+
+/// The special files of a folder that was copied: all but plain files, folders and links.
+#[derive(Debug, Default)]
+pub struct SpecialFiles {
+    /// The files that the copy does not hold as they are.
+    pub not_copied: Vec<NotCopied>,
+    /// True if there are devices, pipes or sockets.
+    pub has_special: bool,
+    /// True if files have several names in the folder.
+    pub has_linked: bool,
+}
+
+impl fmt::Display for NotCopied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.path.display(), self.kind)
+    }
+}
+
+/// Copies a folder as [`copy_as_it_is`] does, and also its pipes, its sockets and the hard links between its files, as
+/// far as the system makes them.
+///
+/// # Errors
+/// Returns the errors of [`copy_as_it_is`].
+pub fn copy_with_special_files(from: &Path, to: &Path) -> Result<SpecialFiles, WorkspaceError> {
+    // The first name in the copy of each file with several names.
+    let mut names: HashMap<(u64, u64), PathBuf> = HashMap::new();
+    let mut found = SpecialFiles::default();
+    copy(from, to, CopyMode { over: false, checked: false }, |path, meta| {
+        if meta.is_dir() {
+            return false;
+        }
+        let target = to.join(path);
+        if meta.nlink() > 1 {
+            let file = (meta.dev(), meta.ino());
+            match names.get(&file) {
+                None => _ = names.insert(file, target.clone()),
+                Some(first) => {
+                    found.has_linked = true;
+                    if fs::hard_link(first, &target).is_ok() {
+                        return true;
+                    }
+                    found.not_copied.push(NotCopied { path: path.to_owned(), kind: "a hard link" });
+                }
+            }
+        }
+        if meta.is_file() || meta.is_symlink() {
+            return false;
+        }
+        found.has_special = true;
+        if !make_special(&target, meta) && found.not_copied.last().is_none_or(|last| last.path != path) {
+            found.not_copied.push(NotCopied { path: path.to_owned(), kind: special_kind(meta.file_type()) });
+        }
+        true
+    })?;
+    Ok(found)
+}
+
+fn special_kind(kind: fs::FileType) -> &'static str {
+    match () {
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    }
+}
+
+/// Makes a pipe or a socket with the permission bits of another one. Returns false if that failed, or if the other one is a device.
+#[cfg(not(target_vendor = "apple"))]
+fn make_special(target: &Path, meta: &fs::Metadata) -> bool {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let kind = FileType::from_raw_mode(meta.mode());
+    matches!(kind, FileType::Fifo | FileType::Socket)
+        && mknodat(CWD, target, kind, Mode::from_raw_mode(meta.mode()), 0).is_ok()
+        && fs::set_permissions(target, meta.permissions()).is_ok()
+}
+
+/// Returns false: this system makes such files only for its administrator.
+#[cfg(target_vendor = "apple")]
+fn make_special(_: &Path, _: &fs::Metadata) -> bool {
+    false
 }
 
 /// The content of a folder when it was copied.
@@ -141,6 +232,7 @@ pub fn copy_with_stamps(from: &Path, to: &Path) -> Result<FoundFiles, WorkspaceE
         } else if !meta.is_dir() {
             found.special.insert(path.to_owned());
         }
+        false
     })?;
     Ok(found)
 }
@@ -154,12 +246,12 @@ struct CopyMode {
     checked: bool,
 }
 
-/// Copies a folder. `see` gets each path in it before it is copied.
+/// Copies a folder. `see` gets each path in it before it is copied, and returns true if it made the copy itself.
 fn copy(
     from: &Path,
     to: &Path,
     how: CopyMode,
-    mut see: impl FnMut(&Path, &fs::Metadata),
+    mut see: impl FnMut(&Path, &fs::Metadata) -> bool,
 ) -> Result<(), WorkspaceError> {
     make_folder(to, how.over)?;
     let (mut first, mut modes) = (None, Vec::new());
@@ -167,7 +259,9 @@ fn copy(
         if how.checked && first.is_some() {
             return Descend::Skip;
         }
-        see(path, meta);
+        if see(path, meta) {
+            return Descend::Enter;
+        }
         let done = copy_entry(from, &from.join(path), &to.join(path), meta, how);
         if done.is_ok() && meta.is_dir() && !how.checked {
             modes.push((to.join(path), meta.permissions().mode() & 0o7777));
@@ -346,6 +440,33 @@ mod tests {
         // The owner may always change the copy.
         for (folder, mode) in [("closed", 0o700), ("closed/inner", 0o2711)] {
             assert_eq!(fs::metadata(to.join(folder)).unwrap().permissions().mode() & 0o7777, mode, "{folder}");
+        }
+    }
+
+    #[cfg(not(target_vendor = "apple"))]
+    #[test]
+    fn pipes_sockets_and_hard_links_are_copied_if_asked_for() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let root = tempfile::tempdir().unwrap();
+        let (from, to) = (root.path().join("from"), root.path().join("to"));
+        fs::create_dir_all(from.join("d")).unwrap();
+        fs::write(from.join("a"), "1").unwrap();
+        fs::set_permissions(from.join("a"), Permissions::from_mode(0o400)).unwrap();
+        fs::hard_link(from.join("a"), from.join("d/b")).unwrap();
+        // Another name of this file is outside.
+        fs::write(from.join("c"), "2").unwrap();
+        fs::hard_link(from.join("c"), root.path().join("outside")).unwrap();
+        std::os::unix::net::UnixListener::bind(from.join("socket")).unwrap();
+        mknodat(CWD, from.join("d/pipe"), FileType::Fifo, Mode::empty(), 0).unwrap();
+        fs::set_permissions(from.join("d/pipe"), Permissions::from_mode(0o622)).unwrap();
+        let copied = copy_with_special_files(&from, &to).unwrap();
+        assert!(copied.not_copied.is_empty() && copied.has_special && copied.has_linked, "{copied:?}");
+        let meta = |path: &Path| path.symlink_metadata().unwrap();
+        assert_eq!(meta(&to.join("a")).ino(), meta(&to.join("d/b")).ino());
+        assert_eq!((meta(&to.join("a")).nlink(), meta(&to.join("c")).nlink()), (2, 1));
+        for path in ["socket", "d/pipe"] {
+            let (copy, own) = (meta(&to.join(path)), meta(&from.join(path)));
+            assert_eq!((copy.file_type(), copy.mode()), (own.file_type(), own.mode()), "{path}");
         }
     }
 

@@ -12,10 +12,11 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::checks::Checks;
+use crate::reason_text;
 use crate::yaml::lists::said;
 use async_trait::async_trait;
 
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer};
 use crate::grade::Grade;
 use crate::judgement::tolerance;
 use crate::trace::amount::Amount;
@@ -247,12 +248,12 @@ impl GraderSpec for Budget {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(BudgetJudge { limits: self.clone(), ..BudgetJudge::default() })
+        Box::new(BudgetObserver { limits: self.clone(), ..BudgetObserver::default() })
     }
 }
 
 #[derive(Default)]
-struct BudgetJudge {
+struct BudgetObserver {
     limits: Budget,
     calls: Counter,
     steps: Counter,
@@ -280,7 +281,7 @@ impl Counter {
 }
 
 #[async_trait]
-impl Observer for BudgetJudge {
+impl Observer for BudgetObserver {
     fn event(&mut self, event: &Event) {
         match &event.body {
             EventBody::ToolCall(call) => {
@@ -307,7 +308,7 @@ impl Observer for BudgetJudge {
     }
 }
 
-impl BudgetJudge {
+impl BudgetObserver {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let Self { limits, calls, steps, turns, usage_at, stop_at, .. } = self;
         let usage = evidence.usage;
@@ -321,7 +322,7 @@ impl BudgetJudge {
                         None => String::new(),
                     };
                     let share = limit.share_of_money(cost.value());
-                    let money = text::money_beside(cost.value(), limit.full());
+                    let money = reason_text::money_beside(cost.value(), limit.full());
                     let money = if cost.is_exact() { money } else { format!(">= {money}") };
                     let reason = format!("it cost {money} USD{by}, {} {limit}", word(share));
                     hold(&mut checks, cost.is_exact(), share, reason, usage_at);

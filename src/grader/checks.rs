@@ -1,8 +1,8 @@
 //! Combines the checks of one grader into its grade: the share that passed, and the reasons for the others.
 
-use super::text;
 use crate::grade::{Bounds, Grade, Score};
 use crate::judgement::share::{Part, Share};
+use crate::reason_text;
 use crate::text::plural;
 use crate::values::Fraction;
 
@@ -133,12 +133,12 @@ impl Checks {
         };
         let Some(passed) = passed else {
             let violated = self.violated.iter().filter(|check| check.at_most > check.value);
-            return Grade::ungraded(told(
+            return Grade::ungraded(joined(
                 self.unknown.iter().chain(violated.map(|check| &check.reason)).map(String::as_str),
             ));
         };
         let deciding = if self.violated.is_empty() { &self.held } else { &self.violated };
-        let mut reason = told(deciding.iter().map(|check| check.reason.as_str()));
+        let mut reason = joined(deciding.iter().map(|check| check.reason.as_str()));
         if !self.violated.is_empty() && made > 1 {
             reason.push_str(&format!(" ({} of {made} checks held)", self.held.len()));
         }
@@ -177,9 +177,9 @@ impl Checks {
     }
 }
 
-fn told<'a>(reasons: impl Iterator<Item = &'a str>) -> String {
+fn joined<'a>(reasons: impl Iterator<Item = &'a str>) -> String {
     let mut reasons = reasons;
-    let told: Vec<String> = reasons.by_ref().take(REASONS).map(|reason| text::short(reason, LENGTH)).collect();
+    let told: Vec<String> = reasons.by_ref().take(REASONS).map(|reason| reason_text::short(reason, LENGTH)).collect();
     match reasons.count() {
         0 => told.join("; "),
         more => format!("{}; and {}", told.join("; "), plural(more as u64, "more check")),

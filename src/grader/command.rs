@@ -11,8 +11,10 @@ use serde::de::{Error, SeqAccess};
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace};
+use crate::command_line::{simple_commands, text_of_started_shell};
 use crate::grade::Grade;
+use crate::reason_text;
 use crate::shell::{Command, CommandOutcome, KEPT};
 use crate::trace::Exit;
 use crate::trace::Lost;
@@ -85,25 +87,30 @@ impl<'de> Forms<'de> for Run {
 
 deserialize_forms!(Run, deserialize_any);
 
-/// Returns true if a shell line is made of comments and blanks.
+/// Returns true if a shell line is made of comments and blanks, or only starts another shell with such a line.
 fn runs_nothing(line: &str) -> bool {
-    line.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
-}
-
-fn is_shell(program: &str) -> bool {
-    ["sh", "bash", "dash", "zsh", "ksh"].contains(&program.rsplit('/').next().unwrap_or(program))
+    if line.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#')) {
+        return true;
+    }
+    match simple_commands(line).as_deref() {
+        Some([command]) if !command.is_compound && !command.writes_file && command.input.is_none() => {
+            let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+            text_of_started_shell(&words).is_some_and(|text| text.len() < line.len() && runs_nothing(text))
+        }
+        _ => false,
+    }
 }
 
 impl Run {
-    /// Returns true if the command names no program.
+    /// Returns true if the command runs no program.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Run::Line(line) | Run::Rest { line, .. } => runs_nothing(line),
-            Run::Program(words) => match words.as_slice() {
-                [] => true,
-                [shell, option, line, ..] if is_shell(shell) && option == "-c" => runs_nothing(line),
-                [program, ..] => program.trim().is_empty(),
-            },
+            Run::Program(words) => {
+                let all: Vec<&str> = words.iter().map(String::as_str).collect();
+                let is_unnamed = all.first().is_none_or(|program| program.trim().is_empty());
+                is_unnamed || text_of_started_shell(&all).is_some_and(runs_nothing)
+            }
         }
     }
 
@@ -213,14 +220,14 @@ impl RunCommand {
     /// Runs the command and grades how it ended.
     async fn grade(&self, evidence: &Evidence<'_>) -> Grade {
         let command = self.run.command();
-        let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
+        let shown = format!("`{}`", reason_text::short(&self.run.to_string(), 200));
         match evidence.shell.run(&command, None, self.timeout.0).await {
             Err(error) => Grade::ungraded(format!("{shown} could not be started: {error}")),
-            Ok(ran) => self.judge_run(&shown, &ran, evidence),
+            Ok(ran) => self.grade_run(&shown, &ran, evidence),
         }
     }
 
-    fn judge_run(&self, shown: &str, ran: &CommandOutcome, evidence: &Evidence<'_>) -> Grade {
+    fn grade_run(&self, shown: &str, ran: &CommandOutcome, evidence: &Evidence<'_>) -> Grade {
         let tail = ran.end();
         let mut checks = Checks::default();
         let ended = match ran.exit {
@@ -261,7 +268,7 @@ impl RunCommand {
         };
         for text in self.stdout_contains.iter().flat_map(OneOrList::iter) {
             let holds = stdout.contains(text.as_str());
-            expect(holds, "contains", "contain", format!("`{}`", text::short(text, 100)));
+            expect(holds, "contains", "contain", format!("`{}`", reason_text::short(text, 100)));
         }
         for pattern in self.stdout_regex.iter().flat_map(OneOrList::iter) {
             expect(pattern.is_match(&stdout), "matches", "match", format!("/{pattern}/"));
@@ -318,11 +325,12 @@ mod tests {
     use crate::trace::{Header, Seen, Stop, StopReason};
 
     /// Grades how a command ended, without running it.
-    fn judge(grader: &str, exit: Option<Exit>, stdout: &str, stderr: &str) -> Grade {
+    fn grade_of(grader: &str, exit: Option<Exit>, stdout: &str, stderr: &str) -> Grade {
         let grader: RunCommand = serde_yaml::from_str(grader).unwrap();
         let env = BTreeMap::from([("PATH".to_owned(), "/bin:/usr/bin".to_owned())]);
         let ran = CommandOutcome { exit, stdout: stdout.into(), stderr: stderr.into() };
-        let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
+        let stop =
+            Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, gap: None, exit: None };
         let evidence = Evidence {
             harness: "demo",
             model: None,
@@ -344,7 +352,7 @@ mod tests {
             judges: &crate::judge::Judges::none(),
             unmasked: None,
         };
-        grader.judge_run("`it`", &ran, &evidence)
+        grader.grade_run("`it`", &ran, &evidence)
     }
 
     fn exited(code: i32) -> Option<Exit> {
@@ -360,17 +368,17 @@ mod tests {
 
     #[test]
     fn the_exit_code_decides() {
-        assert!(scored(judge("run: x", exited(0), "", "")).passed);
-        assert!(scored(judge("{run: [x], exit: 3}", exited(3), "", "")).passed);
-        let failed = scored(judge("run: cargo test", exited(101), "out\n", "one\n\ntwo\n"));
+        assert!(scored(grade_of("run: x", exited(0), "", "")).passed);
+        assert!(scored(grade_of("{run: [x], exit: 3}", exited(3), "", "")).passed);
+        let failed = scored(grade_of("run: cargo test", exited(101), "out\n", "one\n\ntwo\n"));
         assert!(!failed.passed);
         assert_eq!(failed.reason, "`it` exited with 101, not with 0\nstderr:\none\n\ntwo\nstdout:\nout");
-        let blank = scored(judge("run: x", exited(1), "\n \n", "  a  \n\n\n"));
+        let blank = scored(grade_of("run: x", exited(1), "\n \n", "  a  \n\n\n"));
         assert_eq!(blank.reason, "`it` exited with 1, not with 0\nstderr:\n  a");
-        let killed = scored(judge("run: x", Some(Exit { code: None, signal: Some(9) }), "", ""));
+        let killed = scored(grade_of("run: x", Some(Exit { code: None, signal: Some(9) }), "", ""));
         assert_eq!((killed.passed, killed.reason.as_str()), (false, "`it` was ended by signal 9"));
         let lost = Some(Exit { code: None, signal: None });
-        let Grade::Ungraded { reason } = judge("run: x", lost, "out\n", "") else { panic!("it was scored") };
+        let Grade::Ungraded { reason } = grade_of("run: x", lost, "out\n", "") else { panic!("it was scored") };
         assert_eq!(reason, "`it` ended in an unknown way, because its supervisor was lost\nstdout:\nout");
     }
 
@@ -383,8 +391,41 @@ mod tests {
     }
 
     #[test]
+    fn a_comment_in_a_shell_that_other_programs_start_runs_nothing() {
+        let is_empty = |run: &str| serde_yaml::from_str::<Run>(run).unwrap().is_empty();
+        for run in [
+            "'# todo'",
+            "[bash, -lc, '# todo']",
+            "\"bash -lc '# todo'\"",
+            "\"env bash -c 'sh -c \\\"# todo\\\"'\"",
+            "[env, bash, -c, '# todo']",
+            "[timeout, 5, bash, -c, '# todo']",
+            "[busybox, sh, -c, '# todo']",
+            "[fish, '--command=# todo']",
+            "[nu, -c, '# todo']",
+            "[sh, -c, '']",
+        ] {
+            assert!(is_empty(run), "{run}");
+        }
+        for run in [
+            "'true'",
+            "test -f a",
+            "'[ -f a ]'",
+            "'! grep -q x a'",
+            "'bash -c \"$CHECK\"'",
+            "\"bash -c '# todo' && make\"",
+            "\"bash -c 'exit 1' # todo\"",
+            "[bash, check.sh, '# todo']",
+            "[env, make, '# todo']",
+            "[bash, -c, make, '# todo']",
+        ] {
+            assert!(!is_empty(run), "{run}");
+        }
+    }
+
+    #[test]
     fn a_command_that_takes_too_long_fails() {
-        let late = scored(judge("{run: x, timeout: 2s}", None, "still here", ""));
+        let late = scored(grade_of("{run: x, timeout: 2s}", None, "still here", ""));
         assert!(!late.passed);
         assert_eq!(late.reason, "`it` took longer than its timeout of 2s and was ended\nstdout:\nstill here");
     }
@@ -392,28 +433,28 @@ mod tests {
     #[test]
     fn what_it_prints_can_be_checked() {
         let grader = "{run: x, stdout-contains: [good, fine], stdout-regex: '^all'}";
-        assert!(scored(judge(grader, exited(0), "all good, fine", "")).passed);
-        let half = scored(judge(grader, exited(0), "all good", ""));
+        assert!(scored(grade_of(grader, exited(0), "all good, fine", "")).passed);
+        let half = scored(grade_of(grader, exited(0), "all good", ""));
         assert_eq!((half.passed, half.value.get()), (false, 0.75));
         assert!(half.reason.contains("does not contain `fine`"), "{}", half.reason);
         // Only the end of the output was kept, so the missing text may have been in the rest.
         let long = "x".repeat(KEPT);
-        assert!(matches!(judge(grader, exited(0), &long, ""), Grade::Ungraded { .. }));
-        assert!(!scored(judge(grader, exited(1), &long, "")).passed);
+        assert!(matches!(grade_of(grader, exited(0), &long, ""), Grade::Ungraded { .. }));
+        assert!(!scored(grade_of(grader, exited(1), &long, "")).passed);
     }
 
     #[test]
     fn a_program_that_is_not_installed_is_not_the_agents_failure() {
         for line in ["no-such-program-here --flag", "A=1 no-such-program-here", "/no/such/program"] {
             let grader = format!("run: {line}");
-            assert!(matches!(judge(&grader, exited(127), "", "not found"), Grade::Ungraded { .. }), "{line}");
-            assert!(!scored(judge(&grader, exited(1), "", "")).passed, "{line}");
-            assert!(scored(judge(&format!("{{run: {line}, exit: 127}}"), exited(127), "", "")).passed, "{line}");
+            assert!(matches!(grade_of(&grader, exited(127), "", "not found"), Grade::Ungraded { .. }), "{line}");
+            assert!(!scored(grade_of(&grader, exited(1), "", "")).passed, "{line}");
+            assert!(scored(grade_of(&format!("{{run: {line}, exit: 127}}"), exited(127), "", "")).passed, "{line}");
         }
         for line in
             ["./made-by-agent", "sh missing", "exit 127", "cd src && x", "/nowhere/w/x", "(x)", "type x", "wait 1"]
         {
-            assert!(!scored(judge(&format!("run: {line}"), exited(127), "", "")).passed, "{line}");
+            assert!(!scored(grade_of(&format!("run: {line}"), exited(127), "", "")).passed, "{line}");
         }
     }
 }

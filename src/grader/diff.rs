@@ -4,8 +4,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace};
 use crate::grade::Grade;
+use crate::reason_text;
 use crate::trace::Lost;
 use crate::values::PathGlob;
 use crate::workspace::change::PATCH_ALONE;
@@ -61,20 +62,20 @@ impl GraderSpec for Diff {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(DiffJudge(self.clone()))
+        Box::new(DiffObserver(self.clone()))
     }
 }
 
-struct DiffJudge(Diff);
+struct DiffObserver(Diff);
 
 #[async_trait]
-impl Observer for DiffJudge {
+impl Observer for DiffObserver {
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
         self.grade(evidence).into()
     }
 }
 
-impl DiffJudge {
+impl DiffObserver {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let change = match evidence.known_change() {
             Ok(change) => change,
@@ -82,12 +83,13 @@ impl DiffJudge {
         };
         let Diff { only, created, changed, deleted, none } = self.0;
         let mut checks = Checks::default();
-        let told =
-            |paths: &[(&str, &str)]| text::first_few(paths.iter().map(|(path, what)| format!("`{path}` ({what})")), 10);
+        let told = |paths: &[(&str, &str)]| {
+            reason_text::first_few(paths.iter().map(|(path, what)| format!("`{path}` ({what})")), 10)
+        };
         let all: Vec<(&str, &str)> = change.all().collect();
         let beside = match change.unmeasured.as_slice() {
             [] => String::new(),
-            paths => format!("; not measured, but changed: {}", text::first_few(paths, 3)),
+            paths => format!("; not measured, but changed: {}", reason_text::first_few(paths, 3)),
         };
         let unknown =
             |place: &str| format!("`{place}` changed and is not measured (it is a pipe or the like, or a repository)");
@@ -105,7 +107,7 @@ impl DiffJudge {
         if !only.is_empty() {
             let outside: Vec<(&str, &str)> =
                 all.iter().copied().filter(|(path, _)| !only.iter().any(|glob| glob.is_match(path))).collect();
-            let allowed = text::any_of(only.iter().map(|glob| format!("`{glob}`")));
+            let allowed = reason_text::any_of(only.iter().map(|glob| format!("`{glob}`")));
             match breaks(&only).filter(|_| outside.is_empty()) {
                 Some(why) => checks.unknown(why),
                 None if outside.is_empty() => checks.held(format!("nothing outside of {allowed} changed{beside}"), []),

@@ -101,7 +101,7 @@ impl GraderEntry {
 }
 
 /// The error for a grader that is both a gate and diagnostic.
-pub(super) const BOTH: &str = "`gate: true` and `diagnostic: true` exclude each other: a diagnostic grader is reported and never counted; remove one of them";
+const BOTH: &str = "`gate: true` and `diagnostic: true` exclude each other: a diagnostic grader is reported and never counted; remove one of them";
 
 impl SharedKeys for Common {
     const KEYS: &'static [&'static str] = &["name", "weight", "gate", "diagnostic"];

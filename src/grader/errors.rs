@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::speakers::Span;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
+use crate::reason_text;
 use crate::text::plural;
 use crate::trace::{CallStatus, Lost, ToolKind};
 use crate::yaml::lists::said;
 
-/// The maximum number of failed calls kept per kind, and of events in the evidence of a check.
+/// The maximum number of failed calls kept of each speaker and kind, and of events in the evidence of a check.
 const KEPT: usize = 40;
 
 /// A bound on failed calls, and the calls that must follow them.
@@ -51,7 +52,7 @@ impl GraderSpec for Errors {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(ErrorsJudge {
+        Box::new(ErrorsObserver {
             wanted: self.clone(),
             count: 0,
             first: Vec::new(),
@@ -112,18 +113,23 @@ struct OfKind {
     ok: LastCalls,
     /// The last calls whose outcome is unknown.
     unknown: LastCalls,
-    /// The calls that failed in the latest steps. If all of these were recovered, all earlier ones were, too.
-    failed: Vec<Failure>,
+    /// The calls of each speaker that failed in its latest steps. If all of these were recovered, all earlier ones of the speaker
+    /// were, too.
+    failed: BTreeMap<Option<u64>, Vec<Failure>>,
 }
 
 impl OfKind {
+    fn failures(&self) -> impl Iterator<Item = &Failure> {
+        self.failed.values().flatten()
+    }
+
     /// Returns true if a call after a failed one succeeded or may have succeeded.
     fn may_follow(&self, failure: &Failure) -> bool {
         self.ok.any_after(failure).may_be_true() || self.unknown.any_after(failure).may_be_true()
     }
 }
 
-struct ErrorsJudge {
+struct ErrorsObserver {
     wanted: Errors,
     count: u64,
     /// The first failed calls, which the reason of the grade lists.
@@ -140,7 +146,7 @@ struct ErrorsJudge {
 }
 
 #[async_trait]
-impl Observer for ErrorsJudge {
+impl Observer for ErrorsObserver {
     fn call(&mut self, call: &Subject<'_>) {
         let at = At { step: call.call.step, span: Span::of_call(call) };
         self.unknown_kinds += u64::from(call.call.unknown_kind);
@@ -165,10 +171,11 @@ impl Observer for ErrorsJudge {
                 if self.first.len() < KEPT {
                     self.first.push(failure.clone());
                 }
-                let place = of_kind.failed.partition_point(|known| known.at.step <= at.step);
-                of_kind.failed.insert(place, failure);
-                if of_kind.failed.len() > KEPT {
-                    of_kind.failed.remove(0);
+                let failed = of_kind.failed.entry(at.span.speaker).or_default();
+                let place = failed.partition_point(|known| known.at.step <= at.step);
+                failed.insert(place, failure);
+                if failed.len() > KEPT {
+                    failed.remove(0);
                 }
             }
             CallStatus::Denied | CallStatus::Cancelled | CallStatus::Unfinished => {}
@@ -180,12 +187,12 @@ impl Observer for ErrorsJudge {
     }
 }
 
-impl ErrorsJudge {
+impl ErrorsObserver {
     fn grade(self) -> Grade {
         let told = |failures: &[&Failure]| {
             let told: Vec<String> =
                 failures.iter().map(|failure| format!("{} (event {})", failure.label, failure.result_seq)).collect();
-            text::first_few_long(&told, 5)
+            reason_text::first_few_long(&told, 5)
         };
         let mut checks = Checks::default();
         if let Some(max) = self.wanted.max {
@@ -209,8 +216,8 @@ impl ErrorsJudge {
     /// Checks that a successful call of its kind followed each failed one. A call of an unknown kind may be of the kind of
     /// the failed one, and a call with an unknown outcome may have succeeded.
     fn check_recovered(&self, checks: &mut Checks, told: impl Fn(&[&Failure]) -> String) {
-        let known = self.by_kind.values().flat_map(|of_kind| of_kind.failed.iter().map(move |it| (it, Some(of_kind))));
-        let failures = known.chain(self.of_unknown_kind.failed.iter().map(|failure| (failure, None)));
+        let known = self.by_kind.values().flat_map(|of_kind| of_kind.failures().map(move |it| (it, Some(of_kind))));
+        let failures = known.chain(self.of_unknown_kind.failures().map(|failure| (failure, None)));
         let (mut open, mut is_unsure, mut has_no_order) = (Vec::new(), false, None);
         for (failure, of_kind) in failures {
             let may_follow = |of_kind: &OfKind| of_kind.may_follow(failure);

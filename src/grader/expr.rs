@@ -14,13 +14,14 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::trial_json::{self, Account, CALLS_BY_KIND};
+use crate::reason_text;
 use crate::text::plural;
 use crate::trace::{FollowedLink, Lost, ToolKind, UnseenAction};
 use crate::yaml::forms::{Forms, deserialize_forms};
 use crate::yaml::lists::said;
 use async_trait::async_trait;
 
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, WrongExpression, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, WrongExpression};
 use bounds::LowerBounds;
 
 use crate::expression::{Expression, Failed, Scope, Untrue, Work, Wrong};
@@ -114,6 +115,18 @@ impl GraderSpec for Expr {
         }
     }
 
+    fn reads_answer(&self) -> bool {
+        self.cel.compiled.as_ref().is_ok_and(|it| {
+            let program = it.program();
+            types::names(program, "output") || (types::names(program, "stop") && types::reads_field(program, "output"))
+        })
+    }
+
+    fn reads_answer_alone(&self) -> bool {
+        let names = |name: &&str| self.cel.compiled.as_ref().is_ok_and(|it| types::names(it.program(), name));
+        self.reads_answer() && !["calls", "messages", "permissions"].iter().any(names)
+    }
+
     fn needs() -> Needs {
         Needs { calls: true, ..Needs::NONE }
     }
@@ -132,7 +145,7 @@ impl GraderSpec for Expr {
         let reads = |field| self.cel.compiled.as_ref().is_ok_and(|it| types::reads_field(it.program(), field));
         let of_files = names("calls") && (reads("kind") || reads("paths"));
         let of_kinds = names("metrics") && reads(CALLS_BY_KIND);
-        Box::new(ExprJudge {
+        Box::new(ExprObserver {
             of_actions: of_files || of_kinds,
             of_tools: of_kinds || (names("calls") && (reads("kind") || reads("name"))),
             actions: Vec::new(),
@@ -150,7 +163,7 @@ impl GraderSpec for Expr {
 }
 
 /// The observer of an `expr` grader: keeps the data that the expression uses.
-struct ExprJudge {
+struct ExprObserver {
     wanted: Expr,
     of_calls: bool,
     of_messages: bool,
@@ -230,7 +243,7 @@ fn with_target(calls: &[Value], link: &FollowedLink) -> Vec<Value> {
 }
 
 #[async_trait]
-impl Observer for ExprJudge {
+impl Observer for ExprObserver {
     fn event(&mut self, event: &Event) {
         let is_kept = match event.body {
             EventBody::Message(_) => self.of_messages,
@@ -269,11 +282,11 @@ impl Observer for ExprJudge {
     }
 }
 
-impl ExprJudge {
+impl ExprObserver {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let Self { wanted: Expr { cel, min }, account, unknown_kinds, unknown_ends, actions, links, of_tools, .. } =
             self;
-        let shown = format!("`{}`", text::short(&cel.text, 300));
+        let shown = format!("`{}`", reason_text::short(&cel.text, 300));
         let expression = match cel.compiled {
             Ok(expression) => expression,
             Err(wrong) => return Grade::ungraded(format!("{shown} could not be graded: {wrong}")),
@@ -299,45 +312,11 @@ impl ExprJudge {
         };
         let is_change_known = evidence.change.is_some();
         let unshown_tools = if of_tools { reading(evidence.header).unshown_tools } else { BTreeMap::new() };
+        let mut evaluation = Evaluation { expression, known, calls: listed, metrics, min };
         in_time(&shown.clone(), move || {
-            // The verdicts with calls that show the files which the engine used: one of them, or the first of them.
-            let mut others = Vec::new();
-            let singles = actions.iter().map(std::slice::from_ref);
-            let sets = singles.chain((2..=actions.len()).filter_map(|count| actions.get(..count)));
-            for set in sets.filter(|_| actions.len() <= MOST_ACTIONS) {
-                let mut counted = metrics.clone();
-                let places: Vec<usize> = set.iter().map(|it| insert_action(&mut listed, &mut counted, it)).collect();
-                let (work, calls) = (Work::default(), Value::Array(std::mem::take(&mut listed)));
-                let verdict = verdict(&expression.run(&known.scope(&work, &calls, &counted)), min);
-                others.extend(set.last().map(|(_, seq)| (*seq, verdict)));
-                if let Value::Array(calls) = calls {
-                    listed = calls;
-                }
-                places.into_iter().rev().for_each(|at| drop(listed.remove(at)));
-            }
-            // The verdicts with the files to which the paths of calls lead: all links at once, and each target of a move.
-            let (targets, followed): (Vec<_>, Vec<_>) = links.iter().partition(|(link, _)| link.moved);
-            let led_by = |(link, notice): &(FollowedLink, u64), calls: Vec<Value>| {
-                let (work, calls) = (Work::default(), Value::Array(calls));
-                let why = format!("{} (event {notice})", link.doubt());
-                (why, verdict(&expression.run(&known.scope(&work, &calls, &metrics)), min))
-            };
-            let by_links = followed.first().map(|first| led_by(first, with_files(&listed, &followed)));
-            let by_moves =
-                targets.iter().take(MOST_TARGETS).map(|target| led_by(target, with_target(&listed, &target.0)));
-            let led: Vec<(String, Option<bool>)> = by_links.into_iter().chain(by_moves).collect();
-            let too_many_targets = targets.get(MOST_TARGETS).map(|(link, _)| link.doubt());
-            // The verdicts with a call of a tool whose calls the agent never shows.
-            let mut with_tools = Vec::new();
-            for (tool, kind) in unshown_tools {
-                let mut counted = metrics.clone();
-                count_call(&mut counted, kind);
-                let call = json!({"name": tool, "kind": kind, "status": "ok"});
-                let (work, calls) = (Work::default(), Value::Array(listed.iter().cloned().chain([call]).collect()));
-                with_tools.push((tool, verdict(&expression.run(&known.scope(&work, &calls, &counted)), min)));
-            }
-            let calls = Value::Array(listed);
-            let work = Work::default();
+            let alternatives = evaluation.alternatives(&actions, &links, unshown_tools);
+            let Evaluation { expression, known, calls, metrics, .. } = evaluation;
+            let (work, calls) = (Work::default(), Value::Array(calls));
             let scope = known.scope(&work, &calls, &metrics);
             let ungraded = |why: &str| {
                 let mut reason = format!("{shown} could not be graded: {why}");
@@ -361,19 +340,8 @@ impl ExprJudge {
             }
             let result = expression.run(&scope);
             let here = verdict(&result, min);
-            let other = others.iter().find(|(_, other)| *other != here).map(|(seq, _)| *seq);
-            let too_many = actions.get(MOST_ACTIONS).map(|(_, seq)| *seq);
-            if let (Some(_), Some(seq)) = (here, other.or(too_many)) {
-                return ungraded(&format!("the engine used a file for the agent that no call shows (event {seq})"));
-            }
-            if let Some((why, _)) = led.iter().find(|(_, led)| here.is_some() && *led != here) {
+            if let Some((why, _)) = alternatives.iter().find(|(_, other)| here.is_some() && *other != here) {
                 return ungraded(why);
-            }
-            if let Some(why) = too_many_targets.filter(|_| here.is_some()) {
-                return ungraded(why);
-            }
-            if let Some((tool, _)) = with_tools.iter().find(|(_, with)| here.is_some() && *with != here) {
-                return ungraded(&format!("the agent does not show calls of its tool `{tool}`"));
             }
             match result {
                 Err(Failed::Absent(why) | Failed::Broken(why)) => ungraded(&why),
@@ -397,6 +365,82 @@ impl ExprJudge {
                 Ok(other) => ungraded(&format!("it returned {}, not true, false or a number", kind_of(&other))),
             }
         })
+    }
+}
+
+/// An expression, and the variables of a trial.
+struct Evaluation {
+    expression: Expression,
+    known: Variables,
+    calls: Vec<Value>,
+    metrics: Value,
+    min: Option<Fraction>,
+}
+
+impl Evaluation {
+    /// Returns the verdicts with what the trace does not show, each with the reason for it. A verdict is absent if it is no grade,
+    /// or if the expression was not evaluated.
+    fn alternatives(
+        &mut self,
+        actions: &[(UnseenAction, u64)],
+        links: &[(FollowedLink, u64)],
+        unshown_tools: BTreeMap<String, ToolKind>,
+    ) -> Vec<(String, Option<bool>)> {
+        let mut found = self.with_actions(actions);
+        found.extend(self.with_links(links));
+        found.extend(unshown_tools.into_iter().map(|(tool, kind)| self.with_tool(&tool, kind)));
+        found
+    }
+
+    /// Returns the verdict with other calls and metrics.
+    fn verdict_with(&self, calls: &Value, metrics: &Value) -> Option<bool> {
+        let work = Work::default();
+        verdict(&self.expression.run(&self.known.scope(&work, calls, metrics)), self.min)
+    }
+
+    /// Returns the verdicts with calls that show the files which the engine used: one of them, or the first of them.
+    fn with_actions(&mut self, actions: &[(UnseenAction, u64)]) -> Vec<(String, Option<bool>)> {
+        let why = |seq: u64| format!("the engine used a file for the agent that no call shows (event {seq})");
+        if let Some((_, seq)) = actions.get(MOST_ACTIONS) {
+            return vec![(why(*seq), None)];
+        }
+        let mut found = Vec::new();
+        let sets = actions.iter().map(std::slice::from_ref);
+        for set in sets.chain((2..=actions.len()).filter_map(|count| actions.get(..count))) {
+            let mut counted = self.metrics.clone();
+            let places: Vec<usize> = set.iter().map(|it| insert_action(&mut self.calls, &mut counted, it)).collect();
+            let calls = Value::Array(std::mem::take(&mut self.calls));
+            let verdict = self.verdict_with(&calls, &counted);
+            found.extend(set.last().map(|(_, seq)| (why(*seq), verdict)));
+            if let Value::Array(calls) = calls {
+                self.calls = calls;
+            }
+            places.into_iter().rev().for_each(|at| drop(self.calls.remove(at)));
+        }
+        found
+    }
+
+    /// Returns the verdicts with the files to which the paths of calls lead: all links at once, and each target of a move.
+    fn with_links(&self, links: &[(FollowedLink, u64)]) -> Vec<(String, Option<bool>)> {
+        let (targets, followed): (Vec<_>, Vec<_>) = links.iter().partition(|(link, _)| link.moved);
+        let led_by = |(link, notice): &(FollowedLink, u64), calls: Vec<Value>| {
+            let why = format!("{} (event {notice})", link.doubt());
+            (why, self.verdict_with(&Value::Array(calls), &self.metrics))
+        };
+        let by_links = followed.first().map(|first| led_by(first, with_files(&self.calls, &followed)));
+        let moves = targets.iter().take(MOST_TARGETS);
+        let by_moves = moves.map(|target| led_by(target, with_target(&self.calls, &target.0)));
+        let too_many = targets.get(MOST_TARGETS).map(|(link, _)| (link.doubt().to_owned(), None));
+        by_links.into_iter().chain(by_moves).chain(too_many).collect()
+    }
+
+    /// Returns the verdict with a call of a tool whose calls the agent never shows.
+    fn with_tool(&self, tool: &str, kind: ToolKind) -> (String, Option<bool>) {
+        let mut counted = self.metrics.clone();
+        count_call(&mut counted, kind);
+        let call = json!({"name": tool, "kind": kind, "status": "ok"});
+        let calls = Value::Array(self.calls.iter().cloned().chain([call]).collect());
+        (format!("the agent does not show calls of its tool `{tool}`"), self.verdict_with(&calls, &counted))
     }
 }
 
@@ -441,17 +485,17 @@ const MOST_ENDLESS: usize = 4;
 static ENDLESS: AtomicUsize = AtomicUsize::new(0);
 
 /// Evaluates in a separate thread, and gives up after [`TIME`].
-fn in_time(shown: &str, judge: impl FnOnce() -> Grade + Send + 'static) -> Grade {
+fn in_time(shown: &str, evaluate: impl FnOnce() -> Grade + Send + 'static) -> Grade {
     let ungraded = |why: &str| Grade::ungraded(format!("{shown} could not be graded: {why}"));
     if ENDLESS.load(Ordering::Relaxed) >= MOST_ENDLESS {
         return ungraded("too many expressions of this run did not end in time");
     }
-    let (done, judged) = sync_channel(1);
+    let (done, graded) = sync_channel(1);
     let work = move || {
         // After the timeout, the receiver is closed.
-        let _ = done.send(judge());
+        let _ = done.send(evaluate());
     };
-    match thread::Builder::new().name("expr".to_owned()).spawn(work).map(|_| judged.recv_timeout(TIME)) {
+    match thread::Builder::new().name("expr".to_owned()).spawn(work).map(|_| graded.recv_timeout(TIME)) {
         Ok(Ok(grade)) => grade,
         Ok(Err(RecvTimeoutError::Timeout)) => {
             ENDLESS.fetch_add(1, Ordering::Relaxed);
@@ -466,7 +510,7 @@ fn in_time(shown: &str, judge: impl FnOnce() -> Grade + Send + 'static) -> Grade
 fn why_untrue(parts: &[Untrue], whole: &str) -> (String, Vec<u64>) {
     let (mut told, mut events) = (Vec::new(), Vec::new());
     for part in parts {
-        let mut why = part.told();
+        let mut why = part.sentence();
         if let Some(members) = &part.members {
             events.extend(members.first.iter().filter_map(|member| member["seq"].as_u64()));
             why = format!("does not hold for {} of {}", members.count, members.of);
@@ -478,8 +522,8 @@ fn why_untrue(parts: &[Untrue], whole: &str) -> (String, Vec<u64>) {
         match (alone, why.is_empty()) {
             (true, true) => {}
             (true, false) => told.push(why),
-            (false, true) => told.push(format!("`{}` is false", text::short(&part.text, 200))),
-            (false, false) => told.push(format!("`{}` is false ({why})", text::short(&part.text, 200))),
+            (false, true) => told.push(format!("`{}` is false", reason_text::short(&part.text, 200))),
+            (false, false) => told.push(format!("`{}` is false ({why})", reason_text::short(&part.text, 200))),
         }
     }
     let told = if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
@@ -491,8 +535,8 @@ fn member(value: &Value) -> String {
     let seq = value["seq"].as_u64().map(|seq| format!(" (event {seq})"));
     let name = ["name", "role", "kind"].iter().find_map(|key| value[*key].as_str());
     match (name, seq) {
-        (Some(name), Some(seq)) => format!("{}{seq}", text::short(name, 80)),
-        _ => text::short(&value.to_string(), 120),
+        (Some(name), Some(seq)) => format!("{}{seq}", reason_text::short(name, 80)),
+        _ => reason_text::short(&value.to_string(), 120),
     }
 }
 

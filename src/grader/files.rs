@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
 use async_trait::async_trait;
@@ -12,9 +13,10 @@ use serde::{Deserialize, Serialize};
 use absent::{Found, Search};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
+use crate::reason_text;
 use crate::regular;
 use crate::secrets::mark_in;
 use crate::trace::Lost;
@@ -101,7 +103,7 @@ impl GraderSpec for Files {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(FilesJudge(self.clone()))
+        Box::new(FilesObserver(self.clone()))
     }
 
     fn named_files(&self) -> Vec<&Path> {
@@ -164,33 +166,37 @@ impl GraderSpec for Files {
     }
 }
 
-struct FilesJudge(Files);
+struct FilesObserver(Files);
 
 #[async_trait]
-impl Observer for FilesJudge {
+impl Observer for FilesObserver {
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
         self.grade(evidence).into()
     }
 }
 
-impl FilesJudge {
+impl FilesObserver {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let Some(workspace) = evidence.workspace.and_then(|path| path.canonicalize().ok()) else {
             return Grade::ungraded("could not be graded, because the workspace is missing");
         };
         let mut checks = Checks::default();
         for glob in &self.0.exists {
-            let is_meant = |path: &Path| match glob.is_folder() {
-                true => workspace.join(path).is_dir(),
-                false => workspace.join(path).exists(),
+            let is_meant = |path: &Path| {
+                let meta = fs::metadata(workspace.join(path));
+                meta.is_ok_and(|meta| meta.is_dir() || (meta.is_file() && !glob.is_folder()))
             };
             match find(&workspace, glob, is_meant) {
                 Ok(Some(path)) => checks.held(format!("`{path}` exists"), []),
                 Ok(None) => match find(&workspace, glob, |_| true) {
-                    Ok(Some(path)) if workspace.join(&path).exists() => {
-                        checks.violated(format!("`{path}` is a file, not a folder"), []);
+                    Ok(Some(path)) => {
+                        let wanted = if glob.is_folder() { "folder" } else { "file" };
+                        let what = match fs::metadata(workspace.join(&path)) {
+                            Ok(meta) => format!("{}, not a {wanted}", kind_of(&meta)),
+                            Err(_) => "a link that leads to nothing".to_owned(),
+                        };
+                        checks.violated(format!("`{path}` is {what}"), []);
                     }
-                    Ok(Some(link)) => checks.violated(format!("`{link}` is a link that leads to nothing"), []),
                     _ => checks.violated(format!("nothing matching `{glob}` exists"), []),
                 },
                 Err(error) => checks.unknown(format!("the search for `{glob}` failed: {error}")),
@@ -216,14 +222,17 @@ impl FilesJudge {
                 let Some(content) = &content else { continue };
                 let holds = holds_bytes(content, text);
                 let word = if holds { "contains" } else { "does not contain" };
-                checks.either(holds, format!("`{path}` {word} `{}`", text::short(text, 200)), []);
+                checks.either(holds, format!("`{path}` {word} `{}`", reason_text::short(text, 200)), []);
             }
         }
         for (path, patterns) in &self.0.matches {
             let content = content(&mut checks, &workspace, path);
             for pattern in patterns.iter() {
                 let Some(content) = &content else { continue };
-                let holds = pattern.is_match(&String::from_utf8_lossy(content));
+                let text = String::from_utf8_lossy(content);
+                // A byte order mark states the encoding and does not belong to the text. An expression may ask for it.
+                let holds =
+                    pattern.is_match(&text) || text.strip_prefix('\u{feff}').is_some_and(|it| pattern.is_match(it));
                 let word = if holds { "matches" } else { "does not match" };
                 checks.either(holds, format!("`{path}` {word} /{pattern}/"), []);
             }
@@ -248,6 +257,18 @@ impl FilesJudge {
             }
         }
         checks.grade()
+    }
+}
+
+/// Returns the kind of an entry of a folder, for a reason.
+fn kind_of(meta: &fs::Metadata) -> &'static str {
+    let kind = meta.file_type();
+    match () {
+        () if kind.is_dir() => "a folder",
+        () if kind.is_file() => "a file",
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
     }
 }
 

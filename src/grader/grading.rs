@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::answer_losses::AnswerLosses;
 use super::command::{OwnModes, Run, five_minutes};
 use super::lasting_answer::LastingAnswer;
 use super::{Evidence, Finding, Findings, Grader, Observer, Renewed, Subject, Surroundings};
@@ -35,6 +36,7 @@ pub struct Grading {
     /// The files that calls name by links, each with its notice.
     links: Vec<(FollowedLink, u64)>,
     lasting_answer: LastingAnswer,
+    answer_losses: AnswerLosses,
 }
 
 /// A grader with its observer of the trial.
@@ -121,6 +123,7 @@ impl Grading {
             actions: Vec::new(),
             links: Vec::new(),
             lasting_answer: LastingAnswer::default(),
+            answer_losses: AnswerLosses::default(),
         }
     }
 
@@ -149,6 +152,7 @@ impl Grading {
             self.links.push((link.clone(), event.seq));
         }
         self.lasting_answer.event(event);
+        self.answer_losses.event(event);
         self.look_for_marks(event);
         for seat in &mut self.seats {
             seat.observer.event(event);
@@ -210,109 +214,199 @@ impl Grading {
         }
         let mut records = Vec::with_capacity(self.seats.len());
         let mut taken: HashSet<String> = self.seats.iter().map(|seat| seat.name.clone()).collect();
-        // The name of the last grader that ran commands.
-        let mut ran_commands: Option<String> = None;
-        let mut undone = Undone::default();
-        for ObservedGrader { grader, name, mut observer, secret } in self.seats {
-            let needs = grader.kind.needs();
-            let restore = |by: &str| match surroundings.restore() {
-                Ok(renewed) => {
-                    undone.add(renewed, by);
-                    match lay_hidden_again(evidence) {
-                        Ok(files) => {
-                            let needed = files.iter().find(|path| !is_of_scripts(path));
-                            undone.add_file(needed.map(|path| path.display().to_string()), by);
-                            restored.extend(files);
-                            None
-                        }
-                        Err(why) => Some(Grade::ungraded(why)),
-                    }
-                }
-                Err(why) => Some(Grade::ungraded(format!("could not be graded, because {why}"))),
-            };
-            let earlier = ran_commands.as_deref().filter(|_| needs.commands);
-            let obstacle = || surroundings.obstacle().filter(|_| needs.commands).map(Grade::ungraded);
-            let ungraded = needs.missing(evidence).or_else(obstacle).or_else(|| earlier.and_then(restore));
-            let runs = needs.commands && ungraded.is_none();
-            let depends_on_files = runs && (evidence.hidden.is_some() || surroundings.has_files());
-            if depends_on_files {
-                surroundings.look();
-            }
-            let is_looked_at = depends_on_files && !set_own_modes(observer.run(), evidence).await;
-            let mut laid = BTreeMap::new();
-            if is_looked_at {
-                let hidden = evidence.hidden.zip(evidence.workspace);
-                laid = hidden.map(|(hidden, workspace)| stamps(hidden, workspace)).unwrap_or_default();
-                surroundings.begin();
-            }
-            let Findings(findings) = match ungraded {
-                Some(ungraded) => ungraded.into(),
-                None => observer.finish(evidence).await,
-            };
-            let mut rewritten = None;
-            if runs {
-                let protected = surroundings.end();
-                rewritten = rewritten_hidden(evidence, &laid).or(protected);
-                ran_commands = Some(name.clone());
-            }
-            let without = if needs.commands { undone.doubt().or_else(|| surroundings.doubt()) } else { None };
-            let mut missed = self.lost.iter().filter(|(lost, _)| grader.kind.misses(*lost));
-            // After these losses, what was found may be wrong, too.
-            let of_found = [Lost::Speaker, Lost::Caller, Lost::Outcome];
-            let of_found = of_found.into_iter().find_map(|kind| missed.clone().find(|(lost, _)| *lost == kind));
-            let of_actions = || {
-                let workspace = self.reading.workspace.as_deref();
-                let seq = self.actions.iter().find(|(action, _)| grader.kind.misses_action(action, workspace))?.1;
-                Some(Doubt::at("the engine used a file for the agent that no call shows", seq))
-            };
-            let of_links = || {
-                let workspace = self.reading.workspace.as_deref();
-                let apart = self.links.iter().filter(|(link, _)| grader.kind.tells_apart(link, workspace));
-                let (link, seq) = apart.min_by_key(|(link, _)| link.moved)?;
-                Some((Doubt::at(link.doubt(), *seq), link.moved))
-            };
-            let of_tools = || {
-                let (tool, kind) =
-                    self.reading.unshown_tools.iter().find(|(tool, kind)| grader.kind.asks_for(tool, **kind))?;
-                Some(Doubt {
-                    what: format!("the agent does not show calls of its tool `{tool}`, of kind {kind}"),
-                    lost: None,
-                })
-            };
-            let lost = of_found.or_else(|| missed.next()).map(Doubt::of).or_else(of_actions).or_else(of_tools);
-            let links = lost.is_none().then(of_links).flatten();
-            // What a grader finds may be the call that names the link, and not the file that is meant. A move removes no match.
-            let is_by_link = links.as_ref().is_some_and(|(_, moved)| !moved);
-            let basis = Basis {
-                only_finds: grader.kind.only_finds() && !is_by_link,
-                by_outcome: grader.kind.fails_by_outcome(),
-            };
-            let doubt = lost.or(links.map(|(doubt, _)| doubt));
-            // The first grade without a name gets the grader's name.
-            let mut own = Some(name.clone());
-            for Finding { name: given, grade, judge, mut skills, tests, snapshot } in findings {
-                let is_own = given.as_ref().is_none_or(|given| *given == name);
-                let free = if is_own { own.take() } else { None };
-                let name = free.unwrap_or_else(|| free_name(given.as_deref().unwrap_or(&name), &mut taken));
-                let grade = match (&rewritten, &without, grade) {
-                    (Some(why), _, Grade::Scored(Score { passed: true, .. })) => Grade::ungraded(why),
-                    (_, Some(why), Grade::Scored(Score { passed: false, reason, .. })) => {
-                        Grade::ungraded(format!("{why}. The grader failed: {reason}"))
-                    }
-                    (_, _, grade) => grade,
-                };
-                let grade = match (&doubt, secret.as_ref().filter(|secret| secret.is_shown)) {
-                    (_, Some(secret)) => names_a_secret(&secret.mark),
-                    (Some(doubt), None) => doubted(grade, doubt, basis),
-                    (None, None) => grade,
-                };
-                // A call that was lost may have used a skill.
-                let unknown = doubt.is_some();
-                skills.iter_mut().filter(|it| unknown && it.used == Some(false)).for_each(|it| it.used = None);
-                records.push(GradeRecord { judge, skills, tests, snapshot, ..record(&grader, name, grade) });
-            }
+        let mut runs = CommandRuns { evidence, surroundings, restored, undone: Undone::default(), last: None };
+        for ObservedGrader { grader, name, observer, secret } in std::mem::take(&mut self.seats) {
+            let (Findings(findings), objections) = runs.finish(&grader, &name, observer).await;
+            let (doubt, basis) = self.doubt_about(&grader, evidence.output);
+            let mark = secret.filter(|secret| secret.is_shown).map(|secret| secret.mark);
+            let reserved = Reservations { objections, doubt, basis, mark };
+            reserved.add_records(&mut records, &grader, name, findings, &mut taken);
         }
         records
+    }
+
+    /// Returns the reason why a grade may be another one than the trace shows, if there is one, and what the grade rests on.
+    fn doubt_about(&self, grader: &Grader, output: &str) -> (Option<Doubt>, Basis) {
+        let lost = self.doubt_by_losses(grader, output);
+        let lost = lost.or_else(|| self.doubt_by_actions(grader)).or_else(|| self.doubt_by_tools(grader));
+        let link = if lost.is_none() { self.doubt_by_links(grader) } else { None };
+        // What a grader finds may be the call that names the link, and not the file that is meant. A move removes no match.
+        let is_by_link = link.as_ref().is_some_and(|(_, moved)| !moved);
+        let basis = Basis {
+            only_finds: grader.kind.only_finds() && !is_by_link,
+            by_outcome: grader.kind.fails_by_outcome(),
+            in_longer_texts: grader.kind.finds_in_longer_texts(self.answer_losses.known_part(output)),
+        };
+        (lost.or(link.map(|(doubt, _)| doubt)), basis)
+    }
+
+    /// Returns the doubt by a loss in the trace that concerns the grader.
+    fn doubt_by_losses(&self, grader: &Grader, output: &str) -> Option<Doubt> {
+        if let Some((what, seq)) = self.answer_losses.doubt(output).filter(|_| grader.kind.reads_answer()) {
+            return Some(Doubt { lost: Some(Lost::Speaker), ..Doubt::at(what, seq) });
+        }
+        // The place of such a loss decides whether it concerns the answer.
+        let is_elsewhere = |lost: Lost| match lost {
+            Lost::Text => grader.kind.reads_answer_alone() && !self.answer_losses.lacks_text(output),
+            Lost::Speaker => grader.kind.reads_answer_alone(),
+            // A line may also have been a call.
+            Lost::Line => {
+                let is_of_answer = grader.kind.reads_answer_alone() && !grader.kind.misses(Lost::Call);
+                is_of_answer && !self.answer_losses.lacks_line(output)
+            }
+            Lost::Call | Lost::Outcome | Lost::Caller => false,
+        };
+        let is_missed = |(lost, _): &&(Lost, u64)| grader.kind.misses(*lost) && !is_elsewhere(*lost);
+        let mut missed = self.lost.iter().filter(is_missed);
+        // After these losses, what was found may be wrong, too.
+        let of_found = [Lost::Speaker, Lost::Caller, Lost::Outcome];
+        let of_found = of_found.into_iter().find_map(|kind| missed.clone().find(|(lost, _)| *lost == kind));
+        of_found.or_else(|| missed.next()).map(Doubt::of)
+    }
+
+    /// Returns the doubt by a file that the engine used for the agent.
+    fn doubt_by_actions(&self, grader: &Grader) -> Option<Doubt> {
+        let workspace = self.reading.workspace.as_deref();
+        let seq = self.actions.iter().find(|(action, _)| grader.kind.misses_action(action, workspace))?.1;
+        Some(Doubt::at("the engine used a file for the agent that no call shows", seq))
+    }
+
+    /// Returns the doubt by a tool whose calls the agent does not show.
+    fn doubt_by_tools(&self, grader: &Grader) -> Option<Doubt> {
+        let (tool, kind) = self.reading.unshown_tools.iter().find(|(tool, kind)| grader.kind.asks_for(tool, **kind))?;
+        let what = format!("the agent does not show calls of its tool `{tool}`, of kind {kind}");
+        Some(Doubt { what, lost: None })
+    }
+
+    /// Returns the doubt by a file that a call names by a link, and true if a move is the reason, and no link.
+    fn doubt_by_links(&self, grader: &Grader) -> Option<(Doubt, bool)> {
+        let workspace = self.reading.workspace.as_deref();
+        let apart = self.links.iter().filter(|(link, _)| grader.kind.distinguishes(link, workspace));
+        let (link, seq) = apart.min_by_key(|(link, _)| link.moved)?;
+        Some((Doubt::at(link.doubt(), *seq), link.moved))
+    }
+}
+
+/// The graders of a trial that run commands, one after the other, and their surroundings.
+struct CommandRuns<'a> {
+    evidence: &'a Evidence<'a>,
+    surroundings: &'a dyn Surroundings,
+    /// The hidden files that were put back.
+    restored: &'a mut BTreeSet<PathBuf>,
+    undone: Undone,
+    /// The name of the last grader that ran commands.
+    last: Option<String>,
+}
+
+/// The reasons why the results of a grader's commands do not count.
+struct Objections {
+    /// The reason why a pass does not count, if there is one.
+    to_pass: Option<String>,
+    /// The reason why a failure does not count, if there is one.
+    to_fail: Option<String>,
+}
+
+impl CommandRuns<'_> {
+    /// Ends a grader. If it runs commands, it finds the surroundings as the first grader did.
+    async fn finish(&mut self, grader: &Grader, name: &str, mut observer: Box<dyn Observer>) -> (Findings, Objections) {
+        let (evidence, surroundings, needs) = (self.evidence, self.surroundings, grader.kind.needs());
+        let obstacle = || surroundings.obstacle().filter(|_| needs.commands).map(Grade::ungraded);
+        let mut ungraded = needs.missing(evidence).or_else(obstacle);
+        if needs.commands && ungraded.is_none() {
+            ungraded = self.restore().err().map(Grade::ungraded);
+        }
+        let runs = needs.commands && ungraded.is_none();
+        let depends_on_files = runs && (evidence.hidden.is_some() || surroundings.has_files());
+        if depends_on_files {
+            surroundings.look();
+        }
+        let is_looked_at = depends_on_files && !set_own_modes(observer.run(), evidence).await;
+        let mut laid = BTreeMap::new();
+        if is_looked_at {
+            let hidden = evidence.hidden.zip(evidence.workspace);
+            laid = hidden.map(|(hidden, workspace)| stamps(hidden, workspace)).unwrap_or_default();
+            surroundings.begin();
+        }
+        let findings = match ungraded {
+            Some(ungraded) => ungraded.into(),
+            None => observer.finish(evidence).await,
+        };
+        let mut objections = Objections { to_pass: None, to_fail: None };
+        if runs {
+            let protected = surroundings.end();
+            objections.to_pass = rewritten_hidden(evidence, &laid).or(protected);
+            self.last = Some(name.to_owned());
+        }
+        if needs.commands {
+            objections.to_fail = self.undone.doubt().or_else(|| surroundings.doubt());
+        }
+        (findings, objections)
+    }
+
+    /// Restores what the last grader that ran commands changed.
+    ///
+    /// # Errors
+    /// Returns the reason if something cannot be restored.
+    fn restore(&mut self) -> Result<(), String> {
+        let Some(by) = &self.last else { return Ok(()) };
+        let renewed = self.surroundings.restore().map_err(|why| format!("could not be graded, because {why}"))?;
+        self.undone.add(renewed, by);
+        let files = lay_hidden_again(self.evidence)?;
+        let needed = files.iter().find(|path| !is_of_scripts(path));
+        self.undone.add_file(needed.map(|path| path.display().to_string()), by);
+        self.restored.extend(files);
+        Ok(())
+    }
+}
+
+/// The reasons why the findings of a grader may not count.
+struct Reservations {
+    objections: Objections,
+    doubt: Option<Doubt>,
+    basis: Basis,
+    /// The mark of a secret of the grader's text, if the trace shows it.
+    mark: Option<String>,
+}
+
+impl Reservations {
+    /// Adds the grades of a grader, each with a name of its own.
+    fn add_records(
+        &self,
+        records: &mut Vec<GradeRecord>,
+        grader: &Grader,
+        name: String,
+        findings: Vec<Finding>,
+        taken: &mut HashSet<String>,
+    ) {
+        // The first grade without a name gets the grader's name.
+        let mut own = Some(name.clone());
+        for Finding { name: given, grade, judge, mut skills, tests, snapshot } in findings {
+            let is_own = given.as_ref().is_none_or(|given| *given == name);
+            let free = if is_own { own.take() } else { None };
+            let name = free.unwrap_or_else(|| free_name(given.as_deref().unwrap_or(&name), taken));
+            // A call that was lost may have used a skill.
+            let unknown = self.doubt.is_some();
+            skills.iter_mut().filter(|it| unknown && it.used == Some(false)).for_each(|it| it.used = None);
+            let grade = self.applied_to(grade);
+            records.push(GradeRecord { judge, skills, tests, snapshot, ..record(grader, name, grade) });
+        }
+    }
+
+    /// Returns the grade that counts.
+    fn applied_to(&self, grade: Grade) -> Grade {
+        let Objections { to_pass, to_fail } = &self.objections;
+        let grade = match (to_pass, to_fail, grade) {
+            (Some(why), _, Grade::Scored(Score { passed: true, .. })) => Grade::ungraded(why),
+            (_, Some(why), Grade::Scored(Score { passed: false, reason, .. })) => {
+                Grade::ungraded(format!("{why}. The grader failed: {reason}"))
+            }
+            (_, _, grade) => grade,
+        };
+        match (&self.doubt, &self.mark) {
+            (_, Some(mark)) => names_a_secret(mark),
+            (Some(doubt), None) => doubted(grade, doubt, self.basis),
+            (None, None) => grade,
+        }
     }
 }
 
@@ -416,6 +510,8 @@ struct Basis {
     only_finds: bool,
     /// Another outcome of a call could turn a fail into another grade.
     by_outcome: bool,
+    /// True if everything that was found in a text is also found in any longer one.
+    in_longer_texts: bool,
 }
 
 /// Returns the grade of a session of which something is missing. A violation that events show stays, and so does a pass
@@ -428,7 +524,9 @@ fn doubted(grade: Grade, doubt: &Doubt, basis: Basis) -> Grade {
         Some(Lost::Speaker | Lost::Caller) => true,
         // A different outcome of the call could remove the match, unless the rule counts attempts.
         Some(Lost::Outcome) => score.passed || basis.by_outcome,
-        Some(Lost::Line | Lost::Text | Lost::Call) | None => false,
+        // The text may be a part of a longer one.
+        Some(Lost::Line | Lost::Text) => !basis.in_longer_texts,
+        Some(Lost::Call) | None => false,
     };
     let is_certain = score.is_certain && !score.passed;
     if is_certain || (is_found && !may_be_wrong) {

@@ -38,7 +38,8 @@ pub struct Loops {
 
 impl GraderSpec for Loops {
     fn misses(&self, lost: Lost) -> bool {
-        !matches!(lost, Lost::Text | Lost::Speaker)
+        // A call counts whatever its outcome is.
+        !matches!(lost, Lost::Text | Lost::Speaker | Lost::Outcome)
     }
 
     fn fails_by_outcome(&self) -> bool {
@@ -56,7 +57,7 @@ impl GraderSpec for Loops {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(LoopsJudge {
+        Box::new(LoopsObserver {
             max: self.max,
             speakers: HashMap::new(),
             unsure: None,
@@ -253,7 +254,7 @@ impl Speaker {
     }
 }
 
-struct LoopsJudge {
+struct LoopsObserver {
     max: u64,
     speakers: HashMap<Option<String>, Speaker>,
     /// The call that was not shown completely.
@@ -264,7 +265,7 @@ struct LoopsJudge {
     has_new_call: bool,
 }
 
-impl LoopsJudge {
+impl LoopsObserver {
     /// Returns true if a part of the session was lost between two calls.
     fn has_lost_between(&self, before: u64, after: u64) -> bool {
         let next = self.losses.get(self.losses.partition_point(|seq| *seq < before));
@@ -273,7 +274,7 @@ impl LoopsJudge {
 }
 
 #[async_trait]
-impl Observer for LoopsJudge {
+impl Observer for LoopsObserver {
     fn event(&mut self, event: &Event) {
         match &event.body {
             Body::ToolCall(_) => self.has_new_call = true,
@@ -310,7 +311,7 @@ impl Observer for LoopsJudge {
     }
 }
 
-impl LoopsJudge {
+impl LoopsObserver {
     fn grade(mut self) -> Grade {
         self.speakers.values_mut().for_each(Speaker::close);
         let max = self.max;
@@ -333,7 +334,8 @@ impl LoopsJudge {
                     }
                     None => "the agent did not show enough of the tools' names".to_owned(),
                 };
-                checks.unknown(format!("whether calls were repeated more than {max} times in a row is unknown: {why}"));
+                let times = plural(max, "time");
+                checks.unknown(format!("whether calls were repeated more than {times} in a row is unknown: {why}"));
             }
             Some(Worst { times, .. }) if *times <= max => {
                 let most = match in_some_order.unwrap_or(*times) {

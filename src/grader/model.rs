@@ -18,8 +18,9 @@ pub struct ModelIs {
 }
 
 impl GraderSpec for ModelIs {
-    fn misses(&self, _: Lost) -> bool {
-        false
+    /// Returns true for a lost line: it may name another model.
+    fn misses(&self, lost: Lost) -> bool {
+        lost == Lost::Line
     }
 
     fn needs() -> Needs {
@@ -31,11 +32,11 @@ impl GraderSpec for ModelIs {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(ModelJudge { wanted: self.clone(), changed_at: None, other: None })
+        Box::new(ModelObserver { wanted: self.clone(), changed_at: None, other: None })
     }
 }
 
-struct ModelJudge {
+struct ModelObserver {
     wanted: ModelIs,
     /// `seq` of the first notice that another model answers than before, or than the agent reports elsewhere.
     changed_at: Option<u64>,
@@ -44,7 +45,7 @@ struct ModelJudge {
 }
 
 #[async_trait]
-impl Observer for ModelJudge {
+impl Observer for ModelObserver {
     fn event(&mut self, event: &Event) {
         if let Body::Notice { code: NoticeCode::ModelChanged, .. } = &event.body {
             self.changed_at = self.changed_at.or(Some(event.seq));
@@ -62,7 +63,7 @@ impl Observer for ModelJudge {
     }
 }
 
-impl ModelJudge {
+impl ModelObserver {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let wanted = &self.wanted.effective;
         match (&evidence.header.model.effective, self.changed_at) {

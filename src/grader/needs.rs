@@ -60,7 +60,7 @@ impl Needs {
     }
 
     /// Returns true if the kind grades the state of the workspace after the trial, instead of messages or calls.
-    pub fn judges_workspace(&self) -> bool {
+    pub fn grades_workspace(&self) -> bool {
         self.workspace != Workspace::Nothing
     }
 

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::files::why_no_file;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer};
 use crate::grade::Grade;
+use crate::reason_text;
 use crate::secrets;
 use crate::trace::Lost;
 use crate::trace::{Body as EventBody, Event, Role};
@@ -77,9 +78,24 @@ impl GraderSpec for Output {
         texts && number.is_none() && json_path.is_none() && json_schema.is_none() && similarity.is_none()
     }
 
-    /// Returns false for a text of another speaker: the observer decides whether the answer holds the text.
+    fn finds_in_longer_texts(&self, answer: Option<&str>) -> bool {
+        let stays = |pattern: &Pattern| match answer.map(str::trim_end) {
+            Some(answer) => !pattern.is_match(answer) || pattern.holds_in_longer_texts(answer),
+            None => pattern.is_found_in_longer_texts(),
+        };
+        self.regex.iter().chain(&self.not_regex).flat_map(OneOrList::iter).all(stays)
+    }
+
     fn misses(&self, lost: Lost) -> bool {
         matches!(lost, Lost::Line | Lost::Text)
+    }
+
+    fn reads_answer(&self) -> bool {
+        true
+    }
+
+    fn reads_answer_alone(&self) -> bool {
+        true
     }
 
     fn needs() -> Needs {
@@ -125,7 +141,7 @@ impl GraderSpec for Output {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(OutputJudge { wanted: self.clone(), said_at: None, said: None, other_speaker: None })
+        Box::new(OutputObserver { wanted: self.clone(), said_at: None })
     }
 
     fn named_files(&self) -> Vec<&Path> {
@@ -146,33 +162,18 @@ impl GraderSpec for Output {
     }
 }
 
-struct OutputJudge {
+struct OutputObserver {
     wanted: Output,
     said_at: Option<u64>,
-    /// The last message of the main agent: its event, and the length of its text.
-    said: Option<(u64, usize)>,
-    /// The last notice that a message may hold a text that is not the agent's.
-    other_speaker: Option<u64>,
-}
-
-impl OutputJudge {
-    /// Returns the notice that the final answer may hold a text that is not the agent's. A notice is about a message before it.
-    fn doubt(&self, answer: &str) -> Option<u64> {
-        let notice = self.other_speaker?;
-        let is_later = self.said.is_some_and(|(message, length)| message > notice && answer.trim().len() <= length);
-        (!is_later).then_some(notice)
-    }
 }
 
 #[async_trait]
-impl Observer for OutputJudge {
+impl Observer for OutputObserver {
     fn event(&mut self, event: &Event) {
         match &event.body {
             EventBody::Message(message) if message.role == Role::Agent && event.parent.is_none() => {
                 self.said_at = Some(event.seq);
-                self.said = Some((event.seq, message.text.trim().len()));
             }
-            EventBody::Notice { lost: Some(Lost::Speaker), .. } => self.other_speaker = Some(event.seq),
             // If no message contains the answer, it is only in the stop event.
             EventBody::Stop(_) => self.said_at = self.said_at.or(Some(event.seq)),
             _ => {}
@@ -180,24 +181,8 @@ impl Observer for OutputJudge {
     }
 
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
-        let grade = self.wanted.grade(evidence, self.said_at);
-        match self.doubt(evidence.output) {
-            Some(notice) => doubted(&grade, notice).into(),
-            None => grade.into(),
-        }
+        self.wanted.grade(evidence, self.said_at).into()
     }
-}
-
-/// Returns the grade of an answer that may hold a text that is not the agent's.
-fn doubted(grade: &Grade, notice: u64) -> Grade {
-    let (said, reason) = match grade {
-        Grade::Scored(score) => (if score.passed { "passed" } else { "failed" }, &score.reason),
-        Grade::Ungraded { reason } => ("ungraded", reason),
-    };
-    Grade::ungraded(format!(
-        "the final answer may hold a text that is not the agent's (event {notice}), so it is unknown whether this holds; \
-         without it: {said}: {reason}"
-    ))
 }
 
 /// Adds a check that something does not occur. A masked secret may have contained it.
@@ -224,11 +209,11 @@ type Show = fn(&str, usize) -> String;
 
 /// Returns how texts of a failed check are shown: exactly if the shortened ones look as if the check held.
 fn not_alike(look_alike: bool) -> Show {
-    if look_alike { text::exact } else { text::short }
+    if look_alike { reason_text::exact } else { reason_text::short }
 }
 
 fn may_be_masked(reason: &str, mark: &str) -> String {
-    format!("{reason}, but a secret in it is masked as `{}`, and may have contained it", text::short(mark, 60))
+    format!("{reason}, but a secret in it is masked as `{}`, and may have contained it", reason_text::short(mark, 60))
 }
 
 impl Output {
@@ -240,17 +225,18 @@ impl Output {
             "" => "empty".to_owned(),
             output => format!("`{}`", show(output, SHOWN)),
         };
-        let shown = shown_by(text::short);
-        let short = text::short(&compared, SHOWN);
+        let shown = shown_by(reason_text::short);
+        let short = reason_text::short(&compared, SHOWN);
         let mut checks = Checks::default();
         if let Some(texts) = &self.equals {
             let is = texts.iter().any(|text| folded(text.trim_end()) == compared);
             let reason = if is {
                 format!("the output is {shown}")
             } else {
-                let looks_equal = texts.iter().any(|text| text::short(&folded(text), SHOWN) == short);
+                let looks_equal = texts.iter().any(|text| reason_text::short(&folded(text), SHOWN) == short);
                 let show = not_alike(looks_equal);
-                let wanted = text::any_of(texts.iter().map(|text| format!("`{}`", show(text.trim_end(), SHOWN))));
+                let wanted =
+                    reason_text::any_of(texts.iter().map(|text| format!("`{}`", show(text.trim_end(), SHOWN))));
                 format!("the output is not {wanted}; it is {}", shown_by(show))
             };
             present(&mut checks, is, reason, output, said_at);
@@ -258,9 +244,9 @@ impl Output {
         for text in self.contains.iter().flat_map(OneOrList::iter) {
             let holds = compared.contains(&folded(text.trim_end()));
             let reason = if holds {
-                format!("the output contains `{}`", text::short(text, SHOWN))
+                format!("the output contains `{}`", reason_text::short(text, SHOWN))
             } else {
-                let show = not_alike(short.contains(&text::short(&folded(text), SHOWN)));
+                let show = not_alike(short.contains(&reason_text::short(&folded(text), SHOWN)));
                 let (text, shown) = (show(text.trim_end(), SHOWN), shown_by(show));
                 format!("the output does not contain `{text}`; it is {shown}")
             };
@@ -268,7 +254,7 @@ impl Output {
         }
         for text in self.not_contains.iter().flat_map(OneOrList::iter) {
             let holds = !compared.contains(&folded(text.trim_end()));
-            let text = text::short(text, SHOWN);
+            let text = reason_text::short(text, SHOWN);
             let reason = if holds {
                 format!("the output does not contain `{text}`")
             } else {
@@ -281,13 +267,13 @@ impl Output {
             let reason = if holds {
                 format!("the output matches /{pattern}/")
             } else {
-                let show = not_alike(pattern.is_match(&text::short(output, SHOWN)));
+                let show = not_alike(pattern.is_match(&reason_text::short(output, SHOWN)));
                 format!("the output does not match /{pattern}/; it is {}", shown_by(show))
             };
             present(&mut checks, holds, reason, output, said_at);
         }
         for pattern in self.not_regex.iter().flat_map(OneOrList::iter) {
-            let found = pattern.0.find(output).map(|found| text::short(found.as_str(), 100));
+            let found = pattern.0.find(output).map(|found| reason_text::short(found.as_str(), 100));
             let reason = match &found {
                 None => format!("the output does not match /{pattern}/"),
                 Some(found) => format!("the output matches /{pattern}/ with `{found}`, and must not"),
@@ -302,7 +288,7 @@ impl Output {
             similarity.check(&mut checks, output, self.ignore_case, said_at);
         }
         if self.no_secrets {
-            let found = secrets::mark_in(output).map(|mark| text::short(mark, 60));
+            let found = secrets::mark_in(output).map(|mark| reason_text::short(mark, 60));
             match (&found, evidence.unmasked) {
                 (None, Some(name)) => checks.unknown(format!(
                     "whether the output shows the secret in {name} is unknown: it is too short to be masked"
@@ -324,7 +310,7 @@ impl Output {
         match json::in_answer(output) {
             Ok(Answer { repeated: Some(key), .. }) => {
                 let checked = paths.len() + usize::from(self.json_schema.is_some());
-                let why = format!("an object of the answer has the key `{}` twice", text::short(&key, 100));
+                let why = format!("an object of the answer has the key `{}` twice", reason_text::short(&key, 100));
                 (0..checked).for_each(|_| checks.unknown(format!("{why}, so what it says is unknown; it is {shown}")));
             }
             Ok(Answer { value: json, repeated: None }) => {
@@ -333,7 +319,11 @@ impl Output {
                     schema.check(checks, &json, folder, said_at);
                 }
             }
-            Err(why) => {
+            Err(none) if none.is_json => {
+                let checked = paths.len() + usize::from(self.json_schema.is_some());
+                (0..checked).for_each(|_| checks.unknown(format!("{}; it is {shown}", none.why)));
+            }
+            Err(json::NoValue { why, .. }) => {
                 // If the answer has no JSON, each check of it fails.
                 let checked = paths.len() + usize::from(self.json_schema.is_some());
                 checks.lacking(format!("{why}; it is {shown}"), said_at);

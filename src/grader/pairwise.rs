@@ -14,12 +14,12 @@ use crate::grade::judge_record::PairOutcome;
 use crate::judge::calibration::{CalibrationRequirements, Floor};
 use crate::judge::joined;
 use crate::judge::pairwise::{Pair, digest, digest_of_asking, passes};
-use crate::judge::rubric::{Judgement, calibration_beside, mark_uncalibrated};
+use crate::judge::rubric::{RubricResult, calibration_beside, mark_uncalibrated};
 use crate::judge::view::{Rules, Show, View};
 use crate::model_client::ModelName;
 use crate::paths::shown as shown_path;
 use crate::regular;
-use crate::text::first_chars;
+use crate::text::{first_chars, plural};
 use crate::trace::Lost;
 use crate::trace::jsonl::Reader;
 use crate::trace::{Body as TraceBody, Event, Model};
@@ -280,11 +280,11 @@ impl Pairwise {
         Rules { show, characters: CHARACTERS }
     }
 
-    async fn ask(&self, view: View, evidence: &Evidence<'_>) -> Judgement {
+    async fn ask(&self, view: View, evidence: &Evidence<'_>) -> RubricResult {
         let mut record = JudgeRecord { calibrated: Some(false), ..JudgeRecord::default() };
         let reference = match self.reference_text(evidence.case_folder) {
             Ok(text) => text,
-            Err(why) => return Judgement { grade: Grade::ungraded(why), record },
+            Err(why) => return RubricResult { grade: Grade::ungraded(why), record },
         };
         record.prompt_digest = digest(&self.ask, &reference.text);
         let patch = match self.reference.trace {
@@ -293,32 +293,32 @@ impl Pairwise {
         };
         let patch = match patch {
             Ok(patch) => patch,
-            Err(why) => return Judgement { grade: Grade::ungraded(why), record },
+            Err(why) => return RubricResult { grade: Grade::ungraded(why), record },
         };
         let pair = self.pair(view, evidence.output, evidence.header.capabilities.tracing, patch.as_deref(), reference);
         if pair.candidate.trim().is_empty() {
             let grade = Grade::fail("the agent gave no answer, so there is nothing to compare");
-            return Judgement { grade, record: JudgeRecord::default() };
+            return RubricResult { grade, record: JudgeRecord::default() };
         }
         record.left_out.clone_from(&pair.left_out);
         if let Some(why) = &pair.incomparable {
-            return Judgement { grade: Grade::ungraded(why), record };
+            return RubricResult { grade: Grade::ungraded(why), record };
         }
         let names = match evidence.judges.chosen(self.judges()) {
             Ok(names) => names,
-            Err(why) => return Judgement { grade: Grade::ungraded(why), record },
+            Err(why) => return RubricResult { grade: Grade::ungraded(why), record },
         };
         record.model = joined(&names);
         let wanted = self.wanted_calibration();
         if let Some(why) = wanted.tell(&names, evidence.case_folder, self.require_calibration, &mut record) {
-            return Judgement { grade: Grade::ungraded(format!("the comparison {why}")), record };
+            return RubricResult { grade: Grade::ungraded(format!("the comparison {why}")), record };
         }
         let mut grade = pair.judge(evidence.judges, &names, &mut record).await;
         // If no judge answered, there is no grade to mark.
         if !matches!(grade, Grade::Ungraded { .. }) {
             mark_uncalibrated(&mut grade, &record);
         }
-        Judgement { grade, record }
+        RubricResult { grade, record }
     }
 
     fn reference_text(&self, case_folder: &Path) -> Result<Shortened, String> {
@@ -368,6 +368,6 @@ struct Shortened {
 /// Returns the part of a text that is shown, and a note on the missing part.
 fn cut(text: &str) -> (String, Option<String>) {
     let missing = text.chars().count().saturating_sub(CHARACTERS);
-    let told = (missing > 0).then(|| format!("left out: {missing} characters at its end"));
+    let told = (missing > 0).then(|| format!("left out: {} at its end", plural(missing, "character")));
     (first_chars(text, CHARACTERS).to_owned(), told)
 }

@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
+use crate::reason_text;
 use crate::text::{and_more, plural};
 use crate::trace::{
     Body as EventBody, Event, FollowedLink, Lost, NoticeCode, PermissionOption, PermissionOutcome, ToolKind,
@@ -79,10 +80,10 @@ impl GraderSpec for Permissions {
         self.respected && action.kind != ToolKind::Read
     }
 
-    fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+    fn distinguishes(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
         // Rejected calls are compared with later ones under each name of a file.
         let lists = [&self.asked, &self.not_asked, &self.allowed, &self.rejected];
-        lists.into_iter().flatten().any(|matcher| matcher.call.tells_apart(link, workspace))
+        lists.into_iter().flatten().any(|matcher| matcher.call.distinguishes(link, workspace))
     }
 
     fn refusal(&self) -> Option<String> {
@@ -108,7 +109,7 @@ impl GraderSpec for Permissions {
 
     fn watch(&self) -> Box<dyn Observer> {
         let none = |matchers: &[RequestMatcher]| matchers.iter().map(|_| Hits::default()).collect();
-        Box::new(PermissionsJudge {
+        Box::new(PermissionsObserver {
             asked: none(&self.asked),
             not_asked: none(&self.not_asked),
             allowed: none(&self.allowed),
@@ -150,7 +151,7 @@ struct PendingRequest {
     reply: Option<Reply>,
 }
 
-struct PermissionsJudge {
+struct PermissionsObserver {
     wanted: Permissions,
     asked: Vec<Hits>,
     not_asked: Vec<Hits>,
@@ -165,7 +166,7 @@ struct PermissionsJudge {
 }
 
 #[async_trait]
-impl Observer for PermissionsJudge {
+impl Observer for PermissionsObserver {
     fn event(&mut self, event: &Event) {
         match &event.body {
             EventBody::PermissionRequest(request) => {
@@ -223,7 +224,7 @@ impl Observer for PermissionsJudge {
     }
 }
 
-impl PermissionsJudge {
+impl PermissionsObserver {
     fn grade(mut self, evidence: &Evidence<'_>) -> Grade {
         // Requests about calls that the agent never described.
         let mut rest: Vec<PendingRequest> = std::mem::take(&mut self.open).into_values().flatten().collect();
@@ -232,7 +233,7 @@ impl PermissionsJudge {
             self.take(&asked, None);
         }
         let mut checks = Checks::default();
-        let told = self.told_requests();
+        let told = self.requests_listed();
         // If the agent does not ask for every permission, it may have acted without a request.
         let without = evidence.why_unasked();
         let wanted = [
@@ -284,23 +285,23 @@ impl PermissionsJudge {
     }
 }
 
-impl PermissionsJudge {
+impl PermissionsObserver {
     /// Handles a request whose call has ended, or will never be known.
     fn take(&mut self, asked: &PendingRequest, call: Option<&Subject<'_>>) {
         let reply = asked.reply.as_ref();
         if self.labels.len() < 8 {
-            let outcome = match reply.map(|reply| reply.outcome) {
+            let outcome = match reply.map(|reply| reply.decision) {
                 Some(PermissionOutcome::Allowed) => "allowed",
                 Some(PermissionOutcome::Rejected) => "rejected",
                 Some(PermissionOutcome::Cancelled) => "cancelled",
                 None => "not answered",
             };
             let by = reply.and_then(|reply| reply.rule.as_deref());
-            let by = by.map(|rule| format!(" by {}", text::short(rule, 40))).unwrap_or_default();
+            let by = by.map(|rule| format!(" by {}", reason_text::short(rule, 40))).unwrap_or_default();
             let label = call.map_or_else(|| "a call that was never shown".to_owned(), Subject::label);
             self.labels.push(format!("{label} ({outcome}{by})"));
         }
-        let is = |outcome| reply.is_some_and(|reply| reply.outcome == outcome);
+        let is = |outcome| reply.is_some_and(|reply| reply.decision == outcome);
         let lists = [
             (true, &self.wanted.asked, &mut self.asked),
             (true, &self.wanted.not_asked, &mut self.not_asked),
@@ -321,7 +322,7 @@ impl PermissionsJudge {
         }
     }
 
-    fn told_requests(&self) -> String {
+    fn requests_listed(&self) -> String {
         let more = self.requests.saturating_sub(self.labels.len() as u64);
         match (self.labels.as_slice(), more) {
             ([], 0) => "there were no requests".to_owned(),

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::{Calibrated, Evidence, Finding, Findings, GraderSpec, Needs, Observer};
 use crate::grade::Grade;
 use crate::grade::judge_record::JudgeRecord;
-use crate::judge::rubric::{Judgement, Rubric, calibration_beside};
+use crate::judge::rubric::{Rubric, RubricResult, calibration_beside};
 use crate::judge::view::View;
 use crate::model_client::ModelName;
 use crate::regular;
@@ -71,15 +71,15 @@ impl Observer for Watch {
         let Self { view, wanted } = *self;
         let patch = match patch(evidence, wanted.characters).await {
             Ok(patch) => patch,
-            Err(why) => return Judgement { grade: Grade::ungraded(why), record: JudgeRecord::default() }.into(),
+            Err(why) => return RubricResult { grade: Grade::ungraded(why), record: JudgeRecord::default() }.into(),
         };
         let shown = view.finish(evidence.header.capabilities.tracing, patch.as_deref());
         wanted.judge(evidence.judges, &shown, evidence.case_folder).await.into()
     }
 }
 
-impl From<Judgement> for Findings {
-    fn from(Judgement { grade, record }: Judgement) -> Self {
+impl From<RubricResult> for Findings {
+    fn from(RubricResult { grade, record }: RubricResult) -> Self {
         Self(vec![Finding { judge: Some(record), ..grade.into() }])
     }
 }

@@ -8,12 +8,14 @@ use super::checks::Checks;
 use super::speakers::Span;
 use async_trait::async_trait;
 
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
+use crate::reason_text;
 use crate::text::plural;
 use crate::trace::{
-    Body as EventBody, Event, FollowedLink, Lost, NoticeCode, PermissionOutcome, Role, ToolKind, UnseenAction,
+    Body as EventBody, Event, FollowedLink, Lost, NoticeCode, PermissionOutcome, PermissionResponse, Role, ToolKind,
+    UnseenAction,
 };
 use crate::values::Fraction;
 
@@ -57,6 +59,10 @@ impl GraderSpec for Rules {
         })
     }
 
+    fn finds_in_longer_texts(&self, _: Option<&str>) -> bool {
+        self.rules.iter().flat_map(Rule::matchers).all(|(_, matcher, _)| matcher.finds_in_longer_texts())
+    }
+
     fn fails_by_outcome(&self) -> bool {
         self.rules.iter().any(|rule| match rule {
             // Too many attempts stay too many, however few of them were executed.
@@ -73,8 +79,8 @@ impl GraderSpec for Rules {
         self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.asks_for(tool, kind))
     }
 
-    fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
-        self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.tells_apart(link, workspace))
+    fn distinguishes(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+        self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.distinguishes(link, workspace))
     }
 
     fn needs() -> Needs {
@@ -97,7 +103,7 @@ impl GraderSpec for Rules {
             .rules
             .iter()
             .map(|rule| rule.matchers().iter().map(|_| FoundEvents::new(rule.looks_at_each())).collect());
-        Box::new(RulesJudge {
+        Box::new(RulesObserver {
             hits: watches.collect(),
             needs_steps: self.rules.iter().any(|rule| matches!(rule, Rule::Immediately(_))),
             wanted: self.clone(),
@@ -120,11 +126,12 @@ struct PendingEvent {
     at_ms: u64,
     place: EventPlace,
     outcome: Option<PermissionOutcome>,
+    decided: Option<PermissionOutcome>,
     text: Option<String>,
     parent: Option<String>,
 }
 
-struct RulesJudge {
+struct RulesObserver {
     wanted: Rules,
     /// For each rule, the findings of each of its matchers.
     hits: Vec<Vec<FoundEvents>>,
@@ -142,16 +149,17 @@ struct RulesJudge {
 }
 
 #[async_trait]
-impl Observer for RulesJudge {
+impl Observer for RulesObserver {
     fn event(&mut self, event: &Event) {
         let place = EventPlace::after_steps(self.announced, event.seq);
-        let asked = |request: &str, outcome: Option<PermissionOutcome>| PendingEvent {
+        let asked = |request: &str, reply: Option<&PermissionResponse>| PendingEvent {
             event: EventType::of(&event.body),
             request: request.to_owned(),
             seq: event.seq,
             at_ms: event.at_ms,
             place,
-            outcome,
+            outcome: reply.map(|reply| reply.outcome),
+            decided: reply.and_then(|reply| reply.decided),
             text: text_of(&event.body).map(Cow::into_owned),
             parent: event.parent.clone(),
         };
@@ -168,10 +176,7 @@ impl Observer for RulesJudge {
                 self.asked.entry(request.call.clone()).or_default().push(asked(&request.request, None));
             }
             EventBody::PermissionResponse(response) => {
-                self.asked
-                    .entry(response.call.clone())
-                    .or_default()
-                    .push(asked(&response.request, Some(response.outcome)));
+                self.asked.entry(response.call.clone()).or_default().push(asked(&response.request, Some(response)));
             }
             body => {
                 let role = match body {
@@ -186,6 +191,7 @@ impl Observer for RulesJudge {
                     call: None,
                     text: text_of(body),
                     outcome: None,
+                    decided: None,
                     role,
                 };
                 self.see(&seen, place);
@@ -208,6 +214,7 @@ impl Observer for RulesJudge {
             call: Some(call),
             text: None,
             outcome: None,
+            decided: None,
             role: None,
         };
         self.see(&seen(EventType::ToolCall, call.seq, call.at_ms), place);
@@ -217,6 +224,7 @@ impl Observer for RulesJudge {
             let seen = RuleEvent {
                 call: Some(&form),
                 outcome: asked.outcome,
+                decided: asked.decided,
                 text,
                 ..seen(asked.event, asked.seq, asked.at_ms)
             };
@@ -230,17 +238,19 @@ impl Observer for RulesJudge {
     }
 }
 
-impl RulesJudge {
+impl RulesObserver {
     fn grade(mut self, evidence: &Evidence<'_>) -> Grade {
         self.see_what_has_no_call();
-        let session = SessionFacts { steps: &self.steps, is_timed: evidence.header.is_timed() };
+        let header = evidence.header;
+        let stopped_ms = header.stopped_ms.unwrap_or_default();
+        let session = SessionFacts { steps: &self.steps, is_timed: header.is_timed(), stopped_ms };
         let (mut checks, mut broken) = (Checks::default(), Vec::new());
         let rules = self.wanted.rules.iter().zip(&self.hits).zip(self.refused.iter().zip(&self.unsure));
         for ((rule, hits), (refused, unsure)) in rules {
             let asks = rule.matchers().iter().any(|(_, matcher, _)| matcher.is_about_permissions());
             let worlds = decide(rule, hits, &session);
             let is_vacuous = worlds.is_vacuous();
-            let told = rule.told();
+            let told = rule.sentence();
             let found = match evidence.why_unasked() {
                 _ if !asks || evidence.seen().interaction => worlds.agree(rule.vacuous()),
                 None => Finding::Unknown("the harness has no way to ask for permission"),
@@ -253,7 +263,7 @@ impl RulesJudge {
                 },
             };
             if matches!(found, Finding::Broken(_)) && broken.len() < MOST_BROKEN {
-                broken.push(text::short(&told, RULE));
+                broken.push(reason_text::short(&told, RULE));
             }
             match found {
                 Finding::Holds(_) if is_vacuous => {
@@ -324,7 +334,7 @@ const MOST_BROKEN: usize = 50;
 /// The maximum number of characters of a rule.
 const RULE: usize = 200;
 
-impl RulesJudge {
+impl RulesObserver {
     fn see(&mut self, seen: &RuleEvent<'_>, place: EventPlace) {
         let mut is_found = false;
         let span = match (seen.event, seen.call) {
@@ -369,6 +379,7 @@ impl RulesJudge {
                 call: None,
                 text: asked.text.as_deref().map(Cow::Borrowed),
                 outcome: asked.outcome,
+                decided: asked.decided,
                 role: None,
             };
             self.see(&seen, asked.place);
@@ -385,7 +396,7 @@ impl RulesJudge {
     /// Describes the calls that break a rule.
     fn breach(&self, rule: &Rule, hits: &[FoundEvents], events: &[u64], refused: Option<u64>) -> String {
         let label = |seq: &u64| self.label(*seq);
-        let shown = text::first_few_long(&events.iter().map(label).collect::<Vec<_>>(), SHOWN);
+        let shown = reason_text::first_few_long(&events.iter().map(label).collect::<Vec<_>>(), SHOWN);
         let refused = match refused {
             Some(seq) => format!("; {} was refused or cancelled", label(&seq)),
             None => String::new(),

@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject};
 use crate::grade::Grade;
 use crate::matcher::paths::holds;
+use crate::reason_text;
 use crate::trace::facts::Fact;
 use crate::trace::{CallStatus, FollowedLink, ToolKind, UnseenAction};
 use crate::values::{Below, PathGlob};
@@ -45,7 +46,7 @@ impl GraderSpec for Scope {
         }
     }
 
-    fn tells_apart(&self, link: &FollowedLink, _: Option<&str>) -> bool {
+    fn distinguishes(&self, link: &FollowedLink, _: Option<&str>) -> bool {
         // The change of the workspace shows where a file was moved to.
         if link.moved {
             return false;
@@ -85,7 +86,7 @@ impl GraderSpec for Scope {
     fn watch(&self) -> Box<dyn Observer> {
         // Only files change, so a name that is a folder can only mean the files in it.
         let never = self.never.iter().map(PathGlob::with_content).collect();
-        Box::new(ScopeJudge {
+        Box::new(ScopeObserver {
             wanted: Scope { never, ..self.clone() },
             outside: Breaches::default(),
             forbidden: Breaches::default(),
@@ -118,9 +119,9 @@ impl Breaches {
         }
     }
 
-    fn told(&self) -> String {
+    fn described(&self) -> String {
         let told: Vec<String> = self.first.iter().map(|(path, how)| format!("`{path}` {how}")).collect();
-        let shown = text::first_few_long(&told, 8);
+        let shown = reason_text::first_few_long(&told, 8);
         match self.count.saturating_sub(told.len() as u64) {
             0 => shown,
             more => format!("{shown}, {more} not kept"),
@@ -128,7 +129,7 @@ impl Breaches {
     }
 }
 
-struct ScopeJudge {
+struct ScopeObserver {
     wanted: Scope,
     outside: Breaches,
     forbidden: Breaches,
@@ -172,7 +173,7 @@ fn fits(globs: &[PathGlob], path: &str) -> bool {
     globs.iter().any(|glob| glob.is_match(path))
 }
 
-impl ScopeJudge {
+impl ScopeObserver {
     /// Handles a call of an unknown kind, or one of which it is unknown whether it was carried out: it may have changed or read
     /// the files that it names, or any if it names none.
     fn of_unknown(&mut self, call: &Subject<'_>) {
@@ -227,7 +228,7 @@ fn took_place(call: &Subject<'_>) -> bool {
 }
 
 #[async_trait]
-impl Observer for ScopeJudge {
+impl Observer for ScopeObserver {
     fn call(&mut self, call: &Subject<'_>) {
         let changes = call.call.kind.changes_files();
         if changes && took_place(call) {
@@ -277,7 +278,7 @@ impl Observer for ScopeJudge {
     }
 }
 
-impl ScopeJudge {
+impl ScopeObserver {
     fn grade(mut self, evidence: &Evidence<'_>) -> Grade {
         if let Some(change) = evidence.change {
             for (path, what) in change.all() {
@@ -291,7 +292,7 @@ impl ScopeJudge {
             (Some(_), true) => self.unseen_change.take(),
         };
         let Scope { only, never, reads } = &self.wanted;
-        let any_of = |globs: &[PathGlob]| text::any_of(globs.iter().map(|glob| format!("`{glob}`")));
+        let any_of = |globs: &[PathGlob]| reason_text::any_of(globs.iter().map(|glob| format!("`{glob}`")));
         let checked = [
             (only, &self.outside, "only", "may change, but these did", "nothing else changed"),
             (never, &self.forbidden, "never", "must not change, but these did", "none of them changed"),
@@ -313,7 +314,8 @@ impl ScopeJudge {
             let is_in_truth = key == "never" && !traced && is_whole && !never.iter().any(is_elsewhere);
             match &unknown {
                 _ if breaches.count > 0 => {
-                    let (reason, events) = (format!("{key}: {globs} {broken}: {}", breaches.told()), &breaches.events);
+                    let (reason, events) =
+                        (format!("{key}: {globs} {broken}: {}", breaches.described()), &breaches.events);
                     match breaches.in_workspace {
                         true => checks.violated_in_workspace(reason, events.clone()),
                         false => checks.violated(reason, events.clone()),
@@ -337,7 +339,7 @@ impl ScopeJudge {
                     let beside = evidence.change.map(|change| change.unmeasured.as_slice()).unwrap_or_default();
                     let beside = match beside {
                         [] => String::new(),
-                        paths => format!("; not measured, but changed: {}", text::first_few(paths, 3)),
+                        paths => format!("; not measured, but changed: {}", reason_text::first_few(paths, 3)),
                     };
                     checks.held(format!("{key}: {globs}; {held}{beside}"), []);
                 }
@@ -348,7 +350,7 @@ impl ScopeJudge {
             if !traced {
                 checks.unknown(format!("reads: {globs} could not be graded, because the harness shows no tool calls"));
             } else if self.read.count > 0 {
-                let reason = format!("reads: only {globs} may be read, but these were: {}", self.read.told());
+                let reason = format!("reads: only {globs} may be read, but these were: {}", self.read.described());
                 checks.violated(reason, self.read.events.clone());
             } else if let Some(why) = &self.unseen_read {
                 checks.unknown(format!("reads: {globs} could not be graded, because {why}"));

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use super::command::{Run, five_minutes};
 use super::trial_json::{self, Account};
 use super::unique_keys;
-use super::{Evidence, Finding, Findings, GraderSpec, Needs, Observer, Subject, Workspace, text};
+use super::{Evidence, Finding, Findings, GraderSpec, Needs, Observer, Subject, Workspace};
 use crate::grade::{Grade, Score};
+use crate::reason_text;
 use crate::shell::{Command, CommandOutcome, KEPT, Shell};
 use crate::trace::{Event, Exit, Lost, UnseenAction};
 use crate::values::{Fraction, Time};
@@ -127,7 +128,7 @@ impl Script {
             return Err("could not be graded, because the workspace is missing".to_owned());
         }
         let (command, files) = self.command(evidence.case_folder);
-        let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
+        let shown = format!("`{}`", reason_text::short(&self.run.to_string(), 200));
         if let Some(why) = account.too_large() {
             return Err(format!("{shown} was not run: {why}"));
         }
@@ -278,7 +279,7 @@ fn grade_of(grade: &Value, last_event: u64) -> Result<Named, String> {
     };
     let name = text("name")?;
     if let Some(why) = text("ungraded")? {
-        return Ok((name, Grade::ungraded(text::short(&why, 1200))));
+        return Ok((name, Grade::ungraded(reason_text::short(&why, 1200))));
     }
     let passed = match map.get("passed") {
         Some(Value::Bool(passed)) => *passed,
@@ -287,10 +288,9 @@ fn grade_of(grade: &Value, last_event: u64) -> Result<Named, String> {
     };
     let value = match map.get("value") {
         None | Some(Value::Null) => Fraction::of(usize::from(passed), 1),
-        Some(value) => value
-            .as_f64()
-            .and_then(Fraction::new)
-            .ok_or_else(|| format!("`value` is {}, not a number from 0 to 1", text::short(&value.to_string(), 60)))?,
+        Some(value) => value.as_f64().and_then(Fraction::new).ok_or_else(|| {
+            format!("`value` is {}, not a number from 0 to 1", reason_text::short(&value.to_string(), 60))
+        })?,
     };
     let evidence: Vec<u64> = match map.get("evidence") {
         None | Some(Value::Null) => Vec::new(),
@@ -304,7 +304,7 @@ fn grade_of(grade: &Value, last_event: u64) -> Result<Named, String> {
         return Err(format!("`evidence` names event {none}, but the last event of the trace is {last_event}"));
     }
     let reason = match text("reason")? {
-        Some(reason) => text::short(&reason, 1200),
+        Some(reason) => reason_text::short(&reason, 1200),
         None if passed => "the script reported a pass without a reason".to_owned(),
         None => "the script reported a failure without a reason".to_owned(),
     };

@@ -10,11 +10,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::checks::Checks;
 use super::observer::Finding;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject};
 use crate::grade::{Grade, SkillUse};
 use crate::harness::Manifest;
 use crate::harness::skills::{OfSkill, Signs, signs};
 use crate::judgement::Judgement;
+use crate::reason_text;
 use crate::text::plural;
 use crate::trace::calls::Call;
 use crate::trace::facts::Reading;
@@ -59,7 +60,7 @@ impl<'de> Deserialize<'de> for SkillName {
         if name.starts_with(char::is_alphanumeric) && name.chars().all(is_sign) {
             return Ok(Self(name));
         }
-        let shown = text::short(&name, 60);
+        let shown = reason_text::short(&name, 60);
         Err(serde::de::Error::custom(format!(
             "`{shown}` is not the name of a skill: a name has letters, digits, `-`, `_`, `.` and `:`; globs are not allowed"
         )))
@@ -114,7 +115,7 @@ impl GraderSpec for Skills {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(SkillsJudge {
+        Box::new(SkillsObserver {
             wanted: self.clone(),
             signs: Err("the session never began".to_owned()),
             named: BTreeMap::new(),
@@ -124,7 +125,7 @@ impl GraderSpec for Skills {
     }
 }
 
-struct SkillsJudge {
+struct SkillsObserver {
     wanted: Skills,
     /// The signs of the harness, or the reason why there are none.
     signs: Result<Signs, String>,
@@ -162,7 +163,7 @@ impl SkillUses {
 
     /// Returns the events of the calls, without their results.
     fn calls(&self) -> String {
-        text::events(&self.events.iter().copied().step_by(2).collect::<Vec<u64>>())
+        reason_text::events(&self.events.iter().copied().step_by(2).collect::<Vec<u64>>())
     }
 }
 
@@ -222,7 +223,7 @@ fn read_of(path: &str, event: &Event) -> Call {
 }
 
 #[async_trait]
-impl Observer for SkillsJudge {
+impl Observer for SkillsObserver {
     fn begin(&mut self, header: &Header, manifest: Option<&Manifest>) {
         self.signs = signs(header, manifest);
         if let Ok(signs) = &self.signs {
@@ -291,7 +292,7 @@ impl Observer for SkillsJudge {
     }
 }
 
-impl SkillsJudge {
+impl SkillsObserver {
     fn grade(&self) -> Grade {
         if let Err(why) = &self.signs {
             return Grade::ungraded(format!("could not be graded: {why}"));
@@ -301,7 +302,7 @@ impl SkillsJudge {
         for name in of(&self.wanted.used) {
             let Some(Named { found, unknown, failed, .. }) = self.named.get(&name) else { continue };
             match (found.count, unknown.count) {
-                (0, 0) => checks.violated(format!("the skill `{name}` was not used{}", told_failed(*failed)), []),
+                (0, 0) => checks.violated(format!("the skill `{name}` was not used{}", failed_attempts(*failed)), []),
                 (0, _) => {
                     checks.unknown(format!("whether the skill `{name}` was used is unknown: {}", unknown.hangs_on()))
                 }
@@ -344,13 +345,17 @@ impl SkillsJudge {
     fn check_only(&self, only: &[SkillName], checks: &mut Checks) {
         let allowed = match only {
             [] => "no skill may be used".to_owned(),
-            names => format!("only {} may be used", text::first_few(names.iter().map(|name| format!("`{name}`")), 8)),
+            names => {
+                format!("only {} may be used", reason_text::first_few(names.iter().map(|name| format!("`{name}`")), 8))
+            }
         };
         if !self.others.is_empty() {
-            let names =
-                self.others.iter().map(|(name, found)| format!("`{}` ({})", text::short(name, 60), found.calls()));
+            let names = self
+                .others
+                .iter()
+                .map(|(name, found)| format!("`{}` ({})", reason_text::short(name, 60), found.calls()));
             let events = self.others.values().flat_map(|found| found.events.iter().copied());
-            let told = text::first_few_long(&names.collect::<Vec<String>>(), 5);
+            let told = reason_text::first_few_long(&names.collect::<Vec<String>>(), 5);
             checks.violated(format!("{allowed}, and the agent used {told}"), events);
         } else if self.unnamed.count > 0 {
             let reason = format!("whether another skill was used is unknown: {}", self.unnamed.hangs_on());
@@ -361,7 +366,7 @@ impl SkillsJudge {
     }
 }
 
-fn told_failed((count, first): (u64, u64)) -> String {
+fn failed_attempts((count, first): (u64, u64)) -> String {
     match count {
         0 => String::new(),
         1 => format!("; an attempt failed or was refused (event {first})"),

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::{CaseOf, Evidence, Finding, Findings, GraderSpec, Needs, Observer, text};
+use super::{CaseOf, Evidence, Finding, Findings, GraderSpec, Needs, Observer};
 use crate::grade::{ComparedWith, Grade, Score};
 use crate::ids::ArmOf;
 use crate::judgement::tolerance;
+use crate::reason_text;
 use crate::snapshot::diff::{Difference, FoundDifferences, Sign};
 use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::{Accepted, Belongs};
@@ -55,7 +56,7 @@ struct Place {
 
 impl GraderSpec for Snapshot {
     fn misses(&self, lost: Lost) -> bool {
-        !matches!(lost, Lost::Text | Lost::Speaker)
+        self.place.as_ref().map_or(SnapshotSettings::default().misses(lost), |place| place.settings.misses(lost))
     }
 
     fn needs() -> Needs {
@@ -72,7 +73,11 @@ impl GraderSpec for Snapshot {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(SnapshotJudge { wanted: self.clone(), watching: Watching::default(), not_shown: NotShown::default() })
+        Box::new(SnapshotObserver {
+            wanted: self.clone(),
+            watching: Watching::default(),
+            not_shown: NotShown::default(),
+        })
     }
 
     fn belongs_to(&mut self, case: &CaseOf<'_>) {
@@ -91,7 +96,7 @@ impl GraderSpec for Snapshot {
     }
 }
 
-struct SnapshotJudge {
+struct SnapshotObserver {
     wanted: Snapshot,
     watching: Watching,
     not_shown: NotShown,
@@ -107,7 +112,7 @@ struct NotShown {
 }
 
 #[async_trait]
-impl Observer for SnapshotJudge {
+impl Observer for SnapshotObserver {
     fn event(&mut self, event: &Event) {
         self.watching.event(event);
         if let Body::ToolCall(call) = &event.body {
@@ -122,7 +127,7 @@ impl Observer for SnapshotJudge {
     }
 }
 
-impl SnapshotJudge {
+impl SnapshotObserver {
     /// Returns the grade, and the snapshot if the trial was compared with one.
     fn grade(self, evidence: &Evidence<'_>) -> (Grade, Option<ComparedWith>) {
         let header = evidence.header;
@@ -248,7 +253,7 @@ impl Snapshot {
         }
         let share = found.same as f64 / (found.same + different) as f64;
         let told: Vec<String> =
-            found.differences.iter().take(TOLD).map(|it| text::short(&it.sentence(), LENGTH)).collect();
+            found.differences.iter().take(TOLD).map(|it| reason_text::short(&it.sentence(), LENGTH)).collect();
         let more = different.saturating_sub(TOLD);
         let more = if more > 0 { format!("; and {}", plural(more as u64, "more difference")) } else { String::new() };
         let events = found.differences.iter().flat_map(|it| it.events.iter().copied()).take(EVIDENCE);

@@ -7,7 +7,7 @@ use crate::expression::Wrong;
 use crate::judge::rubric::Rubric;
 use crate::model_client::ModelName;
 use crate::snapshot::settings::SnapshotSettings;
-use crate::trace::{FollowedLink, Lost, ToolKind, UnseenAction};
+use crate::trace::{FollowedLink, Lost, StopReason, ToolKind, UnseenAction};
 use crate::workspace::beyond_patch::MayDiffer;
 use crate::yaml::wrong_part::WrongPart;
 
@@ -23,8 +23,30 @@ pub(super) trait GraderSpec {
         !matches!(lost, Lost::Text | Lost::Speaker | Lost::Caller)
     }
 
+    /// Returns true if the grader asks for this end of the session.
+    fn asks_for_end(&self, _reason: StopReason) -> bool {
+        false
+    }
+
     /// Returns true if a pass is final, whatever events follow: the grader passes by a find alone.
     fn only_finds(&self) -> bool {
+        false
+    }
+
+    /// Returns true if what the grader finds in a text is also found in any longer text that holds it: its expressions have no
+    /// assertions, such as `^`, or those hold whatever is added. `answer` is the final answer, if text can be missing only before
+    /// and after it.
+    fn finds_in_longer_texts(&self, _answer: Option<&str>) -> bool {
+        true
+    }
+
+    /// Returns true if the grade depends on the final answer, so that a text of another speaker in it can change the grade.
+    fn reads_answer(&self) -> bool {
+        false
+    }
+
+    /// Returns true if the grade depends on no other text of the agent than the final answer.
+    fn reads_answer_alone(&self) -> bool {
         false
     }
 
@@ -46,7 +68,7 @@ pub(super) trait GraderSpec {
 
     /// Returns true if a grade of this kind depends on the name by which a call names a file that has two, because a link leads
     /// from one to the other.
-    fn tells_apart(&self, _link: &FollowedLink, _workspace: Option<&str>) -> bool {
+    fn distinguishes(&self, _link: &FollowedLink, _workspace: Option<&str>) -> bool {
         false
     }
 

@@ -4,8 +4,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer};
 use crate::grade::Grade;
+use crate::reason_text;
 use crate::trace::Lost;
 use crate::trace::{Body as EventBody, Event, StopReason};
 use crate::yaml::lists::OneOrList;
@@ -39,6 +40,10 @@ impl GraderSpec for StopIs {
         false
     }
 
+    fn asks_for_end(&self, reason: StopReason) -> bool {
+        self.reason.iter().any(|asked| *asked == reason)
+    }
+
     fn needs() -> Needs {
         Needs::NONE
     }
@@ -52,17 +57,17 @@ impl GraderSpec for StopIs {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(StopJudge { wanted: self.clone(), stopped_at: None })
+        Box::new(StopObserver { wanted: self.clone(), stopped_at: None })
     }
 }
 
-struct StopJudge {
+struct StopObserver {
     wanted: StopIs,
     stopped_at: Option<u64>,
 }
 
 #[async_trait]
-impl Observer for StopJudge {
+impl Observer for StopObserver {
     fn event(&mut self, event: &Event) {
         if let EventBody::Stop(_) = event.body {
             self.stopped_at = Some(event.seq);
@@ -74,14 +79,15 @@ impl Observer for StopJudge {
     }
 }
 
-impl StopJudge {
+impl StopObserver {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let stop = evidence.stop;
         let holds = self.wanted.reason.iter().any(|reason| *reason == stop.reason);
-        let detail = stop.detail.as_ref().map(|detail| format!(" ({})", text::short(detail, 100))).unwrap_or_default();
+        let detail =
+            stop.detail.as_ref().map(|detail| format!(" ({})", reason_text::short(detail, 100))).unwrap_or_default();
         let mut reason = format!("the session ended with {}{detail}", stop.reason.word());
         if !holds {
-            let wanted = text::any_of(self.wanted.reason.iter().map(|reason| reason.word().to_owned()));
+            let wanted = reason_text::any_of(self.wanted.reason.iter().map(|reason| reason.word().to_owned()));
             reason.push_str(&format!(", not with {wanted}"));
         }
         let mut checks = Checks::default();

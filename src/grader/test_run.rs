@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::checks::Checks;
 use super::command::{Run, five_minutes, is_missing, is_not_installed};
 use super::observer::Finding;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace};
+use crate::command_line::is_shell;
 use crate::grade::{Grade, Score, TestsSeen};
+use crate::reason_text;
 use crate::shell::{CommandOutcome, Shell};
 use crate::text::plural;
 use crate::trace::Exit;
@@ -27,6 +29,7 @@ mod fail_fast;
 mod go;
 mod junit;
 mod node;
+mod no_test;
 mod node_failures;
 mod old_reports;
 mod pytest;
@@ -34,6 +37,7 @@ mod report;
 mod tap;
 mod unittest;
 
+pub use no_test::any_test_ran;
 use old_reports::{OldReports, reports};
 use report::{Listed, Report, is_script};
 pub use report::{Status, without_colour};
@@ -142,7 +146,7 @@ impl GraderSpec for Tests {
         let mut names = self.fail_to_pass.iter().chain(&self.pass_to_pass);
         let (name, longer) = names.find_map(|name| {
             let longer = listed.longer_than(name).find(|longer| self.is_only_a_part(name, longer))?;
-            Some((text::short(name, 120), text::short(longer, 120)))
+            Some((reason_text::short(name, 120), reason_text::short(longer, 120)))
         })?;
         Some(format!(
             "lists `{name}` and `{longer}`: a test with both names counts for the longer one alone, so `{name}` needs another \
@@ -202,7 +206,7 @@ impl Tests {
             Ok(workspace) => workspace,
             Err(ungraded) => return (ungraded, None),
         };
-        let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
+        let shown = format!("`{}`", reason_text::short(&self.run.to_string(), 200));
         let command = self.run.command();
         let before = match self.move_old_reports_away(workspace, evidence).await {
             Ok(before) => before,
@@ -227,14 +231,14 @@ impl Tests {
         }
         // The code under test may have written long reports, which no time limit ends.
         let (tests, workspace, folder) = (self.clone(), workspace.to_owned(), evidence.shell.folder.clone());
-        let judged = move || {
+        let graded = move || {
             let missing = tests.missing(before.as_ref());
-            let (grade, seen) = tests.judge_run(&shown, &workspace, &folder, before, &ran);
+            let (grade, seen) = tests.grade_run(&shown, &workspace, &folder, before, &ran);
             let has_run = seen.as_ref().is_some_and(|seen| seen.any_ran);
             (if has_run { unless_missing(grade, &missing) } else { grade }, seen)
         };
-        let judged = tokio::task::spawn_blocking(judged).await;
-        judged.unwrap_or_else(|error| (Grade::ungraded(format!("the report could not be graded: {error}")), None))
+        let graded = tokio::task::spawn_blocking(graded).await;
+        graded.unwrap_or_else(|error| (Grade::ungraded(format!("the report could not be graded: {error}")), None))
     }
 
     /// Moves the reports away that the agent may have written. Returns `None` if the tests write no report.
@@ -257,7 +261,7 @@ impl Tests {
     }
 
     /// Grades a run that ended. `before` are the reports that existed before it.
-    fn judge_run(
+    fn grade_run(
         &self,
         shown: &str,
         workspace: &Path,
@@ -276,7 +280,7 @@ impl Tests {
         }
         match report {
             Err(NoReport::Unknown(why)) => (Grade::ungraded(format!("{shown}: {why}")), None),
-            Ok(report) => (self.judge_report(shown, &report, ran), Some(self.seen(&report))),
+            Ok(report) => (self.grade_report(shown, &report, ran), Some(self.seen(&report))),
             Err(NoReport::Wrong(_)) if self.is_cut(ran) && has_succeeded(ran) => {
                 (Grade::ungraded(only_end_of(shown)), None)
             }
@@ -460,6 +464,7 @@ impl Tests {
         match go::mark_of_no_test(&both).filter(|_| is_go) {
             _ if !read.is_empty() => Ok(read),
             Some(mark) => Err(format!("ran no test: its output contains `{mark}`")),
+            None if no_test::says_none(&both) => Err("ran no test".to_owned()),
             None => Err("showed no test that could be understood".to_owned()),
         }
     }
@@ -474,26 +479,26 @@ impl Tests {
         if go::is_verbose(&self.run.to_string()) { go::read_verbose } else { go::read }
     }
 
-    fn judge_report(&self, shown: &str, report: &Report, ran: &CommandOutcome) -> Grade {
+    fn grade_report(&self, shown: &str, report: &Report, ran: &CommandOutcome) -> Grade {
         let mut checks = Checks::default();
         let (is_cut, listed) = (self.is_cut(ran), self.listed());
         for (key, names) in [("fail-to-pass", &self.fail_to_pass), ("pass-to-pass", &self.pass_to_pass)] {
             for name in names {
-                self.judge_listed(&mut checks, key, name, &listed, report, is_cut);
+                self.check_listed(&mut checks, key, name, &listed, report, is_cut);
             }
         }
         if self.fail_to_pass.is_empty() && self.pass_to_pass.is_empty() {
-            self.judge_all(&mut checks, shown, report, ran);
+            self.check_all(&mut checks, shown, report, ran);
         } else if let Some(signal) = signal_of(ran.exit, report.counts().failed) {
             // The output up to that point may be incomplete, or come from another program.
             checks.violated(format!("{shown} was ended by signal {signal}{}", ran.end()), []);
         } else if report.counts().failed == 0 && !is_cut {
-            judge_end(&mut checks, shown, report, ran);
+            check_end(&mut checks, shown, report, ran);
         }
         checks.grade_at_least(self.min)
     }
 
-    fn judge_listed(
+    fn check_listed(
         &self,
         checks: &mut Checks,
         key: &str,
@@ -502,7 +507,7 @@ impl Tests {
         report: &Report,
         is_cut: bool,
     ) {
-        let shown = text::short(name, 120);
+        let shown = reason_text::short(name, 120);
         let found = report.listed(name, listed);
         let worst = |status: Status| found.iter().find(|test| test.status == status);
         if found.is_empty() {
@@ -524,16 +529,16 @@ impl Tests {
                 checks.unknown(format!(
                     "{key}: `{shown}` is not named; the runner names `{}` without its suites, so list that name, or use a \
                      `report` that names them",
-                    text::short(last, 120)
+                    reason_text::short(last, 120)
                 ));
             } else if let Some(longer) = report.ending_with(name, listed) {
                 checks.unknown(format!(
                     "{key}: no test is named `{shown}`; list the whole name, such as `{}`",
-                    text::short(longer, 120)
+                    reason_text::short(longer, 120)
                 ));
             } else if let Some(test) = report.named(name).first().filter(|_| report.is_all_well()) {
                 // Both names may mean the same test.
-                let whole = test.names.first().map(|whole| text::short(whole, 120)).unwrap_or_default();
+                let whole = test.names.first().map(|whole| reason_text::short(whole, 120)).unwrap_or_default();
                 checks.unknown(format!(
                     "{key}: no test is left for `{shown}`, because `{whole}` counts for another listed name; list whole names"
                 ));
@@ -542,9 +547,9 @@ impl Tests {
                 checks.violated(format!("{key}: `{shown}` was not run{problem}"), []);
             }
         } else if let Some(test) = worst(Status::Failed) {
-            checks.violated(format!("{key}: {} failed", told(name, &test.names)), []);
+            checks.violated(format!("{key}: {} failed", shown_name(name, &test.names)), []);
         } else if let Some(test) = worst(Status::Skipped) {
-            checks.violated(format!("{key}: {} was skipped", told(name, &test.names)), []);
+            checks.violated(format!("{key}: {} was skipped", shown_name(name, &test.names)), []);
         } else if report.unnamed_failures() > 0 {
             let failed = plural(report.unnamed_failures(), "test");
             checks.unknown(format!(
@@ -558,7 +563,7 @@ impl Tests {
             checks.unknown(format!(
                 "{key}: `{}` passed, but another test whose name ends with `{shown}` may not have run; list whole names: \
                  {problem}",
-                text::short(whole, 120)
+                reason_text::short(whole, 120)
             ));
         } else if is_cut {
             checks.unknown(format!(
@@ -570,7 +575,7 @@ impl Tests {
     }
 
     /// Checks every test, for a grader without lists of tests. At least one test is required.
-    fn judge_all(&self, checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
+    fn check_all(&self, checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
         let counts = report.counts();
         let all = counts.passed.saturating_add(counts.failed);
         let skipped = if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
@@ -603,7 +608,7 @@ impl Tests {
             (0, _) => format!("all of {tests} passed{skipped}"),
             (count, true) => format!("{count} of {tests} failed{skipped}{unsure}{}", ran.end()),
             (count, false) => {
-                format!("{count} of {tests} failed{skipped}: {}{unsure}", text::first_few(failed, SHOWN))
+                format!("{count} of {tests} failed{skipped}: {}{unsure}", reason_text::first_few(failed, SHOWN))
             }
         };
         // The share of tests that passed is unknown if the report is incomplete or contradicts itself. What did not run did not
@@ -630,7 +635,7 @@ impl Tests {
         if counts.failed == 0 {
             // What the end lacks, such as a plan, may be in the part that was not kept.
             if !is_cut || !has_succeeded(ran) {
-                judge_end(checks, shown, report, ran);
+                check_end(checks, shown, report, ran);
             }
             if is_cut {
                 checks.unknown(only_end_of(shown));
@@ -643,7 +648,7 @@ impl Tests {
 fn unless_missing(grade: Grade, missing: &[String]) -> Grade {
     match grade {
         Grade::Scored(Score { passed: false, reason, .. }) if !missing.is_empty() => {
-            let files = text::first_few(missing.iter().map(|path| format!("`{path}`")), SHOWN);
+            let files = reason_text::first_few(missing.iter().map(|path| format!("`{path}`")), SHOWN);
             Grade::ungraded(format!(
                 "{files}, which the agent wrote and `report` matches, could not be read while the tests ran, so it is unknown \
                  whether they fail: name the runner's reports in `report` without signs of a glob, or let git ignore their folder in the workspace of the case. The grader failed: {reason}"
@@ -696,7 +701,7 @@ fn not_found(line: &str) -> Option<&str> {
         // Only a shell says so, with its own name or path first.
         Some(rest) => {
             let (shell, rest) = rest.split_once(": ")?;
-            ["sh", "bash", "dash", "zsh"].contains(&shell.rsplit('/').next()?).then_some(rest)?
+            is_shell(shell).then_some(rest)?
         }
         None => of_env()?,
     };
@@ -727,18 +732,18 @@ fn signal_of(exit: Option<Exit>, failed: u64) -> Option<i32> {
 }
 
 /// Returns the name of a test for messages: the requested name, or, for a pattern, the full name with the pattern.
-fn told(wanted: &str, names: &[String]) -> String {
+fn shown_name(wanted: &str, names: &[String]) -> String {
     let full = names.first().map(String::as_str).unwrap_or_default();
     if wanted == full || !wanted.contains('*') {
-        format!("`{}`", text::short(wanted, 120))
+        format!("`{}`", reason_text::short(wanted, 120))
     } else {
-        format!("`{}` (of `{}`)", text::short(full, 120), text::short(wanted, 120))
+        format!("`{}` (of `{}`)", reason_text::short(full, 120), reason_text::short(wanted, 120))
     }
 }
 
 /// Checks the end of a runner that reported no failed test. A failed test makes a runner exit with an error; if no test
 /// failed, something else went wrong.
-fn judge_end(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
+fn check_end(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
     let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
     let ended = match ran.exit {
         Some(Exit { code: Some(0), .. }) => None,
@@ -817,7 +822,7 @@ fn written(
         after.iter().filter(|(name, stamp)| before.is_new(name, stamp)).map(|(name, _)| name).collect();
     names.sort();
     if names.is_empty() {
-        let wanted = text::any_of(globs.iter().map(|glob| format!("`{glob}`")));
+        let wanted = reason_text::any_of(globs.iter().map(|glob| format!("`{glob}`")));
         let behind_link = |path: &String| !after.contains_key(path) && workspace.join(path).is_file();
         let mut in_workspace = globs.iter().filter_map(PathGlob::path).filter(|path| !path.starts_with('/'));
         if let Some(path) = in_workspace.find(behind_link) {
@@ -834,7 +839,7 @@ fn written(
     // A glob may be one of several places; a path without signs of a glob is a report that is expected.
     let lacks = |glob: &&PathGlob| glob.is_path() && !names.iter().any(|name| glob.is_match(name));
     all.problems.extend(globs.iter().filter(lacks).map(|glob| format!("the runner wrote no report `{glob}`")));
-    let told = pytest::told(&without_colour(&String::from_utf8_lossy(&ran.stdout)));
+    let output = pytest::output_facts(&without_colour(&String::from_utf8_lossy(&ran.stdout)));
     for name in names {
         let wrong = |why: String| NoReport::Wrong(format!("wrote the report `{name}`, but {why}"));
         let mut bytes = Vec::new();
@@ -844,7 +849,7 @@ fn written(
         if bytes.len() as u64 > LARGEST {
             return Err(NoReport::Unknown(format!("the report `{name}` is larger than {} MiB", LARGEST >> 20)));
         }
-        all.add_report(junit::read_beside(&junit::text_of(&bytes), &told).map_err(wrong)?);
+        all.add_report(junit::read_beside(&junit::text_of(&bytes), &output).map_err(wrong)?);
     }
     Ok(all)
 }

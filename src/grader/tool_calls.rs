@@ -16,11 +16,12 @@ use super::speakers::Span;
 use crate::matcher::Matcher;
 use crate::matcher::refusal::refuse_list;
 use crate::matcher::subject::CUT;
+use crate::reason_text;
 use crate::text::{and_more, plural};
 use crate::yaml::lists::{filled, said};
 use async_trait::async_trait;
 
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::trace::{FollowedLink, Lost, ToolKind, UnseenAction};
@@ -188,9 +189,9 @@ impl GraderSpec for ToolCalls {
             || self.max_by_kind.contains_key(&kind)
     }
 
-    fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+    fn distinguishes(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
         let required = self.require.iter().map(|wanted| &wanted.matcher);
-        required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.tells_apart(link, workspace))
+        required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.distinguishes(link, workspace))
     }
 
     fn needs() -> Needs {
@@ -236,7 +237,7 @@ impl GraderSpec for ToolCalls {
     fn watch(&self) -> Box<dyn Observer> {
         // More candidates than all entries together demand never help: one of the first is always free.
         let demand = self.require.iter().map(RequiredCall::min).fold(0, u64::saturating_add);
-        Box::new(CallsJudge {
+        Box::new(CallsObserver {
             require: self.require.iter().map(|_| MatchingCalls::default()).collect(),
             forbid: self.forbid.iter().map(|_| MatchingCalls::default()).collect(),
             kept: usize::try_from(demand).unwrap_or(usize::MAX),
@@ -379,7 +380,7 @@ impl Order {
     }
 }
 
-struct CallsJudge {
+struct CallsObserver {
     wanted: ToolCalls,
     kept: usize,
     require: Vec<MatchingCalls>,
@@ -396,7 +397,7 @@ struct CallsJudge {
 }
 
 #[async_trait]
-impl Observer for CallsJudge {
+impl Observer for CallsObserver {
     fn call(&mut self, call: &Subject<'_>) {
         if self.labels.len() < SHOWN {
             self.labels.push(call.label());
@@ -449,7 +450,7 @@ impl Observer for CallsJudge {
     }
 }
 
-impl CallsJudge {
+impl CallsObserver {
     fn grade(mut self) -> Grade {
         let order = std::mem::replace(&mut self.order, Order::new(0));
         let mut checks = Checks::default();
@@ -472,7 +473,7 @@ impl CallsJudge {
     }
 }
 
-impl CallsJudge {
+impl CallsObserver {
     fn check_required(&self, checks: &mut Checks) {
         let demands = |candidates: fn(&MatchingCalls) -> &[u64]| {
             let wants = self.wanted.require.iter().zip(&self.require).map(|(wanted, found)| Want {
@@ -490,7 +491,7 @@ impl CallsJudge {
             if let Some(max) = max.filter(|max| count > *max) {
                 let reason = format!(
                     "{matcher} was called {count} times, at most {max} allowed ({})",
-                    text::events(&found.over_calls())
+                    reason_text::events(&found.over_calls())
                 );
                 checks.violated(reason, found.over_with_results());
                 continue;
@@ -498,7 +499,7 @@ impl CallsJudge {
             match (surely, perhaps) {
                 // If no assumption about the unknown assigns a call to an entry, the entry has none.
                 (_, None) if found.most() >= min => {
-                    let at = text::events(&found.perhaps.first);
+                    let at = reason_text::events(&found.perhaps.first);
                     let reason = format!(
                         "{matcher} has no call of its own: the matching calls ({at}) are needed by other \
                             entries too"
@@ -520,7 +521,7 @@ impl CallsJudge {
     fn missing(&self, wanted: &RequiredCall, found: &MatchingCalls) -> String {
         let how_often = match found.most() {
             0 => "was never called".to_owned(),
-            count => format!("was called {count} of {} times", wanted.min()),
+            count => format!("was called {count} of {}", plural(wanted.min(), "time")),
         };
         let refused = match (found.refused, found.refused_at) {
             (refused, Some(at)) if refused > 0 => {
@@ -528,7 +529,7 @@ impl CallsJudge {
             }
             _ => String::new(),
         };
-        format!("{} {how_often}{refused}; {}", wanted.matcher, self.told_calls())
+        format!("{} {how_often}{refused}; {}", wanted.matcher, self.calls_listed())
     }
 
     fn check_order(&self, made: &InOrder, checks: &mut Checks) {
@@ -542,18 +543,18 @@ impl CallsJudge {
                     .to_owned(),
             ),
             None => {
-                checks.held(format!("the calls were made in order ({})", text::events(found)), found.iter().copied());
+                checks.held(format!("the calls were made in order ({})", reason_text::events(found)), found.iter().copied());
             }
             Some(_) if perhaps.len() >= order.len() => checks.unknown(format!(
                 "whether the calls were made in order is unknown: the agent did not show enough of the calls at {}",
-                text::events(perhaps)
+                reason_text::events(perhaps)
             )),
             Some(missing) => {
                 let after = match (found.last(), order.get(found.len().wrapping_sub(1))) {
                     (Some(seq), Some(before)) => format!("after event {seq}, where {before} was called, "),
                     _ => String::new(),
                 };
-                let reason = format!("the order is broken: {after}{missing} was not called; {}", self.told_calls());
+                let reason = format!("the order is broken: {after}{missing} was not called; {}", self.calls_listed());
                 checks.lacking(reason, found.iter().copied());
             }
         }
@@ -589,13 +590,13 @@ impl CallsJudge {
         if self.wanted.none {
             let reason = match attempts.count {
                 0 => "no call was made".to_owned(),
-                count => format!("no call is allowed, and {} made; {}", was_were(count), self.told_calls()),
+                count => format!("no call is allowed, and {} made; {}", was_were(count), self.calls_listed()),
             };
             checks.either(attempts.count == 0, reason, attempts.over_with_results());
         }
     }
 
-    fn told_calls(&self) -> String {
+    fn calls_listed(&self) -> String {
         let more = self.attempts.count.saturating_sub(self.labels.len() as u64);
         match (self.labels.as_slice(), more) {
             ([], _) => "there were no calls".to_owned(),
@@ -609,7 +610,7 @@ fn was_were(count: u64) -> String {
 }
 
 fn times(found: &MatchingCalls) -> String {
-    let at = text::events(&found.over_calls());
+    let at = reason_text::events(&found.over_calls());
     match found.count {
         1 => format!("once ({at})"),
         count => format!("{count} times ({at})"),

@@ -13,12 +13,13 @@ use super::sequence::{Chain, Compared, MadeCall, has_several_speakers, has_unkno
 use super::speakers::Span;
 use crate::matcher::arguments::MatchArgs;
 use crate::matcher::{Matcher, Speaker};
+use crate::reason_text;
 use crate::text::plural;
 use crate::yaml::forms::{Forms, deserialize_forms};
 use crate::yaml::lists::said;
 use async_trait::async_trait;
 
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject};
 use crate::grade::{Bounds, Grade, Score};
 use crate::judgement::Judgement;
 use crate::trace::{FollowedLink, Lost, ToolKind, UnseenAction};
@@ -247,8 +248,8 @@ impl GraderSpec for Trajectory {
         self.calls().iter().any(|matcher| matcher.asks_for(tool, kind))
     }
 
-    fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
-        self.calls().iter().any(|matcher| matcher.tells_apart(link, workspace))
+    fn distinguishes(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+        self.calls().iter().any(|matcher| matcher.distinguishes(link, workspace))
     }
 
     fn needs() -> Needs {
@@ -275,7 +276,7 @@ impl GraderSpec for Trajectory {
 
     fn watch(&self) -> Box<dyn Observer> {
         let expected = self.calls();
-        Box::new(TrajectoryJudge {
+        Box::new(TrajectoryObserver {
             surely: AssumedCalls::new(expected.len()),
             perhaps: None,
             unsure: None,
@@ -340,7 +341,7 @@ impl AssumedCalls {
     }
 }
 
-struct TrajectoryJudge {
+struct TrajectoryObserver {
     wanted: Trajectory,
     expected: Vec<Matcher>,
     /// The calls with their certain matches.
@@ -357,7 +358,7 @@ struct TrajectoryJudge {
 }
 
 #[async_trait]
-impl Observer for TrajectoryJudge {
+impl Observer for TrajectoryObserver {
     fn call(&mut self, call: &Subject<'_>) {
         let is_whose = match self.wanted.agent {
             Speaker::Main => call.parent.is_none(),
@@ -400,7 +401,7 @@ impl Observer for TrajectoryJudge {
     }
 }
 
-impl TrajectoryJudge {
+impl TrajectoryObserver {
     fn grade(mut self) -> Grade {
         // Sub-agents alternate within their steps.
         for side in [Some(&mut self.surely), self.perhaps.as_mut()].into_iter().flatten() {
@@ -450,7 +451,7 @@ impl TrajectoryJudge {
     }
 }
 
-impl TrajectoryJudge {
+impl TrajectoryObserver {
     fn items(&self) -> Vec<Range<usize>> {
         let mut next = 0;
         let items = self.wanted.expected.iter().map(|item| {
@@ -558,11 +559,11 @@ impl TrajectoryJudge {
         let extra: Vec<String> = self.surely.unmatched(matching).iter().map(|seq| self.label(*seq)).collect();
         let mut told = vec![head];
         if !matches!(self.wanted.mode, Mode::Subset | Mode::Precision) && !missing.is_empty() {
-            told.push(text::first_few_long(&missing, SHOWN));
+            told.push(reason_text::first_few_long(&missing, SHOWN));
         }
         let allows_more = !self.wanted.mode.counts_more();
         if !allows_more && !extra.is_empty() {
-            told.push(format!("not expected: {}", text::first_few(&extra, SHOWN)));
+            told.push(format!("not expected: {}", reason_text::first_few(&extra, SHOWN)));
         }
         if missing.is_empty() && (allows_more || extra.is_empty()) {
             told.extend(self.wrong_order(compared));
@@ -570,7 +571,11 @@ impl TrajectoryJudge {
         if !missing.is_empty() && allows_more {
             let made: Vec<String> = self.labels.iter().map(|(seq, _)| self.label(*seq)).collect();
             let none = || "there were no calls".to_owned();
-            told.push(if made.is_empty() { none() } else { format!("the calls were: {}", text::first_few(&made, 8)) });
+            told.push(if made.is_empty() {
+                none()
+            } else {
+                format!("the calls were: {}", reason_text::first_few(&made, 8))
+            });
         }
         told.join("; ")
     }
@@ -597,7 +602,11 @@ impl TrajectoryJudge {
             steps.iter().map(|(_, calls)| calls.to_string()).collect()
         };
         let wanted: Vec<String> = items.iter().map(|item| item.len().to_string()).collect();
-        Some(format!("the steps hold {} calls, {} expected", text::first_few(&steps, 20), text::first_few(&wanted, 20)))
+        Some(format!(
+            "the steps hold {} calls, {} expected",
+            reason_text::first_few(&steps, 20),
+            reason_text::first_few(&wanted, 20)
+        ))
     }
 }
 

@@ -107,7 +107,7 @@ impl Account {
             EventBody::PermissionResponse(response) => {
                 let known = self.requests.get(&response.request).and_then(|number| self.permissions.get_mut(*number));
                 if let Some(asked) = known {
-                    put(asked, "outcome", serde_json::to_value(response.outcome).ok());
+                    put(asked, "outcome", serde_json::to_value(response.decision()).ok());
                     put(asked, "option", response.option.clone());
                     put(asked, "rule", response.rule.clone());
                     put(asked, "reason", response.reason.clone());

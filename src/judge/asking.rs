@@ -123,8 +123,8 @@ async fn ask<F: Form>(form: &F, judges: &Judges, name: &ModelName) -> JudgeReply
     (asking.fresh, asking.model) = (false, None);
     let answer = match void {
         Ok(Some(canary)) => Err(format!("the judge `{name}` is void: it passed the canary {canary}")),
-        Ok(None) => form.put(&mut asking).await.map_err(|error| told(name, &error)),
-        Err(error) => Err(told(name, &error)),
+        Ok(None) => form.put(&mut asking).await.map_err(|error| sentence(name, &error)),
+        Err(error) => Err(sentence(name, &error)),
     };
     let Asking { model, spent, .. } = asking;
     let one = OneJudge { judge: name.to_string(), model, void: answer.as_ref().err().cloned(), ..OneJudge::default() };
@@ -132,10 +132,8 @@ async fn ask<F: Form>(form: &F, judges: &Judges, name: &ModelName) -> JudgeReply
 }
 
 /// Returns the text of an error of one of several judges.
-fn told(name: &ModelName, error: &AskError) -> String {
-    let text = error.to_string();
-    // Some errors already name the judge.
-    if text.contains(&format!("`{name}`")) { text } else { format!("{name}: {text}") }
+fn sentence(name: &ModelName, error: &AskError) -> String {
+    if error.names_model() { error.to_string() } else { format!("{name}: {error}") }
 }
 
 #[cfg(test)]
@@ -168,6 +166,16 @@ mod tests {
         async fn put(&self, _: &mut Asking<'_>) -> Result<(), AskError> {
             panic!("a bug")
         }
+    }
+
+    #[test]
+    fn an_error_names_its_judge_once_whatever_a_service_says() {
+        let name: ModelName = "anthropic:a".parse().unwrap();
+        let refused = AskError::Refused { status: 404, message: "`anthropic:a` is unknown".to_owned() };
+        let why = "anthropic:a: the model's service answered 404: `anthropic:a` is unknown";
+        assert_eq!(sentence(&name, &refused), why);
+        let no_key = AskError::NoKey { model: name.to_string(), variable: "ANTHROPIC_API_KEY" };
+        assert_eq!(sentence(&name, &no_key), "no key for `anthropic:a`: set ANTHROPIC_API_KEY");
     }
 
     #[tokio::test]

@@ -143,7 +143,7 @@ fn result(call: &str, status: CallStatus, output: String, exit_code: Option<i64>
 
 fn stop() -> Body {
     let reason = StopReason::EndTurn;
-    Body::Stop(Stop { reason, category: None, detail: None, output: None, exit: None })
+    Body::Stop(Stop { reason, category: None, detail: None, output: None, gap: None, exit: None })
 }
 
 fn session(rules: &Rules, bodies: Vec<Body>) -> ShownSession {

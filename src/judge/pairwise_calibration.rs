@@ -72,7 +72,7 @@ impl SaidOfPairs {
         } += 1;
     }
 
-    fn told(&self) -> Vec<u64> {
+    fn decided_counts(&self) -> Vec<u64> {
         vec![self.better, self.worse, self.tie]
     }
 }
@@ -104,7 +104,7 @@ impl Pairs {
     /// Adds the figures that follow from the counts.
     #[must_use]
     pub fn measured(mut self) -> Self {
-        let table = [self.better.told(), self.worse.told(), self.tie.told()];
+        let table = [self.better.decided_counts(), self.worse.decided_counts(), self.tie.decided_counts()];
         let same: u64 = table.iter().enumerate().filter_map(|(n, row)| row.get(n)).sum();
         self.agreement = wilson(same, table.iter().flatten().sum());
         self.kappa = agreement::cohen(&table, LEVEL)

@@ -55,13 +55,13 @@ fn asked(about: Option<&str>, criteria: &[Criterion]) -> String {
     }
     text.push_str("Criteria, as JSON:\n");
     for criterion in criteria {
-        text.push_str(&format!("{}\n", told(criterion)));
+        text.push_str(&format!("{}\n", shown(criterion)));
     }
     text
 }
 
 /// Returns a criterion as shown to the judge, without its weight.
-fn told(criterion: &Criterion) -> Value {
+fn shown(criterion: &Criterion) -> Value {
     let mut told = json!({"criterion": criterion.id, "ask": criterion.ask});
     if let Some(scale) = &criterion.scale {
         told["scale"] = json!({"from": scale.from, "to": scale.to, "pass_from": scale.pass, "points": scale.points});

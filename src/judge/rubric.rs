@@ -70,7 +70,7 @@ fn usual_characters() -> usize {
 
 /// The result of judging.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
+pub struct RubricResult {
     pub grade: Grade,
     /// The judges that gave the grade, and their answers.
     pub record: JudgeRecord,
@@ -152,7 +152,7 @@ impl Rubric {
     }
 
     /// Judges a session by the rubric.
-    pub async fn judge(&self, judges: &Judges, shown: &ShownSession, case_folder: &Path) -> Judgement {
+    pub async fn judge(&self, judges: &Judges, shown: &ShownSession, case_folder: &Path) -> RubricResult {
         let mut record = JudgeRecord {
             prompt_digest: self.prompt_digest(),
             left_out: shown.notes.clone(),
@@ -162,11 +162,11 @@ impl Rubric {
         };
         let names = match judges.chosen(self.judges()) {
             Ok(names) => names,
-            Err(why) => return Judgement { grade: Grade::ungraded(why), record },
+            Err(why) => return RubricResult { grade: Grade::ungraded(why), record },
         };
         record.model = joined(&names);
         if let Some(why) = self.wanted_calibration().tell(&names, case_folder, self.require_calibration, &mut record) {
-            return Judgement { grade: Grade::ungraded(format!("the rubric {why}")), record };
+            return RubricResult { grade: Grade::ungraded(format!("the rubric {why}")), record };
         }
         let asked = self.ask_all(judges, &names, shown).await;
         let mut spent = Spent::default();
@@ -177,14 +177,14 @@ impl Rubric {
             asked.iter().map(|it| it.answer.as_ref().ok().cloned()).collect();
         if answers.iter().all(Option::is_none) {
             let why: Vec<String> = asked.iter().filter_map(|it| it.answer.clone().err()).collect();
-            return Judgement { grade: Grade::ungraded(why.join("; ")), record };
+            return RubricResult { grade: Grade::ungraded(why.join("; ")), record };
         }
         record.agreement = agreement(&self.criteria, &answers);
         record.criteria = majority(&self.criteria, &answers);
         let missing: Vec<String> = asked.iter().filter_map(|it| it.answer.clone().err()).collect();
         let mut grade = self.grade(&record.criteria, shown.change, &missing);
         mark_uncalibrated(&mut grade, &record);
-        Judgement { grade, record }
+        RubricResult { grade, record }
     }
 
     /// Returns the answers of every judge about a session, without a grade. Used to measure judges.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::quotes::{self, NoEvidence};
+use crate::text::plural;
 use crate::trace::{Body, Event, Role};
 
 mod line;
@@ -196,7 +197,7 @@ impl View {
                 self.take(event, Source::Call, shown);
             }
             Body::PermissionResponse(answer) => {
-                self.take(event, Source::Other, json!({"call": answer.call, "outcome": answer.outcome}));
+                self.take(event, Source::Other, json!({"call": answer.call, "outcome": answer.decision()}));
             }
             Body::ToolResult(result) => {
                 self.truncated += usize::from(result.truncated);
@@ -241,30 +242,35 @@ impl View {
             shown.lines.extend(self.tail);
             shown.lines.extend(patch.map(|patch| Line::change(seq, patch, false)));
             if let Some((first, last, count)) = self.dropped {
-                let text = format!("left out: {count} events between {first} and {last}, since the trace is too long");
+                let text = format!(
+                    "left out: {} between {first} and {last}, since the trace is too long",
+                    plural(count, "event")
+                );
                 too_long.push(text);
             }
             let missing: usize = shown.lines.iter().map(|line| line.cut).sum();
             if missing > 0 {
-                too_long.push(format!("left out: {missing} characters of long texts"));
+                too_long.push(format!("left out: {} of long texts", plural(missing, "character")));
             }
         }
         shown.lines.sort_by_key(|line| line.seq);
         if self.unsaid > 0 {
-            too_long.push(format!("left out: {} messages of the agent, since they are too long", self.unsaid));
+            too_long.push(format!("left out for length: {} of the agent", plural(self.unsaid, "message")));
         }
         if self.truncated > 0 {
-            too_long
-                .push(format!("left out: the rest of {} outputs that the trace does not hold whole", self.truncated));
+            too_long.push(format!(
+                "left out: the rest of {} that the trace does not hold whole",
+                plural(self.truncated, "output")
+            ));
         }
         let not_in_patch = patch.map_or(0, |patch| patch.lines().filter(|line| line.starts_with(NOT_IN_PATCH)).count());
         if not_in_patch > 0 {
-            too_long.push(format!("left out: the content of {not_in_patch} files in the workspace's change"));
+            too_long
+                .push(format!("left out: the content of {} in the workspace's change", plural(not_in_patch, "file")));
         }
-        for (count, what) in [(self.closing, "closing messages of the agent"), (self.thoughts, "thoughts of the agent")]
-        {
+        for (count, what) in [(self.closing, "closing message"), (self.thoughts, "thought")] {
             if count > 0 {
-                shown.notes.push(format!("left out: {count} {what}"));
+                shown.notes.push(format!("left out: {} of the agent", plural(count, what)));
             }
         }
         shown.notes.extend((!tracing).then(|| CALLS_UNKNOWN.to_owned()));

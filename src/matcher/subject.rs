@@ -7,7 +7,7 @@ use super::paths::may_be_pattern;
 use crate::command_line::CommandLine;
 use crate::judgement::Judgement;
 use crate::matching::Lines;
-use crate::reason_text as text;
+use crate::reason_text;
 use crate::trace::calls::{AskedForm, Call};
 use crate::trace::facts::{Command, Fact, Reading, ReportedDetails};
 use crate::trace::{CallStatus, FileDiff, PermissionOutcome, ToolCall, ToolKind, view};
@@ -181,7 +181,7 @@ impl<'a> Subject<'a> {
         self.supposed.get_or_init(|| {
             let kinds = KINDS.iter().filter_map(|group| group.first().copied());
             let facts = kinds.map(|kind| {
-                let told = ReportedDetails { kind: Some(kind), ..self.told() };
+                let told = ReportedDetails { kind: Some(kind), ..self.details() };
                 let (paths, command) = (told.paths(self.reading), told.command(self.reading));
                 KindFacts { kind, paths, command, lines: Lines::default() }
             });
@@ -189,7 +189,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    fn told(&self) -> ReportedDetails<'a> {
+    fn details(&self) -> ReportedDetails<'a> {
         ReportedDetails::of(self.call, self.diffs)
     }
 
@@ -238,7 +238,7 @@ impl<'a> Subject<'a> {
 
     /// Returns the paths that the call touches, if they were shown. Paths in the workspace are relative to it.
     pub fn paths(&self) -> &Fact<Vec<String>> {
-        self.paths.get_or_init(|| self.told().paths(self.reading))
+        self.paths.get_or_init(|| self.details().paths(self.reading))
     }
 
     /// Returns the paths that were shown; empty if none were.
@@ -291,7 +291,7 @@ impl<'a> Subject<'a> {
 
     /// Returns the command, as far as known.
     pub fn command(&self) -> &Command {
-        self.command.get_or_init(|| self.told().command(self.reading))
+        self.command.get_or_init(|| self.details().command(self.reading))
     }
 
     /// Returns the command lines that the command may be.
@@ -311,11 +311,11 @@ impl<'a> Subject<'a> {
     fn own_label(&self) -> String {
         let kind = self.call.kind;
         if let Some(command) = self.command().seen() {
-            format!("{kind} `{}`", text::short(command, 60))
+            format!("{kind} `{}`", reason_text::short(command, 60))
         } else if let Some(path) = self.known_paths().first() {
-            format!("{kind} {}", text::short(path, 60))
+            format!("{kind} {}", reason_text::short(path, 60))
         } else if let Some(name) = self.call.name.as_ref().or(self.call.title.as_ref()) {
-            format!("{kind} ({})", text::short(name, 60))
+            format!("{kind} ({})", reason_text::short(name, 60))
         } else {
             kind.to_string()
         }

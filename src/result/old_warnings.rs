@@ -119,13 +119,11 @@ mod tests {
             Warning::ProtectedFiles { more: 3 },
             Warning::IgnoredFiles { bytes: 6 },
             Warning::PatchMasked,
-            Warning::FailsWithoutModels,
             Warning::LimitReached { key: "tool-calls".into() },
             Warning::LimitExceeded { key: "cost-usd".into(), limit: 0.5, value: 0.75, at_least: false },
             Warning::Flaky { run: "20260101-000000-abcd".into() },
             Warning::NoModel { requests: 2, why: "no model answered: x".into() },
             Warning::NotGradedAgain { why: "its trace is gone".into() },
-            Warning::NoWorkspace { why: "x".into() },
             Warning::RebuiltInPart { lost: vec!["a; b".into()] },
             Warning::KeptInPart { lost: vec!["a".into()] },
             Warning::WorkspaceNotKept { error: "x".into(), partly_left: true },
@@ -137,6 +135,13 @@ mod tests {
             Warning::KeptWithoutUnread { files: 2 },
         ] {
             assert_eq!(read(warning.to_string()), warning);
+        }
+        // These sentences differ now.
+        for (text, warning) in [
+            ("graders that need the workspace could not judge: x", Warning::NoWorkspace { why: "x".into() }),
+            ("it fails without the graders that ask a model, and that stands", Warning::FailsWithoutModels),
+        ] {
+            assert_eq!(read(text.to_owned()), warning);
         }
     }
 }

@@ -461,67 +461,129 @@ pub enum FileChange {
 
 word!(FileChange);
 
+/// The property of a warning by which grading and reports treat it in its own way.
+enum Property<'a> {
+    /// The warning comes from grading, so that the next grading creates it again or omits it.
+    OfGrading {
+        /// True if the warning fails the trial, regardless of its graders.
+        fails: bool,
+    },
+    /// The warning names information that cannot be determined when a stored trial is graded again.
+    Lack,
+    /// A kept workspace differs from the workspace as the agent left it.
+    Loss,
+    /// The variable of a secret that is not masked.
+    Unmasked(&'a str),
+    /// The paths above the workspace that may have decided the grading.
+    SettingsAbove(&'a [String]),
+    /// The warning only informs.
+    Plain,
+}
+
 impl Warning {
+    fn property(&self) -> Property<'_> {
+        match self {
+            Warning::ProtectedFile { fails, .. } => Property::OfGrading { fails: *fails },
+            Warning::ProtectedFiles { .. }
+            | Warning::ProtectedPutBack { .. }
+            | Warning::FailsWithoutModels
+            | Warning::HiddenPutBack { .. }
+            | Warning::Interrupted
+            | Warning::LimitReached { .. }
+            | Warning::LimitExceeded { .. }
+            | Warning::LimitUnknown { .. }
+            | Warning::Flaky { .. } => Property::OfGrading { fails: false },
+            Warning::NotGradedAgain { .. }
+            | Warning::NoWorkspace { .. }
+            | Warning::RebuiltInPart { .. }
+            | Warning::KeptInPart { .. } => Property::Lack,
+            Warning::KeptMasked { .. }
+            | Warning::KeptUpToLimit { .. }
+            | Warning::KeptWithoutSecrets { .. }
+            | Warning::KeptWithoutUnread { .. }
+            | Warning::WorkspaceKeptInPart { .. }
+            | Warning::WorkspaceNotKept { .. } => Property::Loss,
+            Warning::ShortSecret { name, .. } => Property::Unmasked(name),
+            Warning::FilesAboveWorkspace { paths, put_back: false, .. } => Property::SettingsAbove(paths),
+            Warning::FilesAboveWorkspace { put_back: true, .. }
+            | Warning::UserHome
+            | Warning::UnexpectedSkill { .. }
+            | Warning::SkillsNotListed
+            | Warning::ServersNotListed
+            | Warning::NoPermissions { .. }
+            | Warning::SystemPromptInPrompt
+            | Warning::BesideGateway { .. }
+            | Warning::PromptsNotSent { .. }
+            | Warning::ScriptedModel { .. }
+            | Warning::ModelLogCut { .. }
+            | Warning::CassetteMissed { .. }
+            | Warning::CassetteLeft { .. }
+            | Warning::CassetteAgent { .. }
+            | Warning::NotRecordable { .. }
+            | Warning::AsideNotRecorded { .. }
+            | Warning::NoRequest
+            | Warning::PlayedInPart { .. }
+            | Warning::NothingRecorded { .. }
+            | Warning::RecordedInPart { .. }
+            | Warning::NothingToEnforce
+            | Warning::ScriptLeft { .. }
+            | Warning::ScriptExceeded { .. }
+            | Warning::CaseInWorkspace { .. }
+            | Warning::WorkspaceLost
+            | Warning::OpenedUp { .. }
+            | Warning::TooDeep { .. }
+            | Warning::PatchLeftOut { .. }
+            | Warning::Unread { .. }
+            | Warning::PatchMasked
+            | Warning::IgnoredFiles { .. }
+            | Warning::ProtectMatchedNothing { .. }
+            | Warning::LinksToHidden { .. }
+            | Warning::EvidenceChanged { .. }
+            | Warning::HeldOn
+            | Warning::WorkedOn { .. }
+            | Warning::EngineStopped { .. }
+            | Warning::ExitUnknown
+            | Warning::ExitCode { .. }
+            | Warning::ExitSignal { .. }
+            | Warning::RepeatedRequest { .. }
+            | Warning::NoModel { .. }
+            | Warning::NotAsJudged { .. }
+            | Warning::ResultFromCopy
+            | Warning::ResultsChanged { .. }
+            | Warning::ForeignFiles { .. }
+            | Warning::Text { .. }
+            | Warning::Unknown(_) => Property::Plain,
+        }
+    }
+
     /// Returns true if the warning names information that cannot be determined when a stored trial is graded again.
     pub fn tells_of_a_lack(&self) -> bool {
-        use Warning::{KeptInPart, NoWorkspace, NotGradedAgain, RebuiltInPart};
-        matches!(self, NotGradedAgain { .. } | NoWorkspace { .. } | RebuiltInPart { .. } | KeptInPart { .. })
+        matches!(self.property(), Property::Lack)
     }
 
     /// Returns true if a kept workspace differs from the workspace as the agent left it.
     pub fn tells_of_a_loss(&self) -> bool {
-        use Warning::{KeptMasked, KeptUpToLimit, KeptWithoutSecrets, KeptWithoutUnread, WorkspaceKeptInPart};
-        matches!(
-            self,
-            KeptMasked { .. }
-                | KeptUpToLimit { .. }
-                | KeptWithoutSecrets { .. }
-                | KeptWithoutUnread { .. }
-                | WorkspaceKeptInPart { .. }
-                | Warning::WorkspaceNotKept { .. }
-        )
+        matches!(self.property(), Property::Loss)
     }
 
     /// Returns the variable of a secret that is not masked, if the warning is about one.
     pub fn unmasked(&self) -> Option<&str> {
-        match self {
-            Warning::ShortSecret { name, .. } => Some(name),
-            _ => None,
-        }
+        if let Property::Unmasked(name) = self.property() { Some(name) } else { None }
     }
 
     /// Returns the paths above the workspace that may have decided the grading, if the warning is about them.
     pub fn settings_above(&self) -> &[String] {
-        match self {
-            Warning::FilesAboveWorkspace { paths, put_back: false, .. } => paths,
-            _ => &[],
-        }
+        if let Property::SettingsAbove(paths) = self.property() { paths } else { &[] }
     }
 
     /// Returns true if the warning fails the trial, regardless of its graders.
     pub fn fails_the_trial(&self) -> bool {
-        matches!(self, Warning::ProtectedFile { fails: true, .. })
+        matches!(self.property(), Property::OfGrading { fails: true })
     }
 
     /// Returns true if the warning comes from grading, so that the next grading creates it again or omits it.
     pub fn is_of_grading(&self) -> bool {
-        use Warning::{
-            FailsWithoutModels, Flaky, HiddenPutBack, Interrupted, LimitExceeded, LimitReached, LimitUnknown,
-            ProtectedFile, ProtectedFiles, ProtectedPutBack,
-        };
-        match self {
-            ProtectedFile { .. }
-            | ProtectedFiles { .. }
-            | ProtectedPutBack { .. }
-            | FailsWithoutModels
-            | HiddenPutBack { .. }
-            | Interrupted
-            | LimitReached { .. }
-            | LimitExceeded { .. }
-            | LimitUnknown { .. }
-            | Flaky { .. } => true,
-            other => other.tells_of_a_lack(),
-        }
+        matches!(self.property(), Property::OfGrading { .. } | Property::Lack)
     }
 }
 

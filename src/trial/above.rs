@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::settings_above::{SettingsAbove, is_setting};
 use crate::case::Case;
-use crate::grade::{GradeRecord, Outcome};
+use crate::grade::GradeRecord;
 use crate::grader::Kind;
 use crate::result::{TrialResult, Warning};
 use crate::run::temporary::Vanishing;
@@ -19,7 +19,7 @@ use crate::workspace::remove::remove;
 use crate::workspace::stamp::FolderStamps;
 use crate::workspace::tree_digest::tree_digest;
 use crate::workspace::walk::{Descend, walk};
-use crate::workspace::{LARGEST_FILE, copy_as_it_is};
+use crate::workspace::{copy_as_it_is, same};
 
 /// The engine's own folders in the private folder of a trial.
 const OWN: [&str; 8] = ["workspace", "home", "agents-home", "tmp", "graders-home", "graders-tmp", "nowhere", "trial"];
@@ -253,12 +253,10 @@ pub(super) fn withdraw(result: &mut TrialResult, warnings: &[Warning]) -> bool {
     let mut any = false;
     let by_command = |grade: &&mut GradeRecord| grade.passed == Some(true) && Kind::needs_of(&grade.grader).commands;
     for grade in result.grades.iter_mut().filter(by_command) {
-        (grade.outcome, grade.value, grade.passed) = (Outcome::Ungraded, None, None);
-        grade.evidence = Vec::new();
-        grade.reason = format!(
+        grade.withdraw(format!(
             "passed while `{path}` lay above the workspace, which test runners may read, so the result is unknown: {}",
             grade.reason
-        );
+        ));
         any = true;
     }
     any
@@ -313,20 +311,13 @@ pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns true if two files, links or folders are the same. What cannot be read is not, nor is a file that is too large.
+/// Returns true if two files, links or folders are the same. What cannot be read is not.
 fn is_same(one: &Path, other: &Path) -> bool {
-    let (Ok(meta), Ok(meta_of_other)) = (one.symlink_metadata(), other.symlink_metadata()) else { return false };
-    let content = |path: &Path, meta: &Metadata| match () {
-        () if meta.is_dir() => tree_digest(path).ok().map(String::into_bytes),
-        () if meta.is_symlink() => fs::read_link(path).ok().map(|to| to.into_os_string().into_encoded_bytes()),
-        () if meta.is_file() => fs::read(path).ok(),
-        () => None,
-    };
-    if !meta.is_dir() && (meta.len() != meta_of_other.len() || meta.len() > LARGEST_FILE) {
-        return false;
+    let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    match is_folder(one) && is_folder(other) {
+        true => tree_digest(one).is_ok_and(|digest| tree_digest(other).is_ok_and(|of_other| of_other == digest)),
+        false => same::content(one, other),
     }
-    let is_there = content(one, &meta);
-    meta.file_type() == meta_of_other.file_type() && is_there.is_some() && is_there == content(other, &meta_of_other)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::between::Between;
 use super::grade_trial::{self, GradedWorkspace, ObservedSession};
-use super::measure::{After, after_the_agent};
+use super::measure::{MeasuredChange, after_the_agent};
 use super::metrics::Observed;
 use super::prepare_workspace::{NotSetUp, set_up};
 use super::previous_attempts::PreviousAttempts;
@@ -146,7 +146,7 @@ pub async fn play_and_look(
     let (after, looked) = {
         let (case, workspace) = (case.clone(), folders.workspace.clone());
         let before = before.state();
-        on_blocking_thread(move || -> Result<(After, Looked), TrialError> {
+        on_blocking_thread(move || -> Result<(MeasuredChange, Looked), TrialError> {
             act(&workspace).map_err(io("change the workspace"))?;
             let after = after_the_agent(&case, &workspace, &before, &trial, &Masker::default())?;
             let looked = at.map(|at| look(&at, &workspace, &after)).transpose().map_err(io("read the change"))?;
@@ -181,7 +181,7 @@ pub async fn play_and_look(
 }
 
 /// Reads the state of a trial before it is graded.
-fn look(at: &LookAt, workspace: &Path, after: &After) -> std_io::Result<Looked> {
+fn look(at: &LookAt, workspace: &Path, after: &MeasuredChange) -> std_io::Result<Looked> {
     let digest = |path: PathBuf| file_digest(&workspace.join(&path)).ok().map(|digest| (path, digest));
     match at {
         LookAt::File(path) => Ok(Looked { files: digest(path.clone()).into_iter().collect(), ..Looked::default() }),
@@ -212,7 +212,7 @@ fn session(attempt: &Attempt, workspace: &Path, says: Option<&str>) -> ObservedS
         }
     }
     let exit = Some(Exit { code: Some(0), signal: None });
-    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit };
+    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, gap: None, exit };
     let Finished { header, events, total } = recorder.finish(stop, false);
     let mut grading = Grading::new(&attempt.case.graders, &header, Some(&attempt.manifest));
     let mut observed = Observed::default();

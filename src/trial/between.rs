@@ -169,7 +169,7 @@ impl Between {
         self.doubt.as_deref()
     }
 
-    /// Looks at the settings in folders of the user when the commands of a grader have ended. A later grader could put them back.
+    /// Checks the settings in folders of the user after the commands of a grader, because a later grader could put them back.
     pub(super) fn look_above(&self) {
         let found = self.of_user.as_ref().map(SettingsAbove::changed).unwrap_or_default();
         let new = found.into_iter().filter(|path| !self.changed_by_agent.contains(path));
@@ -179,7 +179,7 @@ impl Between {
     /// Restores the state before the next grader, and returns what was undone.
     ///
     /// # Errors
-    /// Returns the reason if the state is unknown or cannot be restored: the next grader must not judge then.
+    /// Returns the reason if the state is unknown or cannot be restored: the next grader must not grade then.
     pub(super) fn restore(&self) -> Result<Renewed, String> {
         let Some(state) = &self.state else { return Ok(Renewed::default()) };
         let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);

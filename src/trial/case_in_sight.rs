@@ -1,4 +1,4 @@
-//! Finds files of the case in its workspace: an agent that reads them knows how it is judged, or the solution.
+//! Finds files of the case in its workspace: an agent that reads them knows how it is graded, or the solution.
 
 use std::io;
 use std::path::{Path, PathBuf};

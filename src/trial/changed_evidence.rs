@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::grade::Outcome;
 use crate::result::{TrialResult, Warning};
 use crate::text::some_of;
 use crate::whole_file::PartFile;
@@ -70,8 +69,6 @@ pub(super) fn warning(files: &[String], ungraded: bool) -> Option<Warning> {
 pub(super) fn withdraw(result: &mut TrialResult, files: &[String]) {
     let why = format!("another program changed {} during the trial, so the result is unknown", some_of(files, NAMED));
     for grade in &mut result.grades {
-        (grade.outcome, grade.value, grade.bounds, grade.passed) = (Outcome::Ungraded, None, None, None);
-        (grade.evidence, grade.broken) = (Vec::new(), Vec::new());
-        grade.reason = format!("{why}; without it: {}", grade.reason);
+        grade.withdraw(format!("{why}; without it: {}", grade.reason));
     }
 }

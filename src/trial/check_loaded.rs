@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::Attempt;
 use crate::adapter;
 use crate::harness::{Plugin, Server};
-use crate::reason_text as text;
+use crate::reason_text;
 use crate::regular;
+use crate::result::Warning;
 use crate::wire::{Dir, WireLine};
 
 /// The maximum number of lines of the agent that are searched for its lists: agents list what they loaded at the start.
@@ -28,6 +29,17 @@ pub(super) struct Loaded {
     pub skills_not_shown: bool,
     /// True if the agent could have listed its MCP servers and did not.
     pub servers_not_shown: bool,
+}
+
+impl Loaded {
+    /// Returns the warnings about lists that name something else, or that are missing.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = Warning> {
+        let names = &self.unexpected;
+        let unexpected = (!names.is_empty()).then(|| Warning::UnexpectedSkill { names: names.clone() });
+        let no_skills = self.skills_not_shown.then_some(Warning::SkillsNotListed);
+        let no_servers = self.servers_not_shown.then_some(Warning::ServersNotListed);
+        [unexpected, no_skills, no_servers].into_iter().flatten()
+    }
 }
 
 /// Compares the agent's lists in the wire log with what the trial lays. `own` is the workspace before the agent, whose
@@ -116,7 +128,7 @@ fn reported_broken(names: &str, report: &str, laid: &BTreeSet<&str>) -> Option<S
         None if names.is_empty() && !laid.is_empty() => "an MCP server".to_owned(),
         None => return None,
     };
-    let report = text::short(report, 200);
+    let report = reason_text::short(report, 200);
     let also = "an agent may report a server without tools in this way, too";
     Some(format!("the agent reports that {server} does not work: `{report}`; {also}"))
 }

@@ -6,7 +6,8 @@ use super::limits;
 use super::metrics::Observed;
 use super::task::model_asked;
 use super::{Attempt, Outcome, TrialError, sync_trial};
-use crate::harness::{Adapter, Manifest};
+use crate::grader::Grader;
+use crate::harness::Manifest;
 use crate::interaction::Interaction;
 use crate::limits::OnLimit;
 use crate::models;
@@ -75,11 +76,9 @@ pub(super) fn message_of_held_on(stop: &Stop, left: &SessionRemains, manifest: &
         return None;
     }
     // The drivers of conversations do not wait for the grace period once the output is closed.
-    let runs_to_exit =
-        matches!(manifest.adapter, Adapter::ClaudeCodeStream | Adapter::JsonStream | Adapter::OutputOnly);
-    let waited = match runs_to_exit {
-        true => format!(" within {} (`timeouts.grace`)", manifest.timeouts.grace),
-        false => String::new(),
+    let waited = match manifest.adapter.has_conversation() {
+        true => String::new(),
+        false => format!(" within {} (`timeouts.grace`)", manifest.timeouts.grace),
     };
     let tail = stop.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
     Some(format!("the agent closed its output and did not exit{waited}, so evals ended it{tail}"))
@@ -89,12 +88,12 @@ pub(super) fn message_of_held_on(stop: &Stop, left: &SessionRemains, manifest: &
 /// `grade`. A live trial that was interrupted is ungraded.
 pub(super) fn limits_and_grades(result: &mut TrialResult, attempt: &Attempt, observed: &Observed) {
     let case = &attempt.case;
-    let judged = verdict::of_grades(&result.grades, case.pass.threshold);
-    (result.verdict, result.score) = (judged.verdict, judged.score);
-    if judged.without_models {
+    let scored = verdict::of_grades(&result.grades, case.pass.threshold);
+    (result.verdict, result.score) = (scored.verdict, scored.score);
+    if scored.without_models {
         result.warnings.push(Warning::FailsWithoutModels);
     }
-    // A live trial that was interrupted is not finished; its stored session is not judged either.
+    // A live trial that was interrupted is not finished; its stored session is not graded either.
     let is_interrupted = |stop: &Stop| stop.reason == StopReason::Cancelled;
     if observed.stopped_by_engine && observed.stop.as_ref().is_some_and(is_interrupted) {
         (result.verdict, result.score) = (Verdict::Ungraded, None);
@@ -112,6 +111,38 @@ pub(super) fn limits_and_grades(result: &mut TrialResult, attempt: &Attempt, obs
         result.verdict = Verdict::Fail;
         result.score = Some(crate::values::Fraction::ZERO);
     }
+}
+
+/// Adds the warning that not every prompt was sent, if so. Then a trial does not pass: what the case asks for was not all asked.
+/// Only a limit with `on-limit: grade`, and an end that a passed grader asks for, leave the verdict to the graders.
+pub(super) fn check_all_sent(result: &mut TrialResult, attempt: &Attempt, sent: usize, by_engine: bool) {
+    let planned = attempt.case.turns.len();
+    if result.error.is_some() || !(1..planned).contains(&sent) {
+        return;
+    }
+    if !result.warnings.iter().any(|it| matches!(it, Warning::PromptsNotSent { .. })) {
+        result.warnings.push(Warning::PromptsNotSent { sent: sent as u64, planned: planned as u64 });
+    }
+    let at_limit = |reason: StopReason| {
+        use StopReason::{Idle, MaxBudget, MaxTurns, TimedOut};
+        by_engine && matches!(reason, TimedOut | Idle | MaxTurns | MaxBudget)
+    };
+    let is_asked_for = |reason| !by_engine && is_asked_for(reason, result, attempt);
+    let is_of_graders = result.stop.as_ref().is_some_and(|stop| at_limit(stop.reason) || is_asked_for(stop.reason));
+    if result.verdict == Verdict::Pass && !is_of_graders {
+        (result.verdict, result.score) = (Verdict::Ungraded, None);
+    }
+}
+
+/// Returns true if the agent ended a turn in another way than by its answer, and a grader that passed asks for this end.
+fn is_asked_for(reason: StopReason, result: &TrialResult, attempt: &Attempt) -> bool {
+    use StopReason::{Cancelled, MaxBudget, MaxTokens, MaxTurns, Other, Refusal};
+    let passed = |name: &str| {
+        result.grades.iter().any(|grade| grade.name == name && grade.passed == Some(true) && !grade.diagnostic)
+    };
+    let asks = |grader: &Grader| grader.kind.asks_for_end(reason) && passed(&grader.name);
+    matches!(reason, Refusal | MaxTokens | MaxTurns | MaxBudget | Cancelled | Other)
+        && attempt.case.graders.iter().any(|grader| asks(grader))
 }
 
 /// Marks a trial that failed in another run and passes now as flaky.
@@ -258,6 +289,7 @@ pub(crate) fn no_stop(detail: &str) -> Stop {
         category: Some(ErrorCategory::Internal),
         detail: Some(detail.to_owned()),
         output: None,
+        gap: None,
         exit: None,
     }
 }

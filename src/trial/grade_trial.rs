@@ -1,5 +1,5 @@
 //! Derives the result from a finished session: error, grades, limits, verdict. Live, stored and audited
-//! sessions are judged here, and nowhere else.
+//! sessions are graded here, and nowhere else.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub(super) struct ObservedSession {
     pub observed: Observed,
     /// The graders.
     pub grading: Grading,
-    /// The reason why the session must not be judged although the agent answered, such as another model than the
+    /// The reason why the session must not be graded although the agent answered, such as another model than the
     /// planned one.
     pub not_as_set_up: Option<(ErrorCategory, String)>,
 }

@@ -7,7 +7,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use super::{Folders, TrialError, io as failed};
-use crate::grade::Outcome;
 use crate::grader::Kind;
 use crate::paths::MOST_LINKS;
 use crate::result::TrialResult;
@@ -161,12 +160,10 @@ pub(super) fn withdraw(result: &mut TrialResult, found: Option<&UseOfHome>) -> b
     let mut any = false;
     for grade in &mut result.grades {
         if grade.passed == Some(false) && Kind::needs_of(&grade.grader).commands {
-            (grade.outcome, grade.value, grade.bounds, grade.passed) = (Outcome::Ungraded, None, None, None);
-            (grade.evidence, grade.broken) = (Vec::new(), Vec::new());
-            grade.reason = format!(
+            grade.withdraw(format!(
                 "{what}, which graders do not get, so it is unknown whether this fails. The grader failed: {}",
                 grade.reason
-            );
+            ));
             any = true;
         }
     }

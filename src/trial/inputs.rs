@@ -1,5 +1,5 @@
 //! Checks that the inputs of a trial have not changed since its run began: before they are used, and when the
-//! trial is judged.
+//! trial is graded.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) async fn hold(engine: &Engine, attempt: &Attempt) -> Result<InputStat
     }
 }
 
-/// Checks the inputs again after their use. A trial with changed inputs or graders is not judged.
+/// Checks the inputs again after their use. A trial with changed inputs or graders is not graded.
 pub(super) async fn still_held(
     attempt: &Attempt,
     held: InputState,

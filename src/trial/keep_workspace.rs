@@ -1,6 +1,7 @@
 //! Moves a kept workspace into its trial's folder, with secrets in its files redacted.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -9,11 +10,13 @@ use std::path::Path;
 
 use crate::result::Warning;
 use crate::secrets::Masker;
+use crate::text::some_of;
+use crate::workspace::beyond_patch::{LINKED, SPECIAL};
 use crate::workspace::make_ready::make_ready;
 use crate::workspace::openat::open_file;
 use crate::workspace::remove::remove;
 use crate::workspace::walk::{Descend, walk};
-use crate::workspace::{LARGEST_FILE, copy_as_it_is};
+use crate::workspace::{LARGEST_FILE, copy_with_special_files};
 
 /// The maximum size of a file that is redacted. A larger file that contains a secret is left out.
 const LARGEST: u64 = 16 << 20;
@@ -47,6 +50,20 @@ pub fn keep(workspace: &Path, trial: &Path, masker: &Masker) -> Vec<Warning> {
     warnings
 }
 
+/// Returns the words of `beyond_patch` for what a kept workspace has: special files, and files with several names.
+pub fn kept_beyond_patch(kept: &Path) -> io::Result<Vec<String>> {
+    let (mut names, mut has_special, mut has_linked) = (HashSet::new(), false, false);
+    walk(kept, |_, meta| {
+        if !meta.is_dir() {
+            has_linked |= meta.nlink() > 1 && !names.insert((meta.dev(), meta.ino()));
+            has_special |= !meta.is_file() && !meta.is_symlink();
+        }
+        Descend::Enter
+    })?;
+    let all = [(SPECIAL, has_special), (LINKED, has_linked)];
+    Ok(all.into_iter().filter(|(_, has)| *has).map(|(words, _)| words.to_owned()).collect())
+}
+
 fn move_to(workspace: &Path, to: &Path, masker: &Masker, warnings: &mut Vec<Warning>) -> io::Result<()> {
     // Graders may run programs that the agent wrote, which may remove permissions.
     warnings.extend(make_ready(workspace)?.warnings());
@@ -59,9 +76,14 @@ fn move_to(workspace: &Path, to: &Path, masker: &Masker, warnings: &mut Vec<Warn
         return Ok(());
     }
     // Across file systems, files that cannot be copied are left out, and the others are kept.
-    if let Err(error) = copy_as_it_is(workspace, to) {
-        warnings.push(Warning::WorkspaceKeptInPart { error: error.to_string() });
-    }
+    let error = match copy_with_special_files(workspace, to) {
+        Ok(copied) => {
+            let lacks = !copied.not_copied.is_empty();
+            lacks.then(|| format!("could not be copied as they are: {}", some_of(copied.not_copied, 5)))
+        }
+        Err(error) => Some(error.to_string()),
+    };
+    warnings.extend(error.map(|error| Warning::WorkspaceKeptInPart { error }));
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::prepare::Ready;
+use super::prepare::PreparedTrial;
 use super::prepare_workspace::StateBefore;
 use super::{Attempt, Engine, Folders, TrialError, above, case_in_sight, io, on_blocking_thread, protected, solution};
 use crate::case::Case;
@@ -23,7 +23,7 @@ use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::tree_digest::digest_of;
 
 /// Facts about the workspace after the agent has ended.
-pub(super) struct After {
+pub(super) struct MeasuredChange {
     /// The agent's changes.
     pub change: Change,
     /// The patch of the change, in a temporary file.
@@ -49,10 +49,10 @@ pub(super) async fn measure(
     engine: &Engine,
     attempt: &Attempt,
     folders: &Folders,
-    ready: &Ready,
+    prepared: &PreparedTrial,
     answered: Option<SystemTime>,
-) -> Result<After, TrialError> {
-    let (case, masker, before) = (attempt.case.clone(), ready.masker.clone(), ready.before.state());
+) -> Result<MeasuredChange, TrialError> {
+    let (case, masker, before) = (attempt.case.clone(), prepared.masker.clone(), prepared.before.state());
     let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
     let (temporary, of_user) = (engine.temporary.clone(), engine.settings_above.clone());
     on_blocking_thread(move || {
@@ -93,7 +93,7 @@ pub(super) fn after_the_agent(
     state: &StateBefore,
     trial: &Path,
     masker: &Masker,
-) -> Result<After, TrialError> {
+) -> Result<MeasuredChange, TrialError> {
     let before = state.path.as_path();
     let mut warnings = Vec::new();
     let ready = make_ready(workspace).map_err(io("make the workspace ready"))?;
@@ -146,7 +146,7 @@ pub(super) fn after_the_agent(
     let touched = !put_back.is_empty();
     warnings.extend(protected::unmatched(case, before));
     warnings.extend(put_back.into_iter().chain(unlinked));
-    Ok(After { change, patch, touched, beyond_patch, beside_patch, changed_copy: None, after_setup, warnings })
+    Ok(MeasuredChange { change, patch, touched, beyond_patch, beside_patch, changed_copy: None, after_setup, warnings })
 }
 
 /// Returns the digest of what setup commands made in a workspace and beside it. `globs` are those of `workspace.ignore`.

@@ -42,7 +42,7 @@ pub struct Observed {
     pub shape: Vec<Vec<String>>,
     /// Permission requests.
     pub permissions: PermissionCounts,
-    /// The number of prompts that the trace shows.
+    /// The number of prompts that the trace shows, those without a message of their own included.
     pub prompts: usize,
     /// The stop event.
     pub stop: Option<Stop>,
@@ -101,6 +101,7 @@ impl Observed {
         }
         match &event.body {
             Body::Notice { lost: Some(Lost::Line | Lost::Call), .. } => self.lacks_calls = true,
+            Body::Notice { code: NoticeCode::SilentTurn, .. } => self.prompts += 1,
             Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
                 self.prompts += 1;
                 self.first_prompt_ms.get_or_insert(event.at_ms);
@@ -161,7 +162,7 @@ impl Observed {
     }
 
     fn answered(&mut self, response: &PermissionResponse, at_ms: u64) {
-        self.permissions.rejected += u64::from(response.outcome == PermissionOutcome::Rejected);
+        self.permissions.rejected += u64::from(response.decision() == PermissionOutcome::Rejected);
         let since = self.asked.remove(&response.request);
         let policy = response.policy.as_deref().unwrap_or_default();
         if let Some(since) = since.filter(|_| THINK.contains(&policy)) {
@@ -180,8 +181,8 @@ impl Observed {
     /// that gets its prompt when it is started has started when it reports so; without such a report, the
     /// start-up cannot be measured separately.
     pub fn start_ms(&self, header: &Header) -> Option<u64> {
-        let talks = [Adapter::Acp, Adapter::ClaudeCodeControl].iter().any(|adapter| adapter.word() == header.adapter);
-        let start = if talks { self.first_prompt_ms } else { header.start_ms };
+        let has_conversation = header.adapter.parse::<Adapter>().is_ok_and(Adapter::has_conversation);
+        let start = if has_conversation { self.first_prompt_ms } else { header.start_ms };
         start.filter(|_| header.is_timed())
     }
 

@@ -12,7 +12,7 @@ use super::followed_links::{NamedFiles, States};
 use super::gateway::{self, Gateway, SessionEnd};
 use super::hooks::{self, InCommands};
 use super::metrics::Observed;
-use super::prepare::Ready;
+use super::prepare::PreparedTrial;
 use super::read_outside::Outside;
 use super::sandboxing::{outside, temporary};
 use super::silent_turns::SilentTurns;
@@ -67,9 +67,9 @@ pub(super) async fn play(
     engine: &Engine,
     attempt: &Attempt,
     folders: &Folders,
-    ready: &mut Ready,
+    prepared: &mut PreparedTrial,
 ) -> Result<Played, Ended> {
-    let (case, masker, task) = (&attempt.case, ready.masker.clone(), &mut ready.task);
+    let (case, masker, task) = (&attempt.case, prepared.masker.clone(), &mut prepared.task);
     let mut header = header_of(attempt, &folders.workspace);
     if let Some(Ok(recorded)) = task.recording.as_deref().map(replay::recorded_in) {
         // A replayed recording can show what the original showed, and its lines are read in the original
@@ -85,7 +85,7 @@ pub(super) async fn play(
             .with_secrets(case.secrets_in_graders(&masker)),
         observed: Observed::default(),
         file: TraceFile::new(&attempt.folder, masker.clone()),
-        outside: outside(&ready.inside, folders),
+        outside: outside(&prepared.inside, folders),
         silent: SilentTurns::default(),
         named: NamedFiles::new(as_begun.cwd.as_deref().unwrap_or_default()).with_moves(attempt.manifest.edits_may_move),
         hooks: InCommands::new(&attempt.manifest.hooks, as_begun.cwd.as_deref().unwrap_or_default()),
@@ -111,17 +111,17 @@ pub(super) async fn play(
                 masker: masker.clone(),
                 limits: case.limits,
                 interrupt: engine.interrupt.clone(),
-                limit: ready.gateway.as_ref().map(|gateway| gateway.exceeded.clone()),
+                limit: prepared.gateway.as_ref().map(|gateway| gateway.exceeded.clone()),
                 sink,
                 max_wire: session::MAX_WIRE,
             };
             let about = About {
-                version: ready.version.as_deref(),
+                version: prepared.version.as_deref(),
                 workspace: &folders.workspace,
-                before: &ready.before.path,
+                before: &prepared.before.path,
                 home: &folders.home,
-                temporary: temporary(&ready.inside),
-                gateway: ready.gateway.as_ref(),
+                temporary: temporary(&prepared.inside),
+                gateway: prepared.gateway.as_ref(),
             };
             run_session(setup, attempt, header, about, task, &watch).await?
         }
@@ -140,10 +140,10 @@ pub(super) async fn play(
     let Watch { grading, observed, file, silent, .. } = watch;
     let is_answered = observed.stop.as_ref().is_some_and(|stop| stop.reason == StopReason::EndTurn);
     if is_answered && silent.any() {
-        loaded.wrong = loaded.wrong.or_else(|| ready.gateway.as_ref()?.unsent_prompt());
+        loaded.wrong = loaded.wrong.or_else(|| prepared.gateway.as_ref()?.unsent_prompt());
     }
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
-    let gateway = match ready.gateway.take() {
+    let gateway = match prepared.gateway.take() {
         Some(gateway) => {
             let how = SessionEnd {
                 enforces: engine.gateway.enforce.is_some(),
@@ -193,15 +193,15 @@ struct Watch {
 }
 
 /// Returns the paths outside the trial that calls named, including calls that have not ended.
-fn watched_outside(judged: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
-    let mut outside = std::mem::take(&mut lock(judged).outside);
+fn watched_outside(watch: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
+    let mut outside = std::mem::take(&mut lock(watch).outside);
     recorder.held().for_each(|event| outside.event(event));
     outside.notices()
 }
 
 /// Returns the paths that calls named, including calls that have not ended.
-fn named_files(judged: &Mutex<Watch>, recorder: &Recorder) -> NamedFiles {
-    let mut named = std::mem::take(&mut lock(judged).named);
+fn named_files(watch: &Mutex<Watch>, recorder: &Recorder) -> NamedFiles {
+    let mut named = std::mem::take(&mut lock(watch).named);
     recorder.held().for_each(|event| named.event(event));
     named
 }
@@ -223,8 +223,8 @@ async fn followed_links(
 }
 
 /// Returns the files with hooks that commands named, including commands of calls that have not ended.
-fn hooks_in_commands(judged: &Mutex<Watch>, recorder: &Recorder) -> BTreeSet<String> {
-    let mut hooks = std::mem::take(&mut lock(judged).hooks);
+fn hooks_in_commands(watch: &Mutex<Watch>, recorder: &Recorder) -> BTreeSet<String> {
+    let mut hooks = std::mem::take(&mut lock(watch).hooks);
     recorder.held().for_each(|event| hooks.event(event));
     hooks.named()
 }
@@ -302,7 +302,7 @@ async fn run_session(
     header: Header,
     about: About<'_>,
     task: &mut Task,
-    judged: &Mutex<Watch>,
+    watch: &Mutex<Watch>,
 ) -> Result<(Finished, SessionRemains, Loaded), TrialError> {
     let (adapter, manifest) = protocol(attempt, task);
     let (masker, wire) = (setup.masker.clone(), setup.wire.clone());
@@ -338,14 +338,14 @@ async fn run_session(
     if let Some(line) = price::line_for(ended.recorder()).filter(|_| !usage::are_told(&lines)) {
         ended.engine(&line);
     }
-    for text in watched_outside(judged, ended.recorder()) {
+    for text in watched_outside(watch, ended.recorder()) {
         ended.engine(&EngineLine::Notice { code: NoticeCode::ReadOutside, text });
     }
     // A recording was made in another workspace.
     if task.recording.is_none() {
-        let named = named_files(judged, ended.recorder());
+        let named = named_files(watch, ended.recorder());
         let mut changed = named.changed();
-        changed.extend(hooks_in_commands(judged, ended.recorder()));
+        changed.extend(hooks_in_commands(watch, ended.recorder()));
         let words = words_of_command(attempt, task, &about);
         let hooks = found_hooks(changed, words, &about, &attempt.manifest).await?;
         if !hooks.is_empty() {
@@ -372,7 +372,7 @@ async fn run_session(
         let text = format!("the agent loaded skills that its trial should not have: {}", loaded.unexpected.join(", "));
         ended.engine(&EngineLine::Notice { code: NoticeCode::UnexpectedSkill, text });
     }
-    let joined = lock(judged).file.joined_a_secret() || masker.finds(&ended.recorder().answer());
+    let joined = lock(watch).file.joined_a_secret() || masker.finds(&ended.recorder().answer());
     if ended.holds_split_secret() || joined {
         let text = "a secret came in pieces over several lines; they are masked in this log".to_owned();
         ended.engine(&EngineLine::Notice { code: NoticeCode::SecretSplit, text });
@@ -399,7 +399,7 @@ fn protocol<'a>(attempt: &'a Attempt, task: &Task) -> (Adapter, &'a Manifest) {
     (adapter, manifest.unwrap_or(&*attempt.manifest))
 }
 
-/// Checks the laws of a stored trace, which is judged as if its session were played now.
+/// Checks the laws of a stored trace, which is graded as if its session were played now.
 fn lawful(path: &Path) -> std::io::Result<()> {
     let input = BufReader::with_capacity(256 << 10, regular::open(path)?);
     let mut reader = Reader::lawful(input).map_err(std::io::Error::other)?;

@@ -19,7 +19,7 @@ use crate::shell::Shell;
 use crate::trace::ErrorCategory;
 
 /// A trial whose agent can be started.
-pub(super) struct Ready {
+pub(super) struct PreparedTrial {
     /// The agent's task.
     pub task: Task,
     pub inside: TrialSandbox,
@@ -40,7 +40,11 @@ pub(super) struct Ready {
 }
 
 /// Prepares the trial; if that fails, the attempt has its outcome.
-pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Ready, Ended> {
+pub(super) async fn prepare_trial(
+    engine: &Engine,
+    attempt: &Attempt,
+    folders: &Folders,
+) -> Result<PreparedTrial, Ended> {
     let case = &attempt.case;
     let setup = |why: String| Ended::without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Setup, why);
     let mut inside = inside(engine, attempt, folders).map_err(|error| setup(error.to_string()))?;
@@ -88,5 +92,5 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
         .map_err(|why| no_agent(ErrorCategory::Setup, format!("the case {why}")))?;
     overlay::lay(&laid, OverlayPlace::User, &folders.home)
         .map_err(|error| no_agent(ErrorCategory::Setup, format!("could not lay files into the home: {error}")))?;
-    Ok(Ready { task, inside, shell, gateway, before, masker, adviser, version, warnings })
+    Ok(PreparedTrial { task, inside, shell, gateway, before, masker, adviser, version, warnings })
 }

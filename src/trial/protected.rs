@@ -71,7 +71,7 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
         put_back(before, workspace, path)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
         if n < NAMED {
-            told.push(told_of(case, how.as_change(), &path.to_string_lossy()));
+            told.push(restored_warning(case, how.as_change(), &path.to_string_lossy()));
         }
     }
     if found.len() > NAMED {
@@ -318,7 +318,7 @@ fn fixed_folders(glob: &str) -> PathBuf {
 }
 
 /// Returns the warning about a protected file that was restored.
-fn told_of(case: &Workspace, change: FileChange, path: &str) -> Warning {
+fn restored_warning(case: &Workspace, change: FileChange, path: &str) -> Warning {
     Warning::ProtectedFile { path: path.to_owned(), change, put_back: true, fails: case.protect_strict }
 }
 
@@ -344,7 +344,7 @@ pub(super) fn touched_before(case: &Workspace, change: Option<&Change>, warnings
             matches!(warning, Warning::ProtectedFile { path: told, change: how, .. } if told == path && *how == change)
         });
         if !known {
-            told.push(told_of(case, change, path));
+            told.push(restored_warning(case, change, path));
         }
     }
     told

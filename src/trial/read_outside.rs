@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::text::plural;
 use crate::trace::{Body, Event, ToolCall, view};
 
 /// The maximum number of notices of a trial; more are only counted.
@@ -56,7 +57,7 @@ impl Outside {
     pub fn notices(self) -> Vec<String> {
         let mut notices = self.found;
         if self.more > 0 {
-            notices.push(format!("{} more calls named paths that do not belong to the trial", self.more));
+            notices.push(format!("{} named paths that do not belong to the trial", plural(self.more, "more call")));
         }
         notices
     }

@@ -1,11 +1,13 @@
 //! Grades a stored trial again: its trace, and the workspace that was kept or is rebuilt from its source and
 //! patch.
 
+use std::mem::take;
 use std::path::PathBuf;
 
 use super::between::Between;
-use super::ending::{error_of, mask_result};
-use super::grade_trial::{self, GradedWorkspace, decide};
+use super::ending::{check_all_sent, error_of, mask_result};
+use super::grade_trial::{self, GradedWorkspace, ObservedSession, decide};
+use super::metrics::Observed;
 use super::{
     Attempt, Engine, Folders, Outcome, TrialError, above, grade_stored, io, on_blocking_thread, other_keys,
     unless_interrupted,
@@ -18,10 +20,10 @@ use crate::secrets::Masker;
 use crate::shell::Shell;
 use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
-use ready::{Ready, ready};
+use prepare::{RegradeSetup, prepare_stored};
 
 mod kept;
-mod ready;
+mod prepare;
 mod rebuilt;
 
 /// The stored files of a trial.
@@ -40,7 +42,7 @@ pub struct StoredFiles {
     pub doubt: Option<String>,
     /// The keys of the case when the trial ran; absent for single traces and in runs of older versions.
     pub keys: Option<EvidenceKeys>,
-    /// The reason why the trace or the patch differs from the one that was judged, if it does.
+    /// The reason why the trace or the patch differs from the one that was graded, if it does.
     pub changed: Option<String>,
     /// The earlier result.
     pub was: Option<TrialResult>,
@@ -86,75 +88,54 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
     if let Some(unread) = unread {
         return Ok(done(without_trace(attempt, left, &unread.to_string()), left, &masker));
     }
-    let Some(trace) = &left.trace else {
-        return Ok(done(without_trace(attempt, left, "its trace is missing"), left, &masker));
-    };
-    let over = {
-        let (trace, graders, manifest) = (trace.clone(), case.graders.clone(), attempt.manifest.clone());
-        let marks = case.secrets_in_graders(&masker);
-        on_blocking_thread(move || grade_stored::watch(&trace, &graders, marks, &manifest)).await?
-    };
-    let mut over = match over {
+    let over = match observe(attempt, left, &masker).await? {
         Ok(over) => over,
-        Err(error) if left.was.is_none() => {
-            return Err(io("read the trace")(std::io::Error::other(error)));
-        }
-        Err(error) => {
-            let why = format!("its trace could not be read: {}", error);
-            return Ok(done(without_trace(attempt, left, &why), left, &masker));
-        }
+        Err(why) => return Ok(done(without_trace(attempt, left, &why), left, &masker)),
     };
-    if let Some(why) = left.changed.clone().or_else(|| left.changed_evidence()) {
-        return Ok(done(without_trace(attempt, left, &why), left, &masker));
-    }
-    let of_stop = over.observed.stop.as_ref().and_then(error_of);
-    let errored = of_stop.is_some();
-    // The trace does not show whether the trial belongs to another case, or whether its model was the planned one.
-    let error = left.was.as_ref().and_then(|was| was.error.as_ref()).or(left.error.as_ref());
-    let of_gateway =
-        |category| matches!(category, ErrorCategory::Provider | ErrorCategory::Auth) && of_stop != Some(category);
-    let kept = error.filter(|it| it.category == ErrorCategory::Setup || of_gateway(it.category));
-    over.not_as_set_up = kept.map(|it| (it.category, it.message.clone()));
-    // A recording was made in another workspace, and workspaces of errored trials are not judged.
+    let errored = over.observed.stop.as_ref().and_then(error_of).is_some();
+    // A recording was made in another workspace, and workspaces of errored trials are not graded.
     let has_workspace = !errored && attempt.manifest.recording.is_none();
     let looked_into = !errored && case.graders.iter().any(|grader| grader.kind.needs().reads_files());
     let folders = if looked_into { Some(Folders::make(&engine.temporary)?) } else { None };
-    let ready = async {
-        if has_workspace { ready(engine, attempt, left, folders.as_ref()).await } else { Ok(Ready::default()) }
+    let preparing = async {
+        match has_workspace {
+            true => prepare_stored(engine, attempt, left, folders.as_ref()).await,
+            false => Ok(RegradeSetup::default()),
+        }
     };
-    let Some(ready) = unless_interrupted(engine, ready).await else { return Ok(Outcome::Interrupted) };
-    let mut ready = ready?;
+    let Some(result) = unless_interrupted(engine, preparing).await else { return Ok(Outcome::Interrupted) };
+    let mut prepared = result?;
     // If there never was a workspace, a script grades without one. A lost workspace is a different situation.
-    let never_had_one = !has_workspace || (left.was.is_none() && left.kept.is_none() && ready.shell.is_none());
+    let never_had_one = !has_workspace || (left.was.is_none() && left.kept.is_none() && prepared.shell.is_none());
     let nowhere = match &folders {
-        Some(folders) if never_had_one => ready.shell_without_workspace(engine, attempt, folders)?,
+        Some(folders) if never_had_one => prepared.shell_without_workspace(engine, attempt, folders)?,
         _ => Shell::default(),
     };
-    let unknown_protection = other_keys::of_protection(left.keys.as_ref(), case, ready.change.as_ref())
-        .filter(|_| has_workspace && case.workspace.protect_strict && ready.touched.is_empty());
+    let unknown_protection = other_keys::of_protection(left.keys.as_ref(), case, prepared.change.as_ref())
+        .filter(|_| has_workspace && case.workspace.protect_strict && prepared.touched.is_empty());
     let other_change = other_keys::of_change(left.keys.as_ref(), case).filter(|_| has_workspace);
     if let Some(why) = other_change {
-        ready.is_of_other_keys(why);
+        prepared.is_of_other_keys(why);
     }
     let from_root = |path: &Option<PathBuf>| path.as_deref().and_then(|path| std::path::absolute(path).ok());
     let (trace, patch) = (from_root(&left.trace), from_root(&left.patch));
-    let between = match (&folders, &ready.shell) {
+    let between = match (&folders, &prepared.shell) {
         (Some(folders), Some(shell)) => {
             // What is kept is as the graders left it, and setup may have made other files now.
-            Between::of(case, folders, shell, ready.before.as_ref(), engine, &ready.touched, false)?
+            Between::of(case, folders, shell, prepared.before.as_ref(), engine, &prepared.touched, false)?
         }
         _ => Between::default(),
     };
     let site = GradedWorkspace {
-        workspace: folders.as_ref().filter(|_| ready.shell.is_some()).map(|folders| &*folders.workspace),
-        change: ready.change.as_ref(),
+        workspace: folders.as_ref().filter(|_| prepared.shell.is_some()).map(|folders| &*folders.workspace),
+        change: prepared.change.as_ref(),
         trace: trace.as_deref(),
         patch: patch.as_deref().filter(|_| has_workspace && other_change.is_none()),
-        touched: !ready.touched.is_empty(),
+        touched: !prepared.touched.is_empty(),
         between: &between,
         obstacle: None,
         written: None,
-        shell: ready.shell.as_ref().unwrap_or(&nowhere),
+        shell: prepared.shell.as_ref().unwrap_or(&nowhere),
         judges: &engine.judges,
         unmasked: left.warnings().iter().find_map(Warning::unmasked),
     };
@@ -163,27 +144,9 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
         return Ok(Outcome::Interrupted);
     };
     folders.as_ref().map_or(Ok(()), |folders| folders.check_disk("the graders ended"))?;
-    let may_be_touched = has_workspace && ready.may_be_touched(attempt);
-    let mut told = std::mem::take(&mut result.warnings);
-    // What lay above the workspace may still lie there, and may have left traces in a kept workspace.
-    let is_withdrawn = above::withdraw(&mut result, left.warnings());
-    if ready.says_less_than_before(&mut result, attempt, left.was.as_ref()) || is_withdrawn {
-        decide(&mut result, attempt, &observed, site.touched);
-        result.warnings.clear();
-    }
-    result.warnings = carried(left);
-    result.warnings.extend(ready.touched);
-    result.warnings.extend(ready.warnings);
-    // Warnings from the trace were already added.
-    told.retain(|line| !result.warnings.contains(line));
-    result.warnings.append(&mut told);
-    // The earlier result has this warning of its session.
-    let (sent, planned) = (observed.prompts, case.turns.len());
-    if left.was.is_none() && result.error.is_none() && (1..planned).contains(&sent) {
-        result.warnings.push(Warning::PromptsNotSent { sent: sent as u64, planned: planned as u64 });
-    }
-    let unknown_protection = unknown_protection.or(may_be_touched.then(|| MAY_BE_TOUCHED.to_owned()));
-    if let Some(why) = unknown_protection.filter(|_| result.verdict == Verdict::Pass) {
+    let may_be_touched = (has_workspace && prepared.may_be_touched(attempt)).then(|| MAY_BE_TOUCHED.to_owned());
+    withdraw_and_warn(&mut result, attempt, left, &observed, &mut prepared);
+    if let Some(why) = unknown_protection.or(may_be_touched).filter(|_| result.verdict == Verdict::Pass) {
         (result.verdict, result.score) = (Verdict::Ungraded, None);
         result.warnings.push(Warning::NotGradedAgain { why });
     }
@@ -194,6 +157,68 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
     Ok(done(result, left, &masker))
 }
 
+/// Reads the trace of a stored trial, and passes its events to the current graders. Returns the reason if the trial cannot be
+/// graded by its trace.
+///
+/// # Errors
+/// Returns an error if a single trace cannot be read.
+async fn observe(
+    attempt: &Attempt,
+    left: &StoredFiles,
+    masker: &Masker,
+) -> Result<Result<ObservedSession, String>, TrialError> {
+    let Some(trace) = left.trace.clone() else { return Ok(Err("its trace is missing".to_owned())) };
+    let (graders, manifest) = (attempt.case.graders.clone(), attempt.manifest.clone());
+    let marks = attempt.case.secrets_in_graders(masker);
+    let watched = on_blocking_thread(move || grade_stored::watch(&trace, &graders, marks, &manifest)).await?;
+    let mut over = match watched {
+        Ok(over) => over,
+        Err(error) if left.was.is_none() => return Err(io("read the trace")(std::io::Error::other(error))),
+        Err(error) => return Ok(Err(format!("its trace could not be read: {error}"))),
+    };
+    if let Some(why) = left.changed.clone().or_else(|| left.changed_evidence()) {
+        return Ok(Err(why));
+    }
+    let of_stop = over.observed.stop.as_ref().and_then(error_of);
+    // The trace does not show whether the trial belongs to another case, or whether its model was the planned one.
+    let error = left.was.as_ref().and_then(|was| was.error.as_ref()).or(left.error.as_ref());
+    let of_gateway =
+        |category| matches!(category, ErrorCategory::Provider | ErrorCategory::Auth) && of_stop != Some(category);
+    let kept = error.filter(|it| it.category == ErrorCategory::Setup || of_gateway(it.category));
+    over.not_as_set_up = kept.map(|it| (it.category, it.message.clone()));
+    Ok(Ok(over))
+}
+
+/// Withdraws the results that the stored workspace cannot show, and collects the warnings: those of the session, of the workspace
+/// and of the new grades.
+fn withdraw_and_warn(
+    result: &mut TrialResult,
+    attempt: &Attempt,
+    left: &StoredFiles,
+    observed: &Observed,
+    prepared: &mut RegradeSetup,
+) {
+    let mut told = take(&mut result.warnings);
+    // What lay above the workspace may still lie there, and may have left traces in a kept workspace.
+    let is_withdrawn = above::withdraw(result, left.warnings());
+    if prepared.says_less_than_before(result, attempt, left.was.as_ref()) || is_withdrawn {
+        decide(result, attempt, observed, !prepared.touched.is_empty());
+    }
+    result.warnings = carried(left);
+    result.warnings.append(&mut prepared.touched);
+    result.warnings.append(&mut prepared.warnings);
+    // Warnings from the trace were already added.
+    told.retain(|line| !result.warnings.contains(line));
+    result.warnings.append(&mut told);
+    // The earlier result has this warning of its session.
+    let sent_before = result.warnings.iter().find_map(|warning| match warning {
+        Warning::PromptsNotSent { sent, .. } => Some(*sent as usize),
+        _ => None,
+    });
+    let sent = if left.was.is_some() { sent_before } else { Some(observed.prompts) };
+    check_all_sent(result, attempt, sent.unwrap_or_default(), observed.stopped_by_engine);
+}
+
 fn done(mut result: TrialResult, left: &StoredFiles, masker: &Masker) -> Outcome {
     mask_result(&mut result, masker);
     if let Some(was) = &left.was {
@@ -202,6 +227,7 @@ fn done(mut result: TrialResult, left: &StoredFiles, masker: &Masker) -> Outcome
         result.files.clone_from(&was.files);
         result.beyond_patch.clone_from(&was.beyond_patch);
         result.beside_patch.clone_from(&was.beside_patch);
+        result.kept_beyond_patch.clone_from(&was.kept_beyond_patch);
         result.policy_model.clone_from(&was.policy_model);
         result.model_from = was.model_from;
         result.earlier_attempts = was.earlier_attempts;
@@ -229,7 +255,7 @@ fn without_trace(attempt: &Attempt, left: &StoredFiles, why: &str) -> TrialResul
     ungraded(&attempt.trial, attempt.attempt, left, why)
 }
 
-/// Returns the result of a trial that can no longer be judged.
+/// Returns the result of a trial that can no longer be graded.
 pub fn ungraded(trial: &TrialRecord, attempt: u32, left: &StoredFiles, why: &str) -> TrialResult {
     let was = left.was.clone();
     let blank = || TrialResult { attempt, ..TrialResult::blank(trial, Verdict::Ungraded) };

@@ -12,8 +12,8 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
 
 use super::protected;
 use crate::case::Case;
-use crate::workspace::change::have_same_content;
 use crate::workspace::hidden::changed::{is_lock_file, remove_within};
+use crate::workspace::same;
 use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::walk::{Descend, walk};
 
@@ -158,22 +158,13 @@ impl RenewedFiles {
     /// content.
     fn is_of_case(&self, path: &Path) -> bool {
         let place = self.workspace.join(path);
-        self.before.iter().chain(&self.hidden).any(|original| is_same(&original.join(path), &place))
+        self.before.iter().chain(&self.hidden).any(|original| same::content(&original.join(path), &place))
     }
 }
 
 fn is_of_packages(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     is_lock_file(path) || OF_PACKAGES.contains(&&*name) || (name.starts_with("requirements") && name.ends_with(".txt"))
-}
-
-/// Returns true if two paths are links to the same target, or files with the same content.
-fn is_same(original: &Path, place: &Path) -> bool {
-    let (Ok(was), Ok(now)) = (original.symlink_metadata(), place.symlink_metadata()) else { return false };
-    if was.is_symlink() || now.is_symlink() {
-        return fs::read_link(original).is_ok_and(|target| fs::read_link(place).is_ok_and(|now| now == target));
-    }
-    have_same_content(original, place).unwrap_or(false)
 }
 
 /// Sets the time of the last change of a file, a folder or a link.

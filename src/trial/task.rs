@@ -10,7 +10,6 @@ use crate::attachment;
 use crate::case::{Case, SessionSettings};
 use crate::driver::Task;
 use crate::environment::{self, Placeholders};
-use crate::harness::Adapter;
 use crate::harness::{Home, HomeName, Manifest, PromptVia, ServersVia, SystemPromptVia};
 use crate::ids::TrialRecord;
 use crate::interaction::Policy;
@@ -117,7 +116,7 @@ pub(super) fn task_of(
 /// outer one is the engine's own.
 pub(super) fn attach(task: &mut Task, attempt: &Attempt, folders: &Folders) -> Result<Result<(), String>, TrialError> {
     let adapter = attempt.manifest.adapter;
-    if adapter == Adapter::Replay {
+    if !adapter.starts_a_process() {
         return Ok(Ok(()));
     }
     let attached = match attachment::copy(&attempt.case.attachments, &folders.home.join("attachments")) {
@@ -127,9 +126,7 @@ pub(super) fn attach(task: &mut Task, attempt: &Attempt, folders: &Folders) -> R
         }
         Err(error) => return Ok(Err(format!("an attachment could not be copied: {error}"))),
     };
-    if adapter == Adapter::ClaudeCodeControl
-        && let Err(why) = crate::driver::claude_control::takes(&attached)
-    {
+    if let Err(why) = crate::driver::takes(adapter, &attached) {
         return Ok(Err(why));
     }
     task.attachments = attached;

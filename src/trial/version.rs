@@ -12,7 +12,6 @@ use tokio::sync::OnceCell;
 
 use super::{Attempt, Engine};
 use crate::environment::{self, Placeholders};
-use crate::harness::Adapter;
 use crate::harness::Manifest;
 use crate::run::temporary::Vanishing;
 use crate::sandbox::{self, TrialSandbox};
@@ -63,7 +62,7 @@ impl Printed {
 /// fails, takes too long or prints no version.
 pub(super) async fn of_trial(engine: &Engine, attempt: &Attempt, inside: &TrialSandbox) -> Option<String> {
     let manifest = &attempt.manifest;
-    if manifest.version.is_empty() || manifest.adapter == Adapter::Replay {
+    if manifest.version.is_empty() || !manifest.adapter.starts_a_process() {
         return None;
     }
     let path = attempt.case.env.get("PATH").or_else(|| engine.env.get("PATH")).cloned();

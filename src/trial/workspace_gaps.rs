@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::result::{BesidePatch, Warning};
+use crate::text::plural;
 
 /// Returns the parts that a rebuilt workspace lacks.
 ///
@@ -16,7 +17,8 @@ pub(super) fn of_rebuilt(
     let mut lost = Vec::new();
     if let Some(first) = unknown.first() {
         let n = unknown.len();
-        lost.push(format!("the patch leaves out the content of {n} changed files, the first is `{}`", first.display()));
+        let files = plural(n, "changed file");
+        lost.push(format!("the patch leaves out the content of {files}, the first is `{}`", first.display()));
     }
     // A result without the warning had no such files.
     let told = warnings.iter().find_map(|warning| match warning {

@@ -15,13 +15,13 @@ use super::openat::{kind, open_own};
 use crate::paths::MOST_LINKS;
 
 /// The maximum number of bytes of text that one read returns.
-pub const MOST_READ: u64 = 8 << 20;
+const MOST_READ: u64 = 8 << 20;
 /// The maximum number of bytes that are skipped to reach a line.
 const MOST_PASSED: u64 = 256 << 20;
 
 /// The reason why a path could not be accessed.
 #[derive(Debug, thiserror::Error)]
-pub enum ReachError {
+pub enum AgentFsError {
     /// The path is outside the workspace.
     #[error("the path leads out of the workspace")]
     Escapes,
@@ -43,7 +43,7 @@ pub enum ReachError {
     Io(#[from] io::Error),
 }
 
-impl From<Errno> for ReachError {
+impl From<Errno> for AgentFsError {
     fn from(error: Errno) -> Self {
         match error {
             Errno::NOENT => Self::Absent,
@@ -57,7 +57,7 @@ impl From<Errno> for ReachError {
 ///
 /// # Errors
 /// Returns an error if the path is outside the workspace, or its text cannot be returned.
-pub fn read(workspace: &Path, path: &Path, line: Option<u64>, limit: Option<u64>) -> Result<String, ReachError> {
+pub fn read(workspace: &Path, path: &Path, line: Option<u64>, limit: Option<u64>) -> Result<String, AgentFsError> {
     let mut text = BufReader::new(open(&walk(workspace, path, false)?)?);
     if !pass_lines(&mut text, line.unwrap_or(1).saturating_sub(1), MOST_PASSED)? {
         return Ok(String::new());
@@ -68,22 +68,22 @@ pub fn read(workspace: &Path, path: &Path, line: Option<u64>, limit: Option<u64>
         let room = MOST_READ + 1 - taken.len() as u64;
         let read = io::Read::take(&mut text, room).read_until(b'\n', &mut taken)?;
         if taken.len() as u64 > MOST_READ {
-            return Err(ReachError::TooLong);
+            return Err(AgentFsError::TooLong);
         }
         if read == 0 {
             break;
         }
         left -= 1;
     }
-    String::from_utf8(taken).map_err(|_| ReachError::NotText)
+    String::from_utf8(taken).map_err(|_| AgentFsError::NotText)
 }
 
 /// Skips lines of together at most about this many bytes. Returns false if the text ends before.
-fn pass_lines(text: &mut impl BufRead, lines: u64, most: u64) -> Result<bool, ReachError> {
+fn pass_lines(text: &mut impl BufRead, lines: u64, most: u64) -> Result<bool, AgentFsError> {
     let mut passed = 0;
     for _ in 0..lines {
         if passed > most {
-            return Err(ReachError::TooLong);
+            return Err(AgentFsError::TooLong);
         }
         match pass_line(text, most - passed)? {
             0 => return Ok(false),
@@ -95,7 +95,7 @@ fn pass_lines(text: &mut impl BufRead, lines: u64, most: u64) -> Result<bool, Re
 
 /// Skips a line without keeping it. Returns the line's length in bytes, or an error once more than `most` bytes were read
 /// without a line end.
-fn pass_line(text: &mut impl BufRead, most: u64) -> Result<u64, ReachError> {
+fn pass_line(text: &mut impl BufRead, most: u64) -> Result<u64, AgentFsError> {
     let mut passed = 0;
     loop {
         let chunk = text.fill_buf()?;
@@ -112,7 +112,7 @@ fn pass_line(text: &mut impl BufRead, most: u64) -> Result<u64, ReachError> {
             return Ok(passed);
         }
         if passed > most {
-            return Err(ReachError::TooLong);
+            return Err(AgentFsError::TooLong);
         }
     }
 }
@@ -121,16 +121,16 @@ fn pass_line(text: &mut impl BufRead, most: u64) -> Result<u64, ReachError> {
 ///
 /// # Errors
 /// Returns an error if the path is outside the workspace, or the file system refuses.
-pub fn write(workspace: &Path, path: &Path, text: &str) -> Result<(), ReachError> {
+pub fn write(workspace: &Path, path: &Path, text: &str) -> Result<(), AgentFsError> {
     let place = walk(workspace, path, true)?;
     if place.kind.is_some_and(|kind| kind != FileType::RegularFile) {
-        return Err(ReachError::IsNo("file"));
+        return Err(AgentFsError::IsNo("file"));
     }
     // The file is truncated only once it is known to be a file: the path may have become something else.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = File::from(openat(&place.parent, &place.name, flags, Mode::from_raw_mode(0o666))?);
     if !file.metadata()?.is_file() {
-        return Err(ReachError::IsNo("file"));
+        return Err(AgentFsError::IsNo("file"));
     }
     file.set_len(0)?;
     Ok(file.write_all(text.as_bytes())?)
@@ -140,12 +140,12 @@ pub fn write(workspace: &Path, path: &Path, text: &str) -> Result<(), ReachError
 ///
 /// # Errors
 /// Returns an error if the path is outside the workspace, or is not a folder.
-pub fn folder(workspace: &Path, path: &Path) -> Result<PathBuf, ReachError> {
+pub fn folder(workspace: &Path, path: &Path) -> Result<PathBuf, AgentFsError> {
     let place = walk(workspace, path, false)?;
     match place.kind {
         Some(FileType::Directory) => Ok(workspace.join(place.path)),
-        Some(_) => Err(ReachError::IsNo("folder")),
-        None => Err(ReachError::Absent),
+        Some(_) => Err(AgentFsError::IsNo("folder")),
+        None => Err(AgentFsError::Absent),
     }
 }
 
@@ -161,31 +161,31 @@ struct PathTarget {
     kind: Option<FileType>,
 }
 
-fn open(place: &PathTarget) -> Result<File, ReachError> {
+fn open(place: &PathTarget) -> Result<File, AgentFsError> {
     match place.kind {
         Some(FileType::RegularFile) => {}
-        Some(_) => return Err(ReachError::IsNo("file")),
-        None => return Err(ReachError::Absent),
+        Some(_) => return Err(AgentFsError::IsNo("file")),
+        None => return Err(AgentFsError::Absent),
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(&place.parent, &place.name, flags, Mode::empty())?);
-    if file.metadata()?.is_file() { Ok(file) } else { Err(ReachError::IsNo("file")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(AgentFsError::IsNo("file")) }
 }
 
 /// Opens the path components in order, each relative to the open folder, so that no link can be inserted in between.
-fn walk(workspace: &Path, path: &Path, make: bool) -> Result<PathTarget, ReachError> {
+fn walk(workspace: &Path, path: &Path, make: bool) -> Result<PathTarget, AgentFsError> {
     let mut names = names(workspace, path)?;
     // No folder is made for a path whose target is outside the workspace.
     let mut depth = 0usize;
     for name in &names {
-        depth = if name == ".." { depth.checked_sub(1).ok_or(ReachError::Escapes)? } else { depth + 1 };
+        depth = if name == ".." { depth.checked_sub(1).ok_or(AgentFsError::Escapes)? } else { depth + 1 };
     }
     let mut folders: Vec<(OwnedFd, OsString)> = Vec::new();
     let root = open_own(workspace)?;
     let mut links = 0;
     while let Some(name) = names.pop_front() {
         if name == ".." {
-            folders.pop().ok_or(ReachError::Escapes)?;
+            folders.pop().ok_or(AgentFsError::Escapes)?;
             continue;
         }
         let parent = folders.last().map_or(&root, |(folder, _)| folder);
@@ -218,8 +218,8 @@ fn walk(workspace: &Path, path: &Path, make: bool) -> Result<PathTarget, ReachEr
                 let folder = enter(parent, &name)?;
                 folders.push((folder, name));
             }
-            None if !names.is_empty() => return Err(ReachError::Absent),
-            Some(_) if !names.is_empty() => return Err(ReachError::IsNo("folder")),
+            None if !names.is_empty() => return Err(AgentFsError::Absent),
+            Some(_) if !names.is_empty() => return Err(AgentFsError::IsNo("folder")),
             found => {
                 let mut path: PathBuf = folders.iter().map(|(_, name)| name).collect();
                 path.push(&name);
@@ -239,10 +239,10 @@ fn enter(parent: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
 }
 
 /// Returns the names of a path, relative to the workspace.
-fn names(workspace: &Path, path: &Path) -> Result<VecDeque<OsString>, ReachError> {
+fn names(workspace: &Path, path: &Path) -> Result<VecDeque<OsString>, AgentFsError> {
     let below = match path.strip_prefix(workspace) {
         Ok(below) => below,
-        Err(_) if path.is_absolute() => return Err(ReachError::Escapes),
+        Err(_) if path.is_absolute() => return Err(AgentFsError::Escapes),
         Err(_) => path,
     };
     let mut names = VecDeque::new();
@@ -251,7 +251,7 @@ fn names(workspace: &Path, path: &Path) -> Result<VecDeque<OsString>, ReachError
             Component::Normal(name) => names.push_back(name.to_owned()),
             Component::ParentDir => names.push_back("..".into()),
             Component::CurDir => {}
-            Component::RootDir | Component::Prefix(_) => return Err(ReachError::Escapes),
+            Component::RootDir | Component::Prefix(_) => return Err(AgentFsError::Escapes),
         }
     }
     Ok(names)
@@ -278,7 +278,7 @@ mod tests {
     fn short_lines_are_passed_up_to_the_same_bound_as_long_ones() {
         let (short, long) = ("\n".repeat(100), "x".repeat(100));
         for text in [&short, &long] {
-            assert!(matches!(pass_lines(&mut text.as_bytes(), u64::MAX, 50), Err(ReachError::TooLong)), "{text}");
+            assert!(matches!(pass_lines(&mut text.as_bytes(), u64::MAX, 50), Err(AgentFsError::TooLong)), "{text}");
         }
         assert!(pass_lines(&mut short.as_bytes(), 50, 50).unwrap());
         assert!(!pass_lines(&mut short.as_bytes(), 101, 200).unwrap());
@@ -307,9 +307,9 @@ mod tests {
             "dangling",
             "new/../../x",
         ] {
-            assert!(matches!(read(&workspace, Path::new(path), None, None), Err(ReachError::Escapes)), "read {path}");
-            assert!(matches!(write(&workspace, Path::new(path), "x"), Err(ReachError::Escapes)), "write {path}");
-            assert!(matches!(folder(&workspace, Path::new(path)), Err(ReachError::Escapes)), "folder {path}");
+            assert!(matches!(read(&workspace, Path::new(path), None, None), Err(AgentFsError::Escapes)), "read {path}");
+            assert!(matches!(write(&workspace, Path::new(path), "x"), Err(AgentFsError::Escapes)), "write {path}");
+            assert!(matches!(folder(&workspace, Path::new(path)), Err(AgentFsError::Escapes)), "folder {path}");
         }
         assert_eq!(fs::read_to_string(root.path().join("precious")).unwrap(), "mine");
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2);
@@ -344,17 +344,17 @@ mod tests {
         assert_eq!((text(Some(9), None), text(None, Some(0))), (String::new(), String::new()));
         assert_eq!(text(Some(0), Some(2)), "one\ntwo\n");
         fs::write(workspace.join("bytes"), [0xff, 0xfe]).unwrap();
-        assert!(matches!(read(&workspace, Path::new("bytes"), None, None), Err(ReachError::NotText)));
-        assert!(matches!(read(&workspace, Path::new("no"), None, None), Err(ReachError::Absent)));
-        assert!(matches!(read(&workspace, Path::new("a"), None, None), Err(ReachError::IsNo("file"))));
-        assert!(matches!(read(&workspace, Path::new("a/x/y"), None, None), Err(ReachError::IsNo("folder"))));
-        assert!(matches!(write(&workspace, Path::new("a"), ""), Err(ReachError::IsNo("file"))));
-        assert!(matches!(folder(&workspace, Path::new("a/x")), Err(ReachError::IsNo("folder"))));
+        assert!(matches!(read(&workspace, Path::new("bytes"), None, None), Err(AgentFsError::NotText)));
+        assert!(matches!(read(&workspace, Path::new("no"), None, None), Err(AgentFsError::Absent)));
+        assert!(matches!(read(&workspace, Path::new("a"), None, None), Err(AgentFsError::IsNo("file"))));
+        assert!(matches!(read(&workspace, Path::new("a/x/y"), None, None), Err(AgentFsError::IsNo("folder"))));
+        assert!(matches!(write(&workspace, Path::new("a"), ""), Err(AgentFsError::IsNo("file"))));
+        assert!(matches!(folder(&workspace, Path::new("a/x")), Err(AgentFsError::IsNo("folder"))));
         let long = File::create(workspace.join("long")).unwrap();
         long.set_len(MOST_READ + 1).unwrap();
-        assert!(matches!(read(&workspace, Path::new("long"), None, None), Err(ReachError::TooLong)));
+        assert!(matches!(read(&workspace, Path::new("long"), None, None), Err(AgentFsError::TooLong)));
         long.set_len(1 << 40).unwrap();
-        assert!(matches!(read(&workspace, Path::new("long"), Some(2), None), Err(ReachError::TooLong)));
+        assert!(matches!(read(&workspace, Path::new("long"), Some(2), None), Err(AgentFsError::TooLong)));
     }
 
     #[test]
@@ -363,8 +363,8 @@ mod tests {
         let pipe = workspace.join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         symlink("loop", workspace.join("loop")).unwrap();
-        assert!(matches!(read(&workspace, Path::new("pipe"), None, None), Err(ReachError::IsNo("file"))));
-        assert!(matches!(write(&workspace, Path::new("pipe"), "x"), Err(ReachError::IsNo("file"))));
-        assert!(matches!(read(&workspace, Path::new("loop"), None, None), Err(ReachError::Io(_))));
+        assert!(matches!(read(&workspace, Path::new("pipe"), None, None), Err(AgentFsError::IsNo("file"))));
+        assert!(matches!(write(&workspace, Path::new("pipe"), "x"), Err(AgentFsError::IsNo("file"))));
+        assert!(matches!(read(&workspace, Path::new("loop"), None, None), Err(AgentFsError::Io(_))));
     }
 }

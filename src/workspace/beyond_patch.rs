@@ -8,7 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::beside_patch::{self, Name, without_files};
-use super::change::{Change, have_same_content};
+use super::change::Change;
+use super::same::have_same_content;
 use super::stamp::{Stamp, Stamper};
 use super::tree::Tree;
 use super::walk::{Descend, walk};
@@ -26,7 +27,7 @@ pub struct BeyondPatch {
     pub(super) modes: BTreeMap<PathBuf, u32>,
     /// The `.git` of each repository.
     pub(super) repositories: BTreeSet<PathBuf>,
-    /// Files with more than one name.
+    /// Files with more than one name in the folder.
     pub(super) linked: BTreeSet<PathBuf>,
     /// The ignored files and folders, without what lies in these folders.
     pub(super) ignored: BTreeSet<PathBuf>,
@@ -40,7 +41,10 @@ pub const IGNORED: &str = "ignored files";
 pub const FOLDERS: &str = "empty folders";
 /// The words for permission bits that are not recorded.
 pub const MODES: &str = "permission bits";
-const SPECIAL: &str = "sockets, devices or pipes";
+/// The words for sockets, devices and pipes that are new or gone.
+pub const SPECIAL: &str = "sockets, devices or pipes";
+/// The words for files with several names.
+pub const LINKED: &str = "hard links";
 /// The words for files outside of the workspace that setup left beside it, and that the agent changed.
 pub const BESIDE: &str = "what `setup` left beside the workspace";
 
@@ -96,7 +100,7 @@ pub fn changed(old: &Tree, new: &Tree, stamps: Option<&BTreeMap<PathBuf, Stamp>>
         }
     }
     if !after.linked.is_subset(&before.linked) {
-        found.push("hard links");
+        found.push(LINKED);
     }
     let ignored = changed_ignored(old, new, &mut contents);
     if !ignored.is_empty() {

@@ -1,14 +1,14 @@
 //! The agent's changes to its workspace: the changed files, and the patch.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::openat::open_file;
 use super::patch;
+use super::same::have_same_bytes;
 use super::tree::{Entry, Ignore, Tree};
 use crate::judgement::Judgement;
 use crate::result::Warning;
@@ -368,7 +368,7 @@ pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a
             (Some(old), Some(new)) if old != new => FileChangeKind::Changed,
             (Some(Entry::Link(_)), Some(_)) => continue,
             (Some(old), Some(_)) => match after.open(path) {
-                Ok(new) if same(&before.open(path)?, &new, old.len(), &mut pieces)? => continue,
+                Ok(new) if have_same_bytes(&before.open(path)?, &new, old.len(), &mut pieces)? => continue,
                 Ok(_) => FileChangeKind::Changed,
                 Err(_) => FileChangeKind::Unread,
             },
@@ -376,48 +376,6 @@ pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a
         found.push((path.as_path(), how));
     }
     Ok(found)
-}
-
-/// Returns true if two regular files have the same content.
-///
-/// # Errors
-/// Returns an error if one of them cannot be read.
-pub fn have_same_content(old: &Path, new: &Path) -> io::Result<bool> {
-    let (old, new) = (open_file(old)?, open_file(new)?);
-    let len = old.metadata()?.len();
-    Ok(len == new.metadata()?.len() && same(&old, &new, len, &mut Default::default())?)
-}
-
-/// Returns true if two files have the same content. Compares piece by piece. `len` is their length when they were listed.
-fn same(old: &File, new: &File, len: u64, (a, b): &mut (Vec<u8>, Vec<u8>)) -> io::Result<bool> {
-    // One byte more shows the end of a file that did not grow.
-    let piece = usize::try_from(len).map_or(PIECE, |len| len.saturating_add(1).min(PIECE));
-    if a.len() < piece {
-        (*a, *b) = (vec![0; piece], vec![0; piece]);
-    }
-    loop {
-        let (read, other) = (fill(old, a)?, fill(new, b)?);
-        if a[..read] != b[..other] {
-            return Ok(false);
-        }
-        if read < a.len() {
-            return Ok(true);
-        }
-    }
-}
-
-const PIECE: usize = 64 << 10;
-
-/// Reads until a piece is full or the file is at its end.
-fn fill(mut file: &File, piece: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < piece.len() {
-        match file.read(&mut piece[filled..])? {
-            0 => break,
-            read => filled += read,
-        }
-    }
-    Ok(filled)
 }
 
 fn side(tree: &Tree, path: &Path) -> io::Result<Option<patch::FileState>> {

@@ -1,6 +1,6 @@
 //! The current files of a folder, except ignored ones, for comparing two states.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -238,6 +238,8 @@ impl Tree {
         let mut entries = BTreeMap::new();
         let mut beyond = BeyondPatch::default();
         let mut unread = BTreeMap::new();
+        // The first name of each file with several names. A name elsewhere, as in the cache of a package manager, changes nothing.
+        let mut names: HashMap<(u64, u64), PathBuf> = HashMap::new();
         let left = walk(root, |path, meta| {
             if !wanted(path, meta) {
                 return Descend::Skip;
@@ -255,7 +257,10 @@ impl Tree {
                     beyond.modes.insert(path.to_owned(), mode);
                 }
                 if meta.nlink() > 1 {
-                    beyond.linked.insert(path.to_owned());
+                    let first = names.entry((meta.dev(), meta.ino())).or_insert_with(|| path.to_owned());
+                    if first != path {
+                        beyond.linked.extend([first.clone(), path.to_owned()]);
+                    }
                 }
             } else if meta.is_dir() {
                 let mode = meta.permissions().mode() & 0o7777;

@@ -129,7 +129,7 @@ fn variable(name: &str) -> Type {
 }
 
 impl Type {
-    fn told(&self) -> &'static str {
+    fn described(&self) -> &'static str {
         match self {
             Type::Truth => "true or false",
             Type::Number => "a number",
@@ -164,7 +164,7 @@ pub fn check(text: &str, program: &Program) -> Result<(), Wrong> {
     match known_type {
         Type::Truth | Type::Number | Type::Any => Ok(()),
         other => {
-            let message = format!("the expression returns {}, not true, false or a number", other.told());
+            let message = format!("the expression returns {}, not true, false or a number", other.described());
             Err(Wrong { range: 0..text.len(), message, help: Some("compare it, such as size(calls) < 10".to_owned()) })
         }
     }
@@ -270,7 +270,7 @@ impl<'a> Walk<'a> {
                     Err(self.wrong(id, field, format!("{} has no `{field}`", record.name), Some(help)))
                 }
             },
-            other => Err(self.wrong(id, field, format!("{} has no fields, so no `{field}`", other.told()), None)),
+            other => Err(self.wrong(id, field, format!("{} has no fields, so no `{field}`", other.described()), None)),
         }
     }
 
@@ -297,7 +297,7 @@ impl<'a> Walk<'a> {
                 };
                 let alike = std::mem::discriminant(&one) == std::mem::discriminant(&other);
                 if is_known(&one) && is_known(&other) && !alike {
-                    let message = format!("{} is compared with {}", one.told(), other.told());
+                    let message = format!("{} is compared with {}", one.described(), other.described());
                     return Err(self.wrong(id, "", message, None));
                 }
                 Type::Truth
@@ -305,7 +305,7 @@ impl<'a> Walk<'a> {
             "_&&_" | "_||_" | "!_" | "@not_strictly_false" => {
                 for (known_type, argument) in arguments.iter().zip(&call.args) {
                     if !matches!(known_type, Type::Truth | Type::Any) {
-                        let message = format!("expected true or false, found {}", known_type.told());
+                        let message = format!("expected true or false, found {}", known_type.described());
                         return Err(self.wrong(argument.id, "", message, None));
                     }
                 }
@@ -317,7 +317,7 @@ impl<'a> Walk<'a> {
                     return Err(self.wrong(
                         id,
                         "",
-                        format!("`in` needs a list or a map, found {}", of(1).told()),
+                        format!("`in` needs a list or a map, found {}", of(1).described()),
                         help,
                     ));
                 }
@@ -325,7 +325,7 @@ impl<'a> Walk<'a> {
             }
             "_?_:_" => {
                 if let (false, Some(asked)) = (matches!(of(0), Type::Truth | Type::Any), call.args.first()) {
-                    let message = format!("expected true or false, found {}", of(0).told());
+                    let message = format!("expected true or false, found {}", of(0).described());
                     return Err(self.wrong(asked.id, "", message, None));
                 }
                 of(1).both(of(2))
@@ -344,7 +344,7 @@ impl<'a> Walk<'a> {
                         return Err(self.wrong(
                             id,
                             "",
-                            format!("{} cannot be used in arithmetic", known_type.told()),
+                            format!("{} cannot be used in arithmetic", known_type.described()),
                             None,
                         ));
                     }
@@ -356,7 +356,7 @@ impl<'a> Walk<'a> {
                 let goes = |known_type: &Type| !matches!(known_type, Type::Truth | Type::Record(_));
                 let alike = std::mem::discriminant(&one) == std::mem::discriminant(&other);
                 if !goes(&one) || !goes(&other) || !(alike || one == Type::Any || other == Type::Any) {
-                    let message = format!("{} and {} cannot be added", one.told(), other.told());
+                    let message = format!("{} and {} cannot be added", one.described(), other.described());
                     return Err(self.wrong(id, "", message, None));
                 }
                 one.both(other)
@@ -364,7 +364,7 @@ impl<'a> Walk<'a> {
             "size" => {
                 let on = target.unwrap_or_else(|| of(0));
                 if matches!(on, Type::Number | Type::Truth) {
-                    return Err(self.wrong(id, "", format!("{} has no size", on.told()), None));
+                    return Err(self.wrong(id, "", format!("{} has no size", on.described()), None));
                 }
                 Type::Number
             }
@@ -374,7 +374,7 @@ impl<'a> Walk<'a> {
                 if !matches!(on, Type::Text | Type::Any) {
                     let help = matches!(on, Type::List(_))
                         .then(|| "to look for a value in a list, write 'x' in list".to_owned());
-                    return Err(self.wrong(id, name, format!("`{name}` needs a text, found {}", on.told()), help));
+                    return Err(self.wrong(id, name, format!("`{name}` needs a text, found {}", on.described()), help));
                 }
                 Type::Truth
             }
@@ -392,7 +392,7 @@ impl<'a> Walk<'a> {
             Type::Record(_) => Type::Text,
             Type::Any => Type::Any,
             other => {
-                let message = format!("expected a list, found {}", other.told());
+                let message = format!("expected a list, found {}", other.described());
                 return Err(self.wrong(each.iter_range.id, "", message, None));
             }
         };
@@ -467,9 +467,9 @@ mod tests {
             Type::Record(record) => record,
             Type::List(member) => match *member {
                 Type::Record(record) => record,
-                other => panic!("{name} is a list of {}", other.told()),
+                other => panic!("{name} is a list of {}", other.described()),
             },
-            other => panic!("{name} is {}", other.told()),
+            other => panic!("{name} is {}", other.described()),
         };
         let mut keys: Vec<String> = record.fields.iter().map(|(key, _)| key.clone()).collect();
         keys.sort();
@@ -517,7 +517,7 @@ mod tests {
         for key in ["failed_calls", "changed_files", "permissions", "lower_bounds"] {
             assert!(metrics.iter().any(|known| known == key), "{key}: {metrics:?}");
         }
-        assert_eq!(keys("stop"), ["category", "detail", "exit", "output", "reason"]);
+        assert_eq!(keys("stop"), ["category", "detail", "exit", "gap", "output", "reason"]);
         let Type::Record(metrics) = variable("metrics") else { unreachable!() };
         let of =
             |key: &str| metrics.fields.iter().find(|(known, _)| known == key).map(|(_, known_type)| known_type.clone());
@@ -526,6 +526,6 @@ mod tests {
             (Some(Number), Some(Text), Some(Any))
         );
         assert_eq!(of("lower_bounds"), Some(Type::List(Box::new(Text))));
-        assert_eq!(of("permissions").map(|known_type| known_type.told()), Some("a map"));
+        assert_eq!(of("permissions").map(|known_type| known_type.described()), Some("a map"));
     }
 }

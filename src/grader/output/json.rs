@@ -7,7 +7,7 @@ use jsonschema::Validator;
 #[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess};
+use serde::de::{Error, IgnoredAny, MapAccess};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use serde_json_path::JsonPath;
@@ -15,8 +15,8 @@ use serde_json_path::JsonPath;
 use super::{fences, keywords};
 use crate::grader::checks::Checks;
 use crate::grader::files::shown_file;
-use crate::grader::text;
 use crate::matcher::arguments::same;
+use crate::reason_text;
 use crate::regular;
 use crate::repeated_key::repeated_key;
 use crate::text::plural;
@@ -187,9 +187,27 @@ pub struct Answer {
     pub repeated: Option<String>,
 }
 
+/// The reason why an answer gives no JSON value.
+#[derive(Debug)]
+pub struct NoValue {
+    /// The reason, as text.
+    pub why: String,
+    /// True if the answer is valid JSON that cannot be held in memory as a value: a number is too large, or it is nested too deeply.
+    pub is_json: bool,
+}
+
+impl NoValue {
+    fn of(what: &str, wrong: &str, text: &str, error: &serde_json::Error) -> Self {
+        match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) => Self { why: format!("{what} is JSON that cannot be read ({error})"), is_json: true },
+            Err(_) => Self { why: format!("{what} {wrong} ({error})"), is_json: false },
+        }
+    }
+}
+
 /// Returns the JSON that an answer is, or that its last fenced block of JSON contains. A block that says `json` is one even if
 /// it cannot be read; a block that says nothing is one if it can be read.
-pub fn in_answer(output: &str) -> Result<Answer, String> {
+pub fn in_answer(output: &str) -> Result<Answer, NoValue> {
     let read = |text: &str| {
         let value = serde_json::from_str(text)?;
         Ok(Answer { value, repeated: repeated_key(text).map(Cow::into_owned) })
@@ -198,19 +216,26 @@ pub fn in_answer(output: &str) -> Result<Answer, String> {
         Ok(answer) => return Ok(answer),
         Err(error) => error,
     };
+    let whole = NoValue::of("the output", "is not JSON", output.trim(), &error);
+    if whole.is_json {
+        return Err(whole);
+    }
     let blocks = fences::blocks(output);
     let is_told = blocks.iter().any(fences::Block::is_json);
     // Beside a block that says `json`, a number alone in a block that says nothing is the output of something.
     let counts = |answer: &Answer| !is_told || answer.value.is_object() || answer.value.is_array();
     let last = blocks.iter().rev().find_map(|block| {
-        let answer = read(block.text.trim());
-        match block.is_json() {
-            true => Some(answer.map_err(|error| format!("the last block of JSON is broken ({error})"))),
-            false if block.word().is_empty() => answer.ok().filter(counts).map(Ok),
-            false => None,
+        let text = block.text.trim();
+        let no_value = |error| NoValue::of("the last block of JSON", "is broken", text, &error);
+        let answer = read(text).map_err(no_value);
+        match (block.is_json(), answer) {
+            (true, answer) => Some(answer),
+            (false, Err(none)) if block.word().is_empty() && none.is_json => Some(Err(none)),
+            (false, answer) if block.word().is_empty() => answer.ok().filter(counts).map(Ok),
+            (false, _) => None,
         }
     });
-    last.unwrap_or_else(|| Err(format!("the output is not JSON ({error})")))
+    last.unwrap_or(Err(whole))
 }
 
 impl At {
@@ -233,10 +258,10 @@ impl At {
     pub fn check(&self, checks: &mut Checks, json: &Value, said_at: Option<u64>) {
         let found: Vec<&Value> = self.path.path.query(json).all();
         let path = &self.path.text;
-        let show = |value: &Value| format!("`{}`", text::short(&view::canonical(value), 200));
+        let show = |value: &Value| format!("`{}`", reason_text::short(&view::canonical(value), 200));
         let told = match found.as_slice() {
             [] => "nothing".to_owned(),
-            many => text::first_few(many.iter().map(|value| show(value)), 5),
+            many => reason_text::first_few(many.iter().map(|value| show(value)), 5),
         };
         if let Some(count) = self.count {
             let is = found.len() as u64;
@@ -284,7 +309,7 @@ fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options()
         .should_validate_formats(true)
         .build(schema)
-        .map_err(|error| format!("it is not a JSON Schema: {}", text::short(&error.to_string(), 300)))
+        .map_err(|error| format!("it is not a JSON Schema: {}", reason_text::short(&error.to_string(), 300)))
 }
 
 impl Keeps {
@@ -331,13 +356,13 @@ impl Keeps {
             .map(|error| {
                 let at = error.instance_path().to_string();
                 let at = if at.is_empty() { "at the top".to_owned() } else { format!("at `{at}`") };
-                format!("{at}: {}", text::short(&error.to_string(), 200))
+                format!("{at}: {}", reason_text::short(&error.to_string(), 200))
             })
             .collect();
         if errors.is_empty() {
             checks.held(format!("the JSON matches {name}"), said_at);
         } else {
-            let told = text::first_few_long(&errors, SHOWN);
+            let told = reason_text::first_few_long(&errors, SHOWN);
             checks.lacking(format!("the JSON does not match {name}: {told}"), said_at);
         }
     }

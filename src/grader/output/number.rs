@@ -12,7 +12,7 @@ use super::spec::Written;
 use super::written_numbers;
 use crate::decimal::Decimal;
 use crate::grader::checks::Checks;
-use crate::grader::text;
+use crate::reason_text;
 use crate::yaml::lists::said;
 
 /// The maximum number of numbers in an answer that are checked.
@@ -171,7 +171,7 @@ impl Number {
             Which::Any => "a number in the output",
             Which::Only => "the output",
         };
-        let wanted = self.told();
+        let wanted = self.described();
         match found.iter().find(|number| self.fits(number)) {
             Some(number) => checks.held(format!("{which} is {number}, which is {wanted}"), said_at),
             None if found.is_empty() => {
@@ -179,7 +179,7 @@ impl Number {
                 checks.lacking(format!("the output {what}, expected {wanted}; it is {shown}"), said_at);
             }
             None => {
-                let numbers = text::first_few(&found, 5);
+                let numbers = reason_text::first_few(&found, 5);
                 checks.lacking(format!("{which} is {numbers}, not {wanted}; the output is {shown}"), said_at);
             }
         }
@@ -196,7 +196,7 @@ impl Number {
             && self.max.as_ref().is_none_or(|max| *number <= max.0)
     }
 
-    fn told(&self) -> String {
+    fn described(&self) -> String {
         let mut parts = Vec::new();
         if let Some(Written(wanted)) = &self.equals {
             let mut told = wanted.to_string();

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::grader::checks::Checks;
-use crate::grader::text;
 use crate::judgement::tolerance;
+use crate::reason_text;
 use crate::values::Fraction;
 use crate::yaml::lists::OneOrList;
 
@@ -76,10 +76,10 @@ impl Similarity {
         let holds = tolerance::reaches(value, self.min.get());
         let word = if holds { "at least" } else { "below" };
         let value = (value * 1000.0).floor() / 1000.0;
-        let text = text::short(text, 120);
+        let text = reason_text::short(text, 120);
         let mut reason = format!("the similarity of the output to `{text}` by {by} is {value}, {word} {}", self.min);
         if !holds {
-            reason.push_str(&format!("; it is `{}`", text::short(&output, 120)));
+            reason.push_str(&format!("; it is `{}`", reason_text::short(&output, 120)));
         }
         checks.found(holds, reason, said_at);
     }

@@ -8,11 +8,12 @@ use serde::de::{Deserializer, MapAccess};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::grader::Subject;
 use crate::grader::shared_keys::{SharedKeys, Split};
-use crate::grader::{Subject, text};
 use crate::interaction::Answer;
 use crate::judgement::Judgement;
 use crate::matcher::Matcher;
+use crate::reason_text;
 use crate::trace::{PermissionOption, PermissionOutcome, PermissionResponse};
 use crate::values::NameGlob;
 use crate::yaml::lists::OneOrList;
@@ -40,8 +41,10 @@ pub struct Answered {
 /// The facts about an answer that matchers use.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// The decision.
+    /// The answer that the agent got.
     pub outcome: PermissionOutcome,
+    /// The decision of the policy, which may be a rejection that the agent offered no option for.
+    pub decision: PermissionOutcome,
     /// `seq` of the answer.
     pub seq: u64,
     /// The possible answers: several if the agent uses its own word for the kind of the chosen option.
@@ -67,6 +70,7 @@ impl Reply {
         };
         Self {
             outcome: response.outcome,
+            decision: response.decision(),
             seq,
             answers,
             option: response.option.clone(),
@@ -117,7 +121,8 @@ impl Answered {
                 |glob: &NameGlob| name.as_deref().is_some_and(|name| glob.is_match(name) || glob.to_string() == name);
             glob.as_ref().is_none_or(is)
         };
-        let others = outcome.as_ref().is_none_or(|list| list.iter().any(|outcome| *outcome == reply.outcome))
+        let ended = [reply.outcome, reply.decision];
+        let others = outcome.as_ref().is_none_or(|list| list.iter().any(|outcome| ended.contains(outcome)))
             && named(option, &reply.option)
             && named(policy, &reply.policy)
             && named(rule, &reply.rule);
@@ -128,8 +133,19 @@ impl Answered {
         Judgement::from(others).and(|| answer.as_ref().map_or(Judgement::True, is_listed))
     }
 
-    /// Returns true if an answer with this outcome can match.
+    /// Returns true if an answer with this outcome can match. A rejection without an option for it is answered `cancelled`.
     fn can_be(&self, outcome: PermissionOutcome) -> bool {
+        use PermissionOutcome::{Cancelled, Rejected};
+        let without_option = || {
+            self.outcome.as_ref().is_none_or(|list| list.iter().any(|it| matches!(it, Cancelled | Rejected)))
+                && self.answer.as_ref().is_none_or(|list| list.iter().any(|it| *it == Answer::Cancel))
+                && self.option.is_none()
+        };
+        self.is_possible(outcome) || (outcome == Rejected && without_option())
+    }
+
+    /// Returns true if an answer with this outcome, which is also what was decided, can match.
+    fn is_possible(&self, outcome: PermissionOutcome) -> bool {
         let of = |answer: Answer| match answer {
             Answer::AllowOnce | Answer::AllowAlways => PermissionOutcome::Allowed,
             Answer::RejectOnce | Answer::RejectAlways => PermissionOutcome::Rejected,
@@ -218,8 +234,8 @@ impl fmt::Display for RequestMatcher {
         if self.call != Matcher::default() {
             parts.push(self.call.to_string().trim_matches('`').to_owned());
         }
-        parts.extend(outcome.as_ref().map(|it| text::any_of(it.iter().map(word_of))));
-        parts.extend(answer.as_ref().map(|it| text::any_of(it.iter().map(word_of))));
+        parts.extend(outcome.as_ref().map(|it| reason_text::any_of(it.iter().map(word_of))));
+        parts.extend(answer.as_ref().map(|it| reason_text::any_of(it.iter().map(word_of))));
         parts.extend(option.as_ref().map(|it| format!("by option {it}")));
         parts.extend(policy.as_ref().map(|it| format!("by policy {it}")));
         parts.extend(rule.as_ref().map(|it| format!("by rule {it}")));

@@ -130,6 +130,7 @@ fn texts<'a>(call: &'a Subject<'_>) -> Vec<&'a str> {
         // The texts of a call of an unknown kind that names files are these names.
         Command::Among(_) if call.call.unknown_kind && !call.known_paths().is_empty() => Vec::new(),
         Command::Among(texts) => texts.iter().map(String::as_str).collect(),
+        Command::List { command, other } => vec![command, other],
         Command::With { command, .. } => vec![command],
         Command::None | Command::NotShown => Vec::new(),
     }

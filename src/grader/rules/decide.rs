@@ -32,12 +32,18 @@ const MOST_COMPARED: usize = 20_000_000;
 /// The reason for an unknown rule if events were not shown completely.
 pub const NOT_SHOWN: &str = "the agent did not show the deciding details";
 
+/// The reason for an unknown rule if the time for which the engine was stopped decides.
+const STOPPED: &str = "evals itself was stopped, and the agent may have worked meanwhile, so seconds are unknown";
+
 /// The facts about a session that rules use besides the found events.
 pub struct SessionFacts<'a> {
     /// The ranks of the steps that have calls.
     pub steps: &'a BTreeSet<u64>,
     /// True if the trace has times.
     pub is_timed: bool,
+    /// The time for which the engine itself was stopped, in milliseconds. The agent may have worked meanwhile, and what it did is
+    /// in the trace only from then on.
+    pub stopped_ms: u64,
 }
 
 /// The findings of a matcher, in order.
@@ -71,6 +77,8 @@ pub struct Worlds {
     vacuous: bool,
     /// True if times would decide, but are missing.
     untimed: bool,
+    /// True if times decide that are unknown because the engine was stopped.
+    stopped: bool,
 }
 
 impl Worlds {
@@ -79,9 +87,15 @@ impl Worlds {
         self.vacuous && self.holds.is_none() && self.broken.is_none()
     }
 
+    /// Returns true if the rule has the same results in some world as it has in some of other worlds.
+    fn is_like(&self, other: &Self) -> bool {
+        let results = |of: &Self| (of.holds.is_some(), of.broken.is_some(), of.vacuous);
+        results(self) == results(other)
+    }
+
     /// Returns the finding that all worlds share; `vacuous` is the setting of the rule for a missing premise.
     pub fn agree(self, vacuous: Option<Vacuous>) -> Finding {
-        let Self { holds, broken, vacuous: is_vacuous, untimed } = self;
+        let Self { holds, broken, vacuous: is_vacuous, untimed, stopped } = self;
         let as_held = is_vacuous && vacuous == Some(Vacuous::Pass);
         let as_broken = is_vacuous && vacuous == Some(Vacuous::Fail);
         let is_open = is_vacuous && vacuous.is_none();
@@ -92,6 +106,7 @@ impl Worlds {
                 Some(Vacuous::Fail) => Finding::Broken(Vec::new()),
             },
             _ if untimed => Finding::Unknown("the recording has no times, so seconds are unknown"),
+            _ if stopped => Finding::Unknown(STOPPED),
             (Some(events), None) if !as_broken && !is_open => Finding::Holds(events),
             (None, Some(events)) if !as_held && !is_open => Finding::Broken(events),
             _ => Finding::Unknown(NOT_SHOWN),
@@ -101,13 +116,23 @@ impl Worlds {
 
 /// Decides whether a rule holds. The findings are those of its matchers, in the order of [`Rule::matchers`].
 pub fn decide(rule: &Rule, found: &[FoundEvents], session: &SessionFacts<'_>) -> Worlds {
+    let worlds = decide_with(rule, found, session, 0.0);
+    // Between two events there may have been less time than the trace shows, or more.
+    let stopped = session.stopped_ms as f64;
+    let differs = |longer: f64| !worlds.is_like(&decide_with(rule, found, session, longer));
+    let stopped = stopped > 0.0 && matches!(rule, Rule::Within(_)) && [-stopped, stopped].into_iter().any(differs);
+    Worlds { stopped, ..worlds }
+}
+
+/// Decides whether a rule holds if the limit of its time is longer by some milliseconds.
+fn decide_with(rule: &Rule, found: &[FoundEvents], session: &SessionFacts<'_>, longer: f64) -> Worlds {
     let none = List { surely: Vec::new(), possibly: Vec::new(), counts: (0, 0) };
     let lists: Vec<List> = found.iter().map(List::of).collect();
     let list = |n: usize| lists.get(n).unwrap_or(&none);
     let mut speakers = lists.iter().flat_map(|list| &list.possibly).map(|hit| hit.span.speaker);
     let first = speakers.next();
     if rule.is_about_order() && speakers.any(|speaker| Some(speaker) != first) {
-        return decide_several(rule, [list(0), list(1), list(2)], session);
+        return decide_several(rule, [list(0), list(1), list(2)], session, longer);
     }
     match rule {
         Rule::Eventually(_) => {
@@ -150,7 +175,7 @@ pub fn decide(rule: &Rule, found: &[FoundEvents], session: &SessionFacts<'_>) ->
             let next = then.get(then.partition_point(|then| then.place <= after.place));
             next.is_some_and(|next| next.place.rank <= until)
         }),
-        Rule::Within(wanted) => within(wanted.bounds(), list(0), list(1), session.is_timed),
+        Rule::Within(wanted) => within(wanted.bounds().longer_by(longer), list(0), list(1), session.is_timed),
         Rule::AbsentBetween(_) => between(list(0), list(1), list(2)),
     }
 }
@@ -177,7 +202,8 @@ fn premised(premise: &List, wanted: &List, meets: impl Fn(&Hit, &[Hit], bool) ->
         false => surely.is_empty(),
     };
     let broken = if surely.is_empty() { lack(&premise.possibly, &wanted.surely, true) } else { surely };
-    Worlds { holds: may_hold.then(shown), broken: some(broken), vacuous: premise.surely.is_empty(), untimed: false }
+    let vacuous = premise.surely.is_empty();
+    Worlds { holds: may_hold.then(shown), broken: some(broken), vacuous, ..Worlds::default() }
 }
 
 fn counted(wanted: &Bounds, done: &List, tried: &List) -> Worlds {
@@ -207,6 +233,16 @@ pub enum Near {
     Milliseconds(f64),
 }
 
+impl Near {
+    /// Returns the distance with a time that is longer by some milliseconds. A number of steps stays.
+    fn longer_by(self, ms: f64) -> Self {
+        match self {
+            Near::Steps(steps) => Near::Steps(steps),
+            Near::Milliseconds(limit) => Near::Milliseconds(limit + ms),
+        }
+    }
+}
+
 fn within(near: Near, after: &List, then: &List, is_timed: bool) -> Worlds {
     let (surely, possibly) = (Later::of(&then.surely), Later::of(&then.possibly));
     let meets = |hit: &Hit, wanted: &[Hit], _: bool| {
@@ -232,7 +268,7 @@ fn untimed_if(near: Near, is_timed: bool, worlds: Worlds) -> Worlds {
 
 /// Decides a rule about the order of events of several speakers. Which of two such events is later may be unknown; a world
 /// also chooses these orders.
-fn decide_several(rule: &Rule, lists: [&List; 3], session: &SessionFacts<'_>) -> Worlds {
+fn decide_several(rule: &Rule, lists: [&List; 3], session: &SessionFacts<'_>, longer: f64) -> Worlds {
     let [one, other, third] = lists;
     let product = lists.iter().map(|list| list.possibly.len().max(1)).fold(1, usize::saturating_mul);
     if product > MOST_COMPARED {
@@ -254,7 +290,7 @@ fn decide_several(rule: &Rule, lists: [&List; 3], session: &SessionFacts<'_>) ->
             then.iter().any(|it| it.place.rank <= until && is_later(it, after, surely))
         }),
         Rule::Within(wanted) => {
-            let near = wanted.bounds();
+            let near = wanted.bounds().longer_by(longer);
             let is_near = |after: &Hit, then: &Hit| match near {
                 Near::Steps(steps) => after.place.steps_to(then.place) <= steps,
                 Near::Milliseconds(_) if !session.is_timed => true,

@@ -11,10 +11,11 @@ use serde_json::Value;
 use strum::IntoStaticStr;
 
 use super::spec::Takes;
+use crate::grader::Subject;
 use crate::grader::shared_keys::{SharedKeys, Split};
-use crate::grader::{Subject, text};
 use crate::judgement::Judgement;
 use crate::matcher::{Matcher, Speaker};
+use crate::reason_text;
 use crate::secrets;
 use crate::trace::{Body, PermissionOutcome, Role};
 use crate::values::Pattern;
@@ -103,6 +104,8 @@ pub struct RuleEvent<'a> {
     pub text: Option<Cow<'a, str>>,
     /// The outcome of a permission request.
     pub outcome: Option<PermissionOutcome>,
+    /// The decision about it, if the agent offered no option for the decision.
+    pub decided: Option<PermissionOutcome>,
     /// The sender of a message.
     pub role: Option<Role>,
 }
@@ -115,7 +118,7 @@ impl RuleEvent<'_> {
             (EventType::ToolCall, Some(call)) => call.label(),
             (event, Some(call)) => format!("{} of {}{outcome}", event.word(), call.label()),
             (event, None) => match &self.text {
-                Some(text) => format!("{} `{}`{outcome}", event.word(), text::short(text, 60)),
+                Some(text) => format!("{} `{}`{outcome}", event.word(), reason_text::short(text, 60)),
                 None => format!("{}{outcome}", event.word()),
             },
         }
@@ -159,8 +162,9 @@ impl EventMatcher {
 
     fn fits_by(&self, seen: &RuleEvent<'_>, of_call: impl FnOnce(&Subject<'_>) -> Judgement) -> Judgement {
         let EventKeys { text, outcome, role, .. } = &self.own;
+        let ended = |wanted: PermissionOutcome| seen.outcome == Some(wanted) || seen.decided == Some(wanted);
         let fits_itself = self.takes(seen)
-            && outcome.as_ref().is_none_or(|wanted| seen.outcome.is_some_and(|is| wanted.iter().any(|one| *one == is)))
+            && outcome.as_ref().is_none_or(|wanted| wanted.iter().any(|one| ended(*one)))
             && role.is_none_or(|wanted| seen.role == Some(wanted));
         let says = || text.as_ref().map_or(Judgement::True, |pattern| Self::says(pattern, seen));
         let asks = matches!(seen.event, EventType::PermissionRequest | EventType::PermissionResponse);
@@ -190,13 +194,17 @@ impl EventMatcher {
 
     /// Returns true if another outcome of a call can change whether the call matches.
     pub(super) fn depends_on_outcome(&self, takes: Takes) -> bool {
+        // The text of a call includes its output.
+        self.call.status.is_some() || (self.is_of_calls() && (takes == Takes::Done || self.reads_text()))
+    }
+
+    /// Returns true if the matcher selects calls or results of calls.
+    fn is_of_calls(&self) -> bool {
         let EventKeys { event, text, outcome, role } = &self.own;
-        let is_of_calls = match event {
+        match event {
             Some(event) => matches!(event, EventType::ToolCall | EventType::ToolResult),
             None => outcome.is_none() && role.is_none() && !(text.is_some() && self.is_of_no_call()),
-        };
-        // The text of a call includes its output.
-        self.call.status.is_some() || (is_of_calls && (takes == Takes::Done || text.is_some()))
+        }
     }
 
     /// Returns true if the matcher compares texts of events.
@@ -204,22 +212,32 @@ impl EventMatcher {
         self.own.text.is_some()
     }
 
+    /// Returns true if a lost text or line changes nothing about a text in which the matcher's text is found. An output of a call
+    /// that lacks a part is marked as truncated. Other texts may have been longer, which an anchor of the whole text would show.
+    pub(super) fn finds_in_longer_texts(&self) -> bool {
+        self.is_of_calls() || !self.own.text.as_ref().is_some_and(Pattern::has_anchor_of_whole_text)
+    }
+
     /// Returns whether the text of an event matches. A truncated output in which the pattern is not found may contain it,
-    /// and so may a secret that is masked.
+    /// and so may a secret that is masked. A match at an end of a truncated output may need the end, as with `$`.
     fn says(pattern: &Pattern, seen: &RuleEvent<'_>) -> Judgement {
         let of_call = match (seen.event, seen.call) {
             (EventType::ToolCall, Some(call)) => Some((call.call.title.as_deref(), call)),
             (EventType::ToolResult, Some(call)) => Some((None, call)),
             _ => None,
         };
-        let output =
-            of_call.and_then(|(title, call)| title.into_iter().chain(call.output).find(|text| pattern.is_match(text)));
-        if output.is_some() || seen.text.as_ref().is_some_and(|text| pattern.is_match(text)) {
+        let is_in = |text: &str| pattern.is_match(text);
+        let title = of_call.and_then(|(title, _)| title);
+        if title.is_some_and(is_in) || seen.text.as_deref().is_some_and(is_in) {
             return Judgement::True;
         }
         let output = of_call.and_then(|(_, call)| call.output);
-        let is_masked = output.into_iter().chain(seen.text.as_deref()).any(|text| secrets::mark_in(text).is_some());
         let is_cut = of_call.is_some_and(|(_, call)| call.truncated);
+        let is_in_output = |text: &str| if is_cut { pattern.holds_in_longer_texts(text) } else { is_in(text) };
+        if output.is_some_and(is_in_output) {
+            return Judgement::True;
+        }
+        let is_masked = output.into_iter().chain(seen.text.as_deref()).any(|text| secrets::mark_in(text).is_some());
         if is_cut || is_masked { Judgement::Unknown } else { Judgement::False }
     }
 
@@ -358,7 +376,7 @@ impl fmt::Display for EventMatcher {
         parts.extend(
             outcome
                 .as_ref()
-                .map(|list| format!("answer {}", text::any_of(list.iter().map(|one| one.word().to_owned())))),
+                .map(|list| format!("answer {}", reason_text::any_of(list.iter().map(|one| one.word().to_owned())))),
         );
         parts.extend(text.as_ref().map(|pattern| format!("text /{pattern}/")));
         let call = self.call.to_string();

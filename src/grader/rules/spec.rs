@@ -405,16 +405,16 @@ impl Rule {
     }
 
     /// Returns the rule in words, for a reason.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn sentence(&self) -> String {
         let word = self.word();
         match self {
             Rule::Eventually(matcher) => format!("{word}: {matcher} must happen"),
             Rule::Never(matcher) => format!("{word}: {matcher} must not happen"),
             Rule::Count(Bounds { matcher, min, max }) => {
                 let bounds = match (min, max) {
-                    (Some(min), Some(max)) => format!("from {min} to {max} times"),
-                    (Some(min), None) => format!("at least {min} times"),
-                    (None, Some(max)) => format!("at most {max} times"),
+                    (Some(min), Some(max)) => format!("from {min} to {}", plural(*max, "time")),
+                    (Some(min), None) => format!("at least {}", plural(*min, "time")),
+                    (None, Some(max)) => format!("at most {}", plural(*max, "time")),
                     (None, None) => "any number of times".to_owned(),
                 };
                 format!("{word}: {matcher} must happen {bounds}")

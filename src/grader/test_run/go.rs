@@ -10,6 +10,9 @@ use crate::reason_text::short;
 /// The line that a program of tests prints behind its last test if one failed.
 const FAIL: &str = "FAIL";
 
+/// The line that a program of tests prints behind its last test if none failed.
+const PASS: &str = "PASS";
+
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
     read_with(text, false)
@@ -76,14 +79,15 @@ fn plain(text: &str, is_verbose: bool) -> Report {
     let mut died: Option<&str> = None;
     // The line with which a program says after its last test that one failed. A panic or an exit comes before it.
     let mut says_end = false;
+    // The package names tests that began. If all of them ended, a text without its line end is one of the last test.
+    let mut shows_begin = false;
     for line in text.lines() {
         panic.line(line);
         says_failed |= line == FAIL;
-        // A test may have printed a line without its end.
-        says_end |= line.ends_with(FAIL);
+        says_end |= is_end(line, FAIL) || (shows_begin && begun.is_empty() && line.ends_with(FAIL));
         if let Some(name) = line.strip_prefix("=== RUN ") {
             begun.push(name.trim().to_owned());
-            says_end = false;
+            (says_end, shows_begin) = (false, true);
             continue;
         }
         if let Some((status, name)) = result(line) {
@@ -99,12 +103,13 @@ fn plain(text: &str, is_verbose: bool) -> Report {
         // A line with only FAIL precedes the line with the package.
         let is_package = line.contains('\t') && !package.is_empty() && ["ok", "FAIL"].contains(&first);
         if !is_package {
-            has_end |= line.trim_end().ends_with("PASS");
+            has_end |= is_end(line.trim_end(), PASS);
             lists_tests |= is_test_name(line);
             died = other_exit(line);
             continue;
         }
         let (died, says_end) = (died.take(), std::mem::take(&mut says_end));
+        shows_begin = false;
         let (has_end, lists_tests) = (std::mem::take(&mut has_end), std::mem::take(&mut lists_tests));
         let tests = std::mem::take(&mut waiting);
         let has_failed = tests.iter().any(|(_, status)| *status == Status::Failed);
@@ -138,7 +143,8 @@ fn plain(text: &str, is_verbose: bool) -> Report {
     if let Some(name) = begun.first()
         && !report.is_empty()
     {
-        report.contradiction(|| format!("the test {name} began and did not end"));
+        // Other tests may have failed: this one is in no number of tests.
+        report.incomplete(format!("the test {name} began and did not end"));
     }
     let is_good = !report.is_empty() && report.problems.is_empty() && report.counts().failed == 0;
     if is_good && says_failed {
@@ -182,6 +188,18 @@ fn other_exit(line: &str) -> Option<&str> {
     (is_other || line.starts_with("signal: ")).then_some(line)
 }
 
+/// Returns true if a line is one that a program of tests prints behind its last test. A test may have printed text without its
+/// line end before it. Indented lines are logs of tests, and `check: FAIL` is a line of the code under test.
+fn is_end(line: &str, word: &str) -> bool {
+    const BEFORE_A_WORD: [char; 4] = [' ', '\t', ':', '='];
+    line.strip_suffix(word).is_some_and(|text| !text.starts_with([' ', '\t']) && !text.ends_with(BEFORE_A_WORD))
+}
+
+/// Returns true if tests of a package began, and all of them ended. A text without its line end is one of the last test then.
+fn all_ended(begun: &BTreeSet<(String, String)>, with_tests: &BTreeSet<String>, package: &str) -> bool {
+    with_tests.contains(package) && !begun.iter().any(|(of, test)| of == package && !test.is_empty())
+}
+
 /// Returns the problem of a package whose program ended before its last test.
 fn ended_early(package: &str, how: Option<&str>) -> String {
     let how = how.map_or_else(|| format!("no line `{FAIL}` follows its tests"), |how| short(how, 40));
@@ -219,6 +237,8 @@ fn json(text: &str) -> Report {
     let mut died: BTreeMap<String, String> = BTreeMap::new();
     // The packages with the line that their tests failed, and those whose program said after its last test that one failed.
     let (mut with_line, mut says_end) = (BTreeSet::new(), BTreeSet::new());
+    // The packages with a test that began.
+    let mut with_tests = BTreeSet::new();
     // The packages that passed, and those with a test or the end of their program.
     let (mut passed, mut known) = (BTreeSet::new(), BTreeSet::new());
     for line in text.lines().filter(|line| line.starts_with('{')) {
@@ -233,7 +253,9 @@ fn json(text: &str) -> Report {
             panics.entry(package.to_owned()).or_default().line(output);
             if said("Test").is_some() {
                 says_end.remove(package);
-            } else if output.trim_end().ends_with(FAIL) {
+            } else if is_end(output.trim_end(), FAIL)
+                || (all_ended(&begun, &with_tests, package) && output.trim_end().ends_with(FAIL))
+            {
                 says_end.insert(package.to_owned());
             } else if output.starts_with("FAIL\t") {
                 with_line.insert(package.to_owned());
@@ -245,14 +267,19 @@ fn json(text: &str) -> Report {
             }
             if output.starts_with("ok") && output.contains('\t') && !output.contains("[no test") {
                 passed.insert(package.to_owned());
-            } else if output.trim_end().ends_with("PASS") {
+            } else if is_end(output.trim_end(), PASS) {
                 known.insert(package.to_owned());
             }
         }
         if let Some(package) = said("Package") {
             let of = |test: &str| (package.to_owned(), test.to_owned());
             match (status, said("Action"), said("Test")) {
-                (None, Some("run"), Some(test)) => begun.extend([of(""), of(test)]),
+                // The end of a benchmark is no event.
+                (None, Some("run"), Some(test)) if test.starts_with("Benchmark") => begun.extend([of("")]),
+                (None, Some("run"), Some(test)) => {
+                    with_tests.insert(package.to_owned());
+                    begun.extend([of(""), of(test)]);
+                }
                 (None, Some("start"), None) => begun.extend([of("")]),
                 (None, Some("bench"), Some(test)) | (Some(_), _, Some(test)) => {
                     begun.remove(&of(test));
@@ -293,7 +320,7 @@ fn json(text: &str) -> Report {
     // The last of a package's entries: a test, if one did not end, else the package itself.
     if let Some((package, test)) = begun.last() {
         let test = if test.is_empty() { String::new() } else { format!("test {test} of the ") };
-        report.contradiction(|| format!("the {test}package {package} began and did not end"));
+        report.incomplete(format!("the {test}package {package} began and did not end"));
     }
     report
 }

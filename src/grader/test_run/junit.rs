@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use roxmltree::{Document, Node, NodeId};
 
 use super::node_failures::{Details, Failures, Totals};
-use super::pytest::{self, Told};
+use super::pytest::{self, OutputFacts};
 use super::report::{Report, Status, is_failed_hook, whole};
 use crate::reason_text::short;
 use crate::text::plural;
@@ -69,15 +69,15 @@ fn has_form_of_jest(root: &Node<'_, '_>) -> bool {
 /// # Errors
 /// Returns an error if the text is not XML, or contains no test suite.
 pub fn read(text: &str) -> Result<Report, String> {
-    read_beside(text, &Told::default())
+    read_beside(text, &OutputFacts::default())
 }
 
-/// Parses a report of a run whose output states `told`. pytest counts subtests that passed in the total of its suite, and does
-/// not list them.
+/// Parses a report of a run. `output` has the facts in the run's output: pytest counts subtests that passed in the total
+/// of its suite, and does not list them.
 ///
 /// # Errors
 /// Returns an error if the text is not XML, or contains no test suite.
-pub fn read_beside(text: &str, told: &Told) -> Result<Report, String> {
+pub fn read_beside(text: &str, output: &OutputFacts) -> Result<Report, String> {
     // Some runners write control characters of test names as references, which XML does not have.
     let readable: String;
     let document = match Document::parse(text) {
@@ -127,19 +127,19 @@ pub fn read_beside(text: &str, told: &Told) -> Result<Report, String> {
     let is_group = |node: &Node<'_, '_>| node.has_tag_name("testsuites") || node.has_tag_name("testsuite");
     report.doubts.extend(root.descendants().filter(is_group).filter_map(|suite| unreadable_total(&suite)));
     let skipped = skipped_below(&root);
-    let problem = |suite: &Node<'_, '_>| contradiction(suite, reporter, told, &skipped);
+    let problem = |suite: &Node<'_, '_>| contradiction(suite, reporter, output, &skipped);
     let suites = root.descendants().filter(is_group);
     report.problems.extend(suites.filter_map(|suite| beside_tests(&suite).or_else(|| problem(&suite))));
     // Whether another reporter than pytest's counts each test that it lists is unknown.
     let suites = root.descendants().filter(is_group).filter(|suite| name_of(suite) != PYTEST);
     report.doubts.extend(suites.filter_map(|suite| more_passes(&suite, reporter)));
-    let suites = root.descendants().filter(is_group).filter(|_| told.tests.is_none());
+    let suites = root.descendants().filter(is_group).filter(|_| output.tests.is_none());
     report.doubts.extend(suites.filter_map(|suite| may_be_subtests(&suite, &skipped)));
     let empty = EmptySuites::of(&root);
     report.empty_suites = empty.passed;
     let missing = missing.or_else(|| empty.missing.map(str::to_owned));
     report.problems.extend(missing.filter(|_| report.counts().failed > 0));
-    if let Some(why) = told.abort.as_deref().filter(|_| is_pytest) {
+    if let Some(why) = output.abort.as_deref().filter(|_| is_pytest) {
         report.incomplete(pytest::aborted(why));
     }
     Ok(report)
@@ -427,7 +427,7 @@ fn more_passes(suite: &Node<'_, '_>, reporter: Reporter) -> Option<String> {
 fn contradiction(
     suite: &Node<'_, '_>,
     reporter: Reporter,
-    told: &Told,
+    output: &OutputFacts,
     skipped: &HashMap<NodeId, u64>,
 ) -> Option<String> {
     let total = |key: &str| total(suite, key).unwrap_or(0);
@@ -452,9 +452,9 @@ fn contradiction(
         Some(format!("{name} has {} by its totals, but {shown_failures} in its tests", plural(failures, "failure")))
     } else if let Some(more) = more_passes(suite, reporter).filter(|_| is_pytest) {
         Some(more)
-    } else if is_pytest && told.tests == Some(0) && passed > 0 {
+    } else if is_pytest && output.tests == Some(0) && passed > 0 {
         Some(format!("pytest ran no test by its output, but {passed} are reported as passed"))
-    } else if is_pytest && told.tests.is_none_or(|told| told == all()) {
+    } else if is_pytest && output.tests.is_none_or(|told| told == all()) {
         None
     } else if reporter != Reporter::Catch2 && tests.saturating_sub(cases.max(direct)) > hidden_skipped(suite, skipped) {
         Some(format!("{name} has {} by its totals, but {cases} are reported", plural(tests, "test")))

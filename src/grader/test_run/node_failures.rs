@@ -69,7 +69,7 @@ impl Details {
 struct Failure {
     depth: usize,
     name: String,
-    /// The runner shows subtests of it.
+    /// True if the runner shows subtests of the test.
     is_group: bool,
     details: Details,
 }

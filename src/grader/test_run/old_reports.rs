@@ -61,7 +61,7 @@ pub struct OldReports {
     present: HashMap<String, Stamp>,
     /// The reports that were moved away, until this is dropped.
     away: Option<Away>,
-    /// Of these, those that git does not ignore: each may be a part of the solution.
+    /// The reports, among those moved away, that git does not ignore: each may be a part of the solution.
     tracked: Vec<String>,
 }
 

@@ -89,7 +89,8 @@ fn read_with_abort(text: &str) -> (Report, Option<String>) {
             open += 1;
         } else if let Some(found) = items(line) {
             (has_count, _) = (true, collected.add(found));
-            if !is_inner {
+            // If one of these numbers cannot be read, the number of tests is unknown.
+            if !is_inner && not_counted(line, &["deselected", "skipped"]).is_none() {
                 let deselected = number_before(line, "deselected").unwrap_or(0);
                 session.items.get_or_insert(found.items.saturating_sub(deselected));
             }
@@ -202,7 +203,7 @@ struct Session {
     failures: [u64; 2],
     /// The number of headings of each kind of error.
     headings: [u64; 3],
-    /// The number of collected tests without deselected ones, if the session shows it.
+    /// The number of collected tests and skipped modules, without deselected tests, if the session shows it.
     items: Option<u64>,
     /// A line may be one of a session that ends early.
     is_aborted: bool,
@@ -322,7 +323,7 @@ fn names_of(name: &str) -> Vec<String> {
 
 /// The facts in the output of a run of pytest that also wrote a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct OutputFacts {
     /// The number of tests by the totals, without deselected ones and subtests; `None` without totals.
     pub tests: Option<u64>,
     /// The reason why pytest ended before all tests had run.
@@ -330,10 +331,10 @@ pub struct Told {
 }
 
 /// Returns the facts in the output of a run of pytest that also wrote a report.
-pub fn told(text: &str) -> Told {
+pub fn output_facts(text: &str) -> OutputFacts {
     let totals = text.lines().filter_map(|line| sum(&without_subtests(line.trim())));
     let counts = totals.map(|sum| sum_of([sum.passed, sum.failed, sum.skipped]));
-    Told { tests: counts.reduce(u64::saturating_add), abort: read_with_abort(text).1 }
+    OutputFacts { tests: counts.reduce(u64::saturating_add), abort: read_with_abort(text).1 }
 }
 
 /// Returns a line of totals without its counts of subtests, which are no tests: `1 passed, 2 subtests passed in 0.1s`.
@@ -360,12 +361,14 @@ impl Collected {
     }
 }
 
-/// Parses `collecting ... collected 7 items / 1 error / 2 deselected / 5 selected`.
+/// Parses `collecting ... collected 7 items / 1 error / 2 deselected / 1 skipped / 5 selected`. A module that is skipped while it
+/// is collected is no item, but the totals count it as skipped, so it is added to the items.
 fn items(line: &str) -> Option<Collected> {
     let rest = line.strip_prefix("collecting ... ").unwrap_or(line);
     let (count, rest) = rest.strip_prefix("collected ")?.split_once(' ')?;
     let items = rest.starts_with("item").then(|| whole(count)).flatten()?;
-    Some(Collected { items, errors: errors(rest) })
+    let skipped = number_before(rest, "skipped").unwrap_or(0);
+    Some(Collected { items: sum_of([items, skipped]), errors: errors(rest) })
 }
 
 fn errors(line: &str) -> u64 {

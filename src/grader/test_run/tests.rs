@@ -33,7 +33,7 @@ fn grade(grader: &str, stdout: &str, code: i32) -> Grade {
     let tests: Tests = serde_yaml::from_str(grader).unwrap();
     let ran = ran(stdout, code);
     match tests.read(&ran) {
-        Ok(report) => tests.judge_report("`it`", &report, &ran),
+        Ok(report) => tests.grade_report("`it`", &report, &ran),
         Err(why) => Grade::fail(format!("`it` {why}")),
     }
 }
@@ -42,7 +42,7 @@ fn grade(grader: &str, stdout: &str, code: i32) -> Grade {
 fn grade_lost(grader: &str, stdout: &str) -> Grade {
     let tests: Tests = serde_yaml::from_str(grader).unwrap();
     let ran = CommandOutcome { exit: Some(LOST), ..ran(stdout, 0) };
-    tests.judge_run("`it`", Path::new("/nowhere"), Path::new("/nowhere"), None, &ran).0
+    tests.grade_run("`it`", Path::new("/nowhere"), Path::new("/nowhere"), None, &ran).0
 }
 
 #[test]

@@ -71,6 +71,7 @@ fn stop() -> Body {
         category: None,
         detail: None,
         output: Some("Done.".into()),
+        gap: None,
         exit: None,
     })
 }
@@ -93,7 +94,7 @@ fn thoughts_and_closing_claims_are_left_out_unless_they_are_asked_for() {
     let seqs: Vec<u64> = plain.lines.iter().map(|line| line.seq).collect();
     assert_eq!(seqs, [0, 2, 3, 4, 6, 7]);
     assert!(!plain.text().contains("pass me") && !plain.text().contains("Done."), "{}", plain.text());
-    assert_eq!(plain.notes, ["left out: 1 closing messages of the agent", "left out: 1 thoughts of the agent"]);
+    assert_eq!(plain.notes, ["left out: 1 closing message of the agent", "left out: 1 thought of the agent"]);
     assert_eq!(plain.change, Some(7));
     let all = session(bodies(), &[Show::Thoughts, Show::Closing], 10_000);
     assert_eq!((all.lines.len(), all.notes.len()), (8, 0));

@@ -36,7 +36,8 @@ impl fmt::Display for Warning {
                 write!(
                     out,
                     "{sent} of {planned} prompts were sent, because the agent did not end the last of them by its answer, a \
-                     limit was reached, the workspace was gone, or the recording ends there"
+                     limit was reached, the workspace was gone, or the recording ends there; unless it was a limit with \
+                     `on-limit: grade`, or a passed `stop` grader asks for that end, such a trial does not pass"
                 )
             }
             Warning::ShortSecret { name, shortest } => {
@@ -44,7 +45,7 @@ impl fmt::Display for Warning {
             }
             Warning::ScriptedModel { problem } => write!(out, "the scripted model: {problem}"),
             Warning::ModelLogCut { asked, kept } => {
-                write!(out, "the gateway got {asked} requests; `llm.jsonl` holds {kept} of them")
+                write!(out, "the gateway got {}; `llm.jsonl` holds {kept} of them", plural(*asked, "request"))
             }
             Warning::CassetteMissed { requests } => {
                 write!(out, "the agent made {} that the cassette does not hold", plural(*requests, "request"))
@@ -118,10 +119,10 @@ impl fmt::Display for Warning {
                 write!(out, "{requests} answered without a model by the policy `llm`: {why}")
             }
             Warning::Interrupted => {
-                out.write_str("the session was interrupted before the agent had answered, so it is not judged")
+                out.write_str("the session was interrupted before the agent had answered, so it is not graded")
             }
             Warning::FailsWithoutModels => {
-                out.write_str("it fails without the graders that ask a model, and that stands")
+                out.write_str("the trial fails by its other graders, and graders that ask a model cannot change that")
             }
             Warning::LimitReached { key } => write!(out, "limit `{key}` was reached and ended the trial"),
             Warning::LimitExceeded { key, limit, value, at_least } => {
@@ -132,10 +133,10 @@ impl fmt::Display for Warning {
             Warning::LimitUnknown { key, limit, at_least, gap } => {
                 let known = at_least.map_or_else(String::new, |value| format!(" (>= {})", figure_of(key, value)));
                 let limit = figure_of(key, *limit);
-                write!(out, "limit `{key}` is {limit} and could not be checked{known}: {}", gap.told())
+                write!(out, "limit `{key}` is {limit} and could not be checked{known}: {}", gap.described())
             }
             Warning::NotGradedAgain { why } => write!(out, "it could not be graded again: {why}"),
-            Warning::NoWorkspace { why } => write!(out, "graders that need the workspace could not judge: {why}"),
+            Warning::NoWorkspace { why } => write!(out, "graders that need the workspace could not grade: {why}"),
             Warning::RebuiltInPart { lost } => {
                 write!(out, "the workspace was made again and is not whole: {}", lost.join("; "))
             }
@@ -149,7 +150,7 @@ impl fmt::Display for Warning {
                     "{file} was changed after the run, line {line}: {why}; the results come from the trials' folders"
                 )
             }
-            Warning::NotAsJudged { why } => write!(out, "the stored result is not the one that was judged: {why}"),
+            Warning::NotAsJudged { why } => write!(out, "the stored result is not the one that was graded: {why}"),
             Warning::ForeignFiles { names, moved_to } => write!(
                 out,
                 "files of another program lay in the trial's folder and were moved to {moved_to}: {}",
@@ -160,21 +161,12 @@ impl fmt::Display for Warning {
                 (Some(Value::String(text)), _) => out.write_str(text),
                 (_, code) => write!(out, "{}", code.and_then(Value::as_str).unwrap_or("a warning without a text")),
             },
-            of_workspace => of_workspace.fmt_of_workspace(out),
-        }
-    }
-}
-
-impl Warning {
-    /// Writes the text of the warnings about the workspace.
-    fn fmt_of_workspace(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
             Warning::CaseInWorkspace { files, count } => {
                 let others = if *count > files.len() as u64 { " and others" } else { "" };
                 write!(
                     out,
                     "the workspace contained files of the case itself ({}{others}), so the agent could read how it is \
-                     judged; use a commit without them, or keep the cases outside of this repository",
+                     graded; use a commit without them, or keep the cases outside of this repository",
                     files.join(", ")
                 )
             }
@@ -182,29 +174,35 @@ impl Warning {
                 out.write_str("the agent removed its workspace; an empty one was put in its place")
             }
             Warning::OpenedUp { count } => {
-                write!(out, "{count} files and folders of the workspace could not be read; they were made readable")
+                let (things, they) = (files_and_folders(*count), if *count == 1 { "it was" } else { "they were" });
+                write!(out, "{things} of the workspace could not be read; {they} made readable")
             }
             Warning::TooDeep { count, levels, path_bytes, first } => write!(
                 out,
-                "{count} folders lay below {levels} levels, or had paths of over {path_bytes} bytes, and were removed \
-                 with what was in them, the first in {first}…"
+                "{} lay below {levels} levels, or had paths of over {path_bytes} bytes, and {} removed with all content, the \
+                 first in {first}…",
+                plural(*count, "folder"),
+                were(*count)
             ),
             Warning::PatchLeftOut { files, bytes, largest, most } => write!(
                 out,
-                "workspace.patch leaves out the content of {files} changed files, {bytes} bytes: it holds files up to {} \
-                 MiB, and {} MiB in all",
+                "workspace.patch leaves out the content of {}, {}: it holds files up to {} MiB, and {} MiB in all",
+                plural(*files, "changed file"),
+                plural(*bytes, "byte"),
                 largest >> 20,
                 most >> 20
             ),
             Warning::Unread { count, first } => {
-                write!(out, "{count} files and folders could not be read and count as changed, the first: {first}")
+                let (things, count_as) = (files_and_folders(*count), if *count == 1 { "counts" } else { "count" });
+                write!(out, "{things} could not be read and {count_as} as changed, the first: {first}")
             }
             Warning::PatchMasked => out.write_str("workspace.patch held secrets and was masked"),
             Warning::IgnoredFiles { bytes: 0 } => {
                 out.write_str("ignored files are not part of the workspace's change; 0 bytes of them are left")
             }
             Warning::IgnoredFiles { bytes } => {
-                write!(out, "{bytes} bytes of ignored files are not part of the workspace's change")
+                let are = if *bytes == 1 { "is" } else { "are" };
+                write!(out, "{} of ignored files {are} not part of the workspace's change", plural(*bytes, "byte"))
             }
             Warning::ProtectedFile { path, change, put_back, fails: _ } => {
                 let put_back = match (put_back, change) {
@@ -215,7 +213,8 @@ impl Warning {
                 write!(out, "the agent {} the protected file {path}{put_back}", change.word())
             }
             Warning::ProtectedFiles { more } => {
-                write!(out, "{more} more protected files were put back before grading")
+                let files = plural(*more, "more protected file");
+                write!(out, "{files} {} put back before grading", were(*more))
             }
             Warning::ProtectMatchedNothing { globs } => write!(
                 out,
@@ -262,30 +261,34 @@ impl Warning {
             }
             Warning::WorkspaceKeptInPart { error } => write!(out, "the workspace could not be kept whole: {error}"),
             Warning::KeptMasked { files } => {
-                write!(out, "{files} files of the kept workspace held secrets and were masked")
+                let count = plural(*files, "file");
+                write!(out, "{count} of the kept workspace held secrets and {} masked", were(*files))
             }
             Warning::KeptWithoutSecrets { files, largest } => write!(
                 out,
-                "{files} files of the workspace were not kept: a secret is in their name, or they hold one and are over \
-                 {} MiB",
+                "{} of the workspace {} not kept: a secret is in the name, or in the content of a file of over {} MiB",
+                plural(*files, "file"),
+                were(*files),
                 largest >> 20
             ),
             Warning::KeptUpToLimit { files, bytes, most } => write!(
                 out,
-                "{files} files of the workspace were not kept, {bytes} bytes: it is kept up to {} GiB, without files over \
-                 1 GiB",
+                "{} of the workspace {} not kept, {}: it is kept up to {} GiB, without files over 1 GiB",
+                plural(*files, "file"),
+                were(*files),
+                plural(*bytes, "byte"),
                 most >> 30
             ),
             Warning::KeptWithoutUnread { files } => {
-                write!(out, "{files} files of the workspace were not kept: they could not be read")
+                let (count, they) = (plural(*files, "file"), if *files == 1 { "it" } else { "they" });
+                write!(out, "{count} of the workspace {} not kept: {they} could not be read", were(*files))
             }
-            _ => Ok(()),
         }
     }
 }
 
 impl LimitGap {
-    fn told(self) -> &'static str {
+    fn described(self) -> &'static str {
         match self {
             LimitGap::NotReported => "the agent did not report the figure",
             LimitGap::Partial => "the agent reported a part of the figure only",
@@ -294,6 +297,14 @@ impl LimitGap {
             LimitGap::TimesOfText => "the trace does not show when the agent's texts ended",
         }
     }
+}
+
+fn were(number: u64) -> &'static str {
+    if number == 1 { "was" } else { "were" }
+}
+
+fn files_and_folders(number: u64) -> String {
+    if number == 1 { "1 file or folder".to_owned() } else { format!("{number} files and folders") }
 }
 
 /// Formats the value of a limit: a duration for `time` and `idle`.

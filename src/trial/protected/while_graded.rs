@@ -2,7 +2,7 @@
 //! does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use super::{IgnoredByGit, fixed_folders, is_any, permission_bits};
 use crate::case::Case;
 use crate::regular;
-use crate::workspace::change::have_same_content;
 use crate::workspace::hidden::changed::{is_lock_file, is_of_scripts};
+use crate::workspace::same;
 use crate::workspace::stamp::{Stamp, Stamper};
 use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::walk::{Descend, walk};
@@ -180,17 +180,11 @@ fn is_replaced(hidden: Option<&Path>, path: &Path) -> bool {
     hidden.is_some_and(|hidden| has(hidden) || above().any(|above| is_file(hidden, above)))
 }
 
-/// Returns true if a file has the same content as the original, a link the same target, or both are folders. What cannot be read is
-/// not the same.
+/// Returns true if two paths are folders, files with the same content, or links to the same target. The files in a folder are
+/// compared by themselves.
 fn is_same(original: &Path, place: &Path) -> bool {
-    let (Ok(was), Ok(now)) = (original.symlink_metadata(), place.symlink_metadata()) else { return false };
-    match () {
-        () if was.is_dir() => now.is_dir(),
-        () if was.is_symlink() => {
-            fs::read_link(original).ok().is_some_and(|was| fs::read_link(place).ok() == Some(was))
-        }
-        () => now.is_file() && have_same_content(original, place).unwrap_or(false),
-    }
+    let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    (is_folder(original) && is_folder(place)) || same::content(original, place)
 }
 
 /// Returns the folders with which protecting globs begin, and those above and below them: `src`, `src/tests` and its folders of
@@ -259,6 +253,8 @@ fn is_by_product(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

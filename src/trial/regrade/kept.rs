@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::StoredFiles;
-use super::ready::{KnownChange, Ready, has_commands, place_in_trial};
+use super::prepare::{KnownChange, RegradeSetup, has_commands, place_in_trial};
 use super::rebuilt::{is_other_setup, other_setup};
 use crate::case::Case;
 use crate::result::Warning;
@@ -15,13 +15,13 @@ use crate::trial::measure::lay_hidden;
 use crate::trial::prepare_workspace::{Before, NotSetUp, set_up};
 use crate::trial::sandboxing::graders_shell;
 use crate::trial::{Attempt, Engine, Folders, TrialError, io, on_blocking_thread, other_keys, workspace_gaps};
-use crate::workspace::beyond_patch::{BESIDE, MayDiffer};
+use crate::workspace::beyond_patch::{BESIDE, LINKED, MayDiffer, SPECIAL};
 use crate::workspace::change::{Change, Found};
 use crate::workspace::hidden::stale::remove_stale;
 use crate::workspace::restore::put_back;
 use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::tree_digest::tree_digest;
-use crate::workspace::{copy_as_it_is, old_place};
+use crate::workspace::{copy_with_special_files, old_place};
 
 const SETUP_CHANGED: &str = "the files that setup creates beside it may differ: setup, or its input, has changed since";
 
@@ -35,7 +35,7 @@ pub(super) async fn kept_again(
     shell: Shell,
     kept: &Path,
     mut known: KnownChange,
-) -> Result<Ready, TrialError> {
+) -> Result<RegradeSetup, TrialError> {
     let case = &attempt.case;
     let (mut before, mut lost): (Option<Before>, Vec<String>) = (None, Vec::new());
     let put_back = !known.1.is_empty();
@@ -46,14 +46,14 @@ pub(super) async fn kept_again(
         // A single trace was kept beside its workspace, and the user named the case for both.
         let changed = left.no_source.as_ref().filter(|_| left.was.is_some());
         if let (true, Some(changed)) = (put_back, changed) {
-            return Ok(Ready::none(known, format!("protected files could not be put back: {changed}")));
+            return Ok(RegradeSetup::none(known, format!("protected files could not be put back: {changed}")));
         }
         match set_up(engine, attempt, folders, &shell).await {
             Ok(made) => {
                 let is_other = is_other_setup(left, case, &folders.workspace, &made).await?;
                 if put_back && is_other {
                     let why = other_setup(left, case);
-                    return Ok(Ready::none(known, format!("protected files could not be put back: {why}")));
+                    return Ok(RegradeSetup::none(known, format!("protected files could not be put back: {why}")));
                 }
                 has_other_home = is_other && made.has_files_outside();
                 let may_lack = changed.is_some() || has_other_home;
@@ -64,7 +64,7 @@ pub(super) async fn kept_again(
             }
             Err(NotSetUp::Engine(error)) => return Err(error),
             Err(NotSetUp::Case(why)) if put_back => {
-                return Ok(Ready::none(known, format!("protected files could not be put back: {why}")));
+                return Ok(RegradeSetup::none(known, format!("protected files could not be put back: {why}")));
             }
             Err(NotSetUp::Case(why)) => lost.push(format!("the files that setup creates beside it are missing: {why}")),
         }
@@ -72,12 +72,13 @@ pub(super) async fn kept_again(
     let (from, to, old) = (kept.to_owned(), folders.workspace.clone(), place_in_trial(left));
     let copied = on_blocking_thread(move || {
         crate::workspace::remove::remove(&to).map_err(|error| error.to_string())?;
-        copy_as_it_is(&from, &to).map_err(|error| error.to_string())?;
-        old.map_or(Ok(None), |old| old_place::move_links(&to, &old)).map_err(|error| error.to_string())
+        let copied = copy_with_special_files(&from, &to).map_err(|error| error.to_string())?;
+        let link = old.map_or(Ok(None), |old| old_place::move_links(&to, &old)).map_err(|error| error.to_string())?;
+        Ok::<_, String>((link, copied))
     });
-    let link = match copied.await? {
-        Ok(link) => link.filter(|_| has_commands(case)),
-        Err(error) => return Ok(Ready::none(known, format!("the kept workspace could not be copied: {error}"))),
+    let (link, copied) = match copied.await? {
+        Ok((link, copied)) => (link.filter(|_| has_commands(case)), copied),
+        Err(error) => return Ok(RegradeSetup::none(known, format!("the kept workspace could not be copied: {error}"))),
     };
     if let Some(before) = &before {
         let globs = &case.workspace.protect;
@@ -117,8 +118,21 @@ pub(super) async fn kept_again(
     lay_hidden(case, found, &folders.workspace, &BTreeSet::new())?;
     let not_kept = workspace_gaps::of_kept(left.warnings());
     let lacks_beside = left.result().is_some_and(|result| result.beyond_patch.iter().any(|words| words == BESIDE));
-    let lacks_work = !not_kept.is_empty() || !places.is_empty() || has_other_home || lacks_beside;
+    // An archive may lack them. What was put back or graded may have removed them before the workspace was kept.
+    let kept_with = left.result().and_then(|result| result.kept_beyond_patch.as_deref()).unwrap_or_default();
+    let without = [(SPECIAL, copied.has_special), (LINKED, copied.has_linked)];
+    let is_gone = |(words, has): &(&str, bool)| !has && kept_with.iter().any(|it| it == words);
+    let gone: Vec<&str> = without.into_iter().filter(is_gone).map(|(words, _)| words).collect();
+    let lacks_files = !not_kept.is_empty() || !copied.not_copied.is_empty() || !gone.is_empty();
+    let lacks_work = lacks_files || !places.is_empty() || has_other_home || lacks_beside;
     lost.extend(not_kept);
+    if !copied.not_copied.is_empty() {
+        let names = some_of(copied.not_copied, 5);
+        lost.push(format!("files of the kept workspace could not be copied as they are: {names}"));
+    }
+    lost.extend(
+        gone.into_iter().map(|words| format!("the workspace was kept with {words}, and the kept workspace has none")),
+    );
     let places: Vec<String> = places.into_iter().collect();
     let is_each_named = known.0.as_ref().is_none_or(|change| !change.has_unnamed);
     let all = (lost.is_empty() && is_each_named).then(|| places.clone());
@@ -131,14 +145,14 @@ pub(super) async fn kept_again(
     lost.extend(lacks_beside.then(|| format!("the agent changed what was not kept: {BESIDE}")));
     let is_masked = left.warnings().iter().any(|warning| matches!(warning, Warning::KeptMasked { .. }));
     let shell = graders_shell(&shell, folders, case, before.as_ref())?;
-    let ready = Ready::there(shell, known, lost, |lost| Warning::KeptInPart { lost });
+    let prepared = RegradeSetup::there(shell, known, lost, |lost| Warning::KeptInPart { lost });
     let places = Change { unmeasured: places, ..Change::default() };
     let may_differ = MayDiffer { is_masked, places, all, ..MayDiffer::default() };
-    let mut ready = Ready { lacks_work, may_differ, before, ..ready };
+    let mut prepared = RegradeSetup { lacks_work, may_differ, before, ..prepared };
     if let Some(file) = naming.or(link) {
-        ready.doubt_commands(&file, true);
+        prepared.doubt_commands(&file, true);
     }
-    Ok(ready)
+    Ok(prepared)
 }
 
 /// Returns a file of the copy that contains the place of the trial and is not ignored: setup may have made it, and no patch
@@ -159,14 +173,14 @@ async fn file_that_names_the_place(
     named.await?.map_err(io("search the workspace for its place in the trial"))
 }
 
-/// Returns why a kept workspace is not the one that was judged, if so. A workspace without a digest is trusted.
+/// Returns why a kept workspace is not the one that was graded, if so. A workspace without a digest is trusted.
 pub(super) async fn changed_since(kept: &Path, told: Option<&String>) -> Result<Option<String>, TrialError> {
     let Some(told) = told else { return Ok(None) };
     let place = kept.to_owned();
     Ok(match on_blocking_thread(move || tree_digest(&place)).await? {
         Ok(found) if found == *told => None,
         Ok(_) => {
-            Some("the kept workspace was changed after the trial was judged: result.json has another digest".into())
+            Some("the kept workspace was changed after the trial was graded: result.json has another digest".into())
         }
         Err(error) => Some(format!("the kept workspace cannot be compared with the digest in result.json: {error}")),
     })

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::StoredFiles;
-use super::ready::{KnownChange, Ready, has_commands, place_in_trial};
+use super::prepare::{KnownChange, RegradeSetup, has_commands, place_in_trial};
 use crate::case::Case;
 use crate::result::Warning;
 use crate::run::integrity;
@@ -46,17 +46,17 @@ pub(super) async fn rebuilt(
     shell: Shell,
     pieces: Arc<Vec<Piece>>,
     known: KnownChange,
-) -> Result<Ready, TrialError> {
+) -> Result<RegradeSetup, TrialError> {
     let case = &attempt.case;
     let before = match set_up(engine, attempt, folders, &shell).await {
         Ok(before) => before,
         Err(NotSetUp::Engine(error)) => return Err(error),
         Err(NotSetUp::Case(why)) => {
-            return Ok(Ready::none(known, format!("the workspace could not be rebuilt: {why}")));
+            return Ok(RegradeSetup::none(known, format!("the workspace could not be rebuilt: {why}")));
         }
     };
     if is_other_setup(left, case, &folders.workspace, &before).await? {
-        return Ok(Ready::none(known, format!("it was not kept, and {}", other_setup(left, case))));
+        return Ok(RegradeSetup::none(known, format!("it was not kept, and {}", other_setup(left, case))));
     }
     let patched = {
         let (case, workspace, before) = (case.clone(), folders.workspace.clone(), before.path.clone());
@@ -94,7 +94,7 @@ pub(super) async fn rebuilt(
             let why = format!(
                 "the workspace could not be rebuilt: {why}; its source has changed, or workspace.patch was masked"
             );
-            return Ok(Ready::none(known, why));
+            return Ok(RegradeSetup::none(known, why));
         }
     };
     let mut known = known;
@@ -116,14 +116,13 @@ pub(super) async fn rebuilt(
     may_differ.left_out = unknown;
     lost.extend(beyond.into_iter().map(|what| format!("the agent changed what no patch holds: {what}")));
     lost.extend(left.doubt.clone());
-    let ready = Ready::there(graders_shell(&shell, folders, case, Some(&before))?, (known.0, touched), lost, |lost| {
-        Warning::RebuiltInPart { lost }
-    });
-    let mut ready = Ready { lacks_work, may_differ, before: Some(before), ..ready };
+    let shell = graders_shell(&shell, folders, case, Some(&before))?;
+    let prepared = RegradeSetup::there(shell, (known.0, touched), lost, |lost| Warning::RebuiltInPart { lost });
+    let mut prepared = RegradeSetup { lacks_work, may_differ, before: Some(before), ..prepared };
     if let Some(link) = link.filter(|_| has_commands(case)) {
-        ready.doubt_commands(&link, false);
+        prepared.doubt_commands(&link, false);
     }
-    Ok(ready)
+    Ok(prepared)
 }
 
 /// Returns true if the setup commands made other files now than in the trial. Runs of older versions do not record this.

@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{COMPILED, reached_without_links};
-use crate::regular;
 use crate::workspace::remove::remove;
+use crate::workspace::same;
 use crate::workspace::stamp::{Stamp, Stamper};
 use crate::workspace::walk::{Descend, walk};
 use crate::workspace::{WorkspaceError, copy_folder};
@@ -46,7 +46,7 @@ pub fn changed(hidden: &Path, workspace: &Path) -> Option<BTreeSet<PathBuf>> {
         let is_reached = || reached_without_links(workspace, &place);
         let is_as_laid = match meta.is_dir() {
             true => !is_reached() || !lacks_permissions(meta, &place),
-            false => is_reached() && is_same(&hidden.join(path), meta, &place),
+            false => is_reached() && same::with_permissions(&hidden.join(path), &place),
         };
         if !is_as_laid {
             found.insert(path.to_owned());
@@ -133,18 +133,6 @@ pub fn stamps(hidden: &Path, workspace: &Path) -> BTreeMap<PathBuf, Stamp> {
     });
     // Without the hidden files, `changed` returns `None`.
     if walked.is_ok() { stamps } else { BTreeMap::new() }
-}
-
-/// Returns true if a file or a link of the workspace is as the hidden one, with at least its permissions.
-fn is_same(hidden: &Path, meta: &Metadata, place: &Path) -> bool {
-    let Ok(now) = place.symlink_metadata() else { return false };
-    if meta.is_symlink() {
-        return now.is_symlink() && fs::read_link(hidden).ok() == fs::read_link(place).ok();
-    }
-    let read = |path: &Path| regular::read(path).ok();
-    let needed = meta.permissions().mode() & 0o777;
-    let is_like = now.is_file() && now.len() == meta.len() && now.permissions().mode() & needed == needed;
-    is_like && read(hidden).is_some_and(|text| read(place) == Some(text))
 }
 
 /// Puts back what [`changed`] finds, and returns the paths. Compiled modules beside hidden files are removed.

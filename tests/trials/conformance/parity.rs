@@ -72,7 +72,7 @@ fn a_known_difference_is_told_before_what_cannot_be_told() {
     project.case("b", &format!("graders: [{{script: {{run: [sh, -c, '{}']}}}}]", named.replace('\'', "''")), write);
     project.demo("mine", "parity: {command: [sh, -c, 'printf robin > made.txt']}");
     let ran = project.evals(&["harness", "parity", "mine", "cases/b.yaml"]).exits(3);
-    ran.says("heron` is judged only inside").says("robin` is judged only outside");
+    ran.says("heron` is graded only inside").says("robin` is graded only outside");
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn logins() -> String {
         let evidence =
             login.evidence.unwrap_or_else(|| panic!("{} does not say how its login was verified", manifest.name));
         let note = evidence.note.as_deref().unwrap_or_default().replace('|', "\\|");
-        let row = [list(variables), list(files), list(methods), evidence.told(), note];
+        let row = [list(variables), list(files), list(methods), evidence.described(), note];
         table += &format!("| `{}` | {} |\n", manifest.name, row.join(" | "));
     }
     table

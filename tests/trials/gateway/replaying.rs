@@ -250,6 +250,22 @@ fn answers_come_at_the_recorded_pace_if_asked() {
         assert!(ms >= at_least && ms < below, "{label}: {ms} ms");
     }
     stand.run("replay", &["--gateway-timing", "fast"]).exits(2);
+    let without = "--gateway-timing has no effect, because no trial plays recorded answers";
+    stand.run("observe", &["--gateway-timing", "recorded"]).exits(2).says(without);
+}
+
+#[test]
+fn a_part_of_the_suite_may_have_the_pace_of_the_whole() {
+    let stand = Stand::with(ANSWERS, "");
+    stand.run("record", &[]).exits(0);
+    stand.project.case("plays", "harnesses: [small]\nmodel: {cassette: a.cassettes/small.jsonl}", "");
+    let run = |part: &str| {
+        stand.project.evals(&["run", "cases", "--gateway-timing", "none", "--case", part, "--label", part])
+    };
+    run("a").says("note: --gateway-timing has no effect on this part of the suite");
+    assert!(stand.project.path(&stand.project.run_named("a")).exists());
+    std::fs::remove_file(stand.project.path("cases/plays.yaml")).unwrap();
+    run("a").exits(2).says("--gateway-timing has no effect, because no trial plays recorded answers");
 }
 
 #[test]

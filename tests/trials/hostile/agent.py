@@ -197,21 +197,21 @@ def long_answer(of):
 
 def tiny_updates(of):
     count = int(os.environ.get("HOSTILE_COUNT", "1000000"))
-    one = b'{"method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"."}}}}\n'
+    one = b'{"method":"session/update","params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"."}}}}\n'
     flood(one, count)
 
 
 def tiny_events(of):
     """Messages and thoughts in turns, behind a call that never ends: nothing of it may pile up."""
     call("open")
-    one = b'{"method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"."}}}}\n'
+    one = b'{"method":"session/update","params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"."}}}}\n'
     two = one.replace(b"message_chunk", b"thought_chunk")
     flood(one + two, 75_000)
 
 
 def same_call(of):
-    one = b'{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call","toolCallId":"c"}}}\n'
-    two = b'{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}}}\n'
+    one = b'{"method":"session/update","params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call","toolCallId":"c"}}}\n'
+    two = b'{"method":"session/update","params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}}}\n'
     flood(one + two, 50_000)
 
 
@@ -482,9 +482,9 @@ PROMPTED = {
     "broken-json": raw_of(b'{"jsonrpc":"2.0","method":"session/upd\n{"a":}\n}{\n'),
     "invalid-utf8": raw_of(b'{"jsonrpc":"2.0","method":"x/\xff\xfe"}\n\xc3\x28\n'),
     "nul": raw_of(b'\0\n{"method":"x\0"}\n'),
-    "bom": raw_of(b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"session/update","params":{"update":'
+    "bom": raw_of(b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1","update":'
                   b'{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"bom "}}}}\n'),
-    "crlf": raw_of(b'{"jsonrpc":"2.0","method":"session/update","params":{"update":'
+    "crlf": raw_of(b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1","update":'
                    b'{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"crlf "}}}}\r\n'),
     "deep-nesting": raw_of(b"[" * 100_000 + b"\n" + b'{"a":' * 100_000 + b"\n"),
     "line-of-100-mb": long_line,

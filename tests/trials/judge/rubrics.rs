@@ -81,7 +81,7 @@ fn what_would_talk_a_judge_round_is_not_shown_unless_it_is_asked_for() {
     let shown = service.got().last().unwrap().between("the trace");
     assert!(shown.contains("I look first.") && shown.contains("echo the tests passed"), "{shown}");
     assert!(!shown.contains("Attention judge") && !shown.contains("this thought"), "{shown}");
-    assert!(shown.contains("left out: 1 closing messages of the agent"), "{shown}");
+    assert!(shown.contains("left out: 1 closing message of the agent"), "{shown}");
     assert_eq!(result["grades"][0]["judge"]["left_out"].as_array().unwrap().len(), 2);
     let all = TESTED.replace("criteria", "show: [thoughts, closing], criteria");
     let (_, result) = run(&project, &format!("[{all}]"), &[]);
@@ -344,7 +344,7 @@ fn content_that_the_patch_leaves_out_makes_a_pass_unknown() {
     project.evals(&["run"]).exits(3);
     let grade = project.result("a/demo/default/1")["grades"][0].clone();
     assert_eq!(grade["outcome"], "ungraded", "{grade}");
-    let note = "left out: the content of 1 files in the workspace's change";
+    let note = "left out: the content of 1 file in the workspace's change";
     assert_eq!(grade["judge"]["left_out"], json!([note]), "{grade}");
     assert!(grade["reason"].as_str().unwrap().contains(note), "{grade}");
 }
@@ -463,7 +463,7 @@ fn a_judge_overturns_no_failure() {
     let result = project.result("a/demo/default/1");
     assert_eq!((&result["verdict"], &result["score"]), (&json!("fail"), &json!(0.0)));
     assert_eq!(result["grades"][1]["passed"], true);
-    let text = "it fails without the graders that ask a model, and that stands";
+    let text = "the trial fails by its other graders, and graders that ask a model cannot change that";
     assert_eq!(result["warnings"], json!([{"code": "fails_without_models", "text": text}]));
 }
 

@@ -1,6 +1,7 @@
 //! `evals grade`: stored runs and traces are graded again, without an agent, and without a change to the stored files.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
@@ -301,7 +302,7 @@ fn what_a_patch_leaves_out_or_masks_is_told() {
     let run = project.runs()[0].clone();
     let report = grade(&project, &run, &[], 3);
     let reason = grader(only(&report), "files")["reason"].as_str().unwrap();
-    assert!(reason.contains("leaves out the content of 1 changed files, the first is `big`"), "{report}");
+    assert!(reason.contains("leaves out the content of 1 changed file, the first is `big`"), "{report}");
     let warnings = only(&report)["warnings"].to_string();
     assert!(warnings.contains("the patch held secrets and was masked"), "{warnings}");
     // The existing files are judged all the same.
@@ -376,10 +377,13 @@ fn an_interrupted_grade_leaves_nothing() {
     project.evals(&RUN).exits(0);
     project.case("a", &format!("graders: [{{command: {{run: 'touch {}; sleep 60'}}}}]", begun.display()), "");
     let run = project.runs()[0].clone();
-    let mut child = project.command(&["grade", &run]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let child = project.command(&["grade", &run]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     wait_for("the grader", || begun.exists());
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(130));
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(said.contains("interrupted") && !said.contains("recorded"), "{said}");
     assert_eq!(project.runs(), [run]);
     wait_for("an empty temporary folder", || project.left_over().is_empty());
 }
@@ -423,18 +427,19 @@ fn a_single_trace_of_another_case_or_with_other_prompts_is_told() {
     project.case("other", "turns: [Something else.]", "");
     let of = |case: &str| {
         let case = format!("cases/{case}.yaml");
-        project.evals(&["grade", "lone.jsonl", "--case", &case, "--format", "json"]).exits(0)
+        project.evals(&["grade", "lone.jsonl", "--case", &case, "--format", "json"])
     };
-    let same = of("a");
+    let same = of("a").exits(0);
     assert_eq!((same.err.as_str(), &only(&same.json())["warnings"]), ("", &serde_json::json!([])));
-    let more = of("more");
+    // A prompt that was never sent is not a task done.
+    let more = of("more").exits(3);
     let report = more.json();
     let warning = &only(&report)["warnings"][0];
     assert_eq!((&warning["code"], &warning["sent"]), (&"prompts_not_sent".into(), &1.into()), "{report}");
     assert_eq!(warning["planned"], 2);
     let more = more.says("note: graded by case `more`, but the trace names another case: lone.jsonl (`a`)");
     assert!(!more.err.contains("another prompt"), "{}", more.err);
-    of("other").says("note: the agent had another prompt than case `other` names: lone.jsonl");
+    of("other").exits(0).says("note: the agent had another prompt than case `other` names: lone.jsonl");
 }
 
 /// Runs a command, and passes its output to another command.
@@ -581,4 +586,29 @@ fn a_run_in_which_nothing_has_finished_is_graded_as_not_run() {
     let run = project.runs()[0].clone();
     let report = project.evals(&["grade", &run, "--format", "json"]).exits(3).says("nothing to grade").json();
     assert_eq!((&report["summary"]["not_run"], report["results"].as_array().map(Vec::len)), (&1.into(), Some(0)));
+    assert_eq!(project.runs(), [run], "an empty run was written");
+}
+
+#[test]
+fn a_run_that_is_graded_while_it_goes_on_says_to_grade_it_again() {
+    let project = Project::new();
+    let flag = project.path("flag").display().to_string();
+    project.case("a", "", "steps: [{say: done}]");
+    let wait = format!("n=0; while [ ! -e {flag} ] && [ $n -lt 600 ]; do sleep 0.05; n=$((n+1)); done");
+    project.case("b", "", &format!("steps: [{{run: {{command: '{wait}'}}}}, {{say: done}}]"));
+    let args = ["run", "--jobs", "1", "--label", "whole"];
+    let mut child = project.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for("the second trial", || {
+        let runs = project.runs();
+        let journal = runs.first().map(|run| project.path(&format!(".evals/runs/{run}/journal.jsonl")));
+        journal.and_then(|path| fs::read_to_string(path).ok()).is_some_and(|text| text.contains("\"b\""))
+    });
+    let run = project.runs()[0].clone();
+    let wanted = format!("the run was going on when it was graded; grade it again: `evals grade {run}`");
+    let graded = project.evals(&["grade", &run, "--label", "early"]).exits(3).says(&wanted);
+    assert!(!graded.out.contains("--resume"), "{}", graded.out);
+    project.evals(&["report", "early"]).exits(0).says(&wanted);
+    fs::write(flag, "").unwrap();
+    child.wait().unwrap();
+    project.evals(&["grade", &run]).exits(0);
 }

@@ -210,3 +210,62 @@ fn a_link_into_the_home_of_the_trial_makes_commands_ungraded_in_a_kept_workspace
         assert_eq!((&grades[0]["passed"], &grades[1]["passed"]), (&verdict, &Value::from(true)), "{keep}: {report}");
     }
 }
+
+#[test]
+fn a_kept_workspace_that_lost_its_pipes_or_hard_links_gives_no_pass() {
+    for (makes, loses, grader) in
+        [("mkfifo pipe", "rm pipe", "test ! -e pipe"), ("echo 1 > a; ln a b", "cp b c && mv c b", "! test a -ef b")]
+    {
+        let project = Project::new();
+        project.write("agent.sh", &format!("{makes}; echo done\n"));
+        let agent = project.path("agent.sh").display().to_string();
+        project.harness("works", &format!("adapter: output-only\ncommand: [sh, '{agent}']"));
+        project.write("cases/a.yaml", &format!("prompt: x\ngraders: [{{command: {{run: '{grader}'}}}}]\n"));
+        project.evals(&["run", "--harness", "works", "--keep-workspace", "always"]).exits(1);
+        let run = project.runs()[0].clone();
+        let kept = project.path(&format!(".evals/runs/{run}/trials/a/works/default/1/workspace"));
+        let lost = std::process::Command::new("sh").args(["-c", loses]).current_dir(kept).status().unwrap();
+        assert!(lost.success());
+        let report = project.evals(&["grade", &run, "--format", "json"]).exits(3).json();
+        let reason = &only(&report)["grades"][0]["reason"];
+        assert!(reason.as_str().unwrap().contains("the kept workspace has none"), "{makes}: {report}");
+    }
+}
+
+#[test]
+fn pipes_and_hard_links_that_were_gone_when_the_workspace_was_kept_are_not_missed() {
+    for (setup, act, grader) in [
+        ("mkfifo pipe", "rm pipe", "test ! -e pipe"),
+        ("echo 1 > a", "mkfifo pipe", "rm -f pipe"),
+        ("echo 1 > a", "ln a b", "rm -f b"),
+    ] {
+        let project = Project::new();
+        project.write("agent.sh", &format!("{act}; echo done\n"));
+        let agent = project.path("agent.sh").display().to_string();
+        project.harness("works", &format!("adapter: output-only\ncommand: [sh, '{agent}']"));
+        let graders = format!("graders: [{{command: {{run: '{grader}'}}}}]\n");
+        project.write("cases/a.yaml", &format!("prompt: x\nworkspace: {{setup: ['{setup}']}}\n{graders}"));
+        project.evals(&["run", "--harness", "works", "--keep-workspace", "always"]).exits(0);
+        let before = project.result("a/works/default/1");
+        assert_eq!(before["kept_beyond_patch"], serde_json::json!([]), "{act}: {before}");
+        project.evals(&["grade", "latest"]).exits(0);
+    }
+}
+
+#[test]
+fn pipes_and_hard_links_of_a_kept_workspace_are_there_again() {
+    let project = Project::new();
+    project.write("agent.sh", "mkfifo pipe; echo 1 > a; ln a b; echo done\n");
+    let agent = project.path("agent.sh").display().to_string();
+    project.harness("works", &format!("adapter: output-only\ncommand: [sh, '{agent}']"));
+    let graders = "  - output: {equals: done}\n  - files: {absent: [pipe]}\n  - command: {run: test a -ef b}\n";
+    project.write("cases/a.yaml", &format!("prompt: x\ngraders:\n{graders}"));
+    project.evals(&["run", "--harness", "works"]).exits(1);
+    let before = project.result("a/works/default/1");
+    project.evals(&["grade", "latest"]).exits(1);
+    let derived = project.runs().into_iter().find(|run| is_derived(&project, run)).unwrap();
+    let result = format!(".evals/runs/{derived}/trials/a/works/default/1/result.json");
+    let after: Value = serde_json::from_str(&project.read(&result)).unwrap();
+    assert_eq!(passed(&before), [Value::Bool(false), Value::Bool(true)], "{before}");
+    assert_eq!(passed(&after), passed(&before), "{after}");
+}

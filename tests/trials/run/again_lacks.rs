@@ -133,9 +133,9 @@ fn a_kept_workspace_that_lost_something_is_told() {
     project.case("a", "graders: [{command: {run: grep -q a-secret note}}]", "");
     let run = run(&project, "always", 0);
     let report = grade(&project, &run, &[], 3);
-    has(reason(only(&report), "command"), "1 files of the kept workspace held secrets");
+    has(reason(only(&report), "command"), "1 file of the kept workspace held secrets");
     let said = project.evals(&["grade", &run]).exits(3);
-    said.says("note: 1 trial: the workspace was kept and is not whole: 1 files of the kept workspace held secrets and were masked");
+    said.says("note: 1 trial: the workspace was kept and is not whole: 1 file of the kept workspace held secrets and was masked");
     // Graded once more, it is reported once.
     let derived = report["run"].as_str().unwrap().to_owned();
     let again = grade(&project, &derived, &[], 3);
@@ -163,7 +163,7 @@ fn a_script_judges_a_single_trace_in_an_empty_folder_and_not_a_run_whose_workspa
     // The graders that have no workspace are reported.
     project.case("b", "graders: [{script: {run: [python3, judge.py]}}, {files: {exists: [made]}}]", "");
     let ran = project.evals(&["grade", "lone.jsonl", "--case", "cases/b.yaml"]).exits(3);
-    ran.says("graders that need the workspace could not judge: a single trace has no workspace");
+    ran.says("graders that need the workspace could not grade: a single trace has no workspace");
     std::fs::remove_file(project.path("cases/b.yaml")).unwrap();
 
     project.write("cases/fix/other", "x\n");

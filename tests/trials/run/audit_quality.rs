@@ -42,7 +42,7 @@ fn graders_that_never_failed_and_arms_with_equal_verdicts_are_reported_from_enou
     let run = |args: &[&str], code| project.evals(&[&["run", "--no-progress"], args].concat()).exits(code);
     run(&["--harness", "one", "--trials", "4"], 0);
     run(&["--harness", "broken", "--trials", "4"], 3);
-    // Four judged trials of one arm are not enough, and errored ones are not judged.
+    // Four graded trials of one arm are not enough, and errored ones are not graded.
     let report = audit(&project, &[]);
     assert_eq!(findings(&report, "easy", "never_failed"), Vec::<Value>::new());
     assert_eq!(findings(&report, "easy", "not_told_apart"), Vec::<Value>::new());
@@ -64,7 +64,7 @@ fn graders_that_never_failed_and_arms_with_equal_verdicts_are_reported_from_enou
     }
     let text = project.evals(&["check", "--audit"]).exits(0);
     let text = text.says("QUALITY easy");
-    let text = text.says("never_failed: `says` passed in all of 6 judged trials in the stored runs");
+    let text = text.says("never_failed: `says` passed in all of 6 graded trials in the stored runs");
     text.says("not_told_apart: all of 6 stored trials of 2 arms came to pass: one, two");
     // Trials of another content of the case show nothing about it.
     project.case("easy", &format!("description: changed\n{GRADERS}"), "");

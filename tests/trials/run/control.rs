@@ -242,6 +242,36 @@ fn no_prompt_follows_a_turn_that_the_model_did_not_end_by_an_answer() {
 }
 
 #[test]
+fn an_end_that_a_passed_grader_asks_for_leaves_the_verdict_to_the_graders() {
+    for (ends, graders, verdict) in [
+        ("refusal", "stop: {reason: [refusal]}", "pass"),
+        ("max_tokens", "stop: {reason: [refusal, max_tokens]}", "pass"),
+        ("refusal", "output: {not-contains: two}", "ungraded"),
+        ("refusal", "stop: {reason: [refusal], diagnostic: true}}, {output: {not-contains: two}", "ungraded"),
+    ] {
+        let project = project("");
+        let turns = format!("turns: ['[{{\"ends\": {{\"reason\": \"{ends}\"}}}}]', '[\"two\"]']");
+        project.write("cases/a.yaml", &format!("{turns}\ngraders: [{{{graders}}}]\n"));
+        let (_, result) = run(&project);
+        assert_eq!(result["verdict"], verdict, "{graders}: {result}");
+    }
+}
+
+#[test]
+fn a_trial_whose_prompts_were_not_all_sent_does_not_pass() {
+    let project = project("");
+    let first = r#"[{"ends": {"reason": "tool_use", "subtype": "error_max_turns"}}]"#;
+    project.write(
+        "cases/a.yaml",
+        &format!("turns: ['{first}', '[\"two\"]']\ngraders: [{{tool-calls: {{none: true}}}}]\n"),
+    );
+    let (_, result) = run(&project);
+    assert_eq!((&result["verdict"], &result["grades"][0]["passed"]), (&"ungraded".into(), &true.into()), "{result}");
+    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(3).json();
+    assert_eq!(again["results"][0]["verdict"], "ungraded", "{again}");
+}
+
+#[test]
 fn a_limit_interrupts_the_turn() {
     // The turn has begun when its time is over, even on a busy machine.
     let project = project("timeouts: {grace: 20s}");

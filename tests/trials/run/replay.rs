@@ -79,6 +79,34 @@ fn a_recording_without_times_has_no_duration() {
 }
 
 #[test]
+fn a_wire_log_shows_what_the_protocol_shows_by_which_it_is_read() {
+    let project = Project::new();
+    project.case(
+        "a",
+        "graders: [{tool-calls: {forbid: [{kind: execute}]}}]",
+        "steps: [{run: {command: echo x}}, {say: done}]",
+    );
+    project.harness("text", "adapter: output-only\ncommand: [cat]");
+    project.evals(&["run"]).exits(1);
+    let wire = project.path(&format!("{}/trials/a/demo/default/1/wire.jsonl", project.run_folder()));
+    let wire = wire.display().to_string();
+    for (by, adapter, seen, code) in [
+        (["--harness", "demo"], "acp", [true, true], 1),
+        (["--harness", "text"], "output-only", [false, false], 3),
+        (["--adapter", "output-only"], "output-only", [false, false], 3),
+        (["--adapter", "json-stream"], "json-stream", [false, false], 3),
+    ] {
+        let trace = project.evals(&["import", by[0], by[1], &wire]).exits(0).out;
+        let header: serde_json::Value = serde_json::from_str(trace.lines().next().unwrap()).unwrap();
+        assert_eq!(header["adapter"], adapter);
+        let capabilities = serde_json::json!({"tracing": seen[0], "interaction": seen[1]});
+        assert_eq!(header["capabilities"], capabilities, "{by:?}");
+        project.write("lone.jsonl", &trace);
+        project.evals(&["grade", "lone.jsonl", "--case", "cases/a.yaml"]).exits(code);
+    }
+}
+
+#[test]
 fn a_recording_that_answers_fewer_prompts_than_the_case_has_is_told() {
     let project = Project::new();
     let recording = std::path::absolute("tests/recordings/claude-code/parallel.jsonl").unwrap();

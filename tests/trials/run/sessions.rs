@@ -134,6 +134,27 @@ call('call_1', 'tool_call_update', content=shows(t)); later('session/request_per
 }
 
 #[test]
+fn an_end_of_a_call_that_its_process_left_open_is_another_outcome() {
+    let first =
+        "call('c', title='Test', kind='execute', rawInput={'command': 'make test'}, status='in_progress'); say(1)";
+    for (status, graders) in [
+        ("status='failed'", "errors: {max: 0}"),
+        ("status='completed'", "tool-calls: {require: [{status: unfinished}]}"),
+        ("rawOutput={'exit_code': 3}", "errors: {max: 0}"),
+    ] {
+        let project = project("");
+        let next = format!("call('c', 'tool_call_update', {status}); say(2)");
+        let keys = format!(
+            "session: {{between-turns: load}}\nenv: {{CAN: '{{\"loadSession\": true}}'}}\ngraders: [{{{graders}}}]"
+        );
+        case(&project, &[first, &next], &keys);
+        let (trace, result) = run(&project, &[]);
+        let lost = of_type(&trace, "notice").into_iter().filter(|it| it["lost"] == "outcome").count();
+        assert_eq!((lost, &result["verdict"]), (1, &json!("ungraded")), "{status}: {result}");
+    }
+}
+
+#[test]
 fn work_in_the_background_ends_with_its_process() {
     let text = "{'type': 'text', 'text': 'Background agent launched successfully.'}";
     let begins = format!(
@@ -543,15 +564,15 @@ fn claude_code_takes_images_documents_and_text_and_nothing_else() {
 #[test]
 fn how_an_earlier_process_ended_and_a_removed_workspace_are_told() {
     let keys = "session: {between-turns: load}\nenv: {CAN: '{\"loadSession\": true}'}";
-    for (first, codes) in [
-        ("say(1)", vec![]),
-        ("import atexit; atexit.register(os._exit, 9); say(1)", vec!["exit_code"]),
-        ("import shutil; shutil.rmtree(os.getcwd()); say(1)", vec!["prompts_not_sent", "workspace_lost"]),
+    for (first, verdict, codes) in [
+        ("say(1)", "pass", vec![]),
+        ("import atexit; atexit.register(os._exit, 9); say(1)", "pass", vec!["exit_code"]),
+        ("import shutil; shutil.rmtree(os.getcwd()); say(1)", "ungraded", vec!["prompts_not_sent", "workspace_lost"]),
     ] {
         let project = project("");
         case(&project, &[first, "say(2)"], keys);
         let (_, result) = run(&project, &[]);
-        assert_eq!((&result["verdict"], &result["error"]), (&json!("pass"), &Value::Null), "{first}: {result}");
+        assert_eq!((&result["verdict"], &result["error"]), (&json!(verdict), &Value::Null), "{first}: {result}");
         let mut told: Vec<&str> =
             result["warnings"].as_array().into_iter().flatten().map(|it| it["code"].as_str().unwrap()).collect();
         told.sort_unstable();

@@ -461,6 +461,39 @@ fn the_newest_merged_run_is_found_and_kept_before_its_shards() {
 }
 
 #[test]
+fn a_shared_label_stands_for_all_shards_of_the_newest_plan() {
+    let project = five();
+    let run = |part: &str| {
+        let code = project.evals(&[&ARGS[..], &["--shard", part, "--label", "sh"]].concat()).code;
+        assert!([0, 1, 3].contains(&code), "{code}");
+    };
+    ["1/2", "2/2"].into_iter().for_each(run);
+    project.evals(&["merge", "sh"]).exits(1).says("merged 2 shards");
+    // The merged run has the label, too, and is not a shard.
+    project.evals(&["merge", "sh", "--label", "again"]).exits(1).says("merged 2 shards");
+    ["1/3", "2/3"].into_iter().for_each(run);
+    project.evals(&["merge", "sh"]).exits(2).says("no run is shard 3/3").says("note: left out, because their plan");
+    run("3/3");
+    project.evals(&["merge", "sh", "--label", "three"]).exits(1).says("merged 3 shards");
+    run("3/3");
+    // An earlier result of the shard is not chosen silently.
+    project.evals(&["merge", "sh"]).exits(2).says("shard 3/3 is given twice");
+}
+
+#[test]
+fn a_run_that_a_label_and_another_argument_name_is_one_shard() {
+    let project = five();
+    for part in ["1/2", "2/2"] {
+        project.evals(&[&ARGS[..], &["--shard", part, "--label", "sh"]].concat());
+    }
+    let runs = project.runs();
+    let both: Vec<&str> = runs.iter().map(String::as_str).collect();
+    project.evals(&["merge", "sh", both[0]]).exits(1).says("merged 2 shards");
+    project.evals(&["merge", both[1], "sh", both[0], "--label", "all"]).exits(1).says("merged 2 shards");
+    project.evals(&["merge", "sh", both[0], both[0]]).exits(2).says("is given twice");
+}
+
+#[test]
 fn a_merged_run_comes_before_a_shard_of_the_same_second() {
     let project = Project::new();
     project.case("a", "", PASS);

@@ -1,4 +1,4 @@
-//! Changed files of a run are reported, and do not count: the verdict is the one that was judged.
+//! Changed files of a run are reported, and do not count: the verdict is the one that was graded.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ fn rewrite_plan(project: &Project, change: impl Fn(&mut Value)) {
     project.write(&path, &record.to_string());
 }
 
-const PLAN: &str = "run.json was changed after the trial was judged";
+const PLAN: &str = "run.json was changed after the trial was graded";
 
 /// Turns the stored failure into a pass.
 fn forge(project: &Project) -> Value {
@@ -53,7 +53,7 @@ fn does_not_count(project: &Project, why: &str) {
     let error = &report["results"][0]["error"];
     assert_eq!(error["category"], "internal");
     assert!(error["message"].as_str().unwrap().contains(why), "{error}");
-    assert!(report["notes"].to_string().contains("not the ones that were judged"), "{report}");
+    assert!(report["notes"].to_string().contains("not the ones that were graded"), "{report}");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_forged_result_is_told_and_counts_in_no_command() {
     let again = project.evals(&["grade", "latest", "--format", "json"]).exits(3).json();
     assert_eq!((&again["summary"]["pass"], &again["summary"]["errored"]), (&json!(0), &json!(1)), "{again}");
     fs::remove_dir_all(project.path(&format!(".evals/runs/{}", again["run"].as_str().unwrap()))).unwrap();
-    project.evals(&["snapshot", "check", "latest"]).says("was changed after it was judged");
+    project.evals(&["snapshot", "check", "latest"]).says("was changed after it was graded");
     let run = project.runs()[0].clone();
     let compared = project.evals(&["compare", &run, &run]);
     assert!(compared.code != 0, "{compared:?}");
@@ -377,7 +377,7 @@ fn a_trace_that_was_changed_is_judged_by_nobody() {
     let forged = trace.replace(r#""output":"ok""#, r#""output":"something else""#);
     assert_ne!(trace, forged);
     project.write(&format!("{}/trials/{TRIAL}/trace.jsonl", project.run_folder()), &forged);
-    project.evals(&["show", "latest", "a"]).exits(0).says("the trace is not the one that was judged");
+    project.evals(&["show", "latest", "a"]).exits(0).says("the trace is not the one that was graded");
     let again = project.evals(&["grade", "latest", "--format", "json"]).exits(3).json();
     assert_eq!(again["summary"]["ungraded"], 1, "{again}");
     assert!(again["results"][0]["warnings"].to_string().contains("its trace.jsonl was changed"), "{again}");
@@ -434,7 +434,7 @@ fn a_plan_that_was_changed_after_its_trials_were_judged_is_not_believed() {
         assert!(refused.code != 0, "{refused:?}");
         let accepted = project.evals(&["snapshot", "accept"]);
         assert!(accepted.code != 0, "{accepted:?}");
-        accepted.says("was changed after it was judged");
+        accepted.says("was changed after it was graded");
         // White space does not count.
         project.write(&path, &serde_json::from_str::<Value>(&honest).unwrap().to_string());
         project.write(&path, &honest);
@@ -550,10 +550,10 @@ fn a_snapshot_is_not_accepted_from_a_trace_that_was_changed() {
         for of in [&["latest"][..], &[&*path, "--case", "cases/a.yaml"]] {
             let ran = project.evals(&[&["snapshot", command][..], of].concat());
             assert_eq!(ran.code, if command == "accept" { 2 } else { 3 }, "{ran:?}");
-            ran.says("has a trace that was changed after it was judged");
+            ran.says("has a trace that was changed after it was graded");
         }
     }
-    project.evals(&["show", &path]).exits(0).says("the trace is not the one that was judged");
+    project.evals(&["show", &path]).exits(0).says("the trace is not the one that was graded");
     assert!(!project.path("cases/a.snapshots").exists());
     // The results still count.
     assert_eq!(summary(&project)["summary"]["fail"], 1);
@@ -590,14 +590,14 @@ fn a_kept_workspace_that_was_edited_after_the_run_makes_nothing_pass() {
         edit(&project.path(&format!("{trial}/workspace")));
         for graded in [&*run, derived] {
             let ran = project.evals(&["grade", graded, "--format", "json"]).exits(3);
-            assert!(ran.err.contains("the kept workspace was changed after the trial was judged"), "{name}: {ran:?}");
+            assert!(ran.err.contains("the kept workspace was changed after the trial was graded"), "{name}: {ran:?}");
             let result = ran.json()["results"][0].clone();
             assert_eq!(result["grades"][0]["outcome"], "ungraded", "{name}: {result}");
             assert_eq!(result["grades"][1]["passed"], true, "{name}: {result}");
         }
         // The same holds for the trace alone, beside that workspace.
         let ran = project.evals(&["grade", &format!("{trial}/trace.jsonl"), "--case", "cases/a.yaml"]).exits(3);
-        ran.says("the kept workspace was changed after the trial was judged");
+        ran.says("the kept workspace was changed after the trial was graded");
         // A version without digests is trusted as before.
         if name == "content" {
             project.without_digests(&format!(".evals/runs/{run}"));

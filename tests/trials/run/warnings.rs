@@ -90,7 +90,7 @@ fn prompts_that_were_not_sent_are_told() {
     let project = Project::new();
     project.write("cases/a.yaml", "turns: [one, two]\ngraders: [{output: {contains: done}}]\n");
     project.write("cases/a.demo.yaml", "turns: [{steps: [{say: done}, {stop: refusal}]}, {steps: [{say: again}]}]\n");
-    project.evals(&["run"]).exits(0).says("in 1 trial not every prompt was sent");
+    project.evals(&["run"]).exits(3).says("in 1 trial not every prompt was sent");
     let warning = &project.result("a/demo/default/1")["warnings"][0];
     assert_eq!((&warning["sent"], &warning["planned"]), (&1.into(), &2.into()), "{warning}");
 }

@@ -257,7 +257,7 @@ fn are_cut(script: &str, token: &str) {
     project.case("a", "workspace: {copy: fix}\ngraders: [{command: {run: 'false'}}]", "");
     project.evals(&["run", "--harness", "sh"]).exits(1);
     assert_eq!(project.result(TRIAL)["verdict"], "fail");
-    assert!(warnings(&project).contains("were removed"), "{}", warnings(&project));
+    assert!(warnings(&project).contains("removed with all content"), "{}", warnings(&project));
     assert!(project.of_trial(TRIAL, "workspace/x").contains('x'));
     assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
     project.evals(&["prune", "--keep", "0"]).exits(0);

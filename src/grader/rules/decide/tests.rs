@@ -112,7 +112,7 @@ proptest! {
             fits.push(of.collect::<Vec<Fit>>());
         }
         let ranks = steps.iter().map(|step| EventPlace::in_step(*step).rank).collect();
-        let session = SessionFacts { steps: &ranks, is_timed: true };
+        let session = SessionFacts { steps: &ranks, is_timed: true, stopped_ms: 0 };
         let told = decide(&rule, &found(&rule, &fits, &steps), &session).agree(vacuous);
         let worlds: Vec<&str> = choices(&fits)
             .iter()
@@ -121,7 +121,7 @@ proptest! {
         let all_the_same = worlds.iter().all(|world| *world == worlds[0]);
         match word(&told) {
             "unknown" => prop_assert!(!all_the_same || !is_exact, "{rule:?} {fits:?} {steps:?}: unknown, and every world is {}", worlds[0]),
-            // A rule that is vacuous in one world and judged in another is unknown.
+            // A rule that is vacuous in one world and decided in another is unknown.
             told => prop_assert!(all_the_same && told == worlds[0], "{rule:?} {fits:?} {steps:?}: {told}, and the worlds are {worlds:?}"),
         }
     }
@@ -157,8 +157,33 @@ fn without_doubt_a_rule_is_judged_by_its_definition() {
             session.chars().map(|event| kinds.iter().map(|kind| fit(event, kind)).collect()).collect();
         let steps: Vec<u64> = (0..session.len() as u64).collect();
         let ranks = steps.iter().map(|step| EventPlace::in_step(*step).rank).collect();
-        let at = SessionFacts { steps: &ranks, is_timed: true };
+        let at = SessionFacts { steps: &ranks, is_timed: true, stopped_ms: 0 };
         let told = decide(&rule, &found(&rule, &fits, &steps), &at).agree(None);
         assert_eq!(word(&told), wanted, "{rule:?} over {session}");
+    }
+}
+
+#[test]
+fn seconds_are_unknown_if_the_time_in_which_the_engine_was_stopped_decides() {
+    // Between two steps are 900 ms.
+    for (session, within, stopped_ms, wanted) in [
+        ("rde", "seconds: 2s", 0, "holds"),
+        ("rde", "seconds: 2s", 3000, "unknown"),
+        ("rde", "seconds: 60s", 3000, "holds"),
+        ("rdddde", "seconds: 2s", 2000, "broken"),
+        ("rdddde", "seconds: 2s", 3000, "unknown"),
+        ("rd", "seconds: 2s", 3000, "broken"),
+        ("de", "seconds: 2s", 3000, "vacuous"),
+        ("rde", "steps: 2", 3000, "holds"),
+    ] {
+        let text = format!("within: {{after: {{kind: read}}, then: {{kind: edit}}, {within}}}");
+        let rule: Rule = serde_yaml::from_str(&text).unwrap();
+        let fit = |event: char, kind: char| if event == kind { Fit::Yes } else { Fit::No };
+        let fits: Vec<Vec<Fit>> = session.chars().map(|event| vec![fit(event, 'r'), fit(event, 'e')]).collect();
+        let steps: Vec<u64> = (0..session.len() as u64).collect();
+        let ranks = steps.iter().map(|step| EventPlace::in_step(*step).rank).collect();
+        let at = SessionFacts { steps: &ranks, is_timed: true, stopped_ms };
+        let told = decide(&rule, &found(&rule, &fits, &steps), &at).agree(None);
+        assert_eq!(word(&told), wanted, "{text} over {session}, stopped for {stopped_ms} ms");
     }
 }

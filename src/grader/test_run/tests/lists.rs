@@ -199,7 +199,7 @@ fn one_reported_test_satisfies_one_listed_name() {
             serde_yaml::from_str(&format!("{{run: x, format: {format}, fail-to-pass: [{names}]}}")).unwrap();
         let ran = ran(text, 1);
         let report = tests.read(&ran).unwrap().in_folder(Path::new("/w"));
-        (tests.judge_report("x", &report, &ran), tests.seen(&report).fail_to_pass_passed)
+        (tests.grade_report("x", &report, &ran), tests.seen(&report).fail_to_pass_passed)
     };
     for (format, text) in [("tap", &tap), ("node", &spec), ("node", &tap), ("junit", &xml)] {
         let (both, passed) = judged("cli > empty, empty", format, text);

@@ -71,7 +71,7 @@ fn a_file_of_tests_in_which_no_test_ran_shows_nothing() {
     let judged = |grader: &str, text: &str| {
         let tests: Tests = serde_yaml::from_str(grader).unwrap();
         let ran = ran(text, 0);
-        tests.judge_report("x", &tests.read(&ran).unwrap().in_folder(folder.path()), &ran)
+        tests.grade_report("x", &tests.read(&ran).unwrap().in_folder(folder.path()), &ran)
     };
     for (format, text) in [
         ("tap", tap as fn(&str) -> String),
@@ -367,7 +367,7 @@ fn an_output_whose_beginning_was_not_kept_fails_only_by_a_failure() {
     let judged = |end: &str, code: i32| {
         let tests: Tests = serde_yaml::from_str("{run: x, format: tap}").unwrap();
         let nowhere = Path::new("/nowhere");
-        tests.judge_run("`it`", nowhere, nowhere, None, &ran(&format!("{filler}{end}"), code)).0
+        tests.grade_run("`it`", nowhere, nowhere, None, &ran(&format!("{filler}{end}"), code)).0
     };
     // The plan, or all tests, are in the part that was not kept.
     for end in ["ok 1 - a\nok 2 - b\n", "", "1..0\n"] {
@@ -422,6 +422,8 @@ fn totals_that_cannot_be_read_do_not_pass() {
 #[test]
 fn a_package_of_go_that_names_no_test_ran_none() {
     let ended = "ok  \tm/a\t0.002s\n";
+    // The code under test printed the last word of a line, and ended the process.
+    let checked = format!("self check: PASS\n{ended}");
     let other = "=== RUN   TestB\n--- PASS: TestB (0.00s)\nPASS\nok  \tm/b\t0.003s\n";
     let none = "testing: warning: no tests to run\nPASS\nok  \tm/c\t0.003s [no tests to run]\n";
     let lines = "{\"Action\":\"output\",\"Package\":\"m/a\",\"Output\":\"ok  \\tm/a\\t0.002s\\n\"}\n\
@@ -437,7 +439,8 @@ fn a_package_of_go_that_names_no_test_ran_none() {
             assert!(!passed && reason.contains("ran no test"), "{format} {run}: {reason}");
         }
         // A line of another package shows that tests are named.
-        for (run, alone, with) in [("make test", other, ended), ("go test -json ./...", more, lines)] {
+        let packages = [("make test", other, ended), ("make test", other, checked.as_str())];
+        for (run, alone, with) in packages.into_iter().chain([("go test -json ./...", more, lines)]) {
             let both = format!("{with}{alone}");
             let grade_of_both = grade(&grader(run, ""), &both, 0);
             assert!(

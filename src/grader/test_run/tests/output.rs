@@ -37,6 +37,7 @@ fn every_runner_is_known_by_its_output() {
         (runner!("go-panic.txt"), "go", (1, 2, 0)),
         (runner!("go-v-fatal.txt"), "go", (2, 1, 0)),
         (runner!("pytest9-reruns.txt"), "pytest", (9, 1, 0)),
+        (runner!("pytest9-reruns-skipped.txt"), "pytest", (9, 1, 1)),
         (runner!("pytest9-reruns-teardown.txt"), "pytest", (2, 1, 0)),
     ] {
         assert_eq!(counts(&report(format, text)), expected, "{format}: {text}");
@@ -162,7 +163,7 @@ fn subtests_of_pytest_are_counted_in_its_report_and_not_listed() {
             "<testsuites><testsuite name=\"pytest\" tests=\"{tests}\"><testcase name=\"a\"/>{case}</testsuite></testsuites>"
         )
     };
-    let read = |xml: &str, out: &str| junit::read_beside(xml, &pytest::told(out)).unwrap();
+    let read = |xml: &str, out: &str| junit::read_beside(xml, &pytest::output_facts(out)).unwrap();
     let end = "==== 2 passed, 5 subtests passed in 0.01s ====\n";
     assert!(read(&xml(7, "<testcase name=\"b\"/>"), end).problems.is_empty());
     // Newer versions do not count subtests that passed in their output.
@@ -195,7 +196,7 @@ fn the_tries_of_pytest_in_a_report_are_one_test() {
 fn the_output_of_pytest_beside_its_report_counts() {
     let read = |out: &str| {
         let xml = "<testsuite name=\"pytest\"><testcase classname=\"t\" name=\"a\"/></testsuite>";
-        junit::read_beside(xml, &pytest::told(out)).unwrap().problems
+        junit::read_beside(xml, &pytest::output_facts(out)).unwrap().problems
     };
     let good = "== test session starts ==\ncollected 1 item\n\na.py .\n== 1 passed in 0.01s ==\n";
     assert!(read(good).is_empty());
@@ -220,6 +221,11 @@ fn consistent_reports_of_other_shapes_pass() {
             "pytest",
             "== test session starts ==\ncollected 3 items / 1 deselected / 2 selected\n\
             === 2 passed, 1 deselected in 0.1s ===\n",
+        ),
+        (
+            "pytest",
+            "== test session starts ==\ncollected 2 items / 1 skipped\n\na.py ..\n\
+             === 2 passed, 1 skipped in 0.1s ===\n",
         ),
         ("cargo", "   Starting 1 test across 1 binary\n PASS [ 0.004s] c a\n Summary [ 0.010s] 1 test run: 1 passed\n"),
         ("tap", "TAP version 13\nok 1 - a\n1..1\nok 1 - b\n1..1\n"),
@@ -268,6 +274,12 @@ fn consistent_reports_of_other_shapes_pass() {
             "pytest",
             "== test session starts ==\ncollected 1 item\n\na.py == test session starts ==\ncollected 1 item\n\nb.py .\n\
              === 1 passed in 0.04s ===\n.\n=== 1 passed in 0.05s ===\n",
+        ),
+        // A benchmark begins with an event, and ends without one.
+        (
+            "go",
+            "{\"Action\":\"pass\",\"Package\":\"x\",\"Test\":\"TestA\"}\n\
+             {\"Action\":\"run\",\"Package\":\"x\",\"Test\":\"BenchmarkA\"}\n{\"Action\":\"pass\",\"Package\":\"x\"}\n",
         ),
         (
             "go",

@@ -47,6 +47,16 @@ fn incomplete() -> Vec<(&'static str, &'static str, String, &'static str)> {
             ),
             "stopping after 1 failures",
         ),
+        // A module that was skipped while it was collected is none of the 11 tests.
+        (
+            "x",
+            "pytest",
+            format!(
+                "collected 11 items / 1 skipped\n{summary}FAILED a.py::test_a - x\n!!! stopping after 1 failures !!!\n\
+                 1 failed, 9 passed, 1 skipped in 0.03s\n"
+            ),
+            "stopping after 1 failures",
+        ),
         (
             "x",
             "junit",
@@ -204,6 +214,35 @@ fn incomplete() -> Vec<(&'static str, &'static str, String, &'static str)> {
             format!("{}--- FAIL: TestBad (0.00s)\npanic: boom\nFAIL\tm\t0.1s\nFAIL\n", nine("ok  \tm/p#\t0.1s\n")),
             "no line `FAIL` follows",
         ),
+        // A test and the code under test print `FAIL` before the program ends.
+        (
+            "go test ./...",
+            "go",
+            format!(
+                "{}--- FAIL: TestBad (0.00s)\n    a_test.go:9: got PASS, want FAIL\nself check: FAIL\n\
+                 FAIL\tm\t0.1s\nFAIL\n",
+                nine("ok  \tm/p#\t0.1s\n")
+            ),
+            "no line `FAIL` follows",
+        ),
+        (
+            "go test -v",
+            "go",
+            format!("{go}=== RUN   TestC\nFAIL\nexit status 1\nFAIL\tm\t0.1s\nFAIL\n"),
+            "TestC began and did not end",
+        ),
+        (
+            "go test -json",
+            "go",
+            [
+                nine(&event("pass", ",\"Test\":\"Test#\"")),
+                event("fail", ",\"Test\":\"TestBad\""),
+                event("run", ",\"Test\":\"TestC\""),
+                event("fail", ""),
+            ]
+            .concat(),
+            "test TestC of the package m began and did not end",
+        ),
         (
             "go test -json ./...",
             "go",
@@ -331,6 +370,30 @@ fn a_share_of_all_tests_is_known() {
 }
 
 #[test]
+fn a_test_of_go_may_print_any_text_without_its_line_end() {
+    let event = |action: &str, more: &str| format!("{{\"Action\":\"{action}\",\"Package\":\"m\"{more}}}\n");
+    for text in ["done. ", "bye: ", "x="] {
+        let plain = format!(
+            "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n--- FAIL: TestB (0.00s)\n{text}FAIL\n\
+             FAIL\tm\t0.1s\nFAIL\n"
+        );
+        let json = [
+            event("run", ",\"Test\":\"TestA\""),
+            event("pass", ",\"Test\":\"TestA\""),
+            event("run", ",\"Test\":\"TestB\""),
+            event("fail", ",\"Test\":\"TestB\""),
+            event("output", &format!(",\"Output\":\"{text}FAIL\\n\"")),
+            event("output", ",\"Output\":\"FAIL\\tm\\t0.1s\\n\""),
+            event("fail", ""),
+        ];
+        for (run, output) in [("go test -v", plain), ("go test -json", json.concat())] {
+            let (passed, value, reason) = scored(grade(&format!("{{run: {run}, format: go, min: 0.5}}"), &output, 1));
+            assert!(passed && value == 0.5, "{run} {text}: {reason}");
+        }
+    }
+}
+
+#[test]
 fn real_reports_that_lack_tests_leave_the_share_open() {
     for (run, format, text, why) in [
         ("x", "tap", runner!("vitest4-broken.tap"), "the file `b.test.js` failed before its tests"),
@@ -367,6 +430,8 @@ fn suites_without_tests_and_further_tries_leave_the_share_known() {
         ("node", runner!("node20-two-failed.txt"), 0.833),
         ("junit", runner!("node20-two-failed.xml"), 0.833),
         ("pytest", runner!("pytest9-reruns.txt"), 0.9),
+        // A module was skipped while it was collected.
+        ("pytest", runner!("pytest9-reruns-skipped.txt"), 0.9),
         ("pytest", runner!("pytest9-reruns-teardown.txt"), 0.667),
     ] {
         let (_, value, reason) = scored(grade(&format!("{{run: x, format: {format}, min: {share}}}"), text, 1));
@@ -391,7 +456,7 @@ fn a_file_of_node_that_could_not_be_loaded_leaves_the_share_open() {
         let graded = |file: &str| {
             let tests: Tests = serde_yaml::from_str("{run: x, format: node, min: 0.8}").unwrap();
             let ran = ran(&text(file), 1);
-            tests.judge_report("x", &tests.read(&ran).unwrap().in_folder(folder.path()), &ran)
+            tests.grade_report("x", &tests.read(&ran).unwrap().in_folder(folder.path()), &ran)
         };
         for file in [with_tests.as_str(), "b.test.mjs", "/elsewhere/b.test.mjs"] {
             let open = graded(file);

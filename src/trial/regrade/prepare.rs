@@ -25,7 +25,7 @@ use crate::workspace::{beside_patch, beyond_patch, old_place};
 
 /// A workspace that is ready for the graders, or the reason why there is none.
 #[derive(Default)]
-pub(super) struct Ready {
+pub(super) struct RegradeSetup {
     /// The shell for commands of graders. Absent without a workspace.
     pub(super) shell: Option<Shell>,
     /// The state before the agent, if it was made again. Its folders are removed with it.
@@ -50,7 +50,7 @@ pub(super) struct Ready {
     pub(super) warnings: Vec<Warning>,
 }
 
-impl Ready {
+impl RegradeSetup {
     /// Makes a value without a workspace. Known changes to protected files are kept, but nothing was restored.
     pub(super) fn none((change, touched): KnownChange, why: impl Into<String>) -> Self {
         let why = why.into();
@@ -181,12 +181,12 @@ impl Ready {
 pub(super) type KnownChange = (Option<Change>, Vec<Warning>);
 
 /// Prepares the workspace for the graders that need it.
-pub(super) async fn ready(
+pub(super) async fn prepare_stored(
     engine: &Engine,
     attempt: &Attempt,
     left: &StoredFiles,
     folders: Option<&Folders>,
-) -> Result<Ready, TrialError> {
+) -> Result<RegradeSetup, TrialError> {
     let case = &attempt.case;
     let pieces = match &left.patch {
         Some(path) => Some(read_patch(path).await?),
@@ -208,23 +208,23 @@ pub(super) async fn ready(
         change.restored = protected::restored(&case.workspace, change);
     }
     let touched = protected::touched_before(&case.workspace, change.as_ref(), left.warnings());
-    let Some(folders) = folders else { return Ok(Ready { change, touched, ..Ready::default() }) };
+    let Some(folders) = folders else { return Ok(RegradeSetup { change, touched, ..RegradeSetup::default() }) };
     let known = (change, touched);
     let inside = match inside(engine, attempt, folders) {
         Ok(inside) => inside,
-        Err(error) => return Ok(Ready::none(known, error.to_string())),
+        Err(error) => return Ok(RegradeSetup::none(known, error.to_string())),
     };
     if left.kept.is_none() && (pieces.is_none() || left.no_source.is_some()) {
-        return Ok(Ready::none(known, left.no_source.clone().or(unread).unwrap_or_default()));
+        return Ok(RegradeSetup::none(known, left.no_source.clone().or(unread).unwrap_or_default()));
     }
     let shell = shell(engine, attempt, folders, &inside)?;
     if let Some(kept) = &left.kept
         && let Some(why) = changed_since(kept, left.kept_digest.as_ref()).await?
     {
-        return Ok(Ready::none(known, why));
+        return Ok(RegradeSetup::none(known, why));
     }
     let pieces = Arc::new(pieces.unwrap_or_default());
-    let mut ready = match &left.kept {
+    let mut prepared = match &left.kept {
         Some(kept) => kept_again(engine, attempt, left, folders, shell, kept, known).await?,
         None => rebuilt(engine, attempt, left, folders, shell, pieces.clone(), known).await?,
     };
@@ -234,15 +234,15 @@ pub(super) async fn ready(
         let cleared = on_blocking_thread(move || above::clear_shared(&temporary)).await?;
         cleared.map_err(io("remove what lies above the workspace"))?;
     }
-    let is_searched = has_commands(case) && ready.shell.is_some() && ready.at_other_place.is_none();
+    let is_searched = has_commands(case) && prepared.shell.is_some() && prepared.at_other_place.is_none();
     if let Some(old) = place_in_trial(left).filter(|_| is_searched) {
         let workspace = folders.workspace.clone();
         let named = on_blocking_thread(move || old_place::file_that_names(&pieces, &workspace, &old)).await?;
         if let Some(file) = named {
-            ready.doubt_commands(&file, left.kept.is_some());
+            prepared.doubt_commands(&file, left.kept.is_some());
         }
     }
-    Ok(ready)
+    Ok(prepared)
 }
 
 /// Returns true if a grader of a case runs commands, which may use any file.
