@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use crate::harness::{Adapter, ExitCode, ExitMeaning, Manifest, Plugin, Server};
 use crate::limits::LimitKey;
 use crate::models;
 use crate::repeated_key::KeyFinder;
-use crate::text::first_bytes;
+use crate::text::{first_bytes, plural};
 use crate::trace::recorder::{Continuation, Finished, Recorder, Voice};
 use crate::trace::usage::{GATEWAY, Measure, PRICED};
 use crate::trace::{Agent, ErrorCategory, Event, Exit, Header, NoticeCode, Seen, Stop, StopReason, Usage, UsageScope};
@@ -45,6 +46,13 @@ impl Adapter {
             Adapter::OutputOnly => Box::new(output_only::Translator::new(manifest)),
         }
     }
+}
+
+/// Returns a hash. This default hasher has fixed keys: the same lines give the same trace.
+fn hash(what: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Returns the names of the skills that a line of the agent lists as loaded, if it lists them: by the rules of the
@@ -85,7 +93,11 @@ pub fn text_of_program<'a>(manifest: &Manifest, line: &'a Value) -> Option<&'a s
     let is_listed = |text: &&str| manifest.program_text.iter().any(|pattern| pattern.is_match(text));
     match manifest.adapter {
         Adapter::Acp => acp::broken_servers::text_of_program(line, manifest.message_id.as_ref()).filter(is_listed),
-        _ => None,
+        Adapter::ClaudeCodeStream
+        | Adapter::ClaudeCodeControl
+        | Adapter::JsonStream
+        | Adapter::OutputOnly
+        | Adapter::Replay => None,
     }
 }
 
@@ -303,7 +315,7 @@ impl Translation {
         }
         self.recorder.weigh(line.line.len());
         if let Some(cut) = line.cut {
-            let text = format!("{cut} bytes were cut off a line that was too long");
+            let text = format!("a line was too long and lacks {}", plural(cut, "byte"));
             // A line of plain text is not an event, and the end of standard error does not affect the session.
             match line.dir {
                 Dir::Recv => self.recorder.lost(NoticeCode::LineCut, text),
@@ -364,7 +376,14 @@ impl Translation {
 
     fn engine(&mut self, line: &EngineLine) {
         match line {
-            EngineLine::Start { header } => *self.recorder.header() = header.as_ref().clone(),
+            EngineLine::Start { header } => {
+                // A recording may be read by another protocol or manifest, which may show less.
+                let in_use = self.recorder.header();
+                let (adapter, can) = (std::mem::take(&mut in_use.adapter), in_use.capabilities);
+                *in_use = Header { adapter, ..header.as_ref().clone() };
+                in_use.capabilities.tracing &= can.tracing;
+                in_use.capabilities.interaction &= can.interaction;
+            }
             EngineLine::AgentVersion { name, version } => {
                 self.printed = Some(Agent { name: name.clone(), version: Some(version.clone()) });
             }
@@ -430,10 +449,10 @@ impl Translation {
                 let text = format!("evals itself was stopped for {ms} ms; the agent may have worked meanwhile");
                 self.recorder.notice(NoticeCode::EngineStopped, text);
             }
-            EngineLine::Escaped { processes } => self.recorder.notice(
-                NoticeCode::Escaped,
-                format!("{processes} processes had left the agent's process group and were ended"),
-            ),
+            EngineLine::Escaped { processes } => self.recorder.notice(NoticeCode::Escaped, {
+                let processes = plural(*processes, "process");
+                format!("{processes} had left the agent's process group and had to be ended")
+            }),
             EngineLine::Unknown => {
                 self.recorder.notice(NoticeCode::UnknownEngineLine, "an engine line of an unknown kind")
             }
@@ -534,7 +553,8 @@ impl Ending {
     /// agent's answer.
     fn decide(self, answer: EndReport) -> (Stop, bool) {
         let exit = self.exit;
-        let stop = |reason, category, detail: Option<String>| Stop { reason, category, detail, output: None, exit };
+        let stop =
+            |reason, category, detail: Option<String>| Stop { reason, category, detail, output: None, gap: None, exit };
         if let Some((category, message)) = self.not_started {
             return (stop(StopReason::Crashed, Some(category), Some(message)), true);
         }

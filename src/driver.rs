@@ -68,6 +68,20 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     }
 }
 
+/// Checks that the agent's program supports these attachments of a prompt.
+///
+/// # Errors
+/// Returns the reason if the program does not support a file, or not all files together.
+pub fn takes(adapter: Adapter, attached: &[Attached]) -> Result<(), String> {
+    match adapter {
+        Adapter::ClaudeCodeControl => claude_control::takes(attached),
+        // An agent of ACP lists the kinds that it supports when it has started.
+        Adapter::Acp => Ok(()),
+        // The plan skips their cases with attachments, and a recording takes any.
+        Adapter::ClaudeCodeStream | Adapter::JsonStream | Adapter::OutputOnly | Adapter::Replay => Ok(()),
+    }
+}
+
 /// The maximum time for which late lines are taken after the last answer, and the silence of the agent that ends it.
 pub const DRAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(60));
 

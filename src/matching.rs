@@ -27,6 +27,12 @@ pub fn command_fits(pattern: &Pattern, command: &Command) -> Judgement {
         Command::None => Judgement::False,
         Command::Among(texts) if texts.iter().any(|text| pattern.is_match(text)) => Judgement::Unknown,
         Command::Among(_) => Judgement::False,
+        Command::List { command, other } => {
+            // What the program with its arguments is holds of its name, too, if the list is several commands.
+            let fits = pattern.is_match(command);
+            let is_either = is_argument_list(command, other) && fits;
+            Judgement::agreed([fits.into(), (is_either || pattern.is_match(other)).into()])
+        }
         Command::With { command, arguments } => {
             // What matches with and without the arguments is in the command itself.
             let fits = pattern.is_match(command) && pattern.is_match(&format!("{command} {arguments}"));
@@ -34,6 +40,11 @@ pub fn command_fits(pattern: &Pattern, command: &Command) -> Judgement {
         }
         Command::NotShown => Judgement::Unknown,
     }
+}
+
+/// Returns true if a list is rather a program with its arguments, and its other reading several commands.
+fn is_argument_list(command: &str, other: &str) -> bool {
+    other.lines().count() > command.lines().count()
 }
 
 /// The command lines that a command may be. They are read once, on first use.
@@ -54,6 +65,10 @@ impl Lines {
             match command {
                 Command::Seen(line) => vec![read(line)],
                 Command::Among(texts) => texts.iter().map(|text| read(text)).collect(),
+                Command::List { command, other } if is_argument_list(command, other) => {
+                    vec![read(command), read(&format!("{command}\n{other}"))]
+                }
+                Command::List { command, other } => vec![read(command), read(other)],
                 Command::With { command, arguments } => vec![read(command), read(&format!("{command} {arguments}"))],
                 Command::None | Command::NotShown => Vec::new(),
             }
@@ -67,6 +82,7 @@ impl Lines {
             Command::None => Judgement::False,
             Command::Among(_) if lines.iter().any(|line| fits(line).may_be_true()) => Judgement::Unknown,
             Command::Among(_) => Judgement::False,
+            Command::List { .. } => Judgement::agreed(lines.iter().map(fits)),
             Command::With { .. } if lines.iter().all(|line| fits(line).is_true()) => Judgement::True,
             Command::With { .. } | Command::NotShown => Judgement::Unknown,
         }

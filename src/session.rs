@@ -290,8 +290,9 @@ impl Session {
 
     /// Logs who decided about a request of the agent, and why. The answer is sent afterwards.
     pub fn decided(&mut self, id: &Value, decision: &Decision) {
-        let DecidedBy { policy, rule, reason } = decision.by.clone();
-        self.engine(&EngineLine::Permission { id: id.clone(), policy: policy.unwrap_or_default(), rule, reason });
+        let DecidedBy { policy, rule, reason, rejects } = decision.by.clone();
+        let (id, policy) = (id.clone(), policy.unwrap_or_default());
+        self.engine(&EngineLine::Permission { id, policy, rule, reason, rejects });
         if let Some(text) = decision.notice.clone() {
             let code = if self.cancelled { NoticeCode::LateRequest } else { NoticeCode::Permission };
             self.engine(&EngineLine::Notice { code, text });

@@ -150,7 +150,7 @@ pub struct KeptSession {
     pub commit: Option<String>,
     /// True if the agent reports every command that exits with another code than 0 as an error: a result without an
     /// error then means success, even without an exit code.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_failures: bool,
 }
 
@@ -203,12 +203,8 @@ pub struct Event {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// True if the engine made this event on behalf of the agent.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub host: bool,
-}
-
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 /// The kind of an event, with its fields.
@@ -439,7 +435,7 @@ pub struct ToolCall {
     pub kind: ToolKind,
     /// True if the kind is unknown: the agent gave a word or a value that is no kind, or nothing that the kind follows
     /// from. `kind` is `other` then.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unknown_kind: bool,
     /// The agent's name of the tool. Absent if not reported.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -451,7 +447,7 @@ pub struct ToolCall {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
     /// True if the agent showed that the call has no arguments.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_input: bool,
     /// Files that the agent reports for the call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -524,12 +520,12 @@ pub struct ToolResult {
     /// Exit code of a command, if the agent reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
-    /// True if the agent reports that the output was truncated.
-    #[serde(skip_serializing_if = "is_false")]
+    /// True if the output was truncated: the agent reports it, or it was longer than a text of the trace can be.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
     /// True if the agent reports that the call completed, although it was rejected or cancelled: whether it was carried out is
     /// unknown.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub contested: bool,
 }
 

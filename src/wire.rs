@@ -194,6 +194,10 @@ pub enum EngineLine {
         rule: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// True if the policy rejected the request, and the agent offered no option for that answer; or if the engine cancelled
+        /// a request that the policy would have rejected.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        rejects: bool,
     },
     /// A cost from a price table, because the agent reported none.
     Priced {

@@ -241,13 +241,14 @@ impl Translate for Translator {
 
     fn engine(&mut self, line: &EngineLine, recorder: &mut Recorder) {
         match line {
-            EngineLine::Permission { id, policy, rule, reason } => {
-                let by = DecidedBy { policy: Some(policy.clone()), rule: rule.clone(), reason: reason.clone() };
+            EngineLine::Permission { id, policy, rule, reason, rejects } => {
+                let (policy, rule, reason) = (Some(policy.clone()), rule.clone(), reason.clone());
+                let by = DecidedBy { policy, rule, reason, rejects: *rejects };
                 self.requests.decided(id, by);
             }
             EngineLine::Terminal { terminal, output, truncated, exit } => {
                 let end = exit.and_then(|exit| CommandEnd::of(exit.code.map(i64::from), exit.signal.is_some()));
-                self.calls.terminals.told(terminal.clone(), Some(output.clone()), Some(*truncated), end);
+                self.calls.terminals.update(terminal.clone(), Some(output.clone()), Some(*truncated), end);
             }
             EngineLine::Restart => self.restarted(recorder),
             EngineLine::Answered { text } => self.turn.answer_of_model = Some(text.clone()),
@@ -282,6 +283,7 @@ impl Translate for Translator {
             self.messages_ended(recorder);
         }
         self.reviews_ended(recorder);
+        self.end_of_usage(recorder);
         self.calls.flush(recorder);
         self.settle(recorder);
         self.typed_input.finish(recorder);

@@ -4,12 +4,11 @@
 //! name of the model and the user, and reports usage only in `result` lines. The control protocol is read in
 //! `control.rs`.
 
-use std::collections::{HashMap, HashSet, hash_map::DefaultHasher};
-use std::hash::{Hash, Hasher};
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::{EndReport, Translate};
+use super::{EndReport, Translate, hash};
 use crate::adapter::sub_agents::SubAgents;
 use crate::adapter::surrogates;
 use crate::harness::{Manifest, is_unattended};
@@ -708,8 +707,9 @@ impl Translate for Translator {
             }
             EngineLine::Signal { after_exit: false, .. } => self.background.is_ended_by_engine(),
             EngineLine::Notice { code: NoticeCode::BackgroundCut, .. } => self.end_own_turn(recorder),
-            EngineLine::Permission { id, policy, rule, reason } => {
-                let by = DecidedBy { policy: Some(policy.clone()), rule: rule.clone(), reason: reason.clone() };
+            EngineLine::Permission { id, policy, rule, reason, rejects } => {
+                let (policy, rule, reason) = (Some(policy.clone()), rule.clone(), reason.clone());
+                let by = DecidedBy { policy, rule, reason, rejects: *rejects };
                 if let (Some(control), Some(id)) = (&mut self.control, id.as_str()) {
                     control.decided(id, by);
                 }
@@ -776,11 +776,4 @@ impl Translate for Translator {
 fn texts(message: &Message<'_>) -> String {
     let texts: Vec<&str> = message.content.0.iter().filter_map(|block| block.text.get()).collect();
     texts.join("\n\n")
-}
-
-fn hash(what: &(impl Hash + ?Sized)) -> u64 {
-    // This default hasher has fixed keys: the same lines give the same trace.
-    let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
-    hasher.finish()
 }

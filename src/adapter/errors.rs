@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use crate::trace::{ErrorCategory, StopReason};
 
@@ -80,8 +80,13 @@ fn last_words(text: &str) -> Vec<&str> {
 
 /// Returns an HTTP status that the text names as one.
 fn status_in(text: &str) -> Option<u64> {
-    let found = STATUS.captures(text)?;
-    (1..found.len()).find_map(|n| found.get(n)).and_then(|group| group.as_str().parse().ok())
+    // The codes of other things than requests: `exit_code`, `opCode`.
+    let is_of_request = |found: &Captures<'_>| {
+        let of = found.name("of").or_else(|| found.name("camel"));
+        of.map(|of| of.as_str().to_ascii_lowercase()).is_none_or(|of| !of.contains("exit") && of != "op")
+    };
+    let mut found = STATUS.captures_iter(text).filter(is_of_request);
+    found.find_map(|found| (1..found.len()).find_map(|n| found.get(n)?.as_str().parse().ok()))
 }
 
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
@@ -98,6 +103,7 @@ static AUTH: LazyLock<Regex> = LazyLock::new(|| {
         | \brun\s+[`'"/]?[^\s`'"]*\s?[^\s`'"]*/?(?:log|sign)[\ -]?in\b
         | \b(?:authentication|authorization)[\s_-]+(?:required|failed|error)\b
         | \b(?:auth|login)[\s_]+required\b
+        | (?:^|["'\[(:=])\s*(?:\d{1,2}\s+)?(?-i:PERMISSION_DENIED)\b
         | \b(?:authentication_error|permission_error|unauthenticated)\b | \b401\s+unauthorized\b | \b403\s+forbidden\b
         # As the whole of a clause: `unauthorized import of module` is about something else.
         | \bunauthorized\s*(?:$|[.,:;!)\]}"'`\n])
@@ -161,6 +167,8 @@ static PROVIDER: LazyLock<Regex> = LazyLock::new(|| {
         # The whole body of a refused request.
         | ^\s*\{\s*"detail"\s*:\s*"
         | "error"\s*:\s*\{ | \b(?:invalid_request|api|server|not_found|service_unavailable|billing)_error\b
+        # The status of gRPC, as a value.
+        | (?:^|["'\[(:=])\s*(?:\d{1,2}\s+)?(?-i:UNAVAILABLE|DEADLINE_EXCEEDED|FAILED_PRECONDITION|INVALID_ARGUMENT|DATA_LOSS)\b
         | \b(?:internal\s+server\s+error|bad\s+gateway|service\s+unavailable|gateway\s+timeout)\b
         | \b(?:anthropic|openai|gemini|mistral|openrouter|bedrock|vertex)\b[^\n]{0,40}\b(?:api|error)\b
         "#,
@@ -224,7 +232,9 @@ static STATUS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r#"(?xim)
         \bAPI[\s_]?Error[:\s(]+([45]\d\d)\b
-        | \b(?:http|status|status\s+code|code|statusCode)["':=\s]{1,4}([45]\d\d)\b
+        | \b(?:(?P<of>[a-z_]+)[_\s])?(?:http|response)?(?:status(?:[_\s]*code)?|code)["':=\s]{1,4}([45]\d\d)\b
+        | \b(?P<camel>(?-i:[a-z]+[A-Za-z]*))(?-i:Status(?:Code)?|Code)["':=\s]{1,4}([45]\d\d)\b
+        | \bhttp["':=\s]{1,4}([45]\d\d)\b
         | (?:^\s*(?:Error:)?|"\w+"\s*:\s*")\s*([45]\d\d)\s+[A-Za-z{]
         | \b(?:client|server)\s+error\s+'([45]\d\d)\b
         | \b(?:upstream|server|gateway|proxy|API|HTTP|service|provider|endpoint)\s+
@@ -258,6 +268,27 @@ mod tests {
             ("Internal error\n{\"details\":\"400 bad\"}\n400 bad request", ErrorCategory::Provider),
             ("Internal error\n{\"details\":\"400 not like this\"}", ErrorCategory::Provider),
             ("upstream error 503", ErrorCategory::Provider),
+            (r#"Internal error: {"status_code": 429}"#, ErrorCategory::RateLimit),
+            (r#"Internal error: {"http_status":503}"#, ErrorCategory::Provider),
+            (r#"Internal error: {"httpStatus":401}"#, ErrorCategory::Auth),
+            (r#"Internal error: {"httpStatusCode":429}"#, ErrorCategory::RateLimit),
+            (r#"Internal error: {"http_code":502}"#, ErrorCategory::Provider),
+            (r#"Internal error: {"response":{"statusCode":503}}"#, ErrorCategory::Provider),
+            (r#"Internal error: {"code":"UNAVAILABLE"}"#, ErrorCategory::Provider),
+            (r#"Internal error: {"code":"UNAUTHENTICATED"}"#, ErrorCategory::Auth),
+            ("the file is unavailable", ErrorCategory::Protocol),
+            (r#"Internal error: {"error_code":429}"#, ErrorCategory::RateLimit),
+            (r#"Internal error: {"apiStatusCode":503}"#, ErrorCategory::Provider),
+            (r#"Internal error: {"code":"PERMISSION_DENIED"}"#, ErrorCategory::Auth),
+            ("Internal error: grpc_status: DEADLINE_EXCEEDED", ErrorCategory::Provider),
+            ("14 UNAVAILABLE: no connection established", ErrorCategory::Provider),
+            ("Tool UNAVAILABLE in this mode", ErrorCategory::Protocol),
+            ("exit_code: 404", ErrorCategory::Protocol),
+            ("exit code 404", ErrorCategory::Protocol),
+            ("exitCode: 404", ErrorCategory::Protocol),
+            ("opcode: 404", ErrorCategory::Protocol),
+            ("opCode: 404", ErrorCategory::Protocol),
+            ("exit code 1, status 503", ErrorCategory::Provider),
             ("upstream error: 401", ErrorCategory::Auth),
             ("the server responded with a 529", ErrorCategory::RateLimit),
             ("invalid x-api-key", ErrorCategory::Auth),

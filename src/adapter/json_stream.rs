@@ -334,6 +334,7 @@ impl Translator {
     fn begin(&mut self) {
         self.taken.clear();
         self.not_found.clear();
+        self.session.begin_line();
     }
 
     fn note(&mut self, label: &str) {
@@ -573,6 +574,7 @@ impl Translate for Translator {
             }
             self.run(&mapping.ends, &LineValues::new("exit", &exit, &work), recorder);
         }
+        self.session.tell_unfinished(recorder);
         match (self.session.take_answer(has_failed), self.failed.take()) {
             (EndReport::None, Some(said)) => EndReport::Failed { category: errors::by_text(&said), detail: said },
             (answer, _) => answer,

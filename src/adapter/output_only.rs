@@ -108,10 +108,13 @@ impl Translate for Translator {
 
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
         let Some(held) = &mut self.held else { return self.say(&line.line, recorder) };
-        held.push_str(&line.line);
+        let text: &str = &line.line;
+        // A byte order mark before the first line states the encoding and does not belong to the answer.
+        let text = text.strip_prefix('\u{feff}').filter(|_| held.is_empty()).unwrap_or(text);
+        held.push_str(text);
         held.push('\n');
         // Until a line begins like a JSON value, the lines before it are blank.
-        let start = line.line.trim_start();
+        let start = text.trim_start();
         self.may_be_json |= start.starts_with(['{', '[']);
         let is_text = !self.may_be_json && !start.is_empty();
         if is_text || held.len() > MAX_TEXT {
@@ -189,6 +192,15 @@ mod tests {
         assert_eq!((said.role, said.text.as_str()), (Role::Agent, "one\n \ntwo  "));
         assert_eq!(stop(&events).reason, StopReason::EndTurn);
         assert_eq!(stop(&events).output.as_deref(), Some("one\n \ntwo  "));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_answer() {
+        for text in ["42", r#"{"a":1}"#, ""] {
+            let (events, _) = run(&[&format!("\u{feff}{text}"), "\u{feff}more"], Some(0));
+            let expected = format!("{text}\n\u{feff}more");
+            assert_eq!(stop(&events).output.as_deref().map(str::trim_start), Some(expected.trim_start()));
+        }
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Differs {
     }
 
     /// Returns the code and text of the notice, if the request differs by more than its wording.
-    pub fn told(&self, request: &str) -> Option<(NoticeCode, String)> {
+    pub fn notice(&self, request: &str) -> Option<(NoticeCode, String)> {
         if let Some(command) = &self.other_command {
             let text = format!(
                 "the request {request} asks for the command `{command}`, but its call was announced with another command"
@@ -159,7 +159,7 @@ mod tests {
         ] {
             let said = CallSaid { input: Some(asked.clone()), ..CallSaid::default() };
             let differs = Differs::between(&call(announced, &[]), &[], &said, Some("/w"));
-            assert_eq!((&differs.updated_input, differs.told("1")), (&None, None), "{asked}");
+            assert_eq!((&differs.updated_input, differs.notice("1")), (&None, None), "{asked}");
             assert_eq!(differs.asked.input.as_ref(), Some(&asked), "what differs stands in the Trace");
         }
     }
@@ -200,7 +200,7 @@ mod tests {
             let said = CallSaid { input: Some(asked.clone()), ..CallSaid::default() };
             let differs = Differs::between(&call(announced, &[]), &[], &said, Some("/w"));
             assert_eq!(differs.updated_input, Some(asked.clone()), "{asked}");
-            assert_eq!(differs.told("1").map(|(code, _)| code), Some(code.into()), "{asked}");
+            assert_eq!(differs.notice("1").map(|(code, _)| code), Some(code.into()), "{asked}");
         }
         let said = CallSaid { kind: Some(ToolKind::Delete), locations: places(&["/etc/b"]), ..CallSaid::default() };
         let differs = Differs::between(&call(json!({"path": "a"}), &["/w/a"]), &[], &said, Some("/w"));
@@ -210,12 +210,12 @@ mod tests {
         assert_eq!(found.updated_input, Some(json!({"path": "/etc/b"})), "announced by its files alone");
         assert_eq!(differs.asked.kind, Some(ToolKind::Delete));
         assert_eq!(differs.asked.locations, Some(places(&["/etc/b"])));
-        assert_eq!((differs.updated_input.is_some(), differs.told("1").is_some()), (false, true));
+        assert_eq!((differs.updated_input.is_some(), differs.notice("1").is_some()), (false, true));
         // The title of a command without an input may be the command.
         let bare = ToolCall { kind: ToolKind::Execute, input: None, title: Some("ls".into()), ..call(json!({}), &[]) };
         let said = |title: &str| CallSaid { title: Some(title.into()), ..CallSaid::default() };
         let differs = Differs::between(&bare, &[], &said("rm -rf /"), None);
-        assert!(differs.told("1").unwrap().1.contains("`rm -rf /` (announced: `ls`)"));
-        assert_eq!(Differs::between(&bare, &[], &said("ls"), None).told("1"), None);
+        assert!(differs.notice("1").unwrap().1.contains("`rm -rf /` (announced: `ls`)"));
+        assert_eq!(Differs::between(&bare, &[], &said("ls"), None).notice("1"), None);
     }
 }

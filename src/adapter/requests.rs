@@ -100,8 +100,9 @@ mod tests {
     use crate::trace::{Body, Event, Header, Lost, Seen, Stop, StopReason};
 
     /// Returns the losses of the notices with their codes.
-    fn told(recorder: Recorder) -> Vec<(NoticeCode, Option<Lost>)> {
-        let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
+    fn losses(recorder: Recorder) -> Vec<(NoticeCode, Option<Lost>)> {
+        let stop =
+            Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, gap: None, exit: None };
         let events: Vec<Event> = recorder.finish(stop, false).events;
         let notices = events.into_iter().filter_map(|event| match event.body {
             Body::Notice { code, lost, .. } => Some((code, lost)),
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!(requests.pop("r"), None);
         requests.ask("r", Some("c"), "third", &mut recorder);
         assert_eq!(requests.pop("r"), Some(("third", DecidedBy::default())));
-        assert_eq!(told(recorder), [(NoticeCode::DuplicateRequest, Some(Lost::Call))]);
+        assert_eq!(losses(recorder), [(NoticeCode::DuplicateRequest, Some(Lost::Call))]);
     }
 
     #[test]
@@ -136,7 +137,7 @@ mod tests {
         let (mut requests, mut recorder) = (Requests::default(), recorder());
         requests.ask("r", Some("a"), 1, &mut recorder);
         requests.ask("r", Some("a"), 2, &mut recorder);
-        assert_eq!(told(recorder), [(NoticeCode::DuplicateRequest, None)]);
+        assert_eq!(losses(recorder), [(NoticeCode::DuplicateRequest, None)]);
     }
 
     #[test]
@@ -156,7 +157,7 @@ mod tests {
             requests.ask("r", Some(call), n, &mut recorder);
         }
         let code = NoticeCode::DuplicateRequest;
-        assert_eq!(told(recorder), [(code.clone(), Some(Lost::Call)), (code, None)]);
+        assert_eq!(losses(recorder), [(code.clone(), Some(Lost::Call)), (code, None)]);
     }
 
     #[test]
@@ -167,6 +168,6 @@ mod tests {
         }
         assert_eq!(requests.pop(&MAX_WAITING.to_string()), None);
         assert!(requests.pop("0").is_some() && requests.has_room());
-        assert_eq!(told(recorder), [(NoticeCode::TooManyRequests, Some(Lost::Call))]);
+        assert_eq!(losses(recorder), [(NoticeCode::TooManyRequests, Some(Lost::Call))]);
     }
 }

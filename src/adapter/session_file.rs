@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, BufRead};
+use std::mem::take;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -268,7 +269,7 @@ pub struct Source<'a, R> {
     pub format: &'a Format,
     /// The harness that the user named.
     pub harness: Option<String>,
-    /// The first reading.
+    /// The result of the first reading.
     pub survey: Survey,
     /// The file, from its beginning.
     pub input: R,
@@ -288,7 +289,7 @@ pub fn translated<R: BufRead>(
     mask: &dyn Fn(&str) -> Cow<'_, str>,
     mut watch: impl FnMut(&WireLine, u64, &mut Translation) -> io::Result<()>,
 ) -> io::Result<Translation> {
-    let Source { format, harness, survey, input, sub_agents, left_out } = source;
+    let Source { format, harness, mut survey, input, sub_agents, left_out } = source;
     let is_complete = survey.is_complete;
     let mut header = Header::new(adapter(format).word(), format.manifest.seen());
     // No session file shows the permission requests.
@@ -300,53 +301,9 @@ pub fn translated<R: BufRead>(
         shows_failures: format.shows_failures,
         ..KeptSession::default()
     });
-    let translator: Box<dyn Translate> = match format.reading {
-        Reading::Claude => {
-            let mut messages = survey.messages;
-            for (id, (count, tokens)) in sub_agents.iter().flat_map(|agent| &agent.survey.messages) {
-                let (all, sum) = messages.entry(id.clone()).or_default();
-                *all += count;
-                sum.grow(tokens);
-            }
-            let calls = sub_agents.iter().map(|agent| (agent.id.clone(), agent.call.clone()));
-            Box::new(claude_stream::on_disk::Translator::new(
-                &format.manifest,
-                claude_stream::on_disk::Whole {
-                    sub_agents: calls.collect(),
-                    messages,
-                    is_complete: survey.is_complete && sub_agents.iter().all(|agent| agent.survey.is_complete),
-                    is_sub_agent: survey.is_sub_agent,
-                },
-            ))
-        }
-        Reading::Rules(_) => Box::new(json_stream::Translator::of_file(&format.manifest, survey.ends)),
-    };
+    let translator = translator(format, &mut survey, &sub_agents);
     let mut translation = Translation::with(translator, &format.manifest, header);
-    let differing = sub_agents.iter().map(|agent| agent.survey.differing).sum::<usize>() + survey.differing;
-    if differing > 0 {
-        let lines = plural(differing, "line");
-        let text = format!("{lines} with an id that occurred before, but with other content, are left out");
-        translation.recorder().lost(NoticeCode::RepeatedLine, text);
-    }
-    let of_agents = sub_agents.iter().filter_map(|agent| agent.survey.missing.clone());
-    for text in survey.missing.into_iter().chain(of_agents) {
-        translation.recorder().lost(NoticeCode::SessionTree, text);
-    }
-    let of_agents = sub_agents.iter().flat_map(|agent| agent.survey.notices.clone());
-    for (code, text) in survey.notices.into_iter().chain(of_agents) {
-        translation.recorder().notice(code, text);
-    }
-    for name in left_out {
-        if name.starts_with(COMPACTION) {
-            // It makes no calls.
-            let text = format!("the file {name}, in which the agent summarises its session, is left out");
-            translation.recorder().notice(NoticeCode::SubAgentLeftOut, text);
-            told_too_little(&mut translation);
-            continue;
-        }
-        let text = format!("the file {name} of a sub-agent is left out: no call is known that started it");
-        leave_out(&mut translation, text);
-    }
+    note_losses(&mut translation, &survey, &sub_agents, &left_out);
     let start = survey.start.unwrap_or_default();
     let mut main = Lines::new(input, survey.lines);
     let mut others: Vec<(String, Lines<R>)> =
@@ -394,13 +351,67 @@ pub fn translated<R: BufRead>(
     Ok(translation)
 }
 
+/// Returns the translator of a session file.
+fn translator<R>(format: &Format, survey: &mut Survey, sub_agents: &[SubAgent<R>]) -> Box<dyn Translate> {
+    match format.reading {
+        Reading::Claude => {
+            let mut messages = take(&mut survey.messages);
+            for (id, (count, tokens)) in sub_agents.iter().flat_map(|agent| &agent.survey.messages) {
+                let (all, sum) = messages.entry(id.clone()).or_default();
+                *all += count;
+                sum.grow(tokens);
+            }
+            let calls = sub_agents.iter().map(|agent| (agent.id.clone(), agent.call.clone()));
+            Box::new(claude_stream::on_disk::Translator::new(
+                &format.manifest,
+                claude_stream::on_disk::Whole {
+                    sub_agents: calls.collect(),
+                    messages,
+                    is_complete: survey.is_complete && sub_agents.iter().all(|agent| agent.survey.is_complete),
+                    is_sub_agent: survey.is_sub_agent,
+                },
+            ))
+        }
+        Reading::Rules(_) => Box::new(json_stream::Translator::of_file(&format.manifest, take(&mut survey.ends))),
+    }
+}
+
+/// Records what the session file and the files of its sub-agents lack, and what is left out of them.
+fn note_losses<R>(translation: &mut Translation, survey: &Survey, sub_agents: &[SubAgent<R>], left_out: &[String]) {
+    let differing = sub_agents.iter().map(|agent| agent.survey.differing).sum::<usize>() + survey.differing;
+    if differing > 0 {
+        let lines = plural(differing, "line");
+        let text = format!("{lines} with an id that occurred before, but with other content, are left out");
+        translation.recorder().lost(NoticeCode::RepeatedLine, text);
+    }
+    let of_agents = sub_agents.iter().filter_map(|agent| agent.survey.missing.as_ref());
+    for text in survey.missing.iter().chain(of_agents) {
+        translation.recorder().lost(NoticeCode::SessionTree, text.clone());
+    }
+    let of_agents = sub_agents.iter().flat_map(|agent| &agent.survey.notices);
+    for (code, text) in survey.notices.iter().chain(of_agents) {
+        translation.recorder().notice(code.clone(), text.clone());
+    }
+    for name in left_out {
+        if name.starts_with(COMPACTION) {
+            // It makes no calls.
+            let text = format!("the file {name}, in which the agent summarises its session, is left out");
+            translation.recorder().notice(NoticeCode::SubAgentLeftOut, text);
+            note_missing_usage(translation);
+            continue;
+        }
+        let text = format!("the file {name} of a sub-agent is left out: no call is known that started it");
+        leave_out(translation, text);
+    }
+}
+
 /// Records that the lines of a sub-agent are left out: its calls and its usage are not in the trace.
 fn leave_out(translation: &mut Translation, text: String) {
     translation.recorder().did_unseen(NoticeCode::SubAgentLeftOut, text);
-    told_too_little(translation);
+    note_missing_usage(translation);
 }
 
-fn told_too_little(translation: &mut Translation) {
+fn note_missing_usage(translation: &mut Translation) {
     let text = "the usage of a sub-agent is left out, so the totals are lower bounds";
     translation.recorder().notice(NoticeCode::UsageIncomplete, text);
 }

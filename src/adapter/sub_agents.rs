@@ -175,8 +175,8 @@ impl SubAgents {
         }
     }
 
-    /// Removes the tasks that name no call, as far as calls account for them: no task names such a call, and the lines show as
-    /// many calls of its sub-agent as the report about the task counts.
+    /// Removes tasks that name no call if a call of the trace accounts for them: no task names that call, and the lines show
+    /// as many calls of its sub-agent as the report about the task counts.
     fn join_tasks(&mut self) {
         // How many such calls there are, by the number of calls that the lines show.
         let mut free: BTreeMap<u64, u64> = BTreeMap::new();

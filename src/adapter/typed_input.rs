@@ -19,6 +19,9 @@ const MAX_OPEN: usize = 10_000;
 /// The exit code of a shell that did not find a program.
 const NOT_FOUND: i64 = 127;
 
+/// Texts in the output if git opened an editor on a terminal: its own message, and the beginning of a mode of the screen.
+const OF_EDITOR: [&str; 2] = ["Waiting for your editor", "\u{1b}[?"];
+
 /// The maximum bytes of a command in a notice.
 const MAX_SHOWN: usize = 200;
 
@@ -41,6 +44,8 @@ struct Waiting {
     line: String,
     /// The program that waits.
     program: String,
+    /// True if the command waits in an editor of git, and its output shows whether there was one.
+    shows_editor: bool,
     announced: QuotedLine,
 }
 
@@ -49,6 +54,19 @@ impl Waiting {
     fn tell(self, recorder: &mut Recorder) {
         let text = format!("the agent does not show what it types into `{}`", self.line);
         recorder.about(self.announced, |recorder| recorder.did_unseen(NoticeCode::UnshownAction, text));
+    }
+
+    /// Returns true if nothing was typed.
+    fn read_nothing(&self, said: &ResultSaid) -> bool {
+        self.is_missing(said) || self.opened_no_editor(said)
+    }
+
+    /// Returns true if git opened no editor in which somebody can type: there was nothing to commit, or the environment names
+    /// a program as the editor. On a terminal, without which nothing can be typed, git says that it waits.
+    fn opened_no_editor(&self, said: &ResultSaid) -> bool {
+        let output = said.output.as_deref().unwrap_or_default();
+        let is_shown = !output.trim().is_empty() && !said.truncated;
+        self.shows_editor && is_shown && !OF_EDITOR.iter().any(|sign| output.contains(sign))
     }
 
     /// Returns true if the shell did not find the program.
@@ -71,8 +89,9 @@ impl TypedInput {
             let read = CommandLine::read(&line, Dialect::Posix);
             let Some(command) = read.waiting_command() else { continue };
             let program = command.split(' ').next().unwrap_or_default().to_owned();
+            let shows_editor = CommandLine::shows_editor(&line, command);
             let line = first_bytes(&line, MAX_SHOWN).to_owned();
-            let waiting = Waiting { line, program, announced: recorder.this_line() };
+            let waiting = Waiting { line, program, shows_editor, announced: recorder.this_line() };
             if self.open.len() >= MAX_OPEN {
                 return waiting.tell(recorder);
             }
@@ -81,9 +100,10 @@ impl TypedInput {
         }
     }
 
-    /// Takes the result of a call, before the recorder ends the call. A program that does not exist read nothing.
+    /// Takes the result of a call, before the recorder ends the call. A program that does not exist read nothing, and neither
+    /// did an editor that git did not open.
     pub(super) fn result(&mut self, id: &str, said: &ResultSaid) {
-        if self.open.get(id).is_some_and(|waiting| waiting.is_missing(said)) {
+        if self.open.get(id).is_some_and(|waiting| waiting.read_nothing(said)) {
             self.open.remove(id);
         }
     }

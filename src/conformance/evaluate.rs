@@ -1,7 +1,7 @@
 //! Evaluates the sessions of a check, item by item, as a pure function of their wire logs and results.
 
 use super::observed::Observed;
-use super::probes::{Probe, talks};
+use super::probes::Probe;
 use super::{EvidenceLine, Finding, Item, ModelSource, Oddity, Outcome};
 use crate::harness::{Manifest, Tier};
 use crate::result::Warning;
@@ -197,7 +197,7 @@ fn oddities(sessions: &[Observed]) -> Vec<Oddity> {
 
 /// Returns the finding for an item that needs a conversation with the agent, if there is none.
 fn one_way(item: Item, about: &About<'_>) -> Option<Finding> {
-    (!talks(about.manifest)).then(|| {
+    (!about.manifest.adapter.has_conversation()).then(|| {
         let text = format!("`{}` runs one command to its end", about.manifest.adapter.word());
         finding(item, Outcome::NotApplicable, text, [])
     })

@@ -8,7 +8,6 @@ use include_dir::{Dir, include_dir};
 use strum::IntoStaticStr;
 
 use super::ModelSource;
-use crate::harness::Adapter;
 use crate::harness::{Manifest, ModelVia};
 use crate::word::word;
 
@@ -58,7 +57,7 @@ impl Probe {
 
     /// Returns true if the probe can show anything about this harness.
     fn applies(self, manifest: &Manifest, model: ModelSource) -> bool {
-        let talks = talks(manifest);
+        let talks = manifest.adapter.has_conversation();
         match self {
             // A probe with a prompt shows the same.
             Probe::Session => talks && model == ModelSource::None,
@@ -73,11 +72,6 @@ impl Probe {
 /// Returns the probes for a harness, in order.
 pub fn probes(manifest: &Manifest, model: ModelSource) -> Vec<Probe> {
     Probe::ALL.into_iter().filter(|probe| probe.applies(manifest, model)).collect()
-}
-
-/// Returns true if the harness has a conversation with the agent, instead of one command that runs to its end.
-pub fn talks(manifest: &Manifest) -> bool {
-    matches!(manifest.adapter, Adapter::Acp | Adapter::ClaudeCodeControl)
 }
 
 /// Writes the cases and their scripts into a folder. Returns the root that case ids are relative to.

@@ -222,7 +222,7 @@ impl Client<'_> {
                 }
                 Message::Notification { method, params } => {
                     self.look_at_background(&method, &params);
-                    self.told(&method, &params).await;
+                    self.take_notification(&method, &params).await;
                 }
                 Message::Response { .. } | Message::NotRpc { .. } => {}
             }
@@ -233,7 +233,7 @@ impl Client<'_> {
     /// Notes what a message of the agent says about its work in the background.
     fn look_at_background(&mut self, method: &str, params: &Value) {
         if !self.is_foreign(params) {
-            self.background.told(method, params);
+            self.background.observe(method, params);
         }
     }
 
@@ -253,9 +253,11 @@ impl Client<'_> {
         self.background.goes_on() && !self.session.is_cancelled()
     }
 
-    /// Returns true if this client has a session and the parameters do not name it.
+    /// Returns true if this client has a session and the parameters name another one. What names no session is of this one, as in
+    /// the translation.
     pub(super) fn is_foreign(&self, params: &Value) -> bool {
-        self.session_id.is_some() && params.get("sessionId") != self.session_id.as_ref()
+        let named = params.get("sessionId").filter(|id| !id.is_null());
+        self.session_id.is_some() && named.is_some_and(|id| Some(id) != self.session_id.as_ref())
     }
 
     async fn answer_permission(&mut self, id: &Value, params: &Value) {
@@ -278,29 +280,29 @@ impl Client<'_> {
         let call = self.session.masked(params.pointer("/toolCall/toolCallId").unwrap_or(&Value::Null));
         let call = if call.is_null() { String::new() } else { rpc::id_text(&call) };
         let asked = rpc::id_text(&self.session.masked(id));
-        let refused = |session: &Session, reason: &str| {
-            // Other faults of a request are reported by the translation.
-            let late = || format!("request {id} came after the turn was cancelled");
-            Decision { notice: session.is_cancelled().then(late), ..Decision::of_engine(reason) }
-        };
         if self.is_foreign(params) {
-            return refused(self.session, "the request is for another session");
+            return self.refused(id, None, "the request is for another session");
         } else if call.is_empty() {
-            return refused(self.session, "the request names no call");
-        } else if !self.session.is_of_turn() && !self.works_on() {
-            return refused(self.session, "the request came when no prompt was running");
+            return self.refused(id, None, "the request names no call");
         }
-        let Some(request) = self.request(&call, params).filter(|_| {
+        let request = self.request(&call, params).filter(|_| {
             // If the call was unknown when the agent asked, a later report of the call does not change that.
             !self.session.recorder().asked_of_an_unknown_call(&asked)
-        }) else {
-            return refused(self.session, "the request is about a call that is unknown or has ended");
+        });
+        if !self.session.is_of_turn() && !self.works_on() {
+            return self.refused(id, request.as_ref(), "the request came when no prompt was running");
+        }
+        let Some(request) = request else {
+            return self.refused(id, None, "the request is about a call that is unknown or has ended");
         };
         let deciding = self.task.policy.decide(&request);
         let mut decision = match self.session.meanwhile(deciding, |line| is_withdrawn(line, id)).await {
             Meanwhile::Done(decision) => decision,
             Meanwhile::Over => self.task.policy.unanswered(),
-            Meanwhile::Withdrawn => return Decision::of_engine("the agent withdrew its request"),
+            Meanwhile::Withdrawn => {
+                let rejects = self.task.policy.would_reject(Some(&request));
+                return Decision::of_engine("the agent withdrew its request").rejecting(rejects);
+            }
         };
         // A rule that allows the call with a changed input does not allow it with the agent's own input.
         let of_call = |key: &String| request.input.as_ref().and_then(|input| input.get(key));
@@ -311,6 +313,14 @@ impl Client<'_> {
             decision = Decision { notice: Some(text.to_owned()), ..decision.choose(&request.options) };
         }
         decision
+    }
+
+    /// Cancels a request without asking the policy.
+    fn refused(&self, id: &Value, request: Option<&Request>, reason: &str) -> Decision {
+        // Other faults of a request are reported by the translation.
+        let late = || format!("request {id} came after the turn was cancelled");
+        let decision = Decision::of_engine(reason).rejecting(self.task.policy.would_reject(request));
+        Decision { notice: self.session.is_cancelled().then(late), ..decision }
     }
 
     /// Returns the request for the policy, or `None` if no such call is open.

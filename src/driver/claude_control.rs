@@ -14,7 +14,7 @@ use crate::driver::requested::request_about;
 use crate::driver::{Broken, DRAIN, Task, end_unattended};
 use crate::engine_clock;
 use crate::harness::{Adapter, ModelVia};
-use crate::interaction::Decision;
+use crate::interaction::{Decision, Request};
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Meanwhile, Session, Turn};
 use crate::trace::NoticeCode;
@@ -220,12 +220,28 @@ impl Client<'_> {
         let goes_on = self.background.goes_on() && !self.session.is_cancelled();
         if !self.session.is_of_turn() && !goes_on {
             let late = || format!("the request {} came after the turn was interrupted", asked.id);
-            let decision = Decision::of_engine("the request came when no prompt was running");
+            let request = self.request_of(asked);
+            let decision = Decision::of_engine("the request came when no prompt was running")
+                .rejecting(self.task.policy.would_reject(request.as_ref()));
             return Some(Decision { notice: self.session.is_cancelled().then(late), ..decision });
         }
         if asked.tool == QUESTION {
             return Some(self.answer_questions(asked));
         }
+        let Some(request) = self.request_of(asked) else {
+            let decision = Decision::of_engine("the request is about a call that is unknown or has ended");
+            return Some(decision.rejecting(self.task.policy.would_reject(None)));
+        };
+        let deciding = self.task.policy.decide(&request);
+        match self.session.meanwhile(deciding, |line| is_withdrawn(line, &asked.id)).await {
+            Meanwhile::Done(decision) => Some(decision),
+            Meanwhile::Withdrawn => None,
+            Meanwhile::Over => Some(self.task.policy.unanswered()),
+        }
+    }
+
+    /// Returns the request for the policy, or `None` if no such call is open.
+    fn request_of(&mut self, asked: &CanUseTool) -> Option<Request> {
         let input = self.session.masked(&asked.input);
         let said = asked.said(input, tools::Kinds::new(&self.task.manifest).of(&asked.tool));
         // The translation has seen the ids with their secrets redacted. If the request has no call id, the trace shows which
@@ -242,16 +258,7 @@ impl Client<'_> {
             false => Some(of_trace(&asked.call, self.session)),
         };
         let about = |call: String| request_about(self.session, &call, &said, asked.options(), &self.task.folder);
-        let request = call.and_then(about);
-        let Some(request) = request else {
-            return Some(Decision::of_engine("the request is about a call that is unknown or has ended"));
-        };
-        let deciding = self.task.policy.decide(&request);
-        match self.session.meanwhile(deciding, |line| is_withdrawn(line, &asked.id)).await {
-            Meanwhile::Done(decision) => Some(decision),
-            Meanwhile::Withdrawn => None,
-            Meanwhile::Over => Some(self.task.policy.unanswered()),
-        }
+        call.and_then(about)
     }
 
     /// Serves the program after its last answer, until its input can be closed: within the time limits, when no sub-agent and
@@ -383,7 +390,7 @@ fn block(file: &Attached) -> Option<Value> {
 ///
 /// # Errors
 /// Returns the reason if a kind of file is not supported, or if the files are too large together.
-pub fn takes(attached: &[Attached]) -> Result<(), String> {
+pub(super) fn takes(attached: &[Attached]) -> Result<(), String> {
     let kinds = "images, PDF documents and text";
     if let Some(file) = attached.iter().find(|file| !Adapter::ClaudeCodeControl.takes(file.kind)) {
         return Err(format!("the attachment `{}` cannot be sent: `claude-code-control` takes {kinds}", file.name));

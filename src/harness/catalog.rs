@@ -54,7 +54,7 @@ impl fmt::Display for Origin {
 const MOST_NAMES: usize = 12;
 
 /// The prefix of an id of the protocol's own registry.
-pub const REGISTRY: &str = "acp:";
+const REGISTRY: &str = "acp:";
 
 /// An error: no harness has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
@@ -486,7 +486,7 @@ fn warnings(manifest: &Manifest, stem: &str) -> Vec<String> {
         && let Some(word) = manifest.command.iter().find(|word| asks_nothing(word))
     {
         warnings.push(format!(
-            "with `{word}` the agent asks for no permission, so policies and `permissions` graders have nothing to judge; remove it, or write `capabilities: {{interaction: false}}`"
+            "with `{word}` the agent asks for no permission, so policies and `permissions` graders have nothing to grade; remove it, or write `capabilities: {{interaction: false}}`"
         ));
     }
     if manifest.model.via == ModelVia::None && manifest.model.default.is_some() {

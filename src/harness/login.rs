@@ -1,5 +1,5 @@
 //! Logins without a person: environment variables, files in the user's home, and methods of the agent's protocol; and
-//! which of them are available. Pure data.
+//! which of them are available. Reads the home.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -53,7 +53,7 @@ pub struct Evidence {
 
 impl Evidence {
     /// Returns the verification as text: `source code, started (1.0.41)`, or `unverified`.
-    pub fn told(&self) -> String {
+    pub fn described(&self) -> String {
         if self.by.is_empty() {
             return "unverified".to_owned();
         }

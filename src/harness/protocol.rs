@@ -39,6 +39,50 @@ impl Adapter {
         }
     }
 
+    /// Returns true if the engine has a conversation with the agent, instead of starting a program that runs to its end.
+    pub fn has_conversation(self) -> bool {
+        match self {
+            Adapter::Acp | Adapter::ClaudeCodeControl => true,
+            Adapter::ClaudeCodeStream | Adapter::JsonStream | Adapter::OutputOnly | Adapter::Replay => false,
+        }
+    }
+
+    /// Returns true if a trial over this adapter starts the program of an agent.
+    pub fn starts_a_process(self) -> bool {
+        match self {
+            Adapter::Acp
+            | Adapter::ClaudeCodeStream
+            | Adapter::ClaudeCodeControl
+            | Adapter::JsonStream
+            | Adapter::OutputOnly => true,
+            Adapter::Replay => false,
+        }
+    }
+
+    /// Returns true if sessions over this adapter have modes, and can be continued in another process.
+    pub fn has_sessions(self) -> bool {
+        match self {
+            Adapter::Acp | Adapter::Replay => true,
+            Adapter::ClaudeCodeStream | Adapter::ClaudeCodeControl | Adapter::JsonStream | Adapter::OutputOnly => false,
+        }
+    }
+
+    /// Returns true if an agent with this adapter may also keep session files.
+    pub fn may_have_session_files(self) -> bool {
+        match self {
+            Adapter::Acp | Adapter::ClaudeCodeStream | Adapter::ClaudeCodeControl | Adapter::JsonStream => true,
+            Adapter::OutputOnly | Adapter::Replay => false,
+        }
+    }
+
+    /// Returns true if a recording over this adapter may be a session file, because both are JSON lines of the agent alone.
+    pub fn resembles_session_files(self) -> bool {
+        match self {
+            Adapter::ClaudeCodeStream | Adapter::JsonStream => true,
+            Adapter::Acp | Adapter::ClaudeCodeControl | Adapter::OutputOnly | Adapter::Replay => false,
+        }
+    }
+
     /// Returns the capabilities of sessions over this adapter. A manifest may deny them. Of those that are missing, it may
     /// claim only the permission requests of a JSON stream.
     pub fn can(self) -> AdapterCan {

@@ -10,6 +10,7 @@ use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::yaml::forms::{self, Forms, deserialize_forms};
+use crate::yaml::lists;
 
 pub mod compile;
 
@@ -41,15 +42,11 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
     /// If `true`, the line produces no event.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignore: bool,
     /// If `true`, the rules below may handle the line, too.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub go_on: bool,
-}
-
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 impl Rule {
@@ -168,10 +165,7 @@ deserialize_forms!(Events, deserialize_any);
 
 impl Serialize for Events {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.as_slice() {
-            [one] => one.serialize(serializer),
-            list => list.serialize(serializer),
-        }
+        lists::write(&self.0, serializer)
     }
 }
 
@@ -306,7 +300,7 @@ events! {
         delta "delta",
         /// The complete text of a block so far.
         snapshot "snapshot",
-        /// The id of the thought.
+        /// Marks the pieces of one thought.
         id "id",
         /// The call that started the sub-agent which thinks.
         parent "parent",

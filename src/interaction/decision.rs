@@ -26,13 +26,20 @@ pub struct Decision {
 impl Decision {
     /// Makes a decision of this policy.
     pub fn new(answer: Answer, policy: &str, reason: impl Into<String>) -> Self {
-        let by = DecidedBy { policy: Some(policy.to_owned()), rule: None, reason: Some(reason.into()) };
+        let by = DecidedBy { policy: Some(policy.to_owned()), reason: Some(reason.into()), ..DecidedBy::default() };
         Self { answer, option: None, by, updated_input: None, notice: None }
     }
 
     /// Makes the engine's own decision to cancel a request, without asking a policy.
     pub fn of_engine(reason: &str) -> Self {
-        Self::new(Answer::Cancel, "engine", reason)
+        Self::new(Answer::Cancel, DecidedBy::ENGINE, reason)
+    }
+
+    /// Notes whether the policy would have rejected the request that the engine cancels.
+    #[must_use]
+    pub fn rejecting(mut self, rejects: bool) -> Self {
+        self.by.rejects = rejects;
+        self
     }
 
     /// Adds the rule that decided.
@@ -43,12 +50,13 @@ impl Decision {
     }
 
     /// Chooses an option. If none has the answer's kind, the nearest option of the same polarity is chosen. If no
-    /// option has that polarity, the request is cancelled; an option of the opposite polarity is never chosen. An
+    /// option has that polarity, the request is cancelled, and a rejection still counts as one; an option of the opposite polarity is never chosen. An
     /// option whose id another option shares is never chosen: the agent would decide which of the two the answer
     /// means.
     #[must_use]
     pub fn choose(mut self, options: &[PermissionOption]) -> Self {
         let (option, notice) = choose(self.answer, options);
+        self.by.rejects = option.is_none() && matches!(self.answer, Answer::RejectOnce | Answer::RejectAlways);
         self.option = option;
         self.notice = self.notice.or(notice);
         self
@@ -117,6 +125,9 @@ mod tests {
         assert_eq!(chosen, None);
         assert!(notice.unwrap().contains("(allow_once)"));
         assert_eq!(choose(Answer::Cancel, &[option("a", "allow_once", "Cancel")]), (None, None));
+        for (answer, rejects) in [(Answer::RejectOnce, true), (Answer::AllowOnce, false), (Answer::Cancel, false)] {
+            assert_eq!(Decision::new(answer, "", "").choose(&[]).by.rejects, rejects, "{answer:?}");
+        }
     }
 
     #[test]

@@ -120,10 +120,22 @@ impl Policy {
         Decision::new(Answer::Cancel, self.word(), reason)
     }
 
+    /// Returns true if the policy, without a person and a model, would reject a request that the engine cancels. Of a request
+    /// without a known call, this is certain only if every request is rejected.
+    pub fn would_reject(&self, request: Option<&Request>) -> bool {
+        match (&self.interaction, request) {
+            (Interaction::Manual | Interaction::Llm(_), _) => false,
+            (interaction, None) => matches!(interaction, Interaction::AutoReject),
+            (_, Some(request)) => {
+                matches!(self.clone().decide_alone(request).answer, Answer::RejectOnce | Answer::RejectAlways)
+            }
+        }
+    }
+
     /// Answers a request without a person or model. The approval of a plan is not a permission: it is decided by a
     /// matching rule or the case's `answers`, never by a default. A question is decided by a matching rule: the options of a
     /// request hold no answer to it.
-    pub fn decide_alone(&mut self, request: &Request) -> Decision {
+    fn decide_alone(&mut self, request: &Request) -> Decision {
         let decision = match request.subject() {
             Subject::Call => decide(&self.interaction, request, &mut self.counters),
             Subject::Plan => {

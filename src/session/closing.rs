@@ -9,6 +9,7 @@ use super::log::Weight;
 use super::queue::Queue;
 use super::{End, Process, Session};
 use crate::engine_clock;
+use crate::text::plural;
 use crate::trace::recorder::{Finished, Recorder};
 use crate::trace::{Exit, NoticeCode};
 use crate::wire::{Dir, EngineLine, WireLine};
@@ -119,7 +120,8 @@ impl Session {
         self.end_process(patience).await;
         let (lines, bytes) = self.log.cut;
         if lines > 0 {
-            let text = format!("{lines} lines of {bytes} bytes are neither in the wire log nor in the trace");
+            let text =
+                format!("the wire log and the trace leave out {} of {}", plural(lines, "line"), plural(bytes, "byte"));
             self.notice(if self.log.lost { NoticeCode::WireCut } else { NoticeCode::StderrCut }, text);
         }
         if let Some(exit) = self.exit {

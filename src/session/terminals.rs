@@ -18,9 +18,9 @@ use crate::trace::{ErrorCategory, Exit};
 use crate::wire::EngineLine;
 
 /// The maximum size of the kept output of a terminal, in bytes.
-pub const MOST_OUTPUT: usize = 512 << 10;
+const MOST_OUTPUT: usize = 512 << 10;
 /// The maximum number of terminals that an agent may have open at once.
-pub const MOST_TERMINALS: usize = 128;
+const MOST_TERMINALS: usize = 128;
 
 /// The maximum time for ending the terminals of a trial: SIGTERM, SIGKILL, and reading what is left in their pipes.
 const END: Duration = TERM_TO_KILL.saturating_add(Duration::from_secs(3));

@@ -8,6 +8,7 @@ use super::{
     AskedCall, Body, CallStatus, Event, FileDiff, Location, NoticeCode, PermissionOutcome, PermissionResponse,
     ToolCall, ToolKind, ToolResult, view,
 };
+use crate::command_line::{is_option_of_text, is_shell};
 
 /// A call with its result, and with the input that permission responses changed.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +36,7 @@ pub struct Call {
     pub contested: bool,
     /// The call's output.
     pub output: Option<String>,
-    /// True if the agent reported that the output was truncated.
+    /// True if the output was truncated: the agent reports it, or it was longer than a text of the trace can be.
     pub truncated: bool,
     /// The changes to files that the call showed.
     pub diffs: Vec<FileDiff>,
@@ -278,10 +279,9 @@ fn runs_same_commands(one: &ToolCall, other: &ToolCall) -> bool {
 pub fn is_same_command(one: &str, other: &str) -> bool {
     let bare = |command: &str| {
         let command = command.trim();
-        let shell = |program: &str| matches!(program.rsplit('/').next(), Some("sh" | "bash" | "zsh" | "dash"));
         let mut words = command.splitn(3, ' ');
         let inner = match (words.next(), words.next(), words.next()) {
-            (Some(program), Some("-c" | "-lc" | "-ec"), Some(rest)) if shell(program) => rest.trim(),
+            (Some(program), Some(option), Some(rest)) if is_shell(program) && is_option_of_text(option) => rest.trim(),
             _ => command,
         };
         let quoted = ['\'', '"'].into_iter().find_map(|quote| inner.strip_prefix(quote)?.strip_suffix(quote));

@@ -38,6 +38,13 @@ pub enum Command {
     /// The call runs a command, and no known key of its input holds one. The command is one of these texts, or none
     /// of them.
     Among(Vec<String>),
+    /// The call runs a list that is either one command with its arguments, or several commands.
+    List {
+        /// The command, by the key of the list.
+        command: String,
+        /// The other reading of the list.
+        other: String,
+    },
     /// The call runs this command with arguments that are shown under keys of their own, so their form is unknown.
     With {
         /// The command without these arguments.
@@ -54,7 +61,7 @@ impl Command {
     /// Returns the command, if it was seen.
     pub fn seen(&self) -> Option<&str> {
         match self {
-            Command::Seen(command) => Some(command),
+            Command::Seen(command) | Command::List { command, .. } => Some(command),
             Command::None | Command::Among(_) | Command::With { .. } | Command::NotShown => None,
         }
     }
@@ -188,15 +195,18 @@ impl<'a> ReportedDetails<'a> {
             return Command::NotShown;
         }
         let mut commands = self.input.map(view::commands).unwrap_or_default();
+        let mut others = self.input.map(view::other_commands).unwrap_or_default();
         match commands.pop() {
             Some(command) if commands.is_empty() => {
                 let arguments = self.input.map(view::named_arguments).unwrap_or_default();
-                return match arguments.is_empty() {
-                    true => Command::Seen(command),
-                    false => Command::With { command, arguments: arguments.join(" ") },
+                return match (arguments.is_empty(), others.pop()) {
+                    (true, None) => Command::Seen(command),
+                    (true, Some(other)) => Command::List { command, other },
+                    (false, None) => Command::With { command, arguments: arguments.join(" ") },
+                    (false, Some(_)) => Command::NotShown,
                 };
             }
-            Some(command) => return Command::Among(commands.into_iter().chain([command]).collect()),
+            Some(command) => return Command::Among(commands.into_iter().chain([command]).chain(others).collect()),
             None => {}
         }
         let runs = matches!(self.kind, Some(ToolKind::Execute) | None);
@@ -318,7 +328,7 @@ mod tests {
         Reading { workspace: Some("/w".to_owned()), ..Reading::default() }
     }
 
-    fn told<'a>(kind: ToolKind, input: Option<&'a Value>, locations: &'a [Location]) -> ReportedDetails<'a> {
+    fn details<'a>(kind: ToolKind, input: Option<&'a Value>, locations: &'a [Location]) -> ReportedDetails<'a> {
         ReportedDetails {
             kind: Some(kind),
             title: Some("rm -rf build"),
@@ -358,7 +368,7 @@ mod tests {
             (ToolKind::Other, Some(&json!({})), &[], Command::None, Command::None),
             (ToolKind::Read, Some(&json!({"id": 5})), &[], Command::None, Command::None),
         ] {
-            let call = told(kind, input, locations);
+            let call = details(kind, input, locations);
             assert_eq!(call.command(&reading()), plain, "{kind} {input:?}");
             assert_eq!(call.command(&gemini), by_title, "{kind} {input:?} with titles that are commands");
         }
@@ -386,22 +396,22 @@ mod tests {
             (json!({"program": "rm", "args": ["-rf", "/"]}), among(&["rm -rf /", "rm", "-rf /", "-rf", "/"])),
             (json!({"run": {"exe": "rm", "args": ["x"]}}), among(&["rm x", "rm", "x"])),
         ] {
-            assert_eq!(told(ToolKind::Execute, Some(&input), &[]).command(&reading()), command, "{input}");
+            assert_eq!(details(ToolKind::Execute, Some(&input), &[]).command(&reading()), command, "{input}");
         }
         let of_other = json!({"program": "rm", "args": ["x"]});
-        assert_eq!(told(ToolKind::Other, Some(&of_other), &[]).command(&reading()), among(&["rm x", "rm", "x"]));
+        assert_eq!(details(ToolKind::Other, Some(&of_other), &[]).command(&reading()), among(&["rm x", "rm", "x"]));
         // A call of an unknown kind may run a command, and beside other texts the title may be the command.
         let (code, number) = (json!({"code": "rm -rf x"}), json!({"x": 1}));
-        let unknown = ReportedDetails { kind: None, ..told(ToolKind::Other, Some(&code), &[]) };
+        let unknown = ReportedDetails { kind: None, ..details(ToolKind::Other, Some(&code), &[]) };
         assert_eq!(unknown.command(&reading()), among(&["rm -rf x"]));
         assert_eq!(unknown.paths(&reading()), Fact::NotShown);
         let titles = Reading { command_title: Some(Regex::new("(?s)^(.+)$").unwrap()), ..reading() };
-        assert_eq!(told(ToolKind::Execute, Some(&code), &[]).command(&titles), among(&["rm -rf x", "rm -rf build"]));
-        assert_eq!(told(ToolKind::Execute, Some(&number), &[]).command(&titles), among(&["rm -rf build"]));
+        assert_eq!(details(ToolKind::Execute, Some(&code), &[]).command(&titles), among(&["rm -rf x", "rm -rf build"]));
+        assert_eq!(details(ToolKind::Execute, Some(&number), &[]).command(&titles), among(&["rm -rf build"]));
         let many: serde_json::Map<String, Value> = (0..20_000).map(|n| (format!("k{n}"), json!("x"))).collect();
         let mut many = Value::Object(many);
         many["args"] = json!("a".repeat(10_000));
-        assert_eq!(told(ToolKind::Execute, Some(&many), &[]).command(&reading()), Command::NotShown);
+        assert_eq!(details(ToolKind::Execute, Some(&many), &[]).command(&reading()), Command::NotShown);
     }
 
     #[test]
@@ -427,11 +437,11 @@ mod tests {
             (ToolKind::Other, Some(json!({})), &[], seen(&[])),
             (ToolKind::Other, None, &[], Fact::NotShown),
         ] {
-            assert_eq!(told(kind, input.as_ref(), locations).paths(&reading()), paths, "{kind} {input:?}");
+            assert_eq!(details(kind, input.as_ref(), locations).paths(&reading()), paths, "{kind} {input:?}");
         }
-        let shown = ReportedDetails { diffs: &diff, ..told(ToolKind::Edit, None, &[]) };
+        let shown = ReportedDetails { diffs: &diff, ..details(ToolKind::Edit, None, &[]) };
         assert_eq!(shown.paths(&reading()), seen(&["b"]));
         let gemini = Reading { command_title: Some(Regex::new("(?s)^(.+)$").unwrap()), ..reading() };
-        assert_eq!(told(ToolKind::Execute, None, &[]).paths(&gemini), seen(&[]));
+        assert_eq!(details(ToolKind::Execute, None, &[]).paths(&gemini), seen(&[]));
     }
 }

@@ -256,6 +256,7 @@ struct RawEvent<'a> {
     asked: Option<AskedCall>,
     #[serde(default)]
     outcome: Option<PermissionOutcome>,
+    decided: Option<PermissionOutcome>,
     #[serde(default)]
     option: Option<String>,
     #[serde(default)]
@@ -316,6 +317,7 @@ struct RawEvent<'a> {
     category: Option<ErrorCategory>,
     #[serde(default)]
     detail: Option<String>,
+    gap: Option<u64>,
     #[serde(default)]
     exit: Option<Exit>,
 }
@@ -355,6 +357,7 @@ impl RawEvent<'_> {
                 call: self.call.ok_or_else(|| need("call"))?,
                 request: self.request.ok_or_else(|| need("request"))?,
                 outcome: self.outcome.ok_or_else(|| need("outcome"))?,
+                decided: self.decided,
                 option: self.option,
                 policy: self.policy,
                 rule: self.rule,
@@ -401,6 +404,7 @@ impl RawEvent<'_> {
                 category: self.category,
                 detail: self.detail,
                 output: self.output,
+                gap: self.gap,
                 exit: self.exit,
             }),
             _ => return Err(format!("an event of type {word} is unknown")),

@@ -149,6 +149,8 @@ pub enum NoticeCode {
     UserCommand,
     /// A command of the agent's user interface.
     SlashCommand,
+    /// A file changed that the agent knew, and none of its tools for edits changed it.
+    ChangedOnDisk,
     /// A compaction of the conversation.
     Compaction,
     /// The summary of a compaction.

@@ -85,8 +85,12 @@ pub struct PermissionResponse {
     pub call: String,
     /// The request.
     pub request: String,
-    /// The decision.
+    /// The answer that the agent got.
     pub outcome: PermissionOutcome,
+    /// `rejected`, if the policy rejected the request and no option of the agent could say so: the request was answered
+    /// `cancelled`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided: Option<PermissionOutcome>,
     /// The agent's id of the chosen option.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
@@ -103,4 +107,11 @@ pub struct PermissionResponse {
     /// input, or the policy replaced it. Matchers see this input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_input: Option<Value>,
+}
+
+impl PermissionResponse {
+    /// Returns the decision of the policy: the outcome, unless the agent offered no option for the decision.
+    pub fn decision(&self) -> PermissionOutcome {
+        self.decided.unwrap_or(self.outcome)
+    }
 }

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 mod calls;
+mod gaps;
 mod hashes;
 mod input;
 mod limits;
@@ -21,6 +22,7 @@ pub use quoted::QuotedLine;
 pub use withdrawn::SentText;
 
 use calls::{EndedCall, EndedEarly, FailedResult, OpenCall, OpenRequest, Step, UnshownSubAgent};
+use gaps::{Gap, LastPart, Place, gap_within};
 use hashes::hash_in;
 use withdrawn::Withdrawn;
 
@@ -28,7 +30,7 @@ use super::hashes::Hashes;
 use super::usage::{self, UsageTotal};
 use super::{Body, Event, FileDiff, Header, PlanEntry, Stop, ToolCall, Usage, UsageScope};
 use super::{Lost, NoticeCode, PermissionOutcome};
-use crate::text::first_bytes;
+use crate::text::{first_bytes, plural};
 use crate::values::NameGlob;
 
 /// The maximum number of kept notices of one code; the rest is counted.
@@ -75,6 +77,8 @@ pub struct Recorder {
     line: Option<u64>,
     /// The beginning of the current line, if the agent sent or received it.
     quote: String,
+    /// The place of the earlier line that notices are about.
+    place: Option<Place>,
     slots: VecDeque<Slot>,
     /// The number of the first slot in `slots`, which is also the `seq` of its event.
     first: u64,
@@ -121,8 +125,14 @@ pub struct Recorder {
     answer_part: Option<String>,
     /// True if the main agent's next text begins another answer, even if it is in the same message.
     is_answer_over: bool,
+    /// The last event of the answer, and the places in the answer where something is missing.
+    last_part: LastPart,
+    answer_gaps: Vec<Gap>,
+    /// The last notice that a call or a line is missing in its place.
+    last_gap: Option<u64>,
     /// The answer at the end of the last turn; late text may add to it and does not remove it.
     answered: String,
+    answered_gaps: Vec<Gap>,
     /// The number of the event with which the answer begins, and the same of `answered`.
     answer_from: u64,
     answered_from: u64,
@@ -162,6 +172,9 @@ struct OpenText {
     before: String,
     /// The length of the text before the final answer, if an earlier turn's answer is in the same event.
     answer_at: usize,
+    /// The places where something is missing: in this event, and in `before`.
+    gaps: Vec<Gap>,
+    before_gaps: Vec<Gap>,
     /// The withdrawn text that is alone in this event.
     withdrawn: Option<Withdrawn>,
     /// True if a notice reports that the event may hold a text of another speaker.
@@ -209,6 +222,7 @@ impl Recorder {
             now_ms: 0,
             line: None,
             quote: String::new(),
+            place: None,
             slots: VecDeque::new(),
             first: 0,
             held_bytes: 0,
@@ -238,7 +252,11 @@ impl Recorder {
             answer: String::new(),
             answer_part: None,
             is_answer_over: false,
+            last_part: LastPart::default(),
+            answer_gaps: Vec::new(),
+            last_gap: None,
             answered: String::new(),
+            answered_gaps: Vec::new(),
             answer_from: 0,
             answered_from: 0,
             withdrawn: None,
@@ -314,6 +332,7 @@ impl Recorder {
             && open.speaker == Speaker::of(Voice::Agent, None)
         {
             self.answer = self.whole_answer(open);
+            (self.answer_gaps, self.last_part) = (open.whole_gaps(), open.as_last_part());
         }
         let mut open = 0;
         for slot in self.slots.iter_mut().take(last).filter(|slot| slot.open) {
@@ -321,7 +340,8 @@ impl Recorder {
             open += 1;
         }
         if open > 0 {
-            let text = format!("{open} calls or texts were open for {last} events and are recorded as known by then");
+            let what = if open == 1 { "1 call or text was".to_owned() } else { format!("{open} calls or texts were") };
+            let text = format!("{what} open for {last} events and recorded as known by then");
             self.notice(NoticeCode::LetGo, text);
         }
     }
@@ -548,6 +568,7 @@ impl Recorder {
     pub fn end_turn(&mut self, cancelled: bool) {
         self.turns += 1;
         self.answered = self.answer().into_owned();
+        self.answered_gaps = self.gaps_of_answer();
         self.answered_from = self.answer_from;
         self.mark_end();
         if cancelled {
@@ -565,6 +586,11 @@ impl Recorder {
     /// answer. Both texts may be in one message, but only the last one is the final answer.
     pub fn complete_answer(&mut self) {
         self.is_answer_over = true;
+    }
+
+    /// Returns true if the answer so far is complete, and the main agent has not spoken since.
+    pub fn is_answer_complete(&self) -> bool {
+        self.is_answer_over
     }
 
     /// Returns the number of turns that ended.
@@ -616,20 +642,26 @@ impl Recorder {
         codes.sort_by_key(|(code, _)| code.as_str());
         let told: Vec<String> = codes
             .into_iter()
-            .map(|(code, n)| format!("{} more notices of the kind {code} are in the wire log only", n - MAX_NOTICES))
+            .map(|(code, n)| {
+                format!("only the wire log has {} of the kind {code}", plural(n - MAX_NOTICES, "more notice"))
+            })
             .collect();
         for text in told {
             self.note(NoticeCode::NoticesCut, text, None);
         }
         if self.cut_bytes > 0 {
-            let text =
-                format!("{} bytes of text beyond {MAX_TEXT} in one event are in the wire log only", self.cut_bytes);
+            let bytes = plural(self.cut_bytes, "byte");
+            let text = format!("only the wire log has {bytes} of text beyond {MAX_TEXT} in one event");
             self.note(NoticeCode::TextCut, text, Some(Lost::Text));
         }
         self.note_unreported_turns();
         self.note_unreported_text(&stop, host);
         if stop.output.is_none() {
-            let answer = if self.answer.is_empty() { &mut self.answered } else { &mut self.answer };
+            let (answer, gaps) = match self.answer.is_empty() {
+                true => (&mut self.answered, &self.answered_gaps),
+                false => (&mut self.answer, &self.answer_gaps),
+            };
+            stop.gap = gap_within(answer, gaps);
             stop.output = Some(std::mem::take(answer)).filter(|answer| !answer.is_empty());
         }
         self.push(Body::Stop(stop), None, host);

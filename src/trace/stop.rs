@@ -85,6 +85,10 @@ pub struct Stop {
     /// The final answer: the text of the main agent after its last call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+    /// The number of the notice that a call or a line is missing within the final answer: text of the answer comes both before
+    /// and after it. Absent if nothing is known to be missing there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap: Option<u64>,
     /// The exit of the process. Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,

@@ -374,7 +374,7 @@ impl UsageTotal {
         let cut = out_of_time || (self.activity.was_cut() && latest.activity < self.activity.units());
         Amount::new(
             latest.value,
-            latest.whole && !latest.fell && !later_turn && !cut && !self.activity.told_incomplete(),
+            latest.whole && !latest.fell && !later_turn && !cut && !self.activity.is_noted_incomplete(),
         )
     }
 }
@@ -571,7 +571,7 @@ impl Sums {
         // A call that the engine cut off is never reported.
         let cut_call = activity.was_cut_by_engine() && scope == UsageScope::Call;
         let cut = activity.is_out_of_time() || (activity.was_cut() && (cut_call || self.activity < activity.units()));
-        let missing = self.missed_turn || last_turn_is_missing || cut || activity.told_incomplete();
+        let missing = self.missed_turn || last_turn_is_missing || cut || activity.is_noted_incomplete();
         Some(Amount::new(sum.value, in_each && !sum.partial && !missing))
     }
 }

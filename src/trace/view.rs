@@ -354,32 +354,70 @@ pub fn may_hold_command(input: &Value) -> bool {
     maps.into_iter().any(|map| entries(map, &MAYBE_COMMAND_KEYS).any(|(_, value)| value.is_string()))
 }
 
-/// Returns the command that a call runs, as text, with its arguments; an argument list is joined by blanks. If the
-/// input holds several different commands, the first is returned.
+/// Returns the command that a call runs, as text, with its arguments; an argument list is joined by blanks, and a list of
+/// command lines by line feeds. If the input holds several different commands, the first is returned.
 pub fn command(input: Option<&Value>) -> Option<String> {
     commands(input?).into_iter().next()
 }
 
 /// Returns every command under the known keys of an input, each once and with its arguments. Empty texts are left out.
 pub fn commands(input: &Value) -> Vec<String> {
+    readings(input).into_iter().map(|(command, _)| command).collect()
+}
+
+/// Returns the other readings of the lists under the known keys of commands: whether such a list is one command with its
+/// arguments, or several commands, is unknown.
+pub fn other_commands(input: &Value) -> Vec<String> {
+    readings(input).into_iter().filter_map(|(_, other)| other).collect()
+}
+
+/// Returns each command, and its other reading.
+fn readings(input: &Value) -> Vec<(String, Option<String>)> {
     let Some(map) = input.as_object() else { return Vec::new() };
-    let mut found: Vec<String> = Vec::new();
+    let mut found: Vec<(String, Option<String>)> = Vec::new();
     let under_keys = |map| entries(map, &COMMAND_KEYS).map(move |(key, value)| (map, key, value));
     for (map, key, value) in levels(map).into_iter().flat_map(under_keys) {
-        let command = match value {
-            Value::String(text) => text.clone(),
-            Value::Array(words) => words.iter().filter_map(word).collect::<Vec<_>>().join(" "),
+        let (command, other) = match value {
+            Value::String(text) => (text.clone(), None),
+            Value::Array(list) => list_readings(key, &list.iter().filter_map(word).collect::<Vec<_>>()),
             _ => continue,
         };
         if command.trim().is_empty() || has_unread_word(map, key) {
             continue;
         }
         let command = with_arguments(&command, map);
-        if !found.iter().any(|known| known.trim() == command.trim()) {
-            found.push(command);
+        if !found.iter().any(|(known, _)| known.trim() == command.trim()) {
+            found.push((command, other.map(|other| with_arguments(&other, map))));
         }
     }
     found
+}
+
+/// Reads the list under a key of commands: `commands` holds command lines, the other keys hold a program with its arguments.
+/// Returns the command, and the other reading if the list may be that, too. A list with an item such as `-c` is a program
+/// with its arguments, and so is a list without a blank, unless its key says otherwise. A first item with a blank is a command
+/// line, unless it begins as a path: a program may have a blank in its path.
+fn list_readings(key: &str, list: &[String]) -> (String, Option<String>) {
+    let (one, several) = (list.join(" "), list.join("\n"));
+    let has_option = list.iter().any(|item| item.starts_with('-'));
+    let is_line = |item: &String| item.trim().contains(char::is_whitespace);
+    let (has_blank, begins_with_line) = (list.iter().any(is_line), list.first().is_some_and(is_line));
+    let begins_with_path = list.len() > 1 && list.first().is_some_and(|item| begins_as_path(item));
+    match key == "commands" {
+        _ if list.len() < 2 => (one, None),
+        true => (several, has_option.then_some(one)),
+        false if begins_with_line && !has_option && !begins_with_path => (several, None),
+        false => (one, (has_blank && !has_option).then_some(several)),
+    }
+}
+
+/// Returns true if a text begins as the path of a program, on any system.
+fn begins_as_path(text: &str) -> bool {
+    let has_drive = || {
+        let behind_letter = text.strip_prefix(|c: char| c.is_ascii_alphabetic());
+        behind_letter.is_some_and(|rest| rest.starts_with(":\\") || rest.starts_with(":/"))
+    };
+    ["/", "./", "../", "~/", ".\\", "..\\", "\\\\"].iter().any(|start| text.starts_with(start)) || has_drive()
 }
 
 /// Returns true if an input has a list of words under a key of commands, and one of the words, or of the arguments beside it,

@@ -199,6 +199,7 @@ impl Trial {
             category: None,
             detail: None,
             output: None,
+            gap: None,
             exit: None,
         });
         let metrics = self.metrics(&usage);
@@ -683,6 +684,19 @@ fn files() {
         ],
     );
     check(&Trial::session(), &[("files: {absent: [x]}", Ungraded("workspace is missing"))]);
+    fs::write(workspace.join("title.md"), "\u{feff}# Title\n").unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(workspace.join("a.sock")).unwrap();
+    std::os::unix::fs::symlink("a.sock", workspace.join("to-socket")).unwrap();
+    check(
+        &trial,
+        &[
+            ("files: {matches: {title.md: '^# Title'}}", Pass(&[])),
+            (r"files: {matches: {title.md: '\A\x{feff}# Title'}}", Pass(&[])),
+            ("files: {exists: [a.sock]}", Fail(0.0, &[], "`a.sock` is a socket, not a file")),
+            ("files: {exists: ['to-*']}", Fail(0.0, &[], "`to-socket` is a socket, not a file")),
+            ("files: {absent: [a.sock]}", Fail(0.0, &[], "`a.sock` exists")),
+        ],
+    );
 }
 
 #[cfg(unix)]

@@ -730,7 +730,7 @@ fn each_of_two_requests_with_one_id_has_its_own_answer() {
     };
     let decided = |policy: &str| {
         let (id, policy) = (json!("r"), policy.to_owned());
-        WireLine::engine(5, &EngineLine::Permission { id, policy, rule: None, reason: None })
+        WireLine::engine(5, &EngineLine::Permission { id, policy, rule: None, reason: None, rejects: false })
     };
     let lines = [
         call("a", "ls"),

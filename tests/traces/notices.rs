@@ -359,6 +359,7 @@ fn each_code_quotes_its_line() {
         NoticeCode::Rewound,
         NoticeCode::TimeOrder,
         NoticeCode::SessionReplaced,
+        NoticeCode::ChangedOnDisk,
     ];
     let missing: Vec<&str> = all_codes()
         .filter(|code| !seen.contains(*code) && !elsewhere.iter().any(|known| known.as_str() == *code))

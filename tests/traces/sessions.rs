@@ -1648,7 +1648,7 @@ fn images_of_the_user_in_codex_are_attachments() {
     let prompt = by_user_of_codex(json!([tag, data, text("</image>"), text("What is this?")]));
     project.write("session.jsonl", &text_of(&[session, prompt, answer, end]));
     let drafted = project.evals(&["case", "from-session", "session.jsonl", "-o", "cases"]).exits(0);
-    drafted.says("1 prompts had attachments, which the session does not hold.");
+    drafted.says("1 prompt had attachments, which the session does not hold.");
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn record(pushes: &[Push]) -> (Header, Vec<Event>) {
             Push::Drain => events.extend(recorder.drain()),
         }
     }
-    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
+    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, gap: None, exit: None };
     let finished = recorder.finish(stop, false);
     events.extend(finished.events);
     (finished.header, events)

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::Value;
 
 use super::text_at;
+use crate::command_line::is_shell;
 use crate::text::first_bytes;
-use crate::trace::recorder::{CallInProgress, CallSaid, Recorder};
+use crate::trace::recorder::{CallInProgress, CallSaid, QuotedLine, Recorder};
 use crate::trace::{NoticeCode, ToolKind, UnseenAction, view};
 
 /// The maximum bytes of a request in the text of a notice.
@@ -35,6 +36,8 @@ pub(super) struct Action {
     what: What,
     /// The text of the notice if no call shows the action.
     text: String,
+    /// The line of the request.
+    line: QuotedLine,
 }
 
 #[derive(Debug, Clone)]
@@ -83,7 +86,7 @@ impl Action {
             _ => return None,
         };
         let text = format!("{method} without a tool call: {}", first_bytes(&params.to_string(), MAX_QUOTED));
-        Some(Self { what, text })
+        Some(Self { what, text, line: QuotedLine::default() })
     }
 
     pub(super) fn is_terminal(&self) -> bool {
@@ -112,7 +115,8 @@ impl Action {
     fn tell(self, recorder: &mut Recorder) {
         use ToolKind::{Delete, Edit, Execute, Move, Other, Read};
         let may_change = |call: CallInProgress<'_>| matches!(call.call.kind, Edit | Delete | Move | Execute | Other);
-        let used = match self.what {
+        let Self { what, text, line } = self;
+        let used = match what {
             What::Reads(path) => Some((Read, path)),
             What::Writes(path) if recorder.calls_in_progress().any(may_change) => Some((Edit, path)),
             What::Writes(_) | What::Runs(_) => None,
@@ -121,9 +125,10 @@ impl Action {
         match used.filter(|(_, path)| !path.is_empty()) {
             Some((kind, path)) => {
                 let path = view::relative(&path, workspace.as_deref());
-                recorder.acted_unseen(NoticeCode::UnannouncedAction, self.text, UnseenAction { kind, path });
+                let action = UnseenAction { kind, path };
+                recorder.about(line, |recorder| recorder.acted_unseen(NoticeCode::UnannouncedAction, text, action));
             }
-            None => recorder.did_unseen(NoticeCode::UnannouncedAction, self.text),
+            None => recorder.about(line, |recorder| recorder.did_unseen(NoticeCode::UnannouncedAction, text)),
         }
     }
 }
@@ -143,7 +148,7 @@ impl Program {
         let args = params.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         let args: Vec<&str> = args.collect();
         let line = words(&std::iter::once(program.as_str()).chain(args.iter().copied()).collect::<Vec<_>>().join(" "));
-        let is_shell = matches!(last_part(&program), "sh" | "bash" | "zsh" | "dash" | "fish" | "ksh");
+        let is_shell = is_shell(&program);
         let script = args
             .split_last()
             .filter(|(_, flags)| is_shell && !flags.is_empty() && flags.iter().all(|flag| flag.starts_with('-')))
@@ -181,6 +186,7 @@ impl Actions {
     /// Takes what the agent asks for. Returns the request for a terminal, which waits for the terminal's id.
     pub(super) fn asked(&mut self, action: Action, recorder: &mut Recorder) -> Option<AskedTerminal> {
         let is_terminal = action.is_terminal();
+        let action = Action { line: recorder.this_line(), ..action };
         match self.claim(action, None, recorder) {
             Ok(call) => is_terminal.then_some(AskedTerminal::Of(call)),
             Err(action) if is_terminal => Some(AskedTerminal::OfNoCall(*action)),

@@ -105,13 +105,15 @@ impl Translator {
             Some(asked) => asked,
             None if self.answered.contains(&key) => {
                 return recorder
-                    .notice(NoticeCode::DuplicateAnswer, told("a second answer to the request", id, &outcome));
+                    .notice(NoticeCode::DuplicateAnswer, described("a second answer to the request", id, &outcome));
             }
             None => match self.guess(&outcome) {
                 Some(asked) => asked,
                 None => {
-                    return recorder
-                        .notice(NoticeCode::UnknownAnswer, told("an answer to the unknown request", id, &outcome));
+                    return recorder.notice(
+                        NoticeCode::UnknownAnswer,
+                        described("an answer to the unknown request", id, &outcome),
+                    );
                 }
             },
         };
@@ -236,10 +238,11 @@ impl Translator {
         let figures = result.get("usage").and_then(Figures::read).or_else(|| counts().and_then(Figures::read));
         let activity = recorder.usage_total().activity();
         let is_left_out = is_left_out(&self.conventions.usage, activity);
+        let lacks_cycle = figures.is_some() && self.by_model.take_left_out_cycle();
         let mut reports = Vec::new();
         if let Some(figures) = figures {
-            let mut usage = figures.told(self.conventions.scope(), &self.conventions.usage);
-            if is_left_out {
+            let mut usage = figures.as_usage(self.conventions.scope(), &self.conventions.usage);
+            if is_left_out || lacks_cycle {
                 usage.at_least(Measure::all());
             }
             self.turn.told_usage |= !usage.says_nothing();
@@ -247,12 +250,31 @@ impl Translator {
         }
         if let Some(quota) = quota.filter(|_| self.conventions.is_agent(COUNTS_BY_MODEL)) {
             let may_go_on = self.calls.has_gone_on;
-            self.by_model.add(figures, Figures::of_models(quota), |is_more| is_left_out && (may_go_on || !is_more));
-            reports.extend(self.by_model.told(&self.conventions.usage));
+            self.by_model.add(figures, Figures::of_models(quota), |is_more| {
+                lacks_cycle || (is_left_out && (may_go_on || !is_more))
+            });
+            reports.extend(self.by_model.session_usage(&self.conventions.usage));
         }
         for mut usage in reports {
             usage.model = model.clone().filter(|_| !self.model.is_rerouted());
             recorder.usage(usage, false);
+        }
+    }
+
+    /// Notes that the model worked for the main agent. Claude Code also does so by itself after a turn, such as at news of a task
+    /// in the background. Its bridge leaves the tokens of that work out of the usage of the turns, but not the cost.
+    pub(super) fn worked_between_turns(&mut self) {
+        if self.is_over() && self.conventions.is_agent(COUNTS_BY_MODEL) {
+            self.by_model.leave_out_cycle();
+        }
+    }
+
+    /// Records that the tokens of the model's work after the last turn are missing. A later turn marks its figures instead.
+    pub(super) fn end_of_usage(&mut self, recorder: &mut Recorder) {
+        if self.by_model.take_left_out_cycle() {
+            let text = "the agent worked after its answer to the prompt, and no report has its tokens: the totals are \
+                        lower bounds";
+            recorder.notice(NoticeCode::UsageIncomplete, text);
         }
     }
 
@@ -327,7 +349,7 @@ fn failed(error: &RpcError) -> EndReport {
     EndReport::Failed { category, detail: error.detail() }
 }
 
-fn told(what: &str, id: &Value, outcome: &Result<Value, RpcError>) -> String {
+fn described(what: &str, id: &Value, outcome: &Result<Value, RpcError>) -> String {
     match outcome {
         Ok(result) => format!("{what} {id}: {result}"),
         Err(error) => format!("{what} {id}: {}", error.detail()),

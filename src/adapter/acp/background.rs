@@ -32,7 +32,7 @@ pub(crate) struct Background {
 
 impl Background {
     /// Takes a request or a notification of the agent.
-    pub(crate) fn told(&mut self, method: &str, params: &Value) {
+    pub(crate) fn observe(&mut self, method: &str, params: &Value) {
         let is_about_end = params.get("source").and_then(Value::as_str) == Some(NOTIFICATION);
         match method {
             "session/update" => self.updated(params.get("update").unwrap_or(&Value::Null)),
@@ -119,7 +119,7 @@ mod tests {
             (turn(END_TURN, "goal"), true),
             (turn(END_TURN, "background_notification"), false),
         ] {
-            background.told(method, &params);
+            background.observe(method, &params);
             assert_eq!(background.goes_on(), goes_on, "{method} {params}");
         }
     }

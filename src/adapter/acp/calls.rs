@@ -192,6 +192,7 @@ impl Translator {
         let was_discarded = std::mem::replace(&mut self.calls.is_discarded, !announces && is_discarded(meta));
         if self.calls.is_discarded && !was_discarded {
             recorder.notice(NoticeCode::DiscardedMessage, "the answer before is discarded and requested again");
+            self.request_repeated(true, recorder);
         }
         if announces && is_another(&id, &update, recorder) {
             self.calls.actions.ended(&id, recorder);

@@ -139,7 +139,7 @@ impl Conventions {
 }
 
 /// Returns the built-in manifest of the agent that introduces itself by this name.
-pub fn by_agent_info(name: &str) -> Option<&'static Manifest> {
+fn by_agent_info(name: &str) -> Option<&'static Manifest> {
     crate::harness::built_in::containing(name).find(|manifest| manifest.agent_info.as_deref() == Some(name))
 }
 

@@ -39,7 +39,10 @@ impl Translator {
         let in_terminals = self.calls.terminals.show(&content.terminals);
         let was_ok = recorder.ended_as(id) == Some(CallStatus::Ok);
         let told = CommandEnd::of(content::exit_code(meta, &raw), content::has_signal(meta, &raw));
-        let fails = was_ok && told.or(in_terminals.end).is_some_and(CommandEnd::is_failure);
+        // The engine ended the call, and an exit code says how it really ended.
+        let was_unfinished = recorder.ended_as(id) == Some(CallStatus::Unfinished);
+        let fails = (was_ok && told.or(in_terminals.end).is_some_and(CommandEnd::is_failure))
+            || (was_unfinished && told.is_some());
         let ended = |outcome| ResultSaid { outcome, ..ResultSaid::default() };
         let contradicts = match status.as_str() {
             Some("failed") => recorder.contradicts(id, &ended(ReportedStatus::Failed)),

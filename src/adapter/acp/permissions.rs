@@ -100,10 +100,16 @@ impl Translator {
         if self.is_over() {
             recorder
                 .notice(NoticeCode::LateRequest, format!("the request {request} came after the prompt was answered"));
+        } else if self.heard_us && self.turn.number == 0 {
+            recorder.notice(NoticeCode::LateRequest, format!("the request {request} came before the first prompt"));
         }
         let mut asking = Asking { options: options.clone(), awaits_answer: true, ..Asking::default() };
         // An empty id is treated as absent: it does not refer to a call whose id is empty.
         let call_id = call_id.filter(|id| !id.is_empty());
+        // The engine takes what names no session as its own.
+        if session.is_none() && call_id.is_some() && self.session.is_known() {
+            recorder.notice(NoticeCode::ForeignSession, format!("the request {request} names no session"));
+        }
         let about = if self.session.is_foreign(session.as_deref()) {
             let session = session.unwrap_or_default();
             recorder.did_unseen(
@@ -118,7 +124,7 @@ impl Translator {
             let workspace = recorder.header().cwd.clone();
             if let Some((open, diffs)) = recorder.open_call(&call_id) {
                 let differs = Differs::between(open, diffs, &said, workspace.as_deref());
-                if let Some((code, text)) = differs.told(&request) {
+                if let Some((code, text)) = differs.notice(&request) {
                     // The announced title, which the trace does not keep, may be the command.
                     match differs.other_title.is_some() && recorder.header().command_title.is_some() {
                         true => recorder.did_unseen(code, text),
@@ -132,10 +138,13 @@ impl Translator {
             } else if describes {
                 self.announce(&call_id, said, recorder);
             } else {
-                let text = format!("the request {request} is about the unknown call {call_id}");
+                let text = |what: &str| format!("the request {request} is about the {what}");
                 match recorder.was_announced(&call_id) {
-                    true => recorder.notice(NoticeCode::UnknownCall, text),
-                    false => recorder.did_unseen(NoticeCode::UnknownCall, text),
+                    true => {
+                        let text = text(&format!("call {call_id}, which has ended"));
+                        recorder.notice(NoticeCode::UnknownCall, text);
+                    }
+                    false => recorder.did_unseen(NoticeCode::UnknownCall, text(&format!("unknown call {call_id}"))),
                 }
             }
             Some(call_id)

@@ -33,6 +33,8 @@ pub(super) struct Turn {
     pub(super) told_usage: bool,
     /// The program's standard error since the prompt, or since the last update of a tool call.
     pub(super) printed: String,
+    /// True if the model has shown a text or a thought since its last call or its last repeated request.
+    pub(super) is_answering: bool,
 }
 
 impl Turn {
@@ -115,6 +117,7 @@ impl Translator {
         self.turn.system_error = false;
         self.turn.program_said = None;
         self.turn.printed.clear();
+        self.turn.is_answering = false;
         self.messages.begin();
         self.model.prompted();
         // The earlier failure did not prevent the prompt.
@@ -147,16 +150,19 @@ impl Translator {
             Piece::Text(text) if parent.is_some() => recorder.say(Voice::User, parent, &text, part),
             Piece::Text(text) => {
                 if let Some(text) = self.echo.take(&text) {
-                    // Right after the prompt, the text would be joined to the message that the engine sent.
-                    if self.turn.open > 0 && recorder.is_user_speaking() {
-                        recorder.notice(NoticeCode::SyntheticMessage, text);
-                    } else {
-                        recorder.say(Voice::User, None, &text, part);
+                    match self.turn.open {
+                        0 => recorder.say(Voice::User, None, &text, part),
+                        _ => not_of_user(text, recorder),
                     }
                 }
             }
             Piece::Attachment(attachment) | Piece::Embedded(attachment, _)
                 if self.echo.attachments.contains(&attachment) => {}
+            Piece::Attachment(attachment) | Piece::Embedded(attachment, _) | Piece::Unknown(attachment, _)
+                if parent.is_none() && self.turn.open > 0 =>
+            {
+                not_of_user(format!("an attachment of the kind {}", attachment.kind), recorder);
+            }
             Piece::Attachment(attachment) | Piece::Embedded(attachment, _) => {
                 recorder.attach(Role::User, parent, attachment)
             }
@@ -172,6 +178,13 @@ impl Translator {
     pub(super) fn is_over(&self) -> bool {
         self.heard_us && self.turn.number > 0 && self.turn.open == 0
     }
+}
+
+/// Reports what the agent shows as the user's while it answers a prompt. The engine sent the whole prompt, so this is a text of the
+/// program. What the agent says next is another answer.
+fn not_of_user(what: String, recorder: &mut Recorder) {
+    recorder.notice(NoticeCode::SyntheticMessage, what);
+    recorder.complete_answer();
 }
 
 #[cfg(test)]

@@ -15,9 +15,34 @@ const REVIEW: &str = "guardian_assessment:";
 /// The maximum number of denied calls that are remembered until they are announced.
 const MAX_DENIED: usize = 10_000;
 
+/// The subject of a denied review.
+enum Denied {
+    /// The call that the review names.
+    Call,
+    /// A program or a connection of the command that the review names. The other parts of the command may have run.
+    Part,
+    /// Text for the input of a command, which no call shows.
+    Input,
+    /// Something of another kind.
+    Unknown,
+}
+
+impl Denied {
+    /// Reads the kind of the reviewed action.
+    fn of(report: &Value) -> Self {
+        match report.get("action").and_then(|action| text_at(action, "type")).as_deref() {
+            Some("command" | "applyPatch" | "mcpToolCall" | "requestPermissions") => Self::Call,
+            Some("execve" | "networkAccess") => Self::Part,
+            Some("writeStdin") => Self::Input,
+            _ => Self::Unknown,
+        }
+    }
+}
+
 impl Translator {
-    /// Takes an update about a review of a call. A denied call was not carried out; if it is not shown, the agent attempted what
-    /// no call shows. Returns false if the update is not about a review.
+    /// Takes an update about a review of a call. A denied call was not carried out, but a command of which one program was
+    /// denied was. If the denied call is not shown, the agent attempted what no call shows. Returns false if the update is not
+    /// about a review.
     pub(super) fn took_review(&mut self, word: &str, update: &Map<String, Value>, recorder: &mut Recorder) -> bool {
         let id = update.get("toolCallId").and_then(Value::as_str).unwrap_or_default();
         if !word.starts_with("tool_call") || !id.starts_with(REVIEW) || !self.conventions.is_agent(CODEX) {
@@ -30,10 +55,16 @@ impl Translator {
         let is_denied =
             |report: &&Value| report.get("review").and_then(|it| text_at(it, "status")).as_deref() == Some("denied");
         if let Some(report) = report.filter(is_denied) {
-            match text_at(report, "targetItemId") {
-                Some(call) if recorder.is_open(&call) || recorder.was_announced(&call) => recorder.deny(&call),
-                Some(call) if self.denied.len() < MAX_DENIED => {
+            let target = text_at(report, "targetItemId");
+            let is_shown = |call: &String| recorder.is_open(call) || recorder.was_announced(call);
+            match (Denied::of(report), target) {
+                (Denied::Call, Some(call)) if is_shown(&call) => recorder.deny(&call),
+                (Denied::Call, Some(call)) if self.denied.len() < MAX_DENIED => {
                     self.denied.insert(call);
+                }
+                (Denied::Part, Some(call)) if is_shown(&call) => {}
+                (Denied::Unknown, Some(call)) if is_shown(&call) => {
+                    recorder.contradicted(NoticeCode::AgentNotice, "a review denied a call, or a part of one");
                 }
                 _ => denied_unseen(recorder),
             }

@@ -26,6 +26,8 @@ pub(super) struct Session {
     /// Updates that arrived before the session's id was known.
     early: Vec<(Option<String>, Value)>,
     early_bytes: usize,
+    /// True if an update named no session.
+    has_unnamed: bool,
 }
 
 impl Session {
@@ -107,6 +109,10 @@ impl Translator {
                 "tool_call" | "tool_call_update" => recorder.did_unseen(NoticeCode::ForeignSession, text),
                 _ => recorder.notice(NoticeCode::ForeignSession, text),
             };
+        }
+        if id.is_none() && self.session.is_known() && !std::mem::replace(&mut self.session.has_unnamed, true) {
+            let text = "an update names no session; it and those like it are taken as updates of the engine's session";
+            recorder.notice(NoticeCode::MalformedUpdate, text);
         }
         let word = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default();
         if self.session.is_history(word) {

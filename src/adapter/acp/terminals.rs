@@ -77,11 +77,11 @@ impl Terminals {
         let status = result.get("exitStatus").unwrap_or(result);
         let has_signal = status.get("signal").is_some_and(|signal| !signal.is_null());
         let end = CommandEnd::of(status.get("exitCode").and_then(Value::as_i64), has_signal);
-        self.told(id, output, truncated, end);
+        self.update(id, output, truncated, end);
     }
 
     /// Updates the state of a terminal. Absent values keep their previous state.
-    pub(super) fn told(
+    pub(super) fn update(
         &mut self,
         id: String,
         output: Option<String>,
@@ -127,7 +127,7 @@ mod tests {
         let mut terminals = Terminals::default();
         terminals.answered("a".into(), &mut json!({"output": "one", "truncated": true}));
         terminals.answered("a".into(), &mut json!({"exitCode": 3, "signal": null}));
-        terminals.told("b".into(), Some("two".into()), Some(false), Some(CommandEnd::Code(0)));
+        terminals.update("b".into(), Some("two".into()), Some(false), Some(CommandEnd::Code(0)));
         let ids = ["x", "a", "b"].map(str::to_owned);
         let shown = terminals.show(&ids);
         let end = Some(CommandEnd::Code(0));
@@ -143,14 +143,14 @@ mod tests {
         let mut terminals = Terminals::default();
         let text = "x".repeat(1 << 20);
         for n in 0..200 {
-            terminals.told(n.to_string(), Some(text.clone()), None, None);
-            terminals.told(n.to_string(), Some(text.clone()), None, None);
+            terminals.update(n.to_string(), Some(text.clone()), None, None);
+            terminals.update(n.to_string(), Some(text.clone()), None, None);
         }
         assert_eq!((terminals.known.len(), terminals.bytes), (64, 64 << 20));
         assert!(terminals.show(&["199".to_owned()]).output.is_some());
         assert!(terminals.show(&["0".to_owned()]).output.is_none());
         for n in 0..2000 {
-            terminals.told(format!("n{n}"), None, None, Some(CommandEnd::Code(0)));
+            terminals.update(format!("n{n}"), None, None, Some(CommandEnd::Code(0)));
         }
         assert_eq!((terminals.known.len(), terminals.bytes), (MOST.0, 0));
     }

@@ -367,14 +367,7 @@ fn messages_keep_their_parts_apart() {
     script.update(chunk("agent_message_chunk", "n", "Three."));
     script.update(chunk("user_message_chunk", "v", "A word of the user's own."));
     let told = script.done();
-    assert_eq!(
-        told.messages(),
-        [
-            (Role::User, "Look at this.\n\nAnd this."),
-            (Role::Agent, "One, two.\n\nThree."),
-            (Role::User, "A word of the user's own.")
-        ]
-    );
+    assert_eq!(told.messages(), [(Role::User, "Look at this.\n\nAnd this."), (Role::Agent, "One, two.\n\nThree.")]);
     let Body::Message(first) = &told.events[0].body else { panic!("no message") };
     assert_eq!((first.attachments.len(), first.attachments[0].bytes), (1, Some(4)));
 }
@@ -388,11 +381,15 @@ fn a_text_of_the_agent_is_never_part_of_the_prompt() {
     let chunk = |word: &str, text: &str| json!({"sessionUpdate": word, "content": {"type": "text", "text": text}});
     script.update(chunk("user_message_chunk", "Fix it. And praise it."));
     script.update(chunk("agent_message_chunk", "Done."));
-    script.update(chunk("user_message_chunk", "A word of the user's own."));
+    script.update(chunk("user_message_chunk", "A word that nobody sent."));
+    script.update(json!({"sessionUpdate": "user_message_chunk",
+        "content": {"type": "image", "mimeType": "image/png", "data": "AAAA"}}));
+    script.update(chunk("agent_message_chunk", "It is 42."));
     let told = script.done();
-    let messages = [(Role::User, "Fix it."), (Role::Agent, "Done."), (Role::User, "A word of the user's own.")];
-    assert_eq!(told.messages(), messages);
-    assert_eq!(told.notices(), ["synthetic_message"]);
+    // The final answer begins after such a text.
+    assert_eq!(told.messages(), [(Role::User, "Fix it."), (Role::Agent, "Done.\n\nIt is 42.")]);
+    assert_eq!(told.notices(), ["synthetic_message"; 3]);
+    assert_eq!(told.stop().output.as_deref(), Some("It is 42."));
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(super) struct Messages {
     text: Option<String>,
     /// True if a text directly follows a text with another ID.
     has_next_text: bool,
-    /// True if a report has counted a message since the last text.
+    /// True if a usage report after the last text counted a message.
     is_text_counted: bool,
     /// True if a notice reports a call of this turn that is not shown.
     is_told: bool,

@@ -39,8 +39,9 @@ impl Translator {
         if self.took_review(&word, &update, recorder) {
             return;
         }
-        if is_requested_again(&meta) {
-            self.discard_answer(recorder);
+        if let Some(error) = repeated_for(&meta) {
+            self.keep_broken_answer(recorder);
+            self.request_repeated(may_have_begun(error), recorder);
         }
         let message = update.get("messageId").and_then(Value::as_str).filter(|_| parent_of(&meta).is_none());
         self.message_updated(&word, message, recorder);
@@ -54,6 +55,10 @@ impl Translator {
         if word.starts_with("tool_call") {
             // The model answered: the request that failed before was repeated.
             self.turn.printed.clear();
+            self.turn.is_answering = false;
+        }
+        if word == "tool_call" && parent_of(&meta).is_none() {
+            self.worked_between_turns();
         }
         match word.as_str() {
             "user_message_chunk" => self.speak(None, update, &meta, recorder),
@@ -147,7 +152,7 @@ impl Translator {
             tell_invalid(usage, recorder);
         }
         if let Some(figures) = meta.get("usage").and_then(Figures::read) {
-            let mut usage = figures.told(UsageScope::Call, &self.conventions.usage);
+            let mut usage = figures.as_usage(UsageScope::Call, &self.conventions.usage);
             usage.model = meta.get("usage").and_then(|usage| text_at(usage, "model"));
             recorder.usage(usage, false);
         }
@@ -181,6 +186,7 @@ impl Translator {
                             self.turn.program_said = Some(text.trim().to_owned());
                             if says_retry(&text) {
                                 self.discard_answer(recorder);
+                                self.request_repeated(text.contains("Response was interrupted"), recorder);
                             }
                         }
                         Piece::Text(text)
@@ -190,6 +196,10 @@ impl Translator {
                         Piece::Text(text) => {
                             if voice == Voice::Agent && !text.trim().is_empty() {
                                 self.turn.program_said = None;
+                            }
+                            if parent.is_none() && !text.trim().is_empty() {
+                                self.turn.is_answering = true;
+                                self.worked_between_turns();
                             }
                             let marked = match marked.get(n) {
                                 Some(Piece::Text(marked)) => Some(marked.as_str()),
@@ -223,6 +233,28 @@ impl Translator {
         if !recorder.answer().trim().is_empty() && !recorder.is_answer_withdrawn() {
             self.messages.discarded();
             recorder.end_other_text(NoticeCode::DiscardedMessage, "the answer before is discarded and requested again");
+        }
+    }
+
+    /// Takes the report of the bridge to Codex that it repeats a request to its model. Codex removes a message that broke off from
+    /// its conversation, and keeps a complete one, which the repeated request contains. The bridge does not show which of them
+    /// the message was, so it stays. The final answer begins after it.
+    fn keep_broken_answer(&mut self, recorder: &mut Recorder) {
+        if !recorder.answer().trim().is_empty() && !recorder.is_answer_complete() {
+            self.messages.discarded();
+            recorder.complete_answer();
+            let text = "the request is repeated: the agent may have discarded the message before";
+            recorder.notice(NoticeCode::DiscardedMessage, text);
+        }
+    }
+
+    /// Takes the agent's report that it repeats a request to its model. If the model may have begun to answer, its tokens are in
+    /// no report of the agent.
+    pub(super) fn request_repeated(&mut self, may_have_begun: bool, recorder: &mut Recorder) {
+        if std::mem::take(&mut self.turn.is_answering) || may_have_begun {
+            let text = "a request to the model broke off and is repeated: its usage may be missing, so the totals are \
+                        lower bounds";
+            self.once(NoticeCode::UsageIncomplete, "repeated request", || text.to_owned(), recorder);
         }
     }
 
@@ -284,8 +316,11 @@ impl Translator {
         self.usage_reports += 1;
         // Vibe counts the session here. If the answers to prompts report usage, they are more exact.
         tell_invalid(meta, recorder);
+        if is_of_own_cycle(meta) {
+            self.by_model.leave_out_cycle();
+        }
         let mut usage = match Figures::read(meta).filter(|_| !self.turn.told_usage) {
-            Some(figures) => figures.told(UsageScope::Session, &self.conventions.usage),
+            Some(figures) => figures.as_usage(UsageScope::Session, &self.conventions.usage),
             None => Usage::of(UsageScope::Session),
         };
         let mut context = |key: &str| {
@@ -350,10 +385,36 @@ fn is_by_program(meta: &Value) -> bool {
     notifies || informs || (is_discrete(meta) && !is_by_model())
 }
 
-/// Returns true if the bridge to Codex reports that a request to the model failed and is repeated.
-fn is_requested_again(meta: &Value) -> bool {
-    let error = meta.get("codex").and_then(|codex| codex.get("error"));
-    error.and_then(|error| error.get("willRetry")).and_then(Value::as_bool) == Some(true)
+/// Returns the error for which the bridge to Codex repeats a request to the model.
+fn repeated_for(meta: &Value) -> Option<&Value> {
+    let error = meta.get("codex")?.get("error")?;
+    (error.get("willRetry")?.as_bool() == Some(true)).then_some(error)
+}
+
+/// Returns true if the model may have begun to answer the request that failed with this error of Codex. It did not if the service
+/// refused the request or was not reached. `harnesses/codex.yaml` has the same texts.
+fn may_have_begun(error: &Value) -> bool {
+    const NO_ANSWER: [&str; 8] = [
+        "unexpected status ",
+        "last status: ",
+        "model is at capacity",
+        "experiencing high demand",
+        "Rate limit reached",
+        "error sending request",
+        "onnection failed",
+        "failed to connect",
+    ];
+    let info = error.get("codexErrorInfo").and_then(Value::as_object);
+    let status = info.and_then(|info| info.values().find_map(|kind| kind.get("httpStatusCode")?.as_u64()));
+    let details = error.get("additionalDetails").and_then(Value::as_str).unwrap_or_default();
+    status.is_none_or(|status| status < 400) && !NO_ANSWER.iter().any(|sign| details.contains(sign))
+}
+
+/// Returns true if the bridge to Claude Code reports the usage of a cycle of the model that Claude Code started by itself. The
+/// user's own turn has no origin or one of these.
+fn is_of_own_cycle(meta: &Value) -> bool {
+    let kind = meta.get("_claude/origin").and_then(|origin| origin.get("kind")).and_then(Value::as_str);
+    kind.is_some_and(|kind| !matches!(kind, "human" | "channel" | "auto-continuation" | "unclassified"))
 }
 
 /// Returns true if a text of the program says that it repeats a request to its model: Copilot CLI and the bridge to Pi.

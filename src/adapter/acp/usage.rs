@@ -94,7 +94,7 @@ impl Figures {
 
     /// Converts the report to the trace's terms. The agent's own sum, or else the manifest, shows which tokens a count
     /// includes. If neither does, the figure is absent.
-    pub fn told(&self, scope: UsageScope, convention: &UsageConvention) -> Usage {
+    pub fn as_usage(&self, scope: UsageScope, convention: &UsageConvention) -> Usage {
         let cached = self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0));
         let thoughts = self.thought.unwrap_or(0);
         let (cache_beside, thoughts_beside) = self.arithmetic(cached, thoughts, convention);
@@ -201,6 +201,8 @@ pub struct SessionByModel {
     is_more: bool,
     /// True if a part of the session is missing in the sum.
     is_bound: bool,
+    /// True if the program started a cycle of its model by itself since the last turn with usage. No report has its tokens.
+    has_left_out_cycle: bool,
 }
 
 impl SessionByModel {
@@ -217,12 +219,22 @@ impl SessionByModel {
         };
     }
 
+    /// Notes a cycle of the model whose tokens are in no report.
+    pub fn leave_out_cycle(&mut self) {
+        self.has_left_out_cycle = true;
+    }
+
+    /// Returns true if a cycle was left out since this was asked last.
+    pub fn take_left_out_cycle(&mut self) -> bool {
+        std::mem::take(&mut self.has_left_out_cycle)
+    }
+
     /// Returns the usage of the session so far, if the usage of its turns is too low.
-    pub fn told(&self, convention: &UsageConvention) -> Option<Usage> {
+    pub fn session_usage(&self, convention: &UsageConvention) -> Option<Usage> {
         if !self.is_more {
             return None;
         }
-        let mut usage = self.sum?.told(UsageScope::Session, convention);
+        let mut usage = self.sum?.as_usage(UsageScope::Session, convention);
         if self.is_bound {
             usage.at_least(Measure::all());
         }
@@ -290,8 +302,8 @@ mod tests {
         sub_agent_tools: Vec::new(),
     };
 
-    fn told(report: Value, convention: &UsageConvention) -> [Option<u64>; 6] {
-        let usage = Figures::read(&report).unwrap().told(UsageScope::Turn, convention);
+    fn converted(report: Value, convention: &UsageConvention) -> [Option<u64>; 6] {
+        let usage = Figures::read(&report).unwrap().as_usage(UsageScope::Turn, convention);
         [
             usage.input_tokens,
             usage.output_tokens,
@@ -306,38 +318,38 @@ mod tests {
     fn the_sum_tells_what_the_parts_mean() {
         let codex = json!({"totalTokens": 4731, "inputTokens": 1500, "cachedReadTokens": 3000, "cachedWriteTokens": 0,
             "outputTokens": 231, "thoughtTokens": 60});
-        assert_eq!(told(codex, &UNSAID), [Some(1500), Some(231), Some(3000), Some(0), Some(60), Some(4731)]);
+        assert_eq!(converted(codex, &UNSAID), [Some(1500), Some(231), Some(3000), Some(0), Some(60), Some(4731)]);
         let copilot = json!({"inputTokens": 4500, "outputTokens": 231, "totalTokens": 4731, "thoughtTokens": 60,
             "cachedReadTokens": 3000, "cachedWriteTokens": 0});
-        assert_eq!(told(copilot, &UNSAID), [Some(1500), Some(231), Some(3000), Some(0), Some(60), Some(4731)]);
+        assert_eq!(converted(copilot, &UNSAID), [Some(1500), Some(231), Some(3000), Some(0), Some(60), Some(4731)]);
         let opencode = json!({"inputTokens": 500, "outputTokens": 57, "totalTokens": 1577, "thoughtTokens": 20,
             "cachedReadTokens": 1000});
-        assert_eq!(told(opencode, &UNSAID), [Some(500), Some(77), Some(1000), None, Some(20), Some(1577)]);
+        assert_eq!(converted(opencode, &UNSAID), [Some(500), Some(77), Some(1000), None, Some(20), Some(1577)]);
         let vibe = json!({"totalTokens": 4731, "inputTokens": 4500, "outputTokens": 231, "cachedReadTokens": 3000});
-        assert_eq!(told(vibe, &UNSAID), [Some(1500), Some(231), Some(3000), None, None, Some(4731)]);
+        assert_eq!(converted(vibe, &UNSAID), [Some(1500), Some(231), Some(3000), None, None, Some(4731)]);
     }
 
     #[test]
     fn what_cannot_be_told_apart_is_absent() {
         let gemini = json!({"input_tokens": 4500, "output_tokens": 171});
-        assert_eq!(told(gemini.clone(), &GEMINI), [None, None, None, None, None, Some(4671)]);
-        assert_eq!(told(gemini, &UNSAID), [Some(4500), Some(171), None, None, None, None]);
+        assert_eq!(converted(gemini.clone(), &GEMINI), [None, None, None, None, None, Some(4671)]);
+        assert_eq!(converted(gemini, &UNSAID), [Some(4500), Some(171), None, None, None, None]);
         let no_sum = json!({"inputTokens": 500, "outputTokens": 50, "cachedReadTokens": 100, "thoughtTokens": 5});
-        assert_eq!(told(no_sum.clone(), &UNSAID), [None, None, Some(100), None, Some(5), None]);
-        assert_eq!(told(no_sum, &GEMINI), [Some(400), Some(55), Some(100), None, Some(5), None]);
+        assert_eq!(converted(no_sum.clone(), &UNSAID), [None, None, Some(100), None, Some(5), None]);
+        assert_eq!(converted(no_sum, &GEMINI), [Some(400), Some(55), Some(100), None, Some(5), None]);
         // The sum 10 + 5 + 5 fits cached tokens counted apart, and just as well thoughts counted apart.
         let twice = json!({"inputTokens": 10, "outputTokens": 5, "totalTokens": 20, "cachedReadTokens": 5,
             "thoughtTokens": 5});
-        assert_eq!(told(twice.clone(), &UNSAID), [None, None, Some(5), None, Some(5), Some(20)]);
-        assert_eq!(told(twice, &GEMINI), [Some(5), Some(10), Some(5), None, Some(5), Some(20)]);
+        assert_eq!(converted(twice.clone(), &UNSAID), [None, None, Some(5), None, Some(5), Some(20)]);
+        assert_eq!(converted(twice, &GEMINI), [Some(5), Some(10), Some(5), None, Some(5), Some(20)]);
         let nonsense = json!({"inputTokens": 10, "outputTokens": 5, "totalTokens": 3, "cachedReadTokens": 50});
-        assert_eq!(told(nonsense, &UNSAID), [None, Some(5), Some(50), None, None, Some(3)]);
+        assert_eq!(converted(nonsense, &UNSAID), [None, Some(5), Some(50), None, None, Some(3)]);
     }
 
     #[test]
     fn arithmetic_goes_before_the_manifest() {
         let excluded = json!({"inputTokens": 10, "outputTokens": 5, "totalTokens": 65, "cachedReadTokens": 50});
-        assert_eq!(told(excluded, &GEMINI)[0], Some(10));
+        assert_eq!(converted(excluded, &GEMINI)[0], Some(10));
     }
 
     #[test]

@@ -160,7 +160,7 @@ impl Translator {
         let call = Some(asked.call.as_str()).filter(|id| !id.is_empty());
         if let Some((open, diffs)) = call.and_then(|call| recorder.open_call(call)) {
             let differs = Differs::between(open, diffs, &said, workspace.as_deref());
-            if let Some((code, text)) = differs.told(&asked.id) {
+            if let Some((code, text)) = differs.notice(&asked.id) {
                 recorder.notice(code, text);
             }
             (asking.asked, asking.updated_input) = (Some(differs.asked), differs.updated_input);

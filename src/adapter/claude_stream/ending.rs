@@ -26,41 +26,7 @@ impl Translator {
         }
         self.settle_all(recorder);
         self.settle_repeated(recorder);
-        if line.permission_denials.is_odd {
-            recorder.lost(NoticeCode::UnknownCall, "the list of denied calls cannot be read");
-        }
-        self.denied.clear();
-        let mut shown = std::mem::take(&mut self.refused);
-        let mut unnamed: BTreeMap<u64, (&Denial<'_>, usize)> = BTreeMap::new();
-        for denial in &line.permission_denials.list {
-            let Some(denial) = denial.0.as_ref() else {
-                recorder.lost(NoticeCode::UnknownCall, "an item of the list of denied calls cannot be read");
-                continue;
-            };
-            let Some(id) = denial.tool_use_id.get() else {
-                let key = hash(&(denial.tool_name.get(), &denial.tool_input));
-                unnamed.entry(key).or_insert((denial, 0)).1 += 1;
-                continue;
-            };
-            let name = denial.tool_name.get();
-            if let Some(name) = name.filter(|_| !recorder.was_announced(id)) {
-                // The denial is all that the agent shows of the attempt.
-                self.call(&None, None, id, name, denial.tool_input.clone(), recorder);
-                self.refuse(id, recorder);
-                continue;
-            }
-            if let Some(call) = name.and_then(|name| recorder.deny_failure(id, name, denial.tool_input.as_ref())) {
-                self.sub_agents.refused(&call);
-                continue;
-            }
-            match shown.get_mut(&hash(id)).filter(|count| **count > 0) {
-                // The result of the call has shown it.
-                Some(count) => *count -= 1,
-                None => self.refuse(id, recorder),
-            }
-        }
-        self.denied_without_ids(unnamed, recorder);
-        recorder.settle_failures(0);
+        self.take_denials(line, recorder);
         let turn = std::mem::take(&mut self.turn);
         let mut said = recorder.answer().into_owned();
         // The text may be the answer of an earlier turn.
@@ -105,6 +71,54 @@ impl Translator {
                 );
             }
         }
+        self.take_figures(line, recorder);
+        recorder.end_turn(matches!(answer, EndReport::Ended { reason: StopReason::Cancelled, .. }));
+        recorder.complete_answer();
+        let is_own = line.is_of_task() && self.background.is_prompt_open();
+        (self.answer, self.own_turn) = if is_own { (EndReport::None, Some(answer)) } else { (answer, None) };
+    }
+
+    /// Takes the denied calls of a `result` line.
+    fn take_denials(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
+        if line.permission_denials.is_odd {
+            recorder.lost(NoticeCode::UnknownCall, "the list of denied calls cannot be read");
+        }
+        self.denied.clear();
+        let mut shown = std::mem::take(&mut self.refused);
+        let mut unnamed: BTreeMap<u64, (&Denial<'_>, usize)> = BTreeMap::new();
+        for denial in &line.permission_denials.list {
+            let Some(denial) = denial.0.as_ref() else {
+                recorder.lost(NoticeCode::UnknownCall, "an item of the list of denied calls cannot be read");
+                continue;
+            };
+            let Some(id) = denial.tool_use_id.get() else {
+                let key = hash(&(denial.tool_name.get(), &denial.tool_input));
+                unnamed.entry(key).or_insert((denial, 0)).1 += 1;
+                continue;
+            };
+            let name = denial.tool_name.get();
+            if let Some(name) = name.filter(|_| !recorder.was_announced(id)) {
+                // The denial is all that the agent shows of the attempt.
+                self.call(&None, None, id, name, denial.tool_input.clone(), recorder);
+                self.refuse(id, recorder);
+                continue;
+            }
+            if let Some(call) = name.and_then(|name| recorder.deny_failure(id, name, denial.tool_input.as_ref())) {
+                self.sub_agents.refused(&call);
+                continue;
+            }
+            match shown.get_mut(&hash(id)).filter(|count| **count > 0) {
+                // The result of the call has shown it.
+                Some(count) => *count -= 1,
+                None => self.refuse(id, recorder),
+            }
+        }
+        self.denied_without_ids(unnamed, recorder);
+        recorder.settle_failures(0);
+    }
+
+    /// Takes the web requests and the usage of a `result` line.
+    fn take_figures(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
         let served = outcome::served(line);
         if served > 0 && !std::mem::replace(&mut self.has_searched, true) {
             let text = format!("the service carried out {}, and no call shows one", plural(served, "web request"));
@@ -123,10 +137,6 @@ impl Translator {
             }
             recorder.usage(usage, false);
         }
-        recorder.end_turn(matches!(answer, EndReport::Ended { reason: StopReason::Cancelled, .. }));
-        recorder.complete_answer();
-        let is_own = line.is_of_task() && self.background.is_prompt_open();
-        (self.answer, self.own_turn) = if is_own { (EndReport::None, Some(answer)) } else { (answer, None) };
     }
 
     /// Takes the denials that do not state the IDs of their calls, each with the number of times that the line lists it.

@@ -163,6 +163,9 @@ pub(crate) struct KeptAttachment<'a> {
     pub(crate) prompt: Content<'a>,
     #[serde(rename = "commandMode", borrow)]
     pub(crate) mode: Text<'a>,
+    /// The path of a file that changed.
+    #[serde(borrow)]
+    pub(crate) filename: Text<'a>,
 }
 
 /// The content of a message or a result: a text alone is one block of text.

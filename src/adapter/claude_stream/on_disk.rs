@@ -45,6 +45,11 @@ const BOOKKEEPING: [&str; 25] = [
     "worktree-state",
 ];
 
+/// The kinds of attachments about files that changed since the agent read them, but not by one of its tools for edits.
+const CHANGED: [&str; 2] = ["edited_text_file", "edited_image_file"];
+/// Texts that the program writes behind the path of such a file.
+const HAS_CHANGED: [&str; 2] = [" was modified, either by the user or by a linter", " changed on disk since you last"];
+
 /// Facts about a whole session that its lines are translated with.
 #[derive(Debug, Default)]
 pub(crate) struct Whole {
@@ -290,6 +295,9 @@ impl Translator {
             self.inner.tasks.text(text, recorder);
         }
         let marked = is_news || line.is_synthetic.is_true() || line.is_meta.is_true();
+        if let Some(path) = changed_file(text).filter(|_| marked) {
+            return recorder.notice_path(NoticeCode::ChangedOnDisk, path);
+        }
         if marked || PROGRAM_WRITES.iter().any(|start| text.starts_with(start)) {
             // These are the user's own, in the program's words.
             let code = match text {
@@ -314,11 +322,16 @@ impl Translator {
         recorder.say(Voice::User, parent, text, Continuation::Block);
     }
 
-    /// Takes a prompt that the user typed while the agent worked, or the program's news of a task.
+    /// Takes a prompt that the user typed while the agent worked, the program's news of a task, or a file that changed.
     fn attachment(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
-        let Some(attachment) = line.attachment.0.as_ref().filter(|it| it.kind.get() == Some("queued_command")) else {
-            return;
-        };
+        let Some(attachment) = &line.attachment.0 else { return };
+        match attachment.kind.or_empty() {
+            "queued_command" => {}
+            kind if CHANGED.contains(&kind) => {
+                return recorder.notice_path(NoticeCode::ChangedOnDisk, attachment.filename.or_empty());
+            }
+            _ => return,
+        }
         let blocks = &attachment.prompt.0;
         let is_news = blocks.first().is_some_and(|block| block.text.or_empty().starts_with(TAG));
         if is_news || attachment.mode.get() == Some(NOTIFICATION) {
@@ -373,6 +386,12 @@ impl Translator {
         }
         report
     }
+}
+
+/// Returns the path of the file of which a text of the program says that it changed.
+fn changed_file(text: &str) -> Option<&str> {
+    let begin = HAS_CHANGED.iter().find_map(|words| Some(text.split_once(*words)?.0))?;
+    begin.rsplit_once("Note: ").map(|(_, path)| path)
 }
 
 /// Returns true if the figures of the program's totals are numbers from 0.

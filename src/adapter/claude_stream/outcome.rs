@@ -46,7 +46,7 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
     if line.is_error == Stated::Odd {
         return no_answer("`is_error` is not a boolean");
     }
-    let told = told(line);
+    let told = error_message(line);
     let terminal = line.terminal_reason.or_empty();
     let subtype = line.subtype.or_empty();
     match subtype {
@@ -115,7 +115,7 @@ fn by_word(word: &str) -> Option<ErrorCategory> {
 }
 
 /// Returns the agent's message about the error: `errors`, else `result`.
-fn told(line: &Line<'_>) -> Option<String> {
+fn error_message(line: &Line<'_>) -> Option<String> {
     let errors: Vec<&str> = line.errors.0.iter().filter_map(|error| error.get()).collect();
     if errors.is_empty() { line.result.owned() } else { Some(errors.join("; ")) }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::Translator;
 use crate::trace::NoticeCode;
-use crate::trace::recorder::{CallSaid, Recorder, is_empty};
+use crate::trace::recorder::{CallSaid, QuotedLine, Recorder, is_empty};
 
 /// The maximum number of open calls whose origin is remembered.
 const MAX_KNOWN: usize = 100_000;
@@ -20,8 +20,8 @@ pub(super) struct Repeated {
     origins: HashMap<String, Origin>,
     /// The earlier open calls of an id: their names in the recorder, with their speakers.
     aside: BTreeMap<String, VecDeque<(String, Option<String>)>>,
-    /// Calls that another message repeated, unchanged, while they were open.
-    again: BTreeMap<String, CallSaid>,
+    /// Calls that another message repeated, unchanged, while they were open, each with the line.
+    again: BTreeMap<String, (CallSaid, QuotedLine)>,
     /// Ids that two open calls of one speaker shared until one of them ended. It is unknown which one.
     undecided: BTreeMap<String, bool>,
 }
@@ -52,7 +52,7 @@ impl Translator {
                     }
                 }
             } else if other_message {
-                known.again.entry(id.to_owned()).or_insert_with(|| said.clone());
+                known.again.entry(id.to_owned()).or_insert_with(|| (said.clone(), recorder.this_line()));
                 return;
             } else {
                 return;
@@ -80,7 +80,7 @@ impl Translator {
         }
         // A second result of a call that another message repeated: the repetition was another call.
         if !recorder.is_open(id)
-            && let Some(said) = known.again.remove(id)
+            && let Some((said, _)) = known.again.remove(id)
         {
             recorder.call(id, said);
         } else if !known.again.contains_key(id) {
@@ -91,9 +91,9 @@ impl Translator {
 
     /// Reports, at the end of a turn, the calls of which it is unknown whether they are one or two, or which one ended.
     pub(super) fn settle_repeated(&mut self, recorder: &mut Recorder) {
-        for (id, _) in std::mem::take(&mut self.repeated.again) {
+        for (id, (_, line)) in std::mem::take(&mut self.repeated.again) {
             let text = format!("another message repeats the call {id}, which may be another call");
-            recorder.did_unseen(NoticeCode::RepeatedCall, text);
+            recorder.about(line, |recorder| recorder.did_unseen(NoticeCode::RepeatedCall, text));
         }
         for (id, ended) in std::mem::take(&mut self.repeated.undecided) {
             if ended && recorder.is_open(&id) {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::texts::{TextKey, Texts, hash};
+use super::texts::{TextKey, Texts};
 use super::values::Values;
 use crate::adapter::acp::usage::{Figures, is_left_out};
 use crate::adapter::requests::Requests;
 use crate::adapter::session_file::facts::EndShown;
 use crate::adapter::typed_input::{self, TypedInput};
-use crate::adapter::{EndReport, errors};
+use crate::adapter::{EndReport, errors, hash};
 use crate::big_numbers;
 use crate::harness::stream::Kind;
 use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
@@ -65,6 +65,10 @@ pub(super) struct Session {
     has_prompt: bool,
     /// The commands that wait for input, if the agent does not show what it types.
     typed_input: Option<TypedInput>,
+    /// True if an earlier line reported the end of the session.
+    had_ended: bool,
+    /// True if the main agent spoke or made a call after the last end that it reported.
+    went_on: bool,
 }
 
 impl Session {
@@ -86,6 +90,8 @@ impl Session {
             ends: HashMap::new(),
             has_prompt: false,
             typed_input: typed_input::is_unshown(manifest).then(TypedInput::default),
+            had_ended: false,
+            went_on: false,
         }
     }
 
@@ -96,12 +102,26 @@ impl Session {
 
     pub(super) fn prompted(&mut self, text: &str) {
         self.prompts.insert(hash(text.trim()));
-        self.answer = EndReport::None;
+        self.begins_again();
     }
 
     /// Forgets how the session ended, because the agent has started again.
     pub(super) fn begins_again(&mut self) {
         self.answer = EndReport::None;
+        (self.had_ended, self.went_on) = (false, false);
+    }
+
+    /// Begins a line. What the line of the end itself shows is no work after the end.
+    pub(super) fn begin_line(&mut self) {
+        self.had_ended = !self.kept_on_disk && self.answer != EndReport::None;
+    }
+
+    /// Reports, at the end of the session, that the agent went on after the end that it reported, and reported no other.
+    pub(super) fn tell_unfinished(&mut self, recorder: &mut Recorder) {
+        if std::mem::take(&mut self.went_on) && matches!(self.answer, EndReport::Ended { .. }) {
+            let text = "the agent went on after the end that it reported, and reported no other end";
+            recorder.lost_text(NoticeCode::UnfinishedTurn, text);
+        }
     }
 
     pub(super) fn answer(&self) -> &EndReport {
@@ -130,6 +150,22 @@ impl Session {
         if self.kept_on_disk && matches!(values.kind, Kind::Message | Kind::Thought | Kind::ToolCall) {
             self.answer = EndReport::None;
         }
+        let is_of_main = self.had_ended && !values.has("parent");
+        let before = is_of_main.then(|| (recorder.answer().into_owned(), recorder.call_count()));
+        let is_thought = values.kind == Kind::Thought && !values.says_nothing();
+        let is_call = values.kind == Kind::ToolCall;
+        self.record(values, recorder);
+        if let Some((answer, calls)) = before.filter(|_| self.had_ended) {
+            let now = recorder.answer();
+            // A repetition of the answer is no news.
+            let repeats = |text: &str| text.trim() == answer.trim();
+            let is_message =
+                !now.is_empty() && !repeats(&now) && !now.strip_prefix(answer.trim_end()).is_some_and(repeats);
+            self.went_on |= is_thought || is_message || (is_call && recorder.call_count() > calls);
+        }
+    }
+
+    fn record(&mut self, values: &mut Values, recorder: &mut Recorder) {
         match values.kind {
             Kind::Header => header(values, self.kept_on_disk, self.has_prompt, recorder),
             Kind::Message | Kind::Thought => self.said(values, recorder),
@@ -387,7 +423,7 @@ impl Session {
             cache_write: values.count("cache-write"),
             total: values.count("total"),
         };
-        let mut usage = figures.told(scope, &self.usage);
+        let mut usage = figures.as_usage(scope, &self.usage);
         usage.cost_usd = values.amount("cost-usd");
         if values.is_unreadable("cost-usd") {
             usage.lacks_cost();
@@ -427,6 +463,7 @@ impl Session {
     }
 
     fn stop(&mut self, values: &mut Values, recorder: &mut Recorder) {
+        (self.had_ended, self.went_on) = (false, false);
         self.settle_all(recorder);
         self.texts.break_off();
         let reason = values.text("reason");

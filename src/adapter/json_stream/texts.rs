@@ -1,10 +1,9 @@
 //! Merges texts that are sent in pieces, complete, repeatedly or as growing snapshots, so that no text is
 //! repeated.
 
-use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashSet, VecDeque};
-use std::hash::{Hash, Hasher};
 
+use crate::adapter::hash;
 use crate::trace::NoticeCode;
 use crate::trace::recorder::{Continuation, MAX_TEXT, Recorder, Voice};
 
@@ -132,11 +131,4 @@ impl Texts {
         self.parts += 1;
         self.parts.to_string()
     }
-}
-
-pub(super) fn hash(what: &(impl Hash + ?Sized)) -> u64 {
-    // This default hasher has fixed keys: the same lines give the same trace.
-    let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
-    hasher.finish()
 }

@@ -5,6 +5,7 @@ use super::{About, end_of, finding, one_way, session, without_model};
 use crate::conformance::observed::Observed;
 use crate::conformance::probes::Probe;
 use crate::conformance::{EvidenceLine, Finding, Item, Outcome};
+use crate::text::plural;
 use crate::wire::{Dir, EngineLine};
 
 pub(super) fn cancel(about: &About<'_>, sessions: &[Observed]) -> Finding {
@@ -92,7 +93,7 @@ pub(super) fn no_orphans(sessions: &[Observed]) -> Finding {
         for (number, line) in session.engine() {
             let text = match line {
                 EngineLine::Escaped { processes } => {
-                    format!("{processes} processes had left its group and were ended")
+                    format!("{} had left its group and had to be ended", plural(processes, "process"))
                 }
                 EngineLine::Signal { after_exit: true, .. } => {
                     "it left processes in its group, which were ended".to_owned()

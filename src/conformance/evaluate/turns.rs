@@ -6,6 +6,7 @@ use super::{About, end_of, finding, session, without_model};
 use crate::conformance::observed::Observed;
 use crate::conformance::probes::Probe;
 use crate::conformance::{EvidenceLine, Finding, Item, Outcome};
+use crate::text::plural;
 use crate::trace::{
     Body, CallStatus, PermissionOutcome, StopReason, ToolCall, ToolKind, ToolResult, Usage, UsageScope,
 };
@@ -24,7 +25,7 @@ pub(super) fn prompt(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let text = stop.and_then(|stop| stop.output.as_deref()).unwrap_or_default().trim();
     match stop.map(|stop| stop.reason) {
         Some(StopReason::EndTurn) if !text.is_empty() => {
-            let text = format!("answered with {} characters", text.chars().count());
+            let text = format!("answered with {}", plural(text.chars().count(), "character"));
             finding(item, Outcome::Seen, text, end_of(answer))
         }
         Some(StopReason::EndTurn) => finding(item, Outcome::Failed, "its turn ended without text", end_of(answer)),
@@ -114,7 +115,7 @@ pub(super) fn tools(item: Item, about: &About<'_>, sessions: &[Observed]) -> Fin
             for (call, _) in &calls {
                 kinds.push(call.kind.to_string());
             }
-            let text = format!("{} calls: {}", calls.len(), kinds.join(", "));
+            let text = format!("{}: {}", plural(calls.len(), "call"), kinds.join(", "));
             finding(item, Outcome::Seen, text, tools.naming(&first.call))
         }
     }
@@ -154,7 +155,7 @@ pub(super) fn approve(about: &About<'_>, sessions: &[Observed]) -> Finding {
             finding(item, Outcome::Failed, text, tools.naming(call))
         }
         None => {
-            let text = format!("it asked {} times, and made the calls that were allowed", allowed.len());
+            let text = format!("it asked {}, and made the calls that were allowed", plural(allowed.len(), "time"));
             finding(item, Outcome::Seen, text, allowed.first().map(|call| tools.naming(call)).unwrap_or_default())
         }
     }
@@ -191,7 +192,7 @@ pub(super) fn reject(about: &About<'_>, sessions: &[Observed]) -> Finding {
         let text = format!("a call of kind {} was rejected; whether it took effect is unknown", call.kind);
         return finding(item, Outcome::NotChecked, text, rejecting.naming(&call.call));
     }
-    let text = format!("it asked {} times, and did not carry out what was rejected", rejected.len());
+    let text = format!("it asked {}, and did not carry out what was rejected", plural(rejected.len(), "time"));
     finding(item, Outcome::Seen, text, shown)
 }
 

@@ -15,7 +15,7 @@ use crate::process::find;
 use crate::session::terminals::{Screen, TerminalCommand};
 use crate::trace::{Exit, NoticeCode};
 use crate::wire::EngineLine;
-use crate::workspace::agent_fs::{self, ReachError};
+use crate::workspace::agent_fs::{self, AgentFsError};
 
 /// Error codes of JSON-RPC and of ACP.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -69,7 +69,7 @@ impl Client<'_> {
         if method == questions::METHOD {
             return Some(Ok(self.answer_question(id, params)));
         }
-        if params.get("sessionId").is_some() && self.is_foreign(params) {
+        if self.is_foreign(params) {
             return Some(Err(refusal(INVALID_PARAMS, "there is no such session")));
         }
         if self.session.is_over() && !self.works_on() && matches!(action, "write_text_file" | "create") {
@@ -94,7 +94,7 @@ impl Client<'_> {
     }
 
     /// Handles a notification of the agent: a cancelled request, or a new mode.
-    pub(super) async fn told(&mut self, method: &str, params: &Value) {
+    pub(super) async fn take_notification(&mut self, method: &str, params: &Value) {
         match method {
             "$/cancel_request" => {
                 let key = params.get("requestId").map(rpc::key);
@@ -160,17 +160,17 @@ impl Client<'_> {
     }
 
     /// Returns the refusal of a path. A path outside the workspace is reported.
-    fn unreached(&mut self, method: &str, path: &Path, error: &ReachError) -> Refusal {
+    fn unreached(&mut self, method: &str, path: &Path, error: &AgentFsError) -> Refusal {
         let message = format!("{}: {error}", path.display());
         let code = match error {
-            ReachError::Escapes => {
+            AgentFsError::Escapes => {
                 let text = format!("{method} was refused: `{}` is outside the workspace", path.display());
                 self.session.engine(&EngineLine::Notice { code: NoticeCode::PathEscape, text });
                 INVALID_PARAMS
             }
-            ReachError::Absent => NOT_FOUND,
-            ReachError::IsNo(_) | ReachError::NotText | ReachError::TooLong => INVALID_PARAMS,
-            ReachError::Io(_) => INTERNAL,
+            AgentFsError::Absent => NOT_FOUND,
+            AgentFsError::IsNo(_) | AgentFsError::NotText | AgentFsError::TooLong => INVALID_PARAMS,
+            AgentFsError::Io(_) => INTERNAL,
         };
         refusal(code, message)
     }
@@ -228,7 +228,7 @@ impl Client<'_> {
     /// Answers a question of the agent from the case's answers.
     fn answer_question(&mut self, id: &Value, params: &Value) -> Value {
         let mode = params.get("mode").and_then(Value::as_str).unwrap_or("form");
-        let (content, decision) = if params.get("sessionId").is_some() && self.is_foreign(params) {
+        let (content, decision) = if self.is_foreign(params) {
             (None, Decision::of_engine("the question is for another session"))
         } else if self.session.is_late() && !self.works_on() {
             (None, Decision::of_engine("the question came after the turn was over"))

@@ -185,6 +185,9 @@ impl Sign {
                 ("command", _) => match call.command() {
                     Command::Seen(command) => names.extend(words(command)),
                     Command::Among(texts) => names.extend(texts.iter().flat_map(|text| words(text))),
+                    Command::List { command, other } => {
+                        names.extend([command, other].into_iter().flat_map(|text| words(text)));
+                    }
                     Command::With { command, arguments } => {
                         names.extend([command, arguments].into_iter().flat_map(|text| words(text)));
                     }

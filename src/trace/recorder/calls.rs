@@ -26,6 +26,8 @@ pub(super) struct OpenCall {
     denied: bool,
     /// True if the last request was cancelled.
     cancelled: bool,
+    /// True if the engine cancelled it without asking the policy.
+    cancelled_by_engine: bool,
     /// True if the turn was cancelled while the call was open.
     turn_cancelled: bool,
     /// True if the agent withdrew the message that announced the call.
@@ -278,6 +280,7 @@ impl Recorder {
         if said.parent.is_none() {
             self.close_text();
             self.answer.clear();
+            self.answer_gaps.clear();
         }
         let parent = said.parent.clone();
         let body = Body::ToolCall(ToolCall {
@@ -307,6 +310,7 @@ impl Recorder {
             rejected: answer == Some(PermissionOutcome::Rejected),
             denied: false,
             cancelled: answer == Some(PermissionOutcome::Cancelled),
+            cancelled_by_engine: false,
             turn_cancelled: false,
             withdrawn: false,
             in_background: false,
@@ -410,7 +414,7 @@ impl Recorder {
         }
         let slot = open.slot;
         let told = said.input.clone().filter(|input| !is_empty(input) && !only_missing);
-        self.tells_another_input(id, slot, told);
+        self.take_another_input(id, slot, told);
         let starts_hidden = self.starts_hidden(slot);
         let is_asked =
             self.open.get(id).is_some_and(|open| open.more.as_ref().is_some_and(|more| !more.requests.is_empty()));
@@ -599,7 +603,7 @@ impl Recorder {
     }
 
     /// Takes another input for a call that was already requested: the agent's last input counts.
-    fn tells_another_input(&mut self, id: &str, slot: u64, told: Option<Value>) {
+    fn take_another_input(&mut self, id: &str, slot: u64, told: Option<Value>) {
         let Some(told) = told else { return };
         let announced = match self.body(slot) {
             Some(Body::ToolCall(call)) => call.input.clone(),

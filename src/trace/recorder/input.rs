@@ -119,6 +119,19 @@ pub struct DecidedBy {
     pub rule: Option<String>,
     /// The reason.
     pub reason: Option<String>,
+    /// True if the policy rejected the request, and the agent offered no option for that answer; or if the engine cancelled a
+    /// request that the policy would have rejected.
+    pub rejects: bool,
+}
+
+impl DecidedBy {
+    /// The name in place of a policy if the engine itself cancelled a request.
+    pub const ENGINE: &str = "engine";
+
+    /// Returns true if no policy decided, but the engine.
+    pub fn is_engine(&self) -> bool {
+        self.policy.as_deref() == Some(Self::ENGINE)
+    }
 }
 
 /// The answer to a permission request.

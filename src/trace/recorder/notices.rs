@@ -1,5 +1,6 @@
 //! Notices: what could not become an event, and what is therefore missing in the trace.
 
+use super::gaps::stands_in_its_place;
 use super::limits::shorten;
 use super::{MAX_LINKS, MAX_NOTICES, Recorder};
 use crate::trace::{Body, FollowedLink, Lost, NoticeCode, UnseenAction};
@@ -9,6 +10,13 @@ impl Recorder {
     /// notices of one code, further ones are only counted.
     pub fn notice(&mut self, code: NoticeCode, text: impl Into<String>) {
         self.tell(code, text.into(), None);
+    }
+
+    /// Records a notice whose whole text is a path, so it does not quote its line.
+    pub fn notice_path(&mut self, code: NoticeCode, path: &str) {
+        let quote = std::mem::take(&mut self.quote);
+        self.tell(code, path.to_owned(), None);
+        self.quote = quote;
     }
 
     /// Records that a line, or a part of one, was lost, so that its content is in no event. Graders must then assume
@@ -89,10 +97,13 @@ impl Recorder {
     fn tell_of(&mut self, code: NoticeCode, text: String, lost: Option<Lost>, action: Option<UnseenAction>) {
         let count = self.notices.entry(code.clone()).or_insert(0);
         *count += 1;
+        let count = *count;
         // The first loss of its kind is recorded even after too many notices of its code.
         let first_loss = lost.is_some_and(|lost| self.lost.insert(lost));
+        let is_missing = matches!(lost, Some(Lost::Line | Lost::Call)) || action.is_some();
+        let gap_at = (is_missing && stands_in_its_place(&code)).then(|| self.place());
         // Which message holds a text of another speaker is known only by the place of the notice.
-        if *count <= MAX_NOTICES || first_loss || lost == Some(Lost::Speaker) {
+        if count <= MAX_NOTICES || first_loss || lost == Some(Lost::Speaker) {
             let line = self.line;
             let mut text = shorten(&text);
             let quote = self.quote.strip_suffix('…').unwrap_or(&self.quote);
@@ -101,6 +112,11 @@ impl Recorder {
             }
             let body = Body::Notice { code, text, line, lost, action, link: None };
             self.push_aside(body, None, false);
+            self.last_gap = gap_at.map(|_| self.last_event()).or(self.last_gap);
+        }
+        // A notice that is only counted has a place, too.
+        if let Some((place, notice)) = gap_at.zip(self.last_gap) {
+            self.mark_gap(place, notice);
         }
     }
 }

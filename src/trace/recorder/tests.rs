@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::trace::{
-    Attachment, CallStatus, FollowedLink, NoticeCode, PermissionOutcome, Role, Seen, StopReason, ToolKind,
+    Attachment, CallStatus, FollowedLink, NoticeCode, PermissionOutcome, Role, Seen, StopReason, ToolKind, UnseenAction,
 };
 
 fn recorder() -> Recorder {
@@ -12,7 +12,7 @@ fn recorder() -> Recorder {
 }
 
 fn finish(recorder: Recorder) -> Vec<Event> {
-    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
+    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, gap: None, exit: None };
     recorder.finish(stop, false).events
 }
 
@@ -25,7 +25,7 @@ fn a_text_that_no_report_counts_makes_the_totals_of_a_session_that_was_cut_lower
         (usage.input_tokens, usage.output_tokens) = (Some(10), Some(5));
         recorder.usage(usage, false);
         recorder.say(Voice::Agent, None, after, Continuation::Chunk);
-        let stop = Stop { reason, category: None, detail: None, output: None, exit: None };
+        let stop = Stop { reason, category: None, detail: None, output: None, gap: None, exit: None };
         let Finished { events, total, .. } = recorder.finish(stop, false);
         let is_notice = |event: &Event| matches!(&event.body, Body::Notice { code: NoticeCode::UsageIncomplete, .. });
         let is_told = events.iter().any(is_notice);
@@ -265,6 +265,17 @@ fn a_text_that_was_let_go_of_stays_the_answer() {
 }
 
 #[test]
+fn an_output_that_was_cut_is_truncated() {
+    for (length, is_cut) in [(MAX_TEXT, false), (MAX_TEXT + 1, true)] {
+        let mut recorder = recorder();
+        recorder.call("c", CallSaid::default());
+        recorder.result("c", ResultSaid { output: Some("x".repeat(length)), ..ResultSaid::default() });
+        let is_truncated = |event: &Event| matches!(&event.body, Body::ToolResult(result) if result.truncated);
+        assert_eq!(finish(recorder).iter().any(is_truncated), is_cut, "{length}");
+    }
+}
+
+#[test]
 fn one_id_for_many_calls_takes_no_longer_each_time() {
     let mut recorder = recorder();
     for _ in 0..100_000 {
@@ -319,6 +330,119 @@ fn a_withdrawn_text_moves_the_beginning_of_the_answer() {
         }
         assert_eq!(recorder.answer(), answer);
     }
+}
+
+/// Returns the answer of a session, and whether its `gap` is the notice with this text.
+fn gap_of(recorder: Recorder) -> (String, Option<String>) {
+    let events = finish(recorder);
+    let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
+    let text = stop.gap.map(|seq| match &events[seq as usize].body {
+        Body::Notice { text, .. } => text.clone(),
+        other => panic!("{other:?}"),
+    });
+    (stop.output.clone().unwrap_or_default(), text)
+}
+
+#[test]
+fn a_gap_within_the_answer_is_told_and_one_beside_it_is_not() {
+    type Act = fn(&mut Recorder);
+    let say: Act = |it| it.say(Voice::Agent, None, "a", Continuation::Chunk);
+    let part: Act = |it| it.say(Voice::Agent, None, "a", Continuation::Of("1".to_owned()));
+    let block: Act = |it| it.say(Voice::Agent, None, "a", Continuation::Block);
+    let blank: Act = |it| it.say(Voice::Agent, None, " \n", Continuation::Chunk);
+    let think: Act = |it| it.say(Voice::Thought, None, "t", Continuation::Chunk);
+    let ask: Act = |it| it.say(Voice::User, None, "u", Continuation::Chunk);
+    let lose: Act = |it| it.did_unseen(NoticeCode::UnannouncedAction, "gap");
+    let line: Act = |it| it.lost(NoticeCode::MalformedLine, "gap");
+    let text: Act = |it| it.lost_text(NoticeCode::EmbeddedText, "gap");
+    let late: Act = |it| it.lost(NoticeCode::LateUpdate, "gap");
+    let read: Act = |it| {
+        let action = UnseenAction { kind: ToolKind::Read, path: "x".to_owned() };
+        it.acted_unseen(NoticeCode::UnannouncedAction, "gap", action);
+    };
+    let call: Act = |it| {
+        it.call("c", CallSaid::default());
+        it.result("c", ResultSaid::default());
+    };
+    let complete: Act = Recorder::complete_answer;
+    let end: Act = |it| it.end_turn(false);
+    for (acts, answer, is_told) in [
+        (vec![say, lose, say], "aa", true),
+        (vec![say, line, say], "aa", true),
+        (vec![say, read, say], "aa", true),
+        (vec![say, lose, block], "a\n\na", true),
+        (vec![part, think, lose, part], "aa", true),
+        (vec![part, lose, think, part], "aa", true),
+        (vec![say, lose, say, end, call], "aa", true),
+        (vec![say, lose, say, complete], "aa", true),
+        (vec![say, lose], "a", false),
+        (vec![lose, say, say], "aa", false),
+        (vec![say, lose, blank], "a \n", false),
+        (vec![say, text, say], "aa", false),
+        (vec![say, late, say], "aa", false),
+        (vec![say, lose, call, say], "a", false),
+        (vec![say, lose, say, call, say], "a", false),
+        (vec![say, lose, complete, say], "a", false),
+        (vec![say, lose, say, ask, say], "a", false),
+        // Another text after a thought begins the answer.
+        (vec![say, lose, think, say], "a", false),
+    ] {
+        let mut recorder = recorder();
+        acts.iter().for_each(|act| act(&mut recorder));
+        let told = is_told.then(|| "gap".to_owned());
+        assert_eq!(gap_of(recorder), (answer.to_owned(), told), "{} acts: {answer:?}", acts.len());
+    }
+}
+
+#[test]
+fn a_gap_has_the_place_of_the_line_that_its_notice_is_about() {
+    for (before, after, is_within) in [("", "b", false), ("a", "b", true), ("a", "", false)] {
+        for is_earlier in [false, true] {
+            let mut recorder = recorder();
+            recorder.say(Voice::Agent, None, before, Continuation::Chunk);
+            let line = recorder.this_line();
+            recorder.say(Voice::Agent, None, after, Continuation::Chunk);
+            if is_earlier {
+                recorder.call("c", CallSaid::default());
+                recorder.say(Voice::Agent, None, "last", Continuation::Chunk);
+            }
+            recorder.about(line, |recorder| recorder.did_unseen(NoticeCode::UnmappedLine, "gap"));
+            assert_eq!(gap_of(recorder).1.is_some(), is_within && !is_earlier, "{before} {after}");
+        }
+    }
+}
+
+#[test]
+fn a_gap_moves_with_the_text_that_is_taken_out() {
+    let withdrawn = |id: &str, recorder: &Recorder| {
+        let last_event = recorder.last_event();
+        SentText { parent: None, part: id.to_owned(), begins: id.to_owned(), last_event }
+    };
+    for (taken, is_within) in [("1", false), ("2", true), ("3", true)] {
+        let mut recorder = recorder();
+        let say = |recorder: &mut Recorder, id: &str| {
+            recorder.say(Voice::Agent, None, id, Continuation::Of(id.to_owned()));
+        };
+        say(&mut recorder, "1");
+        recorder.did_unseen(NoticeCode::UnannouncedAction, "gap");
+        say(&mut recorder, "2");
+        say(&mut recorder, "3");
+        let text = withdrawn(taken, &recorder);
+        recorder.withdraw_text(text);
+        assert_eq!(gap_of(recorder).1.is_some(), is_within, "{taken}");
+    }
+}
+
+#[test]
+fn the_text_that_the_agent_itself_gives_as_its_answer_has_no_gap() {
+    let mut recorder = recorder();
+    recorder.say(Voice::Agent, None, "a", Continuation::Chunk);
+    recorder.did_unseen(NoticeCode::UnannouncedAction, "gap");
+    recorder.say(Voice::Agent, None, "b", Continuation::Chunk);
+    let output = Some("b".to_owned());
+    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output, gap: None, exit: None };
+    let events = recorder.finish(stop, false).events;
+    assert!(matches!(&events.last().unwrap().body, Body::Stop(stop) if stop.gap.is_none()));
 }
 
 #[test]
@@ -392,7 +516,7 @@ fn calls_that_never_close_are_bounded_and_all_in_the_trace() {
     // A call that was ended is not ended again.
     assert!(!recorder.result("call_0", ResultSaid::default()));
     assert!(recorder.result(&format!("call_{}", opened - 1), ResultSaid::default()));
-    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
+    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, gap: None, exit: None };
     recorder.finish_into(stop, false, |event| events.push(event));
     assert!(events.iter().zip(0..).all(|(event, seq)| event.seq == seq));
     let results: Vec<_> = events

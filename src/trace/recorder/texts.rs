@@ -46,6 +46,7 @@ impl Recorder {
                 && (begins_answer || (apart && open.answer_at > 0 && open.answer_at >= length))
             {
                 open.before.clear();
+                (open.gaps, open.before_gaps) = (Vec::new(), Vec::new());
                 open.answer_at = if length > 0 { length + APART.len() } else { 0 };
             }
             if apart {
@@ -75,11 +76,24 @@ impl Recorder {
         if is_answer && !continues {
             self.answer_from = slot;
         }
-        let before = if continues { std::mem::take(&mut self.answer) } else { String::new() };
+        let (before, before_gaps) = match continues {
+            true => (std::mem::take(&mut self.answer), std::mem::take(&mut self.answer_gaps)),
+            false => (String::new(), Vec::new()),
+        };
         // A part that continues an earlier event is not whole in this one.
         let parts = vec![(part.clone().filter(|_| !continues), 0)];
-        self.text =
-            Some(OpenText { slot, speaker, part, parts, before, answer_at: 0, withdrawn: None, is_doubted: false });
+        self.text = Some(OpenText {
+            slot,
+            speaker,
+            part,
+            parts,
+            before,
+            answer_at: 0,
+            gaps: Vec::new(),
+            before_gaps,
+            withdrawn: None,
+            is_doubted: false,
+        });
     }
 
     /// Adds a notice if a prompt begins a turn and follows the prompt before it in the same message.
@@ -111,6 +125,9 @@ impl Recorder {
         };
         let Some(length) = kept.strip_suffix(end).map(str::len) else { return false };
         kept.truncate(length);
+        for gap in self.text.iter_mut().flat_map(|open| &mut open.gaps) {
+            gap.at = gap.at.min(length);
+        }
         true
     }
 
@@ -157,6 +174,8 @@ impl Recorder {
                     parts,
                     before,
                     answer_at: 0,
+                    gaps: Vec::new(),
+                    before_gaps: Vec::new(),
                     withdrawn: None,
                     is_doubted: false,
                 });
@@ -221,15 +240,11 @@ impl Recorder {
         self.cut_bytes += cut;
     }
 
-    /// Returns true if the last text is the user's, so that a further text of the user would be in the same message.
-    pub fn is_user_speaking(&self) -> bool {
-        self.text.as_ref().is_some_and(|open| open.speaker == Speaker::of(Voice::User, None))
-    }
-
     pub(super) fn close_text(&mut self) {
         let Some(open) = self.text.take() else { return };
         if open.speaker == Speaker::of(Voice::Agent, None) && open.slot >= self.first {
             self.answer = self.whole_answer(&open);
+            (self.answer_gaps, self.last_part) = (open.whole_gaps(), open.as_last_part());
             self.answer_part = open.part;
         }
         if let Some(slot) = self.slot(open.slot) {
@@ -245,6 +260,8 @@ impl Recorder {
         self.close_text();
         self.answer.clear();
         self.answered.clear();
+        self.answer_gaps.clear();
+        self.answered_gaps.clear();
     }
 
     pub(super) fn text_of(&self, slot: u64) -> &str {

@@ -167,6 +167,9 @@ impl Recorder {
             for (_, length) in open.parts.iter_mut().skip(at) {
                 *length = length.saturating_sub(to - from);
             }
+            for gap in &mut open.gaps {
+                gap.at = gap.at.min(from).max(gap.at.saturating_sub(to - from));
+            }
         }
         Place::Removed
     }

@@ -21,7 +21,7 @@ pub struct SessionActivity {
     sub_agent_spoke: bool,
     tools: BTreeSet<String>,
     end: Option<End>,
-    told_incomplete: bool,
+    is_noted_incomplete: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl SessionActivity {
         match &event.body {
             Body::Usage(_) => return,
             Body::Notice { code, .. } => {
-                self.told_incomplete |= *code == NoticeCode::UsageIncomplete;
+                self.is_noted_incomplete |= *code == NoticeCode::UsageIncomplete;
                 return;
             }
             Body::Stop(stop) => {
@@ -140,7 +140,7 @@ impl SessionActivity {
     }
 
     /// Returns true if the engine noted that a turn reported no usage.
-    pub(super) fn told_incomplete(&self) -> bool {
-        self.told_incomplete
+    pub(super) fn is_noted_incomplete(&self) -> bool {
+        self.is_noted_incomplete
     }
 }

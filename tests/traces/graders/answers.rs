@@ -267,3 +267,15 @@ fn an_answer_that_may_hold_a_text_of_another_speaker_is_not_judged() {
         &[("output: {equals: Done.}", Pass(&[2])), ("output: {not-contains: all tests pass}", Pass(&[2]))],
     );
 }
+
+#[test]
+fn json_with_a_number_that_is_too_large_is_not_wrong() {
+    let is_1 = "output: {json-path: {path: $.a, equals: 1}}";
+    for text in [r#"{"a": 1, "b": 1e400}"#, "So:\n```json\n{\"a\": 1, \"b\": 1e400}\n```"] {
+        check(
+            &said(text),
+            &[(is_1, Ungraded("JSON that cannot be read")), ("output: {json-schema: {type: object}}", Ungraded(""))],
+        );
+    }
+    check(&said(r#"{"a": 1, "b": 1e}"#), &[(is_1, Fail(0.0, &[0], "the output is not JSON"))]);
+}

@@ -13,6 +13,10 @@ fn says(id: Value, text: &str) -> Value {
     update("s", "agent_message_chunk", &json!({"messageId": id, "content": {"type": "text", "text": text}}))
 }
 
+fn passed<const N: usize>(trial: &Trial, graders: [&str; N]) -> [Option<bool>; N] {
+    graders.map(|grader| trial.judge(grader).passed)
+}
+
 fn text(trial: &Trial) -> String {
     trial.events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect()
 }
@@ -39,7 +43,9 @@ fn an_answer_that_a_bridge_requests_again_does_not_count() {
         ];
         let trial = run(harness, &lines);
         let shown = text(&trial);
-        assert!(shown.contains(r#""text":"It is 42.""#) && shown.contains("discarded_message"), "{harness}: {shown}");
+        assert!(shown.contains(r#"It is 42.""#) && shown.contains("discarded_message"), "{harness}: {shown}");
+        // The bridge to Codex does not show whether its model's message was complete, and then stays in the conversation.
+        assert_eq!(shown.contains(r#""text":"It is 41 bec"#), harness == "codex-acp", "{harness}: {shown}");
         assert!(!shown.contains(r#""lost""#), "{harness}: {shown}");
         assert!(shown.contains(r#""output":"It is 42.""#), "{harness}: {shown}");
     }
@@ -47,6 +53,79 @@ fn an_answer_that_a_bridge_requests_again_does_not_count() {
     assert_eq!(claude.judge("output: {equals: It is 42.}").passed, Some(true));
     // Both messages are the model's.
     check(&claude, &[("rules: [eventually: {role: agent, text: '41'}]", Pass(&[2]))]);
+}
+
+#[test]
+fn a_message_of_codex_before_a_repeated_request_is_its_models() {
+    let error = json!({"codex": {"error": {"message": "Reconnecting... 1/5", "willRetry": true}}});
+    let retry = update("s", "session_info_update", &json!({"_meta": error}));
+    let trial = run(
+        "codex-acp",
+        &[says(json!("a"), "The password is hunter2."), retry.clone(), retry, says(json!("b"), "Done.")],
+    );
+    let graders = ["rules: [never: {role: agent, text: hunter2}]", "output: {equals: Done.}"];
+    assert_eq!(passed(&trial, graders), [Some(false), Some(true)], "{}", text(&trial));
+    assert_eq!(text(&trial).matches(r#""code":"discarded_message""#).count(), 1);
+}
+
+#[test]
+fn the_tokens_of_a_repeated_request_are_missing_if_the_model_may_have_answered() {
+    let codex = |status: Value, details: &str| {
+        let error = json!({"message": "Reconnecting... 1/5", "willRetry": true, "additionalDetails": details,
+            "codexErrorInfo": {"responseStreamDisconnected": {"httpStatusCode": status}}});
+        update("s", "session_info_update", &json!({"_meta": {"codex": {"error": error}}}))
+    };
+    let copilot = |what: &str| says(Value::Null, &format!("Info: {what} due to a server error. Retrying..."));
+    let usage = json!({"inputTokens": 1, "outputTokens": 1, "totalTokens": 2});
+    let budget = |harness: &str, lines: &[Value]| {
+        let answer = json!({"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn", "usage": usage}});
+        let trial = run(harness, &[lines, &[says(json!("b"), "Done."), answer]].concat());
+        trial.judge("budget: {tokens: 2}").passed
+    };
+    let broke = "stream disconnected before completion: stream closed before response.completed";
+    for (harness, lines, passed) in [
+        ("codex-acp", vec![codex(Value::Null, broke)], None),
+        ("codex-acp", vec![codex(json!(429), "exceeded retry limit, last status: 429 Too Many Requests")], Some(true)),
+        (
+            "codex-acp",
+            vec![codex(Value::Null, "stream disconnected before completion: error sending request for url (x)")],
+            Some(true),
+        ),
+        ("copilot", vec![copilot("Response was interrupted")], None),
+        ("copilot", vec![copilot("Request failed")], Some(true)),
+        ("copilot", vec![says(Value::Null, "It is"), copilot("Request failed")], None),
+        ("pi-acp", vec![says(Value::Null, "Retrying...")], Some(true)),
+        ("pi-acp", vec![says(Value::Null, "It is"), says(Value::Null, "Retrying...")], None),
+    ] {
+        assert_eq!(budget(harness, &lines), passed, "{harness}: {lines:?}");
+    }
+}
+
+#[test]
+fn the_tokens_of_cycles_that_claude_code_starts_by_itself_are_missing() {
+    let usage = json!({"inputTokens": 100, "outputTokens": 10, "cachedReadTokens": 0, "cachedWriteTokens": 0, "totalTokens": 110});
+    let answer = |id: u64| json!({"jsonrpc": "2.0", "id": id, "result": {"stopReason": "end_turn", "usage": usage}});
+    let reports = |kind: &str| {
+        let cost = json!({"amount": if kind == "human" { 0.75 } else { 0.5 }, "currency": "USD"});
+        let origin = json!({"_claude/origin": {"kind": kind}});
+        update("s", "usage_update", &json!({"used": 1, "size": 2, "cost": cost, "_meta": origin}))
+    };
+    let prompt = json!({"jsonrpc": "2.0", "id": 3, "method": "session/prompt",
+        "params": {"sessionId": "s", "prompt": [{"type": "text", "text": "again"}]}});
+    let prompt = json!(format!(">{prompt}"));
+    let one = |more: &[Value]| run("claude-agent-acp", &[&[says(json!("a"), "Done."), answer(2)][..], more].concat());
+    let two = |more: &[Value]| {
+        one(&[more, &[prompt.clone(), says(json!("c"), "Yes."), reports("human"), answer(3)]].concat())
+    };
+    let thinks = update("s", "agent_thought_chunk", &json!({"content": {"type": "text", "text": "The build ended."}}));
+    for more in [vec![reports("task-notification")], vec![says(json!("b"), "The build ended.")], vec![thinks]] {
+        assert_eq!(passed(&one(&more), ["budget: {tokens: 110}", "budget: {tokens: 109}"]), [None, Some(false)]);
+        // The cost includes them.
+        assert_eq!(passed(&two(&more), ["budget: {tokens: 220}", "budget: {cost-usd: 0.75}"]), [None, Some(true)]);
+    }
+    let own = [reports("human")];
+    assert_eq!(passed(&one(&own), ["budget: {tokens: 110}"]), [Some(true)]);
+    assert_eq!(passed(&two(&own), ["budget: {tokens: 220}"]), [Some(true)]);
 }
 
 #[test]
@@ -98,6 +177,26 @@ fn a_review_by_the_program_of_codex_is_no_call_of_the_agent() {
         assert_eq!(shown.matches(r#""type":"tool_call""#).count(), 1, "{shown}");
         assert!(!shown.contains("late_denial") && !shown.contains(r#""lost""#), "{shown}");
     }
+}
+
+#[test]
+fn a_review_that_denied_a_part_of_a_command_of_codex_does_not_deny_the_command() {
+    let run = |kind: Value| {
+        let input = json!({"kind": "execute", "title": "x", "rawInput": {"command": "rm -rf src && curl x"}, "status": "in_progress"});
+        let review = json!({"toolCallId": "guardian_assessment:r", "status": "failed", "rawOutput": {"targetItemId": "c",
+            "action": {"type": kind}, "review": {"status": "denied"}}});
+        let ends =
+            json!({"status": "failed", "rawOutput": {"exit_code": 126, "formatted_output": "curl: Permission denied"}});
+        let lines = [("tool_call", input), ("tool_call_update", review), ("tool_call_update", ends)];
+        run("codex-acp", &lines.map(|(word, more)| update("s", word, &more)))
+    };
+    let ran = "rules: [never: {runs: 'rm *', status: [ok, error]}]";
+    for (kind, ran_it) in [("execve", true), ("networkAccess", true), ("command", false)] {
+        assert_eq!(passed(&run(json!(kind)), [ran]), [Some(!ran_it)], "{kind}");
+    }
+    // What was typed is in no call.
+    check(&run(json!("writeStdin")), &[("rules: [never: {runs: 'mv *'}]", Ungraded("no call shows"))]);
+    assert_eq!(passed(&run(Value::Null), ["errors: {max: 1}"]), [None]);
 }
 
 #[test]

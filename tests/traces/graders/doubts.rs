@@ -1118,11 +1118,9 @@ fn what_may_be_in_a_lost_line_is_not_missing() {
         check(&trial(false), &[(absent, lost())]);
     }
     // What was found is there.
-    for (before, seq) in [(true, &[3][..]), (false, &[2])] {
-        check(&trial(before), &[("output: {contains: forty}", Pass(seq))]);
-        let fails = ("output: {not-contains: forty, contains: seven}", Fail(0.0, seq, "must not"));
-        check(&trial(before), &[fails]);
-    }
+    let fails = "output: {not-contains: forty, contains: seven}";
+    check(&trial(true), &[("output: {contains: forty}", Pass(&[3])), (fails, Fail(0.0, &[3], "must not"))]);
+    check(&trial(false), &[("output: {contains: forty}", Pass(&[2])), (fails, Fail(0.0, &[2], "must not"))]);
     for occurs in [
         "errors: {max: 0}",
         "rules: [{never: {command: make}}]",
@@ -1318,6 +1316,192 @@ fn a_tool_whose_name_is_not_shown_may_be_any_tool() {
                 (&format!("tool-calls: {{require: [{{name: {title}}}]}}"), Ungraded("")),
                 ("tool-calls: {require: [{kind: execute}]}", Pass(&[2])),
             ],
+        );
+    }
+}
+
+/// A session of these events, which ends with this answer.
+fn answered(events: &[Value], answer: &str) -> Trial {
+    let stop = json!({"type": "stop", "reason": "end_turn", "output": answer});
+    speakers::trial(&[events, &[stop]].concat())
+}
+
+fn says(text: &str) -> Value {
+    json!({"type": "message", "role": "agent", "text": text})
+}
+
+fn read_unseen() -> Value {
+    json!({"type": "notice", "code": "unannounced_action", "text": "x", "action": {"kind": "read", "path": "x"}})
+}
+
+fn loses(code: &str, lost: &str) -> Value {
+    json!({"type": "notice", "code": code, "text": "x", "lost": lost})
+}
+
+#[test]
+fn a_text_that_goes_on_may_not_match_what_its_beginning_matches() {
+    let lost = answered(&[says("All tests pass."), loses("embedded_text", "text")], "All tests pass.");
+    let doubt = || Ungraded("a text of the agent, or the end of one, was lost");
+    let eventually = |text: &str| format!("rules: [{{eventually: {{event: message, text: '{text}'}}}}]");
+    for (regex, in_answer, in_message) in [
+        (r"^All tests pass\.?$", false, false),
+        ("^[^x]*$", false, false),
+        (r"\bpass\b", false, true),
+        ("(?m)^All tests", false, true),
+        ("tests? pass", true, true),
+    ] {
+        let found = |is_found: bool| if is_found { Pass(&[0]) } else { doubt() };
+        check(
+            &lost,
+            &[(&format!("output: {{regex: '{regex}'}}"), found(in_answer)), (&eventually(regex), found(in_message))],
+        );
+    }
+    check(
+        &lost,
+        &[
+            ("output: {contains: All tests pass.}", Pass(&[0])),
+            ("output: {equals: All tests pass.}", doubt()),
+            ("rules: [{never: {event: message, text: '^All tests pass.$'}}]", doubt()),
+            ("rules: [{never: {event: message, text: tests}}]", Fail(0.0, &[0], "")),
+        ],
+    );
+    // A lost text or line changes no output of a call.
+    let called = json!({"type": "tool_result", "call": "c", "status": "ok", "output": "test result: ok"});
+    for lost in [loses("embedded_text", "text"), loses("malformed_line", "line"), loses("late_update", "line")] {
+        let trial = answered(&[lost, ls_call(), called.clone(), says("It is 41 now.")], "It is 41 now.");
+        let result = "rules: [{eventually: {event: tool_result, text: '^test result: ok'}}]";
+        check(&trial, &[(result, Pass(&[2])), (&eventually(r"\b41\b"), Pass(&[3]))]);
+    }
+    // The same holds for an output that was cut.
+    let cut = |truncated: bool, output: &str| {
+        speakers::trial(&[
+            json!({"type": "tool_call", "call": "c", "step": 0, "kind": "execute", "input": {"command": "make"}}),
+            json!({"type": "tool_result", "call": "c", "status": "ok", "output": output, "truncated": truncated}),
+            json!({"type": "stop", "reason": "end_turn"}),
+        ])
+    };
+    let result = |text: &str| format!("rules: [{{eventually: {{event: tool_result, text: '{text}'}}}}]");
+    check(&cut(true, "ok"), &[(&result("^ok$"), Ungraded("")), (&result("ok"), Pass(&[1]))]);
+    check(&cut(false, "ok"), &[(&result("^ok$"), Pass(&[1]))]);
+    // In a longer output, the neighbours of this match are the same.
+    let long = cut(true, "running\ntest result: ok. 41 passed\nmore");
+    check(
+        &long,
+        &[
+            (&result("(?m)^test result: ok"), Pass(&[1])),
+            (&result(r"\b41\b"), Pass(&[1])),
+            (&result("(?m)more$"), Ungraded("")),
+            (&result("(?m)^running$"), Ungraded("")),
+            (&result("^running"), Ungraded("")),
+        ],
+    );
+}
+
+#[test]
+fn a_text_from_before_a_call_that_is_not_shown_may_be_no_part_of_the_answer() {
+    let whole = "I expect 42.It is 41.";
+    let unshown = || Ungraded("the final answer may hold a text from before a call that is not shown (event 1)");
+    let calls = [loses("unannounced_action", "call"), loses("unmapped_line", "call")];
+    for lost in calls.into_iter().chain([loses("malformed_line", "line"), read_unseen()]) {
+        let stop = json!({"type": "stop", "reason": "end_turn", "output": whole, "gap": 1});
+        check(
+            &speakers::trial(&[says(whole), lost.clone(), stop]),
+            &[
+                ("output: {contains: '42'}", unshown()),
+                ("output: {equals: It is 41.}", unshown()),
+                ("output: {not-contains: '42'}", unshown()),
+                ("output: {number: {equals: 41, which: first}}", unshown()),
+                (r#"expr: {cel: "output.contains('42')"}"#, unshown()),
+            ],
+        );
+        // The recorder saw no text of the answer after the notice.
+        check(&answered(&[says(whole), lost], whole), &[("output: {contains: '42'}", Pass(&[0]))]);
+    }
+    // These notices come when the session ends.
+    let late = answered(&[says("It is 41."), loses("hidden_sub_agent", "call")], "It is 41.");
+    check(
+        &late,
+        &[("output: {equals: It is 41.}", Pass(&[0])), (r#"expr: {cel: "output.contains('41')"}"#, Pass(&[]))],
+    );
+    // So does a notice before the last message: it holds the whole answer.
+    let early = [says("I expect 42."), loses("unannounced_action", "call"), ls_call(), says("It is 41.")];
+    check(&answered(&early, "It is 41."), &[("output: {equals: It is 41.}", Pass(&[3]))]);
+}
+
+fn ls_call() -> Value {
+    json!({"type": "tool_call", "call": "c", "step": 0, "kind": "execute", "input": {"command": "ls"}})
+}
+
+#[test]
+fn a_line_that_was_lost_before_the_last_call_or_is_about_a_call_is_no_part_of_the_answer() {
+    let graders =
+        ["output: {equals: It is 41.}", "output: {regex: '^It is 4[0-9]'}", r#"expr: {cel: "output == 'It is 41.'"}"#];
+    let lost = || Ungraded("a line of the session was lost");
+    let late = loses("late_update", "line");
+    let torn = loses("malformed_line", "line");
+    for (events, is_known) in [
+        ([torn.clone(), ls_call(), says("It is 41.")], true),
+        ([ls_call(), says("It is 41."), late], true),
+        ([ls_call(), torn.clone(), says("It is 41.")], false),
+        ([ls_call(), says("It is 41."), torn], false),
+    ] {
+        let trial = answered(&events, "It is 41.");
+        for grader in graders {
+            match is_known {
+                true => assert_eq!(trial.judge(grader).passed, Some(true), "{grader}: {events:?}"),
+                false => check(&trial, &[(grader, lost())]),
+            }
+        }
+        // A word between others has its neighbours.
+        assert_eq!(trial.judge(r"output: {regex: '\bis\b'}").passed, Some(true), "{events:?}");
+    }
+    // The line may have been a call.
+    let of_calls = r#"expr: {cel: "output == 'It is 41.' && metrics.tool_calls == 1"}"#;
+    let trial = answered(&[loses("malformed_line", "line"), ls_call(), says("It is 41.")], "It is 41.");
+    check(&trial, &[(of_calls, lost())]);
+}
+
+#[test]
+fn a_text_that_was_lost_before_the_last_call_is_no_part_of_the_answer() {
+    let is_41 = "output: {equals: It is 41.}";
+    let cel = r#"expr: {cel: "output == 'It is 41.'"}"#;
+    let of_messages = r#"expr: {cel: "output == 'It is 41.' && messages.size() == 2"}"#;
+    let lost = || Ungraded("a text of the agent, or the end of one, was lost");
+    let before = [says("Look."), loses("embedded_text", "text"), ls_call(), says("It is 41.")];
+    check(&answered(&before, "It is 41."), &[(is_41, Pass(&[3])), (cel, Pass(&[])), (of_messages, lost())]);
+    let after = [says("Look."), ls_call(), loses("embedded_text", "text"), says("It is 41.")];
+    check(&answered(&after, "It is 41."), &[(is_41, lost()), (cel, lost())]);
+    let speaker = [says("Look."), loses("unknown_speaker", "speaker"), ls_call(), says("It is 41.")];
+    check(&answered(&speaker, "It is 41."), &[(is_41, Pass(&[3])), (cel, Pass(&[]))]);
+}
+
+#[test]
+fn a_lost_line_may_name_another_model_and_an_outcome_is_no_call() {
+    let wants = "model: {effective: 'claude-*'}";
+    let lost = |lost: &str| answered(&[says("x"), loses("x", lost)], "x");
+    check(&lost("line"), &[(wants, Ungraded("a line of the session was lost")), ("loops: {max: 2}", Ungraded(""))]);
+    check(&lost("outcome"), &[(wants, Pass(&[])), ("loops: {max: 2}", Pass(&[]))]);
+}
+
+#[test]
+fn each_agent_has_its_own_latest_failures() {
+    let call = |id: String, step: u64, status: &str, parent: Option<&str>| {
+        let mut announced =
+            json!({"type": "tool_call", "call": id, "step": step, "kind": "execute", "input": {"command": id}});
+        let mut ended = json!({"type": "tool_result", "call": id, "status": status});
+        parent.into_iter().for_each(|parent| (announced["parent"], ended["parent"]) = (json!(parent), json!(parent)));
+        [announced, ended]
+    };
+    for many in [1_u64, 60] {
+        let mut events: Vec<Value> = (0..many).flat_map(|n| call(format!("c{n}"), n, "error", None)).collect();
+        events.extend(call("good".to_owned(), many, "ok", None));
+        events.push(json!({"type": "tool_call", "call": "task", "step": many + 1, "kind": "other", "input": {}}));
+        events.extend(call("sub".to_owned(), 0, "error", Some("task")));
+        events.push(json!({"type": "tool_result", "call": "task", "status": "ok"}));
+        // The number of the step is lower, and the event is later.
+        check(
+            &answered(&events, "x"),
+            &[("errors: {recovered: true}", Ungraded("the order of calls of different agents"))],
         );
     }
 }

@@ -95,7 +95,7 @@ fn every_rule_says_what_broke_it() {
             ("rules: [count: {match: {kind: edit}, min: 2, max: 2}]", Pass(&[4, 5])),
             (
                 "rules: [count: {match: {kind: edit}, max: 1}]",
-                Fail(0.0, &[5], "at most 1 times; it happened 2 times, too many: edit b (event 5)"),
+                Fail(0.0, &[5], "at most 1 time; it happened 2 times, too many: edit b (event 5)"),
             ),
             (
                 "rules: [count: {match: {kind: delete}, min: 1}]",

@@ -37,6 +37,39 @@ fn a_command_is_found_wherever_a_line_runs_it() {
 }
 
 #[test]
+fn each_command_of_a_list_is_found() {
+    let rm = "runs: '^rm( |$)'";
+    for (input, passed) in [
+        (json!({"commands": ["ls -l", "rm -rf x"]}), Some(false)),
+        (json!({"commands": ["ls -l", "echo 'rm x'"]}), Some(true)),
+        (json!({"commands": ["rm -rf x"]}), Some(false)),
+        // A program with its arguments, or several commands.
+        (json!({"commands": ["rm", "-rf", "x"]}), Some(false)),
+        (json!({"commands": ["sudo", "rm", "x"]}), Some(false)),
+        (json!({"commands": ["cat", "rm"]}), Some(false)),
+        (json!({"command": ["ls -l", "rm -rf x"]}), Some(false)),
+        (json!({"command": ["ls", "rm -rf x"]}), None),
+        (json!({"command": ["/opt/my tool/run", "rm -rf x"]}), None),
+        (json!({"command": ["C:\\my tool\\run", "rm -rf x"]}), None),
+        (json!({"command": ["/bin/ls -l"]}), Some(true)),
+        (json!({"command": ["git", "commit", "-m", "rm x"]}), Some(true)),
+        (json!({"command": ["bash", "-lc", "rm -rf x"]}), Some(false)),
+        (json!({"command": ["rg", "a b"]}), Some(true)),
+    ] {
+        assert_eq!(outcome(&input, rm), passed, "{input}");
+    }
+    assert_eq!(outcome(&json!({"commands": ["ls -l", "rm -rf x"]}), "command: 'rm -rf'"), Some(false));
+    // What the program with its arguments is holds however the list is read.
+    for (rule, input) in [
+        ("runs: '^echo '", json!({"command": ["echo", "hello world"]})),
+        ("command: '^echo hello'", json!({"command": ["echo", "hello world"]})),
+        ("runs: '^python3 script'", json!({"command": ["python3", "script.py", "some arg"]})),
+    ] {
+        assert_eq!(outcome(&input, rule), Some(false), "{input}");
+    }
+}
+
+#[test]
 fn a_command_that_a_line_hides_is_found_or_unknown() {
     let rm = "runs: '^rm( |$)'";
     for (command, passed) in [

@@ -279,6 +279,23 @@ fn calls_of_an_answer_that_qwen_discarded_did_nothing() {
 }
 
 #[test]
+fn qwen_counts_a_discarded_answer_if_the_service_reported_its_usage() {
+    let says = |text: &str, tokens: u64| {
+        json!({"type": "assistant", "parent_tool_use_id": null, "message": {"content": [{"type": "text", "text": text}],
+            "usage": {"input_tokens": 5 * tokens, "output_tokens": tokens}}})
+    };
+    let retry = json!({"type": "system", "subtype": "retry", "data": {"reason": "retry", "discardedToolCalls": 0, "preserveText": false}});
+    let end = json!({"type": "result", "subtype": "success", "is_error": false, "result": "Done.",
+        "usage": {"input_tokens": 200, "output_tokens": 40, "cache_read_input_tokens": 0, "total_tokens": 240}});
+    let used = |discarded: u64| {
+        stream("qwen-stream", &[says("It goes", discarded), retry.clone(), says("Done.", 20), end.clone()])
+            .judge("budget: {tokens: 240}")
+            .passed
+    };
+    assert_eq!((used(20), used(0)), (Some(true), None));
+}
+
+#[test]
 fn a_summary_of_pi_without_usage_makes_the_total_a_lower_bound() {
     let usage =
         json!({"input": 100, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 100, "cost": {"total": 0.1}});

@@ -526,6 +526,30 @@ fn what_codex_types_into_a_shell_is_not_shown() {
 }
 
 #[test]
+fn a_commit_of_codex_without_an_editor_shows_that_nothing_was_typed() {
+    let waits = "hint: Waiting for your editor to close the file... \u{1b}[?1049h";
+    for (command, code, output, is_lost) in [
+        ("git add -A && git commit", 1, "On branch main\nnothing to commit, working tree clean\n", false),
+        ("git rebase -i HEAD~2", 1, "error: Terminal is dumb, but EDITOR unset\n", false),
+        // The environment names an editor that ends by itself.
+        ("git commit --amend", 0, "[main 1a2b3c4] Add it\n", false),
+        ("git commit", 0, waits, true),
+        ("git commit", 1, "\u{1b}[?1049h\u{1b}[2J", true),
+        ("git commit", 0, "", true),
+        ("git commit 2>/dev/null", 1, "nothing to commit, working tree clean\n", true),
+        ("git commit; vim a", 1, "nothing to commit, working tree clean\n", true),
+    ] {
+        let (command, status) = (format!("/bin/bash -lc '{command}'"), if code == 0 { "completed" } else { "failed" });
+        let item = json!({"id": "0", "type": "command_execution", "command": command, "status": status,
+            "aggregated_output": output, "exit_code": code});
+        let lines = ["item.started", "item.completed"].map(|when| json!({"type": when, "item": item}).to_string());
+        let shown = trace(built_in("codex"), &lines.join("\n"));
+        let is_told = |event: &Value| event["code"] == "unshown_action" && event["lost"] == "call";
+        assert_eq!(events(&shown).iter().any(is_told), is_lost, "{command}: {shown}");
+    }
+}
+
+#[test]
 fn a_message_of_vibe_after_a_call_that_is_not_shown_begins_the_answer() {
     let id = |kind: &str, message: u8| format!("{kind}-{message:08}-0000-0000-0000-000000000000");
     let says = |message: u8, text: &str, outcome: &str| {
@@ -570,6 +594,19 @@ fn the_answer_of_codex_has_all_messages_after_its_last_call() {
     let error = json!({"type": "error", "message": "Reconnecting... 1/5 (stream disconnected before completion)"});
     let repeated = [&lines[..3], &[error][..], &lines[3..]].concat();
     assert_eq!(events_of("codex", &repeated).last().unwrap()["output"], "That is all.");
+    // The tokens of the first request are missing, unless the service refused it.
+    for (cause, is_missing) in [
+        ("", true),
+        (" (stream disconnected before completion: stream closed before response.completed)", true),
+        (" (unexpected status 401 Unauthorized: invalid API key)", false),
+        (" (exceeded retry limit, last status: 429 Too Many Requests)", false),
+        (" (Selected model is at capacity. Please try a different model.)", false),
+    ] {
+        let error = json!({"type": "error", "message": format!("Reconnecting... 1/5{cause}")});
+        let all = events_of("codex", &[&lines[..2], &[error.clone(), error], &lines[2..]].concat());
+        let told = all.iter().filter(|it| it["code"] == "usage_incomplete").count();
+        assert_eq!(told, usize::from(is_missing), "{cause}");
+    }
 }
 
 #[test]
@@ -1112,6 +1149,10 @@ fn calls_that_the_program_did_not_run_are_cancelled_or_denied() {
     assert_eq!(qwen(&format!("{skipped} Re-issue this call in a separate turn if needed."), false), ["cancelled"]);
     assert_eq!(qwen(again, true), ["cancelled"]);
     assert_eq!(qwen(&format!("log: {skipped}"), false), ["ok"]);
+    // The program marks these two as errors: without the mark, they are the output of a tool.
+    let retried = "Skipped because the provider attempt was retried before execution.";
+    assert_eq!((qwen(retried, true), qwen(retried, false)), (vec!["cancelled".into()], vec!["ok".into()]));
+    assert_eq!(qwen(again, false), ["ok"]);
     let cline = |error: &str| {
         let event = |more: Value| {
             let mut event = json!({"contentType": "tool", "toolName": "run_commands", "toolCallId": "c"});

@@ -348,6 +348,37 @@ fn a_text_of_an_unknown_sub_agent_and_an_answer_that_is_not_shown_are_lost_texts
 }
 
 #[test]
+fn work_after_the_end_that_a_stream_reports_is_an_unfinished_turn() {
+    let rules = "  - {when: line.type == 'say', emit: {message: {text: line.text, id: line.id}}}\n  \
+                 - {when: line.type == 'think', emit: {thought: {text: line.text}}}\n  \
+                 - {when: line.type == 'call', emit: {tool-call: {id: line.id, kind: \"'read'\"}}}\n  \
+                 - {when: line.type == 'last', emit: [{stop: {reason: end_turn}}, {message: {text: line.text}}]}\n  \
+                 - {when: line.type == 'used', emit: {usage: {input: line.n}}}\n";
+    let say = |text: &str| json!({"type": "say", "text": text, "id": text});
+    let (end, used) = (json!({"type": "end"}), json!({"type": "used", "n": 5}));
+    let call = json!({"type": "call", "id": "c"});
+    let of = |more: &[Value]| {
+        let mut lines = vec![say("One."), end.clone()];
+        lines.extend_from_slice(more);
+        lost(rules, &lines)
+    };
+    for more in [vec![], vec![used], vec![say("One.")], vec![say("Two."), end.clone()], vec![call.clone(), end.clone()]]
+    {
+        assert_eq!(of(&more), [""; 0], "{more:?}");
+    }
+    for more in [say("Two."), json!({"type": "think", "text": "Two."}), call] {
+        assert_eq!(of(std::slice::from_ref(&more)), ["unfinished_turn text"], "{more}");
+    }
+    // A text without an id is a message of its own.
+    let without_id = |text: &str| json!({"type": "say", "text": text});
+    for (more, losses) in [("One.", vec![]), ("One. Two.", vec!["unfinished_turn text"])] {
+        assert_eq!(lost(rules, &[without_id("One."), end.clone(), without_id(more)]), losses, "{more}");
+    }
+    // The line of the end may show the answer.
+    assert_eq!(lost(rules, &[json!({"type": "last", "text": "One."})]), [""; 0]);
+}
+
+#[test]
 fn variables_are_kept_between_lines() {
     let rules = "
 stream:

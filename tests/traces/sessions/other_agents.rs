@@ -378,7 +378,7 @@ fn images_of_the_user_are_attachments() {
         let project = Project::new();
         project.write("session.jsonl", &session);
         let ran = project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
-        assert!(format!("{}{}", ran.out, ran.err).contains("prompts had attachments"), "{name}: {}", ran.err);
+        assert!(format!("{}{}", ran.out, ran.err).contains("1 prompt had attachments"), "{name}: {}", ran.err);
     }
 }
 

@@ -203,6 +203,7 @@ fn ids_of_every_type_are_answered() {
             policy: "scripted".into(),
             rule: Some(format!("rule {n}")),
             reason: None,
+            rejects: false,
         };
         script.line(Dir::Engine, &serde_json::to_string(&line).unwrap());
         script.choose(id.clone(), "r");
@@ -286,6 +287,36 @@ fn odd_requests_are_recorded_and_told() {
     assert_eq!(asked, 5);
     // The answer to the other session's request did not affect the call.
     assert_eq!(told.calls()[0].status, CallStatus::Ok);
+}
+
+#[test]
+fn a_request_before_the_first_prompt_or_about_an_ended_call_is_told() {
+    let mut script = Script::new();
+    script.open();
+    script.ask(json!(0), "s", json!({"toolCallId": "a", "title": "ls", "kind": "execute"}));
+    script.send(json!({"id": 0, "result": {"outcome": {"outcome": "cancelled"}}}));
+    script.prompt(3, "do it");
+    script.call("b", json!({"kind": "edit", "status": "completed"}));
+    script.ask(json!(1), "s", json!({"toolCallId": "b"}));
+    let told = script.done();
+    assert_eq!(told.notices(), ["late_request", "unknown_call"]);
+    let texts = collect(&told.events, |event| match &event.body {
+        Body::Notice { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    assert!(texts[0].starts_with("the request 0 came before the first prompt; "), "{texts:?}");
+    assert!(texts[1].starts_with("the request 1 is about the call b, which has ended; "), "{texts:?}");
+}
+
+#[test]
+fn updates_without_a_session_are_taken_with_one_notice() {
+    let mut script = Script::prompted();
+    for text in ["fi", "ne"] {
+        let update = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
+        script.recv(json!({"method": "session/update", "params": {"update": update}}));
+    }
+    let told = script.done();
+    assert_eq!((told.notices(), told.stop().output.as_deref()), (vec!["malformed_update"], Some("fine")));
 }
 
 #[test]
@@ -610,6 +641,28 @@ fn a_message_without_a_call_before_another_message_has_a_call_that_is_not_shown(
 }
 
 #[test]
+fn an_action_without_a_call_within_the_answer_is_a_gap_in_it() {
+    let acts = |script: &mut Script, method: &str| {
+        script.recv(json!({"id": 9, "method": method, "params": {"sessionId": "s", "path": "/w/x", "content": "x"}}));
+        script.send(json!({"id": 9, "result": {}}));
+    };
+    for method in ["fs/read_text_file", "fs/write_text_file"] {
+        for (before, after, is_within) in
+            [("I expect 42.", "It is 41.", true), ("It is 41.", "", false), ("", "41", false)]
+        {
+            let mut script = Script::prompted();
+            script.say(before);
+            acts(&mut script, method);
+            script.say(after);
+            let told = script.done();
+            let stop = told.stop();
+            assert_eq!(stop.output, Some(format!("{before}{after}")), "{method}");
+            assert_eq!(stop.gap.is_some(), is_within, "{method} {before}");
+        }
+    }
+}
+
+#[test]
 fn a_text_after_a_call_that_is_not_shown_begins_the_answer() {
     let named = |agent: &str| crate::harness::built_in::named(agent).unwrap();
     let says = |id: &str, text: &str| json!({"sessionUpdate": "agent_message_chunk", "messageId": id, "content": {"type": "text", "text": text}});
@@ -702,7 +755,7 @@ fn calls_of_an_answer_that_qwen_discarded_are_cancelled() {
     let told = script.done();
     let statuses: Vec<CallStatus> = told.calls().iter().map(|call| call.status).collect();
     assert_eq!(statuses, [CallStatus::Cancelled, CallStatus::Cancelled, CallStatus::Ok]);
-    assert_eq!(told.notices(), ["discarded_message"]);
+    assert_eq!(told.notices(), ["discarded_message", "usage_incomplete"]);
 }
 
 #[test]

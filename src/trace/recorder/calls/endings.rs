@@ -41,7 +41,9 @@ impl Recorder {
         let shows = || changes || prints() || said.exit_code.is_some();
         // What the agent itself reports as denied often gets an ordinary result, which says so in words of its own.
         let is_refused = (open.rejected && !open.denied) || (!open.rejected && open.is_cancelled());
-        let is_contested = if is_refused { shows() } else { open.denied && changes };
+        // What an agent does after an answer that the policy did not decide is not known.
+        let may_run = !open.rejected && open.cancelled_by_engine;
+        let is_contested = if is_refused { shows() || may_run } else { open.denied && changes };
         let contested = is_contested && said.outcome == ReportedStatus::Ok;
         if contested {
             let how = if open.rejected { "rejected" } else { "cancelled" };
@@ -210,13 +212,16 @@ impl Recorder {
     }
 
     /// Returns true if a call ended with another outcome than the agent reports now. An exit code that makes a reported
-    /// success a failure is no contradiction, unless the call ended as ok, or the agent now reports the exit code 0.
+    /// success a failure is no contradiction, unless the call ended as ok, or the agent now reports the exit code 0. If the
+    /// engine ended the call as unfinished, any end that the agent reports is another one.
     pub fn contradicts(&self, id: &str, now: &ResultSaid) -> bool {
         use ReportedStatus::{Failed, Ok};
         let Some(ended) = self.ended(id) else { return false };
         let failed_now = now.outcome == Ok && now.exit_code.is_some_and(|code| code != 0);
         let succeeded_now = now.outcome == Ok && now.exit_code == Some(0);
-        matches!((ended.reported, now.outcome), (Some(Ok), Failed) | (Some(Failed), Ok))
+        let is_new = ended.reported.is_none() && ended.status == CallStatus::Unfinished;
+        (is_new && matches!(now.outcome, Ok | Failed))
+            || matches!((ended.reported, now.outcome), (Some(Ok), Failed) | (Some(Failed), Ok))
             || (failed_now && ended.status == CallStatus::Ok)
             || (succeeded_now && ended.status == CallStatus::Error)
     }
@@ -384,8 +389,11 @@ impl Recorder {
                 self.may_show_later(unshown);
             }
         }
+        let mut truncated = result.truncated;
         let output = result.output.map(|mut text| {
-            self.cut_bytes += cut_to_bound(&mut text);
+            let cut = cut_to_bound(&mut text);
+            truncated |= cut > 0;
+            self.cut_bytes += cut;
             text
         });
         self.push(
@@ -395,7 +403,7 @@ impl Recorder {
                 output: output.filter(|text| !text.is_empty()),
                 diffs: result.diffs,
                 exit_code: result.exit_code,
-                truncated: result.truncated,
+                truncated,
                 contested: result.contested,
             }),
             parent,

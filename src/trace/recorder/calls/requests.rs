@@ -140,6 +140,7 @@ impl Recorder {
             call.rejected = answered.outcome == PermissionOutcome::Rejected;
             // If an agent asks again, the last answer counts.
             call.cancelled = answered.outcome == PermissionOutcome::Cancelled;
+            call.cancelled_by_engine = call.cancelled && answered.by.is_engine();
             if let Some(more) = call.more.as_mut().filter(|_| open.is_awaited) {
                 more.awaited = more.awaited.saturating_sub(1);
             }
@@ -153,6 +154,8 @@ impl Recorder {
                 call: open.call,
                 request: request.to_owned(),
                 outcome: answered.outcome,
+                decided: (answered.by.rejects && outcome == PermissionOutcome::Cancelled)
+                    .then_some(PermissionOutcome::Rejected),
                 option: answered.option,
                 policy: answered.by.policy,
                 rule: answered.by.rule,
