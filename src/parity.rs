@@ -238,7 +238,7 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
         }
     }
     let judged = |result: &TrialResult| -> Vec<(String, Option<bool>)> {
-        let of_workspace = |grade: &&GradeRecord| Kind::needs_of(&grade.grader).judges_workspace();
+        let of_workspace = |grade: &&GradeRecord| Kind::needs_of(&grade.grader).grades_workspace();
         result.grades.iter().filter(of_workspace).map(|grade| (grade.name.clone(), grade.passed)).collect()
     };
     let (one, mut other) = (judged(inside), judged(outside));
@@ -266,10 +266,10 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
             (inside, Some(outside)) => {
                 unknowns.push(format!("`{name}` is {} inside and {} outside", word(*inside), word(outside)));
             }
-            (_, None) => unknowns.push(format!("`{name}` is judged only inside")),
+            (_, None) => unknowns.push(format!("`{name}` is graded only inside")),
         }
     }
-    unknowns.extend(other.iter().map(|(name, _)| format!("`{name}` is judged only outside")));
+    unknowns.extend(other.iter().map(|(name, _)| format!("`{name}` is graded only outside")));
     if differences.is_empty() && !unknowns.is_empty() {
         return unknown(unknowns.join("; "));
     }

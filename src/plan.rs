@@ -11,7 +11,7 @@ use crate::case::{BetweenTurns, Case, LoadError};
 use crate::experiment::Arm;
 use crate::gateway::route::{CaseModel, Mode};
 use crate::harness::catalog::Catalog;
-use crate::harness::{Adapter, Manifest, ServersVia};
+use crate::harness::{Manifest, ServersVia};
 use crate::ids::{TrialRecord, column_name, without_copy};
 use crate::interaction::Interaction;
 use crate::overlay;
@@ -320,7 +320,7 @@ fn twice<'a>(cells: Vec<Cell<'a>>) -> Result<Vec<Cell<'a>>, PlanError> {
 
 /// Checks that the program of a harness can be started for a case.
 fn check_start(case: &Case, manifest: &Manifest, catalog: &Catalog, gateway: Option<Mode>) -> Result<(), PlanError> {
-    if manifest.command.is_empty() && manifest.adapter != Adapter::Replay {
+    if manifest.command.is_empty() && manifest.adapter.starts_a_process() {
         return Err(PlanError::NoCommand { harness: manifest.name.clone() });
     }
     // A case that is skipped for another reason needs no script.
@@ -457,9 +457,6 @@ fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
         return Some(format!("the case offers {what}, which harness `{harness}` does not take"));
     }
     let adapter = manifest.adapter;
-    if matches!(adapter, Adapter::Acp | Adapter::Replay) {
-        return None;
-    }
     let word = adapter.word();
     let takes = |file: &&PathBuf| {
         // A file with an unknown extension is inspected when the trial begins.
@@ -470,6 +467,8 @@ fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
     if let Some(file) = case.attachments.iter().find(|file| !takes(file)) {
         let name = file.file_name().unwrap_or_default().display();
         Some(format!("the case attaches `{name}`, and `{word}` does not accept such files"))
+    } else if adapter.has_sessions() {
+        None
     } else if let Some(mode) = &case.session.mode {
         Some(format!("the case sets the session mode `{mode}`, and `{word}` has no modes"))
     } else if goes_on_elsewhere && case.turns.len() > 1 {

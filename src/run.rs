@@ -92,6 +92,9 @@ pub struct RunRecord {
     /// single files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub graded: bool,
+    /// True if the run was made by `grade` while its source was going on: it lacks the trials that had not finished.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub source_in_use: bool,
     /// True if every line of the journal has a digest, and every line of a finished trial the digest of its
     /// result. Absent in runs of older versions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -341,6 +344,7 @@ impl RunRecord {
             derived_from: None,
             manual: false,
             graded: false,
+            source_in_use: false,
             digests: false,
             replaces: None,
             elsewhere: Elsewhere::default(),

@@ -94,11 +94,15 @@ impl View {
 
 impl Shared {
     fn missing(&self) -> Response {
-        self.told(StatusCode::NOT_FOUND, "There is nothing at this address", "The run was removed, or never existed.")
+        self.sentence_page(
+            StatusCode::NOT_FOUND,
+            "There is nothing at this address",
+            "The run was removed, or never existed.",
+        )
     }
 
     /// Answers with a sentence and a link to the list.
-    fn told(&self, status: StatusCode, title: &str, why: &str) -> Response {
+    fn sentence_page(&self, status: StatusCode, title: &str, why: &str) -> Response {
         let mut page = Vec::new();
         let policy = shell::policy(None, shell::Asks::Nobody);
         let written = shell::head(title, &policy, &mut page).and_then(|()| {
@@ -193,8 +197,12 @@ async fn page(shared: Arc<Shared>, run: Option<PathBuf>) -> Response {
     });
     match begun.await {
         Ok(Ok(())) => respond(StatusCode::OK, kind(Wanted::Page), &policy(of_run), body),
-        Ok(Err(why)) => shared.told(StatusCode::INTERNAL_SERVER_ERROR, "This run cannot be read", &why),
-        Err(_) => shared.told(StatusCode::INTERNAL_SERVER_ERROR, "This page cannot be written", "The program failed."),
+        Ok(Err(why)) => shared.sentence_page(StatusCode::INTERNAL_SERVER_ERROR, "This run cannot be read", &why),
+        Err(_) => shared.sentence_page(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "This page cannot be written",
+            "The program failed.",
+        ),
     }
 }
 

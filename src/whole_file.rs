@@ -1,7 +1,7 @@
 //! Writes files completely or not at all, and makes names safe for files and folders.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -39,6 +39,69 @@ impl FileError {
 /// Returns an error if the file cannot be written; no partial file is left under the name.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), FileError> {
     put_in_place([write_part(path, write)?])
+}
+
+/// Does what [`write_whole`] does, with a file that has no name while it is written: a process that is ended meanwhile leaves
+/// nothing. If the system has no such files, the temporary file has a name.
+///
+/// # Errors
+/// Returns an error if the file cannot be written; no partial file is left under the name.
+pub fn write_unnamed(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), FileError> {
+    let Some(file) = unnamed_beside(path) else { return write_whole(path, write) };
+    let failed = |source| FileError::Io { doing: "write", path: path.to_owned(), source };
+    let mut out = io::BufWriter::with_capacity(64 << 10, file);
+    write(&mut out).map_err(failed)?;
+    let mut file = out.into_inner().map_err(|error| failed(error.into_error()))?;
+    file.sync_data().map_err(failed)?;
+    let Some(part) = named_part(&file, path) else {
+        file.rewind().map_err(failed)?;
+        return write_whole(path, |out| io::copy(&mut file, out).map(drop));
+    };
+    fs::rename(&part, path).map_err(|source| {
+        let _ = fs::remove_file(&part);
+        failed(source)
+    })
+}
+
+/// Creates a file without a name in the folder of a file. Returns `None` if the file system has no such files, or if the file
+/// could not get a name later.
+#[cfg(target_os = "linux")]
+fn unnamed_beside(path: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags};
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
+    open_file(&file).symlink_metadata().is_ok().then_some(file)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed_beside(_: &Path) -> Option<File> {
+    None
+}
+
+/// Gives a file without a name the temporary name of a file. Returns `None` if the system refuses.
+#[cfg(target_os = "linux")]
+fn named_part(file: &File, path: &Path) -> Option<PathBuf> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    loop {
+        let part = next_part(path);
+        match linkat(CWD, open_file(file), CWD, &part, AtFlags::SYMLINK_FOLLOW) {
+            Err(Errno::EXIST) => {}
+            named => return named.ok().map(|()| part),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn named_part(_: &File, _: &Path) -> Option<PathBuf> {
+    None
+}
+
+/// Returns the path by which this process reaches an open file without a name.
+#[cfg(target_os = "linux")]
+fn open_file(file: &File) -> PathBuf {
+    use std::os::fd::AsRawFd;
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// A file that is written under a temporary name until it is synced and renamed. A dropped file is renamed too,
@@ -117,15 +180,19 @@ impl Write for PartWriter {
 /// The ending of temporary names.
 const PART: &str = ".part";
 
-/// Creates the temporary file of a file. Its name has the ID of this process and a number, so that several processes can write
+/// Returns the next temporary name of a file. It has the ID of this process and a number, so that several processes can write
 /// one file at the same time: the file that is put in place last stays.
-fn create_part(path: &Path) -> io::Result<(PathBuf, File)> {
+fn next_part(path: &Path) -> PathBuf {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let name = path.file_name().unwrap_or_default();
+    let mut part = path.file_name().unwrap_or_default().to_owned();
+    part.push(format!(".{}-{}{PART}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
+    path.with_file_name(part)
+}
+
+/// Creates the temporary file of a file.
+fn create_part(path: &Path) -> io::Result<(PathBuf, File)> {
     loop {
-        let mut part = name.to_owned();
-        part.push(format!(".{}-{}{PART}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
-        let part = path.with_file_name(part);
+        let part = next_part(path);
         match File::create_new(&part) {
             // A process with the same ID left it, or writes it in another container.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -317,6 +384,26 @@ mod tests {
         put_in_place([first.finish().unwrap()]).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "first");
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_process_that_is_ended_while_it_writes_an_unnamed_file_leaves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a.html");
+        let names = || fs::read_dir(root.path()).unwrap().count();
+        let has_unnamed = unnamed_beside(&path).is_some();
+        for text in ["first", "second"] {
+            let before = names();
+            let write = |out: &mut dyn Write| -> io::Result<()> {
+                out.write_all(text.as_bytes())?;
+                assert!(!has_unnamed || names() == before, "a temporary file has a name");
+                Ok(())
+            };
+            write_unnamed(&path, write).unwrap();
+            assert_eq!((fs::read_to_string(&path).unwrap().as_str(), names()), (text, 1));
+        }
+        assert!(write_unnamed(&path, |_| Err(ErrorKind::Other.into())).is_err());
+        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), names()), ("second", 1));
     }
 
     #[test]

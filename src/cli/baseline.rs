@@ -54,9 +54,9 @@ struct ShowArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ShowFormat {
-    /// Table
+    /// For people, in a terminal
     Table,
-    /// JSON
+    /// One JSON object
     Json,
 }
 

@@ -47,8 +47,8 @@ pub struct CalibrateArgs {
     #[arg(long, requires = "ask")]
     label_only: bool,
     /// Output file (default: NAME.calibration.yaml beside the rubric)
-    #[arg(long = "out", value_name = "FILE")]
-    out: Option<PathBuf>,
+    #[arg(short, long, alias = "out", value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: CalibrationFormat,
@@ -62,7 +62,7 @@ pub struct CalibrateArgs {
 /// The output format of a calibration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum CalibrationFormat {
-    /// Table
+    /// For people, in a terminal
     #[default]
     Table,
     /// One JSON object
@@ -123,8 +123,11 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
     let calibration = measure(args, &graded, &names, &labels.labels, &judged);
     let wanted = graded.wanted();
     let below = calibration.below(&wanted);
-    let place =
-        args.out.clone().or_else(|| wanted.file.map(Path::to_path_buf)).unwrap_or_else(|| default_place(&args.rubric));
+    let place = args
+        .output
+        .clone()
+        .or_else(|| wanted.file.map(Path::to_path_buf))
+        .unwrap_or_else(|| default_place(&args.rubric));
     super::report::make_place(&place)?;
     write_named(&place, |out| out.write_all(crate::yaml::write(&calibration).as_bytes()))?;
     let mut out = output::stdout(Content::json(matches!(args.format, CalibrationFormat::Json)));

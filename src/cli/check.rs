@@ -115,6 +115,101 @@ fn wrong_prices() -> Option<YamlError> {
     PriceTable::load(&inputs::price_table()?).err()
 }
 
+/// Checks manifests without cases, and the other files of the project. Returns the number of manifests.
+///
+/// # Errors
+/// Returns everything that is wrong.
+fn check_manifests(harnesses: &[String]) -> Result<usize, CliError> {
+    let (catalog, names) = inputs::catalog(harnesses)?;
+    for warning in catalog.warnings() {
+        terminal::note(format_args!("note: {warning}"));
+    }
+    for line in models::needed(&names, &catalog) {
+        terminal::note(format_args!("warning: {line}"));
+    }
+    let mut wrong = wrong_in_graders(&inputs::named_graders()?.library());
+    wrong.extend(wrong_prices());
+    let judges = inputs::wrong_judges();
+    match wrong.is_empty() && judges.is_empty() {
+        true => Ok(names.len()),
+        false => Err(CliError::all(wrong).and(CliError::all(judges))),
+    }
+}
+
+/// The inputs of a run, with counts of the files that were read with them.
+struct CheckedInputs {
+    inputs: inputs::Inputs,
+    /// The number of scripts for the demo agent.
+    scripts: usize,
+    named_graders: usize,
+}
+
+/// Reads cases, and everything that they name.
+///
+/// # Errors
+/// Returns everything that is wrong.
+fn read_all(paths: &[PathBuf], harnesses: &[String]) -> Result<CheckedInputs, CliError> {
+    let inputs = inputs::read(paths, harnesses);
+    // Graders that could not be listed were reported with the inputs.
+    let library = inputs::named_graders().map(|graders| graders.library()).unwrap_or_default();
+    let mut wrong = wrong_in_graders(&library);
+    let graders = inputs.iter().flat_map(|inputs| &inputs.cases).flat_map(|case| &case.written_graders);
+    for missing in graders.filter_map(WrittenGrader::missing_file) {
+        // A grader of a suite belongs to each of its cases.
+        if !wrong.iter().any(|known| known.to_string() == missing.to_string()) {
+            wrong.push(missing);
+        }
+    }
+    wrong.extend(wrong_prices());
+    let judges = inputs::wrong_judges();
+    let mut scripts = 0;
+    let files = match &inputs {
+        Ok(inputs) => inputs.cases.iter().map(|case| case.file.clone()).collect(),
+        Err(_) => case_files(paths),
+    };
+    for script in demo_scripts(&files) {
+        scripts += 1;
+        wrong.extend(Script::load(&shown_path(&script)).err().into_iter().flatten());
+    }
+    let cases = inputs.as_ref().map(|inputs| inputs.cases.as_slice()).unwrap_or_default();
+    let models: BTreeSet<PathBuf> = cases.iter().filter_map(model_script).collect();
+    wrong.extend(models.iter().filter_map(|path| ModelScript::load(path).err()).flatten());
+    // A script used as an oracle need not have the usual name beside its case.
+    let oracles = inputs.iter().flat_map(|inputs| &inputs.cases).filter_map(|case| match &case.oracle {
+        Some(Oracle::Script(script)) if !case.demo_scripts.values().any(|known| known == script) => Some(script),
+        _ => None,
+    });
+    wrong.extend(oracles.filter_map(|script| Script::load(&shown_path(script)).err()).flatten());
+    let inputs = match (inputs, wrong.is_empty() && judges.is_empty()) {
+        (Ok(inputs), true) => inputs,
+        (Ok(_), false) => return Err(CliError::all(wrong).and(CliError::all(judges))),
+        (Err(error), _) => return Err(error.and(CliError::all(wrong)).and(CliError::all(judges))),
+    };
+    cassettes::check(&inputs.cases)?;
+    revisions::check(&inputs.cases)?;
+    Ok(CheckedInputs { inputs, scripts, named_graders: library.iter().count() })
+}
+
+/// Writes the warnings and notes about the inputs of a run.
+fn tell_of(inputs: &inputs::Inputs) {
+    for warning in inputs.quarantines_over() {
+        terminal::note(format_args!("warning: {warning}"));
+    }
+    for warning in inputs.cases.iter().flat_map(drafts::warnings) {
+        terminal::note(format_args!("warning: {warning}"));
+    }
+    for note in inputs.notes.iter().cloned().chain(inputs.cases.iter().flat_map(mcp_servers::notes)) {
+        terminal::note(format_args!("note: {note}"));
+    }
+    for line in limits::never_shown(&inputs.cases, &inputs.catalog, &inputs.harnesses) {
+        terminal::note(format_args!("warning: {line}"));
+    }
+    let of_cases = inputs.cases.iter().flat_map(|case| &case.harnesses);
+    for line in models::needed(inputs.harnesses.iter().chain(of_cases), &inputs.catalog) {
+        terminal::note(format_args!("warning: {line}"));
+    }
+}
+
 pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     terminal::name_project_above();
     let (manifests, paths): (Vec<PathBuf>, Vec<PathBuf>) =
@@ -134,21 +229,10 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         return Err(CliError::all(wrong.into_iter().filter_map(Result::err)));
     }
     let named_files: BTreeSet<PathBuf> = files.into_iter().flatten().flatten().collect();
-    if paths.is_empty() && !(manifests.is_empty() && of_graders.is_empty()) {
-        let (catalog, names) = inputs::catalog(&harnesses)?;
-        for warning in catalog.warnings() {
-            terminal::note(format_args!("note: {warning}"));
-        }
-        for line in models::needed(&names, &catalog) {
-            terminal::note(format_args!("warning: {line}"));
-        }
-        let mut wrong = wrong_in_graders(&inputs::named_graders()?.library());
-        wrong.extend(wrong_prices());
-        let judges = inputs::wrong_judges();
-        if !(wrong.is_empty() && judges.is_empty()) {
-            return Err(CliError::all(wrong).and(CliError::all(judges)));
-        }
-        let manifests = Some(plural(names.len(), "manifest")).filter(|_| !manifests.is_empty());
+    let has_manifests = !manifests.is_empty();
+    if paths.is_empty() && (has_manifests || !of_graders.is_empty()) {
+        let manifests = check_manifests(&harnesses)?;
+        let manifests = Some(plural(manifests, "manifest")).filter(|_| has_manifests);
         let graders = Some(plural(named_files.len(), "named grader")).filter(|_| !of_graders.is_empty());
         let read: Vec<String> = manifests.into_iter().chain(graders).collect();
         writeln!(output::stdout(Content::Text), "{} can be read", read.join(" and "))?;
@@ -175,60 +259,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         writeln!(output::stdout(Content::Text), "{} can be read", plural(experiments.len(), "experiment"))?;
         return Ok(0);
     }
-    let inputs = inputs::read(&paths, &harnesses);
-    // Graders that could not be listed were reported with the inputs.
-    let library = inputs::named_graders().map(|graders| graders.library()).unwrap_or_default();
-    let mut wrong = wrong_in_graders(&library);
-    let graders = inputs.iter().flat_map(|inputs| &inputs.cases).flat_map(|case| &case.written_graders);
-    for missing in graders.filter_map(WrittenGrader::missing_file) {
-        // A grader of a suite belongs to each of its cases.
-        if !wrong.iter().any(|known| known.to_string() == missing.to_string()) {
-            wrong.push(missing);
-        }
-    }
-    wrong.extend(wrong_prices());
-    let judges = inputs::wrong_judges();
-    let mut scripts = 0;
-    let files = match &inputs {
-        Ok(inputs) => inputs.cases.iter().map(|case| case.file.clone()).collect(),
-        Err(_) => case_files(&paths),
-    };
-    for script in demo_scripts(&files) {
-        scripts += 1;
-        wrong.extend(Script::load(&shown_path(&script)).err().into_iter().flatten());
-    }
-    let cases = inputs.as_ref().map(|inputs| inputs.cases.as_slice()).unwrap_or_default();
-    let models: BTreeSet<PathBuf> = cases.iter().filter_map(model_script).collect();
-    wrong.extend(models.iter().filter_map(|path| ModelScript::load(path).err()).flatten());
-    // A script used as an oracle need not have the usual name beside its case.
-    let oracles = inputs.iter().flat_map(|inputs| &inputs.cases).filter_map(|case| match &case.oracle {
-        Some(Oracle::Script(script)) if !case.demo_scripts.values().any(|known| known == script) => Some(script),
-        _ => None,
-    });
-    wrong.extend(oracles.filter_map(|script| Script::load(&shown_path(script)).err()).flatten());
-    let inputs = match (inputs, wrong.is_empty() && judges.is_empty()) {
-        (Ok(inputs), true) => inputs,
-        (Ok(_), false) => return Err(CliError::all(wrong).and(CliError::all(judges))),
-        (Err(error), _) => return Err(error.and(CliError::all(wrong)).and(CliError::all(judges))),
-    };
-    cassettes::check(&inputs.cases)?;
-    revisions::check(&inputs.cases)?;
-    for warning in inputs.quarantines_over() {
-        terminal::note(format_args!("warning: {warning}"));
-    }
-    for warning in inputs.cases.iter().flat_map(drafts::warnings) {
-        terminal::note(format_args!("warning: {warning}"));
-    }
-    for note in inputs.notes.iter().cloned().chain(inputs.cases.iter().flat_map(mcp_servers::notes)) {
-        terminal::note(format_args!("note: {note}"));
-    }
-    for line in limits::never_shown(&inputs.cases, &inputs.catalog, &inputs.harnesses) {
-        terminal::note(format_args!("warning: {line}"));
-    }
-    let of_cases = inputs.cases.iter().flat_map(|case| &case.harnesses);
-    for line in models::needed(inputs.harnesses.iter().chain(of_cases), &inputs.catalog) {
-        terminal::note(format_args!("warning: {line}"));
-    }
+    let CheckedInputs { inputs, scripts, named_graders } = read_all(&paths, &harnesses)?;
+    tell_of(&inputs);
     // JSON output must be the only output.
     let read = format!(
         "{}{}, {}, {} and {} can be read",
@@ -236,7 +268,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         plural(inputs.cases.len(), "case"),
         plural(scripts, "demo script"),
         plural(inputs.catalog.names().len(), "harness"),
-        plural(library.iter().count(), "named grader")
+        plural(named_graders, "named grader")
     );
     let sandbox = match bwrap::works() {
         Ok(()) => "sandbox bwrap: works here".to_owned(),

@@ -10,6 +10,7 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Re
 use super::{BROKEN_OFF, UNREADABLE, output};
 use crate::report::text::{harmless, locale_is_unicode};
 use crate::resources::Exhausted;
+use crate::run::RunError;
 use crate::secrets::Masker;
 
 /// The errors of a command.
@@ -206,6 +207,25 @@ impl Diagnostic for SanitisedDiagnostic<'_> {
     }
 }
 
+/// Makes the error of a run that could not be made in a folder of runs. If the folder cannot be written, the message names the
+/// option for another one.
+pub fn of_new_run(error: RunError, option: &str) -> CliError {
+    let is_refused = |source: &io::Error| {
+        matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+    };
+    let way_out = match &error {
+        RunError::Io { doing, source, .. } if *doing != "read" && is_refused(source) => {
+            Some(format!("{error}; name a folder that can be written with {option}"))
+        }
+        _ => None,
+    };
+    let whole = failed(error);
+    match way_out {
+        Some(message) => CliError { code: whole.code, ..CliError::unreadable(message) },
+        None => whole,
+    }
+}
+
 /// Makes an error of the engine if the cause means an exhausted machine, else an error of unreadable input.
 fn failed(error: impl Error + 'static) -> CliError {
     match Exhausted::of(&error) {
@@ -214,8 +234,8 @@ fn failed(error: impl Error + 'static) -> CliError {
     }
 }
 
-impl From<crate::run::RunError> for CliError {
-    fn from(error: crate::run::RunError) -> Self {
+impl From<RunError> for CliError {
+    fn from(error: RunError) -> Self {
         failed(error)
     }
 }
@@ -229,5 +249,24 @@ impl From<crate::whole_file::FileError> for CliError {
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         failed(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_of_runs_that_cannot_be_written_has_a_way_out() {
+        let of = |kind: io::ErrorKind| {
+            let error = RunError::io("make the folder", Path::new(".evals/runs"))(kind.into());
+            let error = of_new_run(error, "--out DIR");
+            (error.code(), error.text().ends_with("name a folder that can be written with --out DIR"))
+        };
+        assert_eq!(of(io::ErrorKind::PermissionDenied), (UNREADABLE, true));
+        assert_eq!(of(io::ErrorKind::ReadOnlyFilesystem), (BROKEN_OFF, true));
+        assert_eq!(of(io::ErrorKind::StorageFull), (BROKEN_OFF, false));
     }
 }

@@ -7,11 +7,12 @@ use super::{CliError, RunsFolder, complete, named_run, terminal};
 use crate::export::Target;
 use crate::report::Report;
 use crate::run::folder::RunFolder;
+use crate::text::plural;
 use crate::whole_file::write_whole;
 
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
-    /// The run: its ID, an ID prefix, its label, its path, or latest
+    /// Run: ID, ID prefix, label, path, or `latest`
     #[arg(add = complete::runs())]
     run: String,
     /// Format
@@ -55,7 +56,7 @@ pub fn run(args: &ExportArgs) -> Result<u8, CliError> {
     for note in &exported.notes {
         terminal::note(format_args!("note: {note}"));
     }
-    terminal::note(format_args!("{} files are in {}", exported.files.len(), args.output.display()));
+    terminal::note(format_args!("{} written to {}", plural(exported.files.len(), "file"), args.output.display()));
     Ok(0)
 }
 

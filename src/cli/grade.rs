@@ -62,6 +62,8 @@ struct Plan {
     record: RunRecord,
     /// The finished trials.
     works: Vec<Work>,
+    /// The source run, if none of its trials has finished: no run is derived from it.
+    nothing_finished: Option<(RunFolder, RunRecord)>,
     /// The attempts of a run that no result includes.
     without_result: Vec<LeftAttempt>,
     /// The sandbox of grading commands, if it overrides those of case and manifest.
@@ -101,6 +103,9 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     } else {
         stored_run::plan(args)?
     };
+    if let Some((source, record)) = plan.nothing_finished.take() {
+        return report_source(args, &source, record);
+    }
     check_sandboxes(&plan)?;
     let cases = plan.works.iter().filter_map(|work| work.with.as_ref().ok()).map(|attempt| attempt.case.clone());
     let cases: Vec<_> = cases.collect();
@@ -127,6 +132,22 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     let snapshots = snapshots(&plan, &folder)?;
     let beside = RunContext { snapshots, root: super::report::repository(), ..RunContext::default() };
     let report = Report::with(Arc::new(plan.record), results, not_run, &folder.path, beside);
+    super::report::tell_gates(&report);
+    let code = report::exit_code(&report);
+    super::report::write_all(&report, &args.reporters, Some(args.format))?;
+    Ok(code)
+}
+
+/// Reports a run in which no trial has finished, without its results since then. Its exit code says that trials did not run.
+fn report_source(args: &GradeArgs, source: &RunFolder, record: RunRecord) -> Result<u8, CliError> {
+    let run = &record.run;
+    terminal::note(format_args!(
+        "note: no trial of run {run} has finished: there is nothing to grade, and no run was written"
+    ));
+    let going_on = source.is_in_use();
+    let skipped = |trial: &TrialRecord| trial.skip.as_ref().map(|reason| TrialResult::skipped(trial, reason));
+    let results = record.trials.iter().filter_map(skipped).collect();
+    let report = super::report::of_stored(source, Arc::new(record), results, going_on)?;
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);
     super::report::write_all(&report, &args.reporters, Some(args.format))?;

@@ -51,9 +51,9 @@ enum HarnessCommand {
 /// The output format of a list of harnesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ListFormat {
-    /// Table
+    /// For people, in a terminal
     Table,
-    /// JSON
+    /// One JSON document
     Json,
     /// Markdown, for documents
     Markdown,
@@ -128,7 +128,7 @@ fn show(name: &str, format: OutputFormat) -> Result<u8, CliError> {
 
 /// Returns true if the program of a harness is installed, or `None` if its manifest names none.
 pub fn is_installed(manifest: &Manifest) -> Option<bool> {
-    let known = !manifest.command.is_empty() || manifest.adapter == crate::harness::Adapter::Replay;
+    let known = !manifest.command.is_empty() || !manifest.adapter.starts_a_process();
     known.then(|| missing_program(manifest).is_none())
 }
 

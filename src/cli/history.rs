@@ -26,7 +26,7 @@ use crate::values::NameGlob;
 
 #[derive(Debug, clap::Args)]
 pub struct HistoryArgs {
-    /// Id of a case, or a glob of ids (default: all cases)
+    /// ID of a case, or a glob of IDs (default: all cases)
     #[arg(add = complete::cases())]
     case: Option<String>,
     /// Output format
@@ -44,9 +44,9 @@ pub struct HistoryArgs {
 /// The format of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Table
+    /// For people, in a terminal
     Table,
-    /// JSON
+    /// One JSON object
     Json,
     /// One HTML file with charts
     Html,

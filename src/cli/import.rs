@@ -48,8 +48,8 @@ pub struct ImportArgs {
     /// branch of the last line)
     #[arg(long, value_name = "ID")]
     branch: Option<String>,
-    /// Output file
-    #[arg(short, long, value_name = "OUT")]
+    /// Output file (default: standard output)
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Instead of the trace, show for each line the events that it becomes, and the rule of the manifest that matched
     #[arg(long, conflicts_with = "output")]
@@ -158,8 +158,8 @@ impl Input {
 fn may_be_kept(adapter: Option<Adapter>, named: Option<&Manifest>) -> bool {
     let adapter = adapter.or(named.map(|manifest| manifest.adapter));
     // An agent that speaks ACP may also keep session files, and people use the same name for both.
-    let by_harness = named.is_some_and(|manifest| !matches!(manifest.adapter, Adapter::OutputOnly | Adapter::Replay));
-    by_harness || adapter.is_none_or(|adapter| matches!(adapter, Adapter::ClaudeCodeStream | Adapter::JsonStream))
+    let by_harness = named.is_some_and(|manifest| manifest.adapter.may_have_session_files());
+    by_harness || adapter.is_none_or(Adapter::resembles_session_files)
 }
 
 fn no_branch(args: &ImportArgs) -> Result<(), CliError> {
@@ -314,7 +314,8 @@ fn is_wire_log(whole: &mut dyn Again) -> io::Result<bool> {
 fn unknown(args: &ImportArgs, catalog: &Catalog, whole: &mut dyn Again) -> CliError {
     let shown = args.file.display();
     if BufReader::new(whole).bytes().all(|byte| byte.is_ok_and(|byte| byte.is_ascii_whitespace())) {
-        return CliError::unreadable(format!("{shown} is empty"));
+        let what = if args.file == Path::new("-") { "standard input".to_owned() } else { shown.to_string() };
+        return CliError::unreadable(format!("{what} is empty"));
     }
     let formats = formats_of(catalog);
     let sessions: Vec<&str> = formats.names().collect();
@@ -385,8 +386,11 @@ fn by_name(name: &str) -> Result<Option<Manifest>, CliError> {
 /// Returns the manifest `NAME-stream`, if it exists: an agent that speaks ACP or prints its answer may also have its own
 /// stream, and people use the same name for all of them.
 fn stream_beside(manifest: &Manifest) -> Result<Option<Manifest>, CliError> {
-    if !matches!(manifest.adapter, Adapter::Acp | Adapter::OutputOnly) {
-        return Ok(None);
+    match manifest.adapter {
+        Adapter::Acp | Adapter::OutputOnly => {}
+        Adapter::ClaudeCodeStream | Adapter::ClaudeCodeControl | Adapter::JsonStream | Adapter::Replay => {
+            return Ok(None);
+        }
     }
     let (catalog, _) = inputs::catalog(&[])?;
     Ok(catalog.get(&format!("{}-stream", manifest.name)).ok().map(|entry| Manifest::clone(&entry.manifest)))

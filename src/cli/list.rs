@@ -45,9 +45,9 @@ enum Listed {
 /// The output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// Table
+    /// For people, in a terminal
     Table,
-    /// JSON
+    /// One JSON document
     Json,
 }
 
@@ -62,6 +62,7 @@ impl OutputFormat {
 }
 
 pub fn run(args: &ListArgs) -> Result<u8, CliError> {
+    refuse_without_effect(args)?;
     if !matches!(args.what, Listed::Runs) {
         for note in inputs::passed_over() {
             terminal::note(format_args!("note: {note}"));
@@ -74,6 +75,27 @@ pub fn run(args: &ListArgs) -> Result<u8, CliError> {
         Listed::Policies => policies(args.format),
         Listed::Runs => runs(args),
     }
+}
+
+/// Refuses arguments that have no effect on the list.
+fn refuse_without_effect(args: &ListArgs) -> Result<(), CliError> {
+    let out = args.folder.runs != super::default_runs();
+    let why = match args.what {
+        Listed::Cases | Listed::Graders | Listed::Policies | Listed::Runs if args.all => {
+            "--all is for `evals list harnesses`"
+        }
+        Listed::Cases | Listed::Harnesses | Listed::Graders | Listed::Policies if out => {
+            "--out is for `evals list runs`"
+        }
+        Listed::Runs if !args.paths.is_empty() => {
+            "paths are for `evals list cases`; name the folder of the runs with --out"
+        }
+        Listed::Harnesses | Listed::Graders | Listed::Policies if !args.paths.is_empty() => {
+            "paths are for `evals list cases`"
+        }
+        _ => return Ok(()),
+    };
+    Err(CliError::unreadable(why))
 }
 
 fn cases(paths: &[PathBuf], format: OutputFormat) -> Result<u8, CliError> {
@@ -195,7 +217,8 @@ fn policies(format: OutputFormat) -> Result<u8, CliError> {
 }
 
 fn runs(args: &ListArgs) -> Result<u8, CliError> {
-    for error in find::unreadable(&args.folder.runs) {
+    let unreadable = find::unreadable(&args.folder.runs);
+    for error in &unreadable {
         terminal::note(format_args!("note: {error}"));
     }
     let rows: Vec<RunRow> = find::all(&args.folder.runs)
@@ -231,7 +254,11 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
         .collect();
     if rows.is_empty() {
         let folder = paths::absolute(Path::new(""), &args.folder.runs);
-        terminal::note(format_args!("note: there are no runs in {}; `evals run` makes one", folder.display()));
+        let folder = folder.display();
+        match unreadable.is_empty() {
+            true => terminal::note(format_args!("note: there are no runs in {folder}; `evals run` makes one")),
+            false => terminal::note(format_args!("note: no run in {folder} can be read")),
+        }
     }
     written(list::runs(
         &rows,

@@ -1,19 +1,19 @@
 //! `evals merge`: makes one run of the shards of a plan, and ends as that run would have ended.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::grade::stored_run;
 use super::snapshot::during_run::{self, Mode, SnapshotResults};
-use super::{CliError, complete, named_run, terminal};
+use super::{CliError, complete, errors, named_run, terminal};
 use crate::case::Case;
 use crate::case::digest::{ABSENT, is_same};
 use crate::ids::{TrialRecord, trials_by_case};
 use crate::project;
 use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report, RunContext};
-use crate::run::find::{REMOVED, UNFINISHED};
+use crate::run::find::{self, REMOVED, UNFINISHED};
 use crate::run::folder::RunFolder;
 use crate::run::merge::{self, MergedFrom, merged};
 use crate::run::{CaseRecord, RunError, RunRecord, names};
@@ -34,7 +34,7 @@ pub struct MergeArgs {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Folder in which runs are searched
-    #[arg(long = "out", value_name = "RUNS", default_value_os_t = super::default_runs())]
+    #[arg(long = "out", value_name = "DIR", default_value_os_t = super::default_runs())]
     runs: PathBuf,
     /// Label of the merged run (default: the shards' label, if all shards have the same one)
     #[arg(long, value_name = "TEXT", value_parser = super::label)]
@@ -74,7 +74,8 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     let mode = args.snapshot.or(record.options.snapshot);
     let cases = cases_for_snapshots(&record, mode)?;
     let runs = args.output.as_ref().unwrap_or(&args.runs);
-    let folder = merge::folder::write(runs, &mut record, &shards)?;
+    let folder = merge::folder::write(runs, &mut record, &shards);
+    let folder = folder.map_err(|error| errors::of_new_run(error, "-o DIR"))?;
     let results = folder.results(&record)?;
     results.iter().for_each(terminal::tell_if_not_as_judged);
     let not_run = record.trials.len().saturating_sub(results.len());
@@ -89,9 +90,10 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     Ok(code)
 }
 
-/// Returns the runs that the arguments name. A folder that is not a run means all runs below it, except merged ones.
+/// Returns the runs that the arguments name. A folder that is not a run means all runs below it, except merged ones. A run that
+/// only a label adds and that another argument names counts once.
 fn named(args: &MergeArgs) -> Result<Vec<RunFolder>, CliError> {
-    let mut folders = Vec::new();
+    let (mut folders, mut of_labels) = (Vec::new(), HashSet::new());
     for name in &args.shards {
         let path = Path::new(name);
         if path.is_dir() && !path.join("run.json").exists() {
@@ -101,10 +103,63 @@ fn named(args: &MergeArgs) -> Result<Vec<RunFolder>, CliError> {
             }
             folders.extend(below.iter().map(|path| RunFolder::open(path)).filter(|run| !was_merged(run)));
         } else {
-            folders.push(named_run::by_name(&args.runs, name)?);
+            let found = by_name(&args.runs, name)?;
+            if found.by_label {
+                of_labels.extend(folders.len()..folders.len() + found.runs.len());
+            }
+            folders.extend(found.runs);
         }
     }
-    Ok(folders)
+    if of_labels.is_empty() || of_labels.len() == folders.len() {
+        return Ok(folders);
+    }
+    let runs = folders.iter().map(|folder| folder.record().map(|record| record.run)).collect::<Result<Vec<_>, _>>()?;
+    let others: HashSet<&String> =
+        runs.iter().enumerate().filter(|(at, _)| !of_labels.contains(at)).map(|(_, run)| run).collect();
+    let is_repeated = |at: usize| of_labels.contains(&at) && runs.get(at).is_some_and(|run| others.contains(run));
+    Ok(folders.into_iter().enumerate().filter(|(at, _)| !is_repeated(*at)).map(|(_, folder)| folder).collect())
+}
+
+/// The runs that a name means.
+struct Named {
+    runs: Vec<RunFolder>,
+    by_label: bool,
+}
+
+/// Returns the runs that a name means. A label means all shards with the label that have the plan of the newest one. If all of
+/// them are runs of one shard, it means the newest: shards may each have a label of their own.
+fn by_name(runs: &Path, name: &str) -> Result<Named, CliError> {
+    let found = named_run::by_name(runs, name)?;
+    let is_label = |record: &RunRecord| record.run != name && name != "latest" && record.label.as_deref() == Some(name);
+    if Path::new(name).join("run.json").is_file() || !found.record().is_ok_and(|record| is_label(&record)) {
+        return Ok(Named { runs: vec![found], by_label: false });
+    }
+    let mut seen = HashSet::new();
+    let is_shard = |(_, record): &(PathBuf, RunRecord)| {
+        let has_label = record.label.as_deref() == Some(name);
+        let played = record.derived_from.is_none() && !record.graded;
+        // Of copies of a run, the first holds the results of the others.
+        has_label && played && record.shard.is_some() && seen.insert(record.run.clone())
+    };
+    let shards: Vec<(PathBuf, RunRecord)> = find::all(runs).into_iter().filter(is_shard).collect();
+    let Some(newest) = shards.first().map(|(_, record)| record.clone().whole()) else {
+        return Ok(Named { runs: vec![found], by_label: true });
+    };
+    let (own, others): (Vec<_>, Vec<_>) =
+        shards.into_iter().partition(|(_, record)| merge::is_same_plan(&newest, &record.clone().whole()));
+    let others: Vec<&str> =
+        others.iter().filter(|(_, it)| it.shard != newest.shard).map(|(_, it)| it.run.as_str()).collect();
+    if !others.is_empty() {
+        terminal::note(format_args!(
+            "note: left out, because their plan is not that of run {}, the newest shard labelled `{name}`: {}",
+            newest.run,
+            some_of(others, 5)
+        ));
+    }
+    let is_one_shard = own.iter().all(|(_, record)| record.shard == newest.shard);
+    let count = if is_one_shard { 1 } else { own.len() };
+    let runs = own.iter().take(count).map(|(path, _)| RunFolder::open(path)).collect();
+    Ok(Named { runs, by_label: true })
 }
 
 /// Returns true if a run is the result of an earlier merge, which by default is written beside its shards.

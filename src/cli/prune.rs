@@ -33,6 +33,8 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
     remove_leftovers(args, &mut out)?;
     // The age of a run that is dated in the future is unknown, so the run takes no place among the newest.
     let all = find::all(&args.folder.runs);
+    // Runs that cannot be read are kept, and count in both totals.
+    let unreadable = find::paths(&args.folder.runs).len().saturating_sub(all.len());
     let (ahead, runs): (Vec<_>, Vec<_>) = all.iter().partition(|(_, record)| args.keep > 0 && find::is_ahead(record));
     for error in find::unreadable(&args.folder.runs) {
         terminal::note(format_args!("note: kept a run that cannot be read: {error}"));
@@ -75,7 +77,7 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
         removed += 1;
     }
     let remain = if args.dry_run { "would remain" } else { "remain" };
-    let all = all.len();
+    let all = all.len() + unreadable;
     writeln!(out, "{} of {all} runs {remain}", all - removed)?;
     Ok(0)
 }

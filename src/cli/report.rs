@@ -26,7 +26,7 @@ pub struct ReportArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Output file; for a benchmark, the file with the marked block (default: BENCHMARK.md)
+    /// Output file (default: standard output; for `benchmark` BENCHMARK.md, in which one block is written)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -39,6 +39,9 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     let reporter = ReporterArg { format: args.format, path };
     let folder = named_run::by_name(&args.folder.runs, &args.run)?;
     let record = Arc::new(folder.record_to_read()?);
+    if let Some(folder) = reporter.path.as_deref().filter(|path| path.is_dir()) {
+        return Err(CliError::unreadable(format!("{} is a folder; name a file in it", folder.display())));
+    }
     check_places(std::slice::from_ref(&reporter), record.label.as_deref())?;
     let report = match reporter.format {
         // The page for a browser shows everything.
@@ -228,17 +231,25 @@ pub fn repository() -> Option<PathBuf> {
 fn add_summary(report: &Report) {
     let Some(path) = crate::own_environment::var("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return };
     let path = PathBuf::from(path);
-    let added: io::Result<()> = (|| {
+    let added: io::Result<bool> = (|| {
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
         // Earlier text of the step counts, and a summary that is too long is not shown at all.
         let room = (github::SUMMARY as u64).saturating_sub(file.metadata()?.len());
         let room = usize::try_from(room).unwrap_or(github::SUMMARY);
         let text = markdown::text(&run_page::page(report, &escape::LOOK)?, room);
-        file.write_all(text.as_bytes())
+        file.write_all(text.as_bytes())?;
+        Ok(!text.is_empty())
     })();
-    if let Err(error) = added {
-        let path = path.display();
-        terminal::note(format_args!("note: the summary of the step, {path}, could not be written: {error}"));
+    let path = path.display();
+    match added {
+        Ok(true) => {}
+        Ok(false) => terminal::note(format_args!(
+            "note: the report is not in the summary of the step, {path}: earlier text leaves no room in its {} bytes",
+            github::SUMMARY
+        )),
+        Err(error) => {
+            terminal::note(format_args!("note: the summary of the step, {path}, could not be written: {error}"));
+        }
     }
 }
 

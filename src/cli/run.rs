@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::errors::of_new_run;
 use super::inputs::{self, Inputs};
 use super::judges::{self, JudgeArgs};
 use super::left_above::LeftAbove;
@@ -24,7 +25,7 @@ use crate::price::PriceTable;
 use crate::process::{self, descriptors};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, LiveConditions, Plain, Watch};
-use crate::report::text::shell_word;
+use crate::report::text::shell_word_for_terminal;
 use crate::report::{self, Report, RunContext};
 use crate::result::TrialResult;
 use crate::run::folder::{Restored, RunFolder};
@@ -129,7 +130,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     max_cost: Option<f64>,
     /// Start no more trials after this time
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "TIME")]
     max_time: Option<Time>,
     /// Start no more trials after a failed one
     #[arg(long)]
@@ -365,8 +366,13 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     }
     gateway::check(&record, &inputs.cases)?;
     arms::tell_order(&record);
-    let folder = RunFolder::create(&args.folder.runs, &mut record)?;
+    let folder = created(args, &mut record)?;
     Ok(Some(ready(folder, record, inputs, args.interaction.clone(), HashSet::new(), asked.arms)))
+}
+
+/// Makes the folder of the run.
+fn created(args: &RunArgs, record: &mut RunRecord) -> Result<RunFolder, CliError> {
+    RunFolder::create(&args.folder.runs, record).map_err(|error| of_new_run(error, "--out DIR"))
 }
 
 /// Returns the trials of this run: all trials of the plan, or the trials of its shard.
@@ -403,7 +409,7 @@ fn asked_model(text: &str, inputs: &Inputs) -> Result<AskedModel, CliError> {
         return Err(CliError::unreadable(format!(
             "`--model {}` names no model; write it like `--model claude-opus-4-8`, or leave --model out for the agent's \
              own choice",
-            shell_word(text)
+            shell_word_for_terminal(text)
         )));
     }
     let of_all = || AskedModel { harness: None, model: text.to_owned() };
@@ -525,7 +531,7 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<Result<Run
     let manual = is_manual(prepared);
     let (is_terminal, is_disabled) = (terminal::stderr_is_terminal(), args.no_progress || manual);
     let moves = LiveConditions { is_terminal, in_ci: in_ci(), is_disabled }.may_move();
-    let interrupt = if moves { stop::on_interrupt_of_display() } else { stop::on_interrupt() };
+    let interrupt = if moves { stop::on_interrupt_of_display() } else { stop::on_interrupt_of_run() };
     let options = options(args, &prepared.record.options);
     let temporary = engine::temporary()?;
     let run = std::path::absolute(&prepared.folder.path)?;
@@ -547,7 +553,7 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<Result<Run
     prepared.changes.write(&prepared.folder, &mut prepared.record)?;
     let look = terminal::stderr_look();
     let mut display: Box<dyn Watch> = if moves {
-        let interrupted = move || interrupt.borrow().then_some(stop::NOTICE);
+        let interrupted = move || interrupt.borrow().then_some(stop::NOTICE_OF_RUN);
         Box::new(Live::new(std::io::stderr(), look, Box::new(terminal::stderr_size), Box::new(interrupted)))
     } else {
         Box::new(Plain::new(super::output::Notes, look))
@@ -667,6 +673,7 @@ fn report_on(
     let kept = prepared.folder.write_results(&results);
     let not_run = prepared.record.trials.len() - results.len();
     let broken_off = kept.as_ref().err().map(ToString::to_string);
+    let broken_off_by_disk = broken_off.is_some();
     let beside = RunContext {
         snapshots: snapshots.compared,
         notes: changes.into_iter().chain(snapshots.notes).collect(),
@@ -678,7 +685,14 @@ fn report_on(
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);
     let written = super::report::write_all(&report, &args.reporters, Some(Format::Table));
-    both(kept.map_err(CliError::from), written)?;
+    let run = report::commands::run_word(&prepared.record, &prepared.folder.path);
+    let ended = |error: CliError| match broken_off_by_disk {
+        true => error,
+        false => error.and(CliError::of_the_engine(format!(
+            "the results of the run are on disk; print its report with: evals report {run}"
+        ))),
+    };
+    both(kept.map_err(CliError::from), written).map_err(ended)?;
     if ran.unknown_costs > 0 {
         let attempts = plural(ran.unknown_costs, "attempt");
         terminal::note(format_args!(
@@ -700,7 +714,6 @@ fn report_on(
         let left = left.into_iter().filter(|(count, _)| *count > 0);
         let left: Vec<String> = left.map(|(count, what)| format!("{} {what}", trials(count))).collect();
         terminal::note(format_args!("{why}; {}", left.join(", ")));
-        let run = report::commands::run_word(&prepared.record, &prepared.folder.path);
         // A plain `--resume` would not rerun these trials, so the hint repeats the option.
         let again = match args.rerun.filter(|_| ran.not_rerun > 0) {
             Some(resume::Rerun::Errored) => " --rerun errored",

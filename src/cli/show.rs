@@ -38,7 +38,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
     let path = Path::new(&args.run);
     if args.trial.is_none() && path.is_file() {
         if let Some(why) = integrity::beside(path).changed {
-            terminal::note(format_args!("warning: the trace is not the one that was judged: {why}"));
+            terminal::note(format_args!("warning: the trace is not the one that was graded: {why}"));
         }
         return trace(path, regular::open(path), |_, _| Ok(()), args);
     }
@@ -53,7 +53,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
         None => folder.stored_trial(&trial.id())?,
     };
     for why in result.iter().filter_map(|result| integrity::changed_file(&at, "trace.jsonl", result)) {
-        terminal::note(format_args!("warning: the trace is not the one that was judged: {why}"));
+        terminal::note(format_args!("warning: the trace is not the one that was graded: {why}"));
     }
     let file = at.join("trace.jsonl");
     if file.is_file() {

@@ -89,7 +89,7 @@ struct Chosen {
 /// The output format of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ComparisonFormat {
-    /// Table
+    /// For people, in a terminal
     Table,
     /// One JSON object
     Json,

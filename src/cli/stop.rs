@@ -1,4 +1,4 @@
-//! Ctrl-C: the first cancels and records the running trials, the second ends everything at once.
+//! Ctrl-C: the first cancels what is running (`evals run` records it), the second ends everything at once.
 
 use std::io::{self, Write};
 use std::sync::mpsc;
@@ -9,24 +9,32 @@ use tokio::sync::watch;
 /// The exit code of an interrupted run.
 pub const INTERRUPTED: u8 = 130;
 
-/// The message at the first interrupt.
-pub const NOTICE: &str =
+/// The message at the first interrupt of a run, which records its trials.
+pub const NOTICE_OF_RUN: &str =
     "interrupted: running trials are cancelled and recorded; interrupt again to end everything at once";
 
-/// Returns a channel that becomes true with the first interrupt, which prints [`NOTICE`]. The second interrupt ends
+/// The message at the first interrupt of another command.
+const NOTICE: &str = "interrupted: what is running is ended; interrupt again to end everything at once";
+
+/// Returns a channel that becomes true with the first interrupt, which prints a notice. The second interrupt ends
 /// the program and every process it started.
 pub fn on_interrupt() -> watch::Receiver<bool> {
-    listen(true)
+    listen(Some(NOTICE))
+}
+
+/// Does what [`on_interrupt`] does, for a run: the notice is [`NOTICE_OF_RUN`].
+pub fn on_interrupt_of_run() -> watch::Receiver<bool> {
+    listen(Some(NOTICE_OF_RUN))
 }
 
 /// Does what [`on_interrupt`] does, but leaves the notice to a display that moves, because it would tear the display.
 pub fn on_interrupt_of_display() -> watch::Receiver<bool> {
-    listen(false)
+    listen(None)
 }
 
-/// Returns the channel. If `prints` is set, the first interrupt prints the notice. A separate thread handles signals, so
+/// Returns the channel. The first interrupt prints the notice, if there is one. A separate thread handles signals, so
 /// that a busy engine does not delay them.
-fn listen(prints: bool) -> watch::Receiver<bool> {
+fn listen(notice: Option<&'static str>) -> watch::Receiver<bool> {
     let (send, receive) = watch::channel(false);
     let (ready, listening) = mpsc::channel::<()>();
     let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
@@ -34,7 +42,7 @@ fn listen(prints: bool) -> watch::Receiver<bool> {
         runtime.block_on(async {
             let Ok(signals) = Signals::heard() else { return };
             drop(ready);
-            signals.obey(&send, prints).await;
+            signals.obey(&send, notice).await;
         });
     });
     // The thread closes the channel when it is listening, or when it cannot.
@@ -69,7 +77,7 @@ impl Signals {
         })
     }
 
-    async fn obey(mut self, interrupted: &watch::Sender<bool>, prints: bool) {
+    async fn obey(mut self, interrupted: &watch::Sender<bool>, notice: Option<&'static str>) {
         loop {
             let hung_up = async {
                 match &mut self.hangup {
@@ -88,10 +96,12 @@ impl Signals {
                 crate::process::kill_all();
                 std::process::exit(i32::from(INTERRUPTED));
             }
-            if !interrupted.send_replace(true) && prints {
+            if !interrupted.send_replace(true)
+                && let Some(notice) = notice
+            {
                 // The output may block if it is not read, and even then the next signal must be handled.
-                let _ = std::thread::Builder::new().spawn(|| {
-                    let _ = writeln!(io::stderr(), "{NOTICE}");
+                let _ = std::thread::Builder::new().spawn(move || {
+                    let _ = writeln!(io::stderr(), "{notice}");
                 });
             }
         }

@@ -173,7 +173,7 @@ fn quality(case: &Audited) -> Entry {
     let (meaning, word, about) = (Meaning::Open, "QUALITY".to_owned(), vec![case.case.clone()]);
     let mut entry = Entry { meaning, word, about, ..Entry::default() };
     for finding in &case.findings {
-        entry.text(format!("{}: {}", finding.word(), told(finding)));
+        entry.text(format!("{}: {}", finding.word(), sentence(finding)));
         if let (Finding::MutantsNotNoticed { .. }, Some(mutants)) = (finding, &case.mutants) {
             mutants.not_noticed.iter().for_each(|it| entry.text(mutation(it)));
         }
@@ -181,10 +181,10 @@ fn quality(case: &Audited) -> Entry {
     entry
 }
 
-fn told(finding: &Finding) -> String {
+fn sentence(finding: &Finding) -> String {
     match finding {
         Finding::NeverFailed { grader, trials } => {
-            format!("`{grader}` passed in all of {} in the stored runs", plural(*trials, "judged trial"))
+            format!("`{grader}` passed in all of {} in the stored runs", plural(*trials, "graded trial"))
         }
         Finding::NotToldApart { arms, trials, verdict } => format!(
             "all of {} of {} came to {}: {}",

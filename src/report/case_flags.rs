@@ -19,14 +19,15 @@ pub struct CaseFlags {
     /// The purpose of the case.
     pub kind: CaseKind,
     /// The flags; usually none.
-    pub flags: Vec<Flag>,
+    pub flags: Vec<RunFlag>,
 }
 
 /// A flag of a case, for readers of the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Flag {
+#[cfg_attr(test, schemars(rename = "Flag"))]
+pub enum RunFlag {
     /// A capability case that every planned trial of every harness and model passed, two or more of each: it no longer
     /// distinguishes them.
     Saturated,
@@ -37,7 +38,7 @@ pub enum Flag {
     Flaky,
 }
 
-impl From<CaseFlag> for Flag {
+impl From<CaseFlag> for RunFlag {
     fn from(flag: CaseFlag) -> Self {
         match flag {
             CaseFlag::Saturated => Self::Saturated,
@@ -60,10 +61,10 @@ pub fn of_cases(run: &RunRecord, again: &HashSet<String>, cells: &[Cell]) -> Vec
             let mut flags = Vec::new();
             // A rerun of failed trials shows nothing about the case as a whole.
             if run.derived_from.is_none() || run.graded {
-                flags.extend(CaseFlag::of(case.kind, cells.iter().map(|cell| cell.tally)).map(Flag::from));
+                flags.extend(CaseFlag::of(case.kind, cells.iter().map(|cell| cell.tally)).map(RunFlag::from));
             }
             if again.contains(&case.id) || cells.iter().any(|cell| cell.flaky()) {
-                flags.push(Flag::Flaky);
+                flags.push(RunFlag::Flaky);
             }
             CaseFlags { case: case.id.clone(), kind: case.kind, flags }
         })
@@ -72,18 +73,18 @@ pub fn of_cases(run: &RunRecord, again: &HashSet<String>, cells: &[Cell]) -> Vec
 
 /// Returns the notes on cases with flags. Flaky cases are noted with their cells instead.
 pub fn notes(cases: &[CaseFlags]) -> Vec<String> {
-    let named = |flag: Flag| -> Vec<String> {
+    let named = |flag: RunFlag| -> Vec<String> {
         cases.iter().filter(|it| it.flags.contains(&flag)).map(|it| it.case.clone()).collect()
     };
     let mut notes = Vec::new();
-    let saturated = named(Flag::Saturated);
+    let saturated = named(RunFlag::Saturated);
     if !saturated.is_empty() {
         notes.push(format!(
             "saturated, capability cases that every trial passes: {}; make them harder, or regression cases",
             some_of(&saturated, 5)
         ));
     }
-    let broken = named(Flag::Broken);
+    let broken = named(RunFlag::Broken);
     if !broken.is_empty() {
         notes.push(format!(
             "possibly broken: no trial passes {}; check with `evals check --audit` whether one can",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::text::shell_word;
+use super::text::shell_word_for_terminal;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::run::folder::RunFolder;
@@ -18,7 +18,7 @@ pub fn run_word(run: &RunRecord, folder: &Path) -> String {
 fn word_of(id: &str, folder: &Path) -> String {
     let usual = Path::new(".evals/runs").join(id);
     let here = folder.strip_prefix("./").unwrap_or(folder) == usual;
-    shell_word(&if here { id.to_owned() } else { path_word(&folder.to_string_lossy()) })
+    shell_word_for_terminal(&if here { id.to_owned() } else { path_word(&folder.to_string_lossy()) })
 }
 
 /// Returns the run that `evals run --resume` continues, as an argument of a command: the run itself or, for a run that
@@ -37,7 +37,7 @@ pub fn to_resume(run: &RunRecord, folder: &Path) -> Option<String> {
     }
     let place = runs.join(&source);
     // A derived run may lie in another folder than its source, which is then looked for in the default one.
-    Some(if place.is_dir() { word_of(&source, &place) } else { shell_word(&source) })
+    Some(if place.is_dir() { word_of(&source, &place) } else { shell_word_for_terminal(&source) })
 }
 
 /// Returns the command that shows a trial's trace.
@@ -45,7 +45,7 @@ pub fn show(run: &RunRecord, folder: &Path, result: &TrialResult) -> String {
     let trial = result.id().to_string();
     // Without `--`, the name of the trial would be read as an option.
     let end_of_options = if trial.starts_with('-') { "-- " } else { "" };
-    format!("evals show {} {end_of_options}{}", run_word(run, folder), shell_word(&trial))
+    format!("evals show {} {end_of_options}{}", run_word(run, folder), shell_word_for_terminal(&trial))
 }
 
 /// Returns the command that runs a trial's cell again, once.
@@ -90,7 +90,7 @@ pub fn again(run: &RunRecord, result: &TrialResult) -> String {
     if let Some(enforce) = run.options.enforce_model {
         words.extend(option("--enforce-model", enforce.word().to_owned()));
     }
-    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| shell_word_for_terminal(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the words of an option. A value that begins with `-` would be read as another option, so it follows a `=`.

@@ -96,7 +96,7 @@ fn login_lines(login: &Login) -> Vec<String> {
         let note = evidence.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
         lines.push(match evidence.by.is_empty() {
             true => format!("login not verified{note}"),
-            false => format!("login verified by {}{note}", evidence.told()),
+            false => format!("login verified by {}{note}", evidence.described()),
         });
     }
     lines

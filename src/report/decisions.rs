@@ -147,7 +147,7 @@ fn of_snapshot(report: &Report, compared: &Compared) -> Option<Decision> {
         case: Some(compared.case.clone()),
         column: Some(snapshots::cell(compared).column()),
         decides: quarantine.is_none(),
-        quarantine: quarantine.map(told),
+        quarantine: quarantine.map(quarantine_sentence),
         detail: snapshots::lines(compared).join("\n"),
         file: Some(compared.file.clone()),
         command: Some(format!("evals snapshot review {run}")),
@@ -178,7 +178,7 @@ fn of_cell(report: &Report, cell: &Cell) -> Vec<Decision> {
             case: Some(cell.id.case.clone()),
             column: Some(cell.id.column()),
             decides: report.gates.is_empty() && cell.quarantine.is_none(),
-            quarantine: cell.quarantine.as_ref().map(told),
+            quarantine: cell.quarantine.as_ref().map(quarantine_sentence),
             line: problems::counts(cell),
             ..Decision::new(about, &cell.id.case, verdict, format!("{word}: {}", cell.id))
         }
@@ -187,7 +187,7 @@ fn of_cell(report: &Report, cell: &Cell) -> Vec<Decision> {
 }
 
 /// Returns the quarantine of a case as text.
-pub fn told(quarantine: &Quarantine) -> String {
+pub fn quarantine_sentence(quarantine: &Quarantine) -> String {
     format!("in quarantine until {}: {}", quarantine.until, quarantine.why)
 }
 

@@ -112,7 +112,7 @@ impl Gathered {
             verdict: result.verdict,
             attempt: result.attempt,
             began: began(result),
-            error: result.error.as_ref().map(|error| digest(error.category, &error.message)),
+            error: result.error.as_ref().map(|error| error_digest(error.category, &error.message)),
         });
     }
 }
@@ -139,7 +139,7 @@ fn began(result: &TrialResult) -> bool {
     result.stop.is_some() && !matches!(error, Some(ErrorCategory::NotInstalled | ErrorCategory::StartFailed))
 }
 
-fn digest(category: ErrorCategory, message: &str) -> ErrorDigest {
+fn error_digest(category: ErrorCategory, message: &str) -> ErrorDigest {
     let mut hasher = blake3::Hasher::new();
     hasher.update(category.word().as_bytes()).update(b"\n").update(message.as_bytes());
     let mut digest = ErrorDigest::default();

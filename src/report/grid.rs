@@ -46,7 +46,8 @@ pub fn breaks_names(table: &Table, room: usize) -> bool {
 }
 
 /// Writes a table. Columns that can be spared are left out if a name would be broken otherwise: the first one without which
-/// the table fits, else one after the other. Then the widest columns are wrapped until it fits.
+/// the table fits, else one after the other. The last of them stays if the table fits without the others. Then the widest columns
+/// are wrapped until it fits.
 ///
 /// # Errors
 /// Returns an error if the output cannot be written.
@@ -55,7 +56,11 @@ pub fn write(content: &Table, look: &Look, out: &mut dyn Write) -> io::Result<()
     while breaks_names(&narrowed, look.columns()) {
         let suffices =
             |column: &&usize| !breaks_names(&narrowed.clone().into_owned().without(**column), look.columns());
-        let Some(&column) = narrowed.spare.iter().find(suffices).or(narrowed.spare.first()) else { break };
+        let spare = match narrowed.spare.split_last() {
+            Some((_, others)) if !breaks_names(&without_all(&narrowed, others), look.columns()) => others,
+            _ => &narrowed.spare,
+        };
+        let Some(&column) = spare.iter().find(suffices).or(spare.first()) else { break };
         let head = narrowed.head.get(column).into_iter().flat_map(|cell| &cell.0);
         left_out.extend(head.map(|(_, text)| text.clone()));
         narrowed = Cow::Owned(narrowed.into_owned().without(column));
@@ -66,6 +71,13 @@ pub fn write(content: &Table, look: &Look, out: &mut dyn Write) -> io::Result<()
         wrap(&text, look.columns()).iter().try_for_each(|line| writeln!(out, "{}", look.paint(DIM, line)))?;
     }
     Ok(())
+}
+
+/// Returns a table without some of its columns.
+fn without_all(table: &Table, columns: &[usize]) -> Table {
+    let mut columns = columns.to_vec();
+    columns.sort_unstable();
+    columns.into_iter().rev().fold(table.clone(), Table::without)
 }
 
 fn write_fitted(content: &Table, look: &Look, out: &mut dyn Write) -> io::Result<()> {
@@ -108,13 +120,19 @@ const WHOLE: usize = 24;
 /// of a case in a folder.
 const LONGEST_NAME: usize = 60;
 
-/// Returns the width of the longest word of each column, of those of at most this width.
+/// Returns the width of the longest word of each column, of those of at most this width. A figure that is not broken is a word.
 fn longest_words(table: &Table, most: usize) -> Vec<usize> {
     let words = |cell: &TableCell| {
         let words = cell.0.iter().flat_map(|(_, text)| text.split_whitespace()).map(width_of);
         words.filter(|width| *width <= most).max()
     };
-    let longest = |column: usize| all_rows(table).filter_map(|row| words(row.get(column)?)).max().unwrap_or(0);
+    let longest = |column: usize| {
+        let is_whole = table.has_whole_figures && table.right.contains(&column);
+        let rows = table.rows.iter().chain(&table.foot).filter(|_| is_whole);
+        let figures = rows.filter_map(|row| row.get(column)).map(width).filter(|width| *width <= most).max();
+        let words = all_rows(table).filter_map(|row| words(row.get(column)?)).max();
+        figures.max(words).unwrap_or(0)
+    };
     (0..table.head.len()).map(longest).collect()
 }
 
@@ -136,6 +154,41 @@ fn fitted(mut widths: Vec<usize>, words: &[usize], room: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_figure_is_not_broken_before_columns_are_left_out() {
+        let mut table = Table::new(["", "score", "95 %", "k"]).right([1, 2, 3]).spare([3, 2]).whole_figures();
+        table.row(["agent (before) *", "70.8 %", "[54.5, 87.2]", "4"]);
+        let shown = |width: usize| {
+            let mut out = Vec::new();
+            write(&table, &Look { width, ..Look::PLAIN }, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert!(shown(60).contains("agent (before) *  70.8 %  [54.5, 87.2]  4"), "{}", shown(60));
+        // The name is broken between its words, and the figures are whole.
+        assert!(shown(40).contains("70.8 %  [54.5, 87.2]  4"), "{}", shown(40));
+        let mut long = Table::new(["", "score", "95 %", "k"]).right([1, 2, 3]).spare([3, 2]).whole_figures();
+        long.row(["interaction=approve", "70.8 %", "[54.5, 87.2]", "4"]);
+        let mut out = Vec::new();
+        write(&long, &Look { width: 40, ..Look::PLAIN }, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(" 70.8 %  4") && text.ends_with("no room for: 95 %\n"), "{text}");
+    }
+
+    #[test]
+    fn the_last_column_that_can_be_spared_stays_if_the_table_fits_without_the_others() {
+        let mut table = Table::new(["", "score", "95 %", "errored", "k"]).right([1, 2, 3, 4]).spare([4, 3, 2]);
+        table = table.whole_figures();
+        table.row(["interaction=approve", "70.8 %", "[54.5, 87.2]", "0", "4"]);
+        let shown = |width: usize| {
+            let mut out = Vec::new();
+            write(&table, &Look { width, ..Look::PLAIN }, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert!(shown(45).ends_with("no room for: k, errored\n"), "{}", shown(45));
+        assert!(shown(50).ends_with("no room for: errored\n"), "{}", shown(50));
+        assert!(shown(42).ends_with("no room for: 95 %\n"), "{}", shown(42));
+    }
 
     #[test]
     fn columns_whose_words_stay_whole_are_reduced_first() {

@@ -14,7 +14,7 @@ use quick_junit::{FlakyOrRerun, NonSuccessKind, TestCase, TestCaseStatus, TestRe
 use super::cells::{Cell, Column};
 use super::decisions::{self, About, Decision};
 use super::escape::{LOOK, xml};
-use super::text::one_line;
+use super::text::{one_line, plural};
 use super::{Report, figures, mixed, problems, stored};
 use crate::result::{TrialResult, Warning};
 use crate::rounding;
@@ -88,7 +88,7 @@ fn describe(suite: &mut TestSuite, report: &Report, column: &Column) {
     }
     add("harness", column.id.harness.clone());
     add(if report.run.experiment.is_some() { "arm" } else { "model" }, column.id.arm.clone());
-    if let Some(names) = mixed::told(run) {
+    if let Some(names) = mixed::changed_parts(run) {
         add("changed-during-run", names);
     }
     let [_, cost, tokens] = figures::taken(&column.figures, &LOOK);
@@ -125,10 +125,10 @@ fn test_case(report: &Report, column: &Column, cell: &Cell, trials: &[&TrialResu
     case.time = sum(trials.iter().map(|result| result.duration_ms().map(Duration::from_millis)));
     let mut out = String::new();
     for result in trials.iter().take(TRIALS) {
-        told_of(&mut out, report, result);
+        write_outcome(&mut out, report, result);
     }
     if let Some(more) = trials.len().checked_sub(TRIALS).filter(|more| *more > 0) {
-        out.push_str(&format!("and {more} more trials\n"));
+        out.push_str(&format!("and {}\n", plural(more, "more trial")));
     }
     if !out.is_empty() {
         case.set_system_out(out);
@@ -174,7 +174,7 @@ fn status<'a>(report: &Report, cell: &Cell, trials: &[&'a TrialResult]) -> (Test
     if let Some(quarantine) = cell.quarantine.as_ref().filter(|_| cell.verdict != Some(Verdict::Skipped)) {
         let word = cell.verdict.map_or("not run", Verdict::word);
         let mut status = TestCaseStatus::skipped();
-        let message = format!("{}; {word}", decisions::told(quarantine));
+        let message = format!("{}; {word}", decisions::quarantine_sentence(quarantine));
         status.set_type("quarantine").set_message(line(&message));
         return (status, None);
     }
@@ -265,7 +265,7 @@ fn before(report: &Report, result: &TrialResult) -> Vec<TestRerun> {
 }
 
 /// Writes the outcome of a trial, its agent's final answer, and the path of its trace.
-fn told_of(out: &mut String, report: &Report, result: &TrialResult) {
+fn write_outcome(out: &mut String, report: &Report, result: &TrialResult) {
     let score = result.score.map(|score| format!(", score {}", rounding::share(score.get()))).unwrap_or_default();
     out.push_str(&format!("trial {}: {}{score}\n", result.trial, result.verdict.word()));
     let Some(folder) = report.trial_folder(&result.id()) else { return };

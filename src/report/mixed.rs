@@ -18,7 +18,7 @@ pub fn has_mixed_prices(run: &RunRecord) -> bool {
 }
 
 /// Returns what changed between the trials of the run, by name. Returns `None` if nothing did.
-pub fn told(run: &RunRecord) -> Option<String> {
+pub fn changed_parts(run: &RunRecord) -> Option<String> {
     let cases = run.cases.iter().filter(|it| it.mixed).map(|it| format!("case {}", it.id));
     let harnesses = run.harnesses.iter().filter(|it| it.mixed).map(|it| format!("harness {}", it.name));
     let arms = run.arms.iter().filter(|it| it.mixed).map(|it| format!("variant {}", it.name));
@@ -46,7 +46,7 @@ mod tests {
         let run = RunRecord { arms: vec![arm("old", false), arm("new", true)], ..RunRecord::blank() };
         let of = |arm: &str| is_mixed(&run, &CellId::new("a", "h", arm));
         assert_eq!(["old", "new", "new#2"].map(of), [false, true, true]);
-        assert_eq!(told(&run).as_deref(), Some("variant new"));
-        assert_eq!(told(&RunRecord::blank()), None);
+        assert_eq!(changed_parts(&run).as_deref(), Some("variant new"));
+        assert_eq!(changed_parts(&RunRecord::blank()), None);
     }
 }

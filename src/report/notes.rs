@@ -100,10 +100,7 @@ pub fn of(report: &Report) -> Vec<String> {
     if report.going_on {
         notes.push(format!("the run is {}", report.state_so_far()));
     } else if summary.not_run > 0 {
-        let again = limits_again(report);
-        let goes_on = commands::to_resume(&report.run, &report.folder)
-            .map_or_else(String::new, |run| format!("; `evals run --resume {run}` goes on{again}"));
-        notes.push(format!("{} not run{goes_on}", plural(summary.not_run, "trial")));
+        notes.push(not_run(report));
     }
     let unfinished = report.note_facts.unfinished;
     if unfinished > 0 {
@@ -157,7 +154,7 @@ pub fn in_quarantine(case: &str, quarantine: &Quarantine) -> String {
 /// Returns a note on cases, harnesses, arms and prices that changed between the trials of the run: its trials may be of
 /// different versions.
 fn changed_between(report: &Report) -> Option<String> {
-    let names = one_line(&mixed::told(&report.run)?, 400, &LOOK);
+    let names = one_line(&mixed::changed_parts(&report.run)?, 400, &LOOK);
     Some(format!("changed in the middle of the run (--changed), so its trials do not compare with each other: {names}"))
 }
 
@@ -190,6 +187,19 @@ fn limits_again(report: &Report) -> String {
         String::new()
     } else {
         format!(", with {} again unless you give more", limits.join(" and "))
+    }
+}
+
+/// Returns the note on planned trials without a result, with the command that completes the run.
+fn not_run(report: &Report) -> String {
+    let trials = plural(report.summary.not_run, "trial");
+    match commands::to_resume(&report.run, &report.folder) {
+        Some(run) if report.run.source_in_use => format!(
+            "{trials} had not finished, because the run was going on when it was graded; grade it again: \
+             `evals grade {run}`"
+        ),
+        Some(run) => format!("{trials} not run; `evals run --resume {run}` goes on{}", limits_again(report)),
+        None => format!("{trials} not run"),
     }
 }
 
@@ -258,7 +268,7 @@ fn unjudged(report: &Report) -> Option<String> {
 fn not_as_judged(report: &Report) -> Option<String> {
     let first = one_line(report.note_facts.first_not_as_judged.as_ref()?, 200, &LOOK);
     let trials = plural(report.note_facts.not_as_judged, "trial");
-    Some(format!("the stored results of {trials} are not the ones that were judged and do not count: {first}"))
+    Some(format!("the stored results of {trials} are not the ones that were graded and do not count: {first}"))
 }
 
 /// Returns a note on trials whose `result.json` is missing or was changed, so that their results come from other copies.

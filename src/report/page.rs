@@ -61,6 +61,8 @@ pub struct Standing {
     pub verdict: GateVerdict,
     /// The verdict in words.
     pub title: String,
+    /// True if the run compares an arm with itself: its verdict says nothing about the trials, so no sign of success is shown.
+    pub compares_itself: bool,
     /// The run's id.
     pub run: String,
     /// The run's label.
@@ -152,6 +154,8 @@ pub struct Table {
     pub right: Vec<usize>,
     /// The columns that a narrow terminal leaves out before it breaks a name, in the order in which they are tried.
     pub spare: Vec<usize>,
+    /// True if a figure with spaces in it, such as `70.8 %`, is not broken over lines.
+    pub has_whole_figures: bool,
 }
 
 impl Table {
@@ -171,6 +175,13 @@ impl Table {
     #[must_use]
     pub fn spare(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         self.spare.extend(columns);
+        self
+    }
+
+    /// Keeps figures with spaces in them on one line, in the columns that are aligned to the right.
+    #[must_use]
+    pub fn whole_figures(mut self) -> Self {
+        self.has_whole_figures = true;
         self
     }
 

@@ -88,7 +88,7 @@ impl ProblemKind {
     }
 
     /// Returns the text after the number of cells.
-    pub fn told(self) -> &'static str {
+    pub fn described(self) -> &'static str {
         if self == Self::Flaky { "passed, though not with every trial" } else { self.word() }
     }
 }

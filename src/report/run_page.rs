@@ -11,7 +11,7 @@ use super::decisions::{self, About};
 use super::escape::bounded;
 use super::page::{Block, Detail, Entry, Matrix, Meaning, Page, Standing};
 use super::problems::{self, CellProblem, ProblemKind};
-use super::text::{Look, duration, natural, one_line, plural, shell_word, width_of};
+use super::text::{Look, duration, natural, one_line, plural, shell_word_for_terminal, width_of};
 use super::{Report, activation, commands, event_line, snapshots};
 use crate::compare::self_check::SelfCheck;
 use crate::grade::GradeRecord;
@@ -21,6 +21,7 @@ use crate::rounding;
 use crate::run::RunRecord;
 use crate::statistics::gates::GateVerdict;
 use crate::text::some_of;
+use crate::verdict::Verdict;
 
 /// The maximum number of different reasons shown for a cell.
 const GROUPS: usize = 5;
@@ -63,7 +64,7 @@ pub fn page(report: &Report, look: &Look) -> io::Result<Page> {
         for problem in of_kind {
             of_all.append(&mut entries(report, problem, common, (&mut left, !many), look)?);
         }
-        blocks.push(Block::Entries { title: format!("{what} {}", kind.told()), entries: of_all, after: None });
+        blocks.push(Block::Entries { title: format!("{what} {}", kind.described()), entries: of_all, after: None });
     }
     blocks.push(snapshots::block(report));
     let run = commands::run_word(&report.run, &report.folder);
@@ -132,6 +133,23 @@ fn self_check(found: &SelfCheck) -> Vec<String> {
     lines
 }
 
+/// Returns the result of a comparison of an arm with itself: the number of verdicts that changed. Failures do not count.
+fn itself(report: &Report, found: &SelfCheck, verdict: GateVerdict) -> String {
+    let changed = match found.cases {
+        0 => "no case has a verdict on both sides".to_owned(),
+        cases => format!("{} of {} changed", found.flipped.len(), plural(cases, "verdict")),
+    };
+    let fails = report.cells.iter().any(|cell| cell.verdict == Some(Verdict::Fail));
+    let fails = if fails { ", and failures do not count" } else { "" };
+    let open = verdict == GateVerdict::Inconclusive;
+    let open = if open { "; not everything could be graded" } else { "" };
+    format!("compared with itself: {changed}{fails}{open}")
+}
+
+fn fails_in_quarantine(cell: &Cell) -> bool {
+    cell.quarantine.is_some() && cell.verdict == Some(Verdict::Fail)
+}
+
 fn standing(report: &Report) -> Standing {
     let verdict = decisions::outcome(&report.decisions);
     let (word, gated) = match verdict {
@@ -140,8 +158,13 @@ fn standing(report: &Report) -> Standing {
         }
         GateVerdict::Pass => ("everything passed", "the gate passes"),
         GateVerdict::Fail => ("failed", "failed"),
-        GateVerdict::Inconclusive => ("nothing failed, and not everything could be judged", "the gate is inconclusive"),
+        GateVerdict::Inconclusive if report.cells.iter().any(fails_in_quarantine) => {
+            ("nothing that counts failed, and not everything could be graded", "the gate is inconclusive")
+        }
+        GateVerdict::Inconclusive => ("nothing failed, and not everything could be graded", "the gate is inconclusive"),
     };
+    let itself = report.aa.as_ref().filter(|_| verdict != GateVerdict::Fail).map(|aa| itself(report, aa, verdict));
+    let word = itself.as_deref().unwrap_or(word);
     let is_over_all = |about: About| matches!(about, About::Gate | About::BrokenOff | About::Run);
     let over_all = report.decisions.iter().filter(|it| is_over_all(it.about));
     let cases: BTreeSet<&str> = report.cells.iter().map(|cell| &*cell.id.case).collect();
@@ -153,6 +176,7 @@ fn standing(report: &Report) -> Standing {
             (None, true) => word.to_owned(),
             (None, false) => gated.to_owned(),
         },
+        compares_itself: report.aa.is_some(),
         run: report.run.run.clone(),
         label: report.run.label.clone(),
         started: report.run.started.clone(),
@@ -232,7 +256,7 @@ pub fn places(run: &RunRecord, result: &TrialResult, folder: Option<&Path>) -> V
     let trace = folder.map(|folder| folder.join("trace.jsonl")).filter(|path| path.is_file());
     let workspace = folder.map(|folder| folder.join("workspace")).filter(|path| path.is_dir());
     for (label, path) in [("trace", trace), ("workspace", workspace)] {
-        copies.extend(path.map(|path| (label, shell_word(&path.to_string_lossy()))));
+        copies.extend(path.map(|path| (label, shell_word_for_terminal(&path.to_string_lossy()))));
     }
     copies
 }
@@ -300,8 +324,9 @@ fn evidence(entry: &mut Entry, result: &TrialResult, trace: Option<&Path>, look:
     }
     if let Some(tail) = result.stop.as_ref().and_then(|stop| stop.stderr_tail.as_ref()) {
         let all: Vec<&str> = tail.trim_end().lines().collect();
-        // The message of an error may be the end of standard error.
-        let is_told = |line: &&str| result.error.as_ref().is_some_and(|error| error.message.contains(line.trim()));
+        // The message of an error has the detail of the session's end, which may be the end of standard error.
+        let detail = result.stop.as_ref().and_then(|stop| stop.detail.as_ref()).filter(|_| result.error.is_some());
+        let is_told = |line: &&str| detail.is_some_and(|detail| detail.contains(line.trim()));
         let untold = all.len() - all.iter().rev().take_while(|line| is_told(line)).count();
         let Some(before) = all.get(..untold).filter(|before| !before.is_empty()) else { return };
         let lines = before.iter().skip(before.len().saturating_sub(TAIL.0));

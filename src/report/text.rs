@@ -304,7 +304,7 @@ fn wrap_line(line: &str, width: usize, lines: &mut Vec<String>) {
 }
 
 /// Quotes a word of a command line for a shell; characters that act on a terminal are escaped.
-pub fn shell_word(word: &str) -> String {
+pub fn shell_word_for_terminal(word: &str) -> String {
     let acts = |c: char| c.is_control() || harmless(c.encode_utf8(&mut [0; 4])).chars().ne([c]);
     if !word.chars().any(acts) {
         return crate::text::shell_word(word);
@@ -410,10 +410,10 @@ mod tests {
 
     #[test]
     fn words_are_quoted_only_where_a_shell_needs_it() {
-        assert_eq!(shell_word("cases/a-b.yaml"), "cases/a-b.yaml");
-        assert_eq!(shell_word("it's here"), r"'it'\''s here'");
-        assert_eq!(shell_word(""), "''");
-        assert_eq!(shell_word("a\x1b[2J'"), r"$'a\x1b[2J\''");
+        assert_eq!(shell_word_for_terminal("cases/a-b.yaml"), "cases/a-b.yaml");
+        assert_eq!(shell_word_for_terminal("it's here"), r"'it'\''s here'");
+        assert_eq!(shell_word_for_terminal(""), "''");
+        assert_eq!(shell_word_for_terminal("a\x1b[2J'"), r"$'a\x1b[2J\''");
     }
 
     #[test]

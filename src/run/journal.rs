@@ -405,7 +405,7 @@ impl TrialState {
 }
 
 /// The reason why no verdict of a run counts.
-const PLAN_CHANGED: &str = "run.json was changed after the trial was judged";
+const PLAN_CHANGED: &str = "run.json was changed after the trial was graded";
 /// The reason why no verdict counts if digests are missing.
 const DIGESTS_REMOVED: &str = "digests were removed from journal.jsonl or from run.json";
 

@@ -216,7 +216,7 @@ fn check_complete(whole: &RunRecord, any: Shard, given: &BTreeMap<Shard, &RunRec
 
 /// Returns true if two runs, given with their whole plans, are shards of the same plan, which can be merged unless they are the
 /// same shard.
-fn is_same_plan(one: &RunRecord, other: &RunRecord) -> bool {
+pub fn is_same_plan(one: &RunRecord, other: &RunRecord) -> bool {
     one.shard.map(|shard| shard.n) == other.shard.map(|shard| shard.n) && check_inputs(one, other).is_ok()
 }
 

@@ -65,7 +65,7 @@ pub struct StoredResults {
     path: PathBuf,
     file: Arc<File>,
     lines: Vec<Place>,
-    /// The places of the results whose trials have no `result.json` any more.
+    /// The indexes of the results whose trials have no `result.json`.
     from_copy: BTreeSet<usize>,
 }
 

@@ -165,7 +165,7 @@ impl Drop for Vanishing {
     fn drop(&mut self) {
         if let Err(error) = remove::remove(&self.0) {
             let mut left = LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner);
-            left.push(told(&self.0, &error));
+            left.push(sentence(&self.0, &error));
         }
     }
 }
@@ -175,7 +175,7 @@ pub fn left_behind() -> Vec<String> {
     std::mem::take(&mut LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn told(folder: &Path, error: &io::Error) -> String {
+fn sentence(folder: &Path, error: &io::Error) -> String {
     let shown = folder.display();
     match immutable_in(folder) {
         Some(file) => format!(

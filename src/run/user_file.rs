@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::RunError;
 use crate::paths;
-use crate::whole_file::write_whole;
+use crate::whole_file::write_unnamed;
 
 /// The maximum number of links that are followed; the system's own limit.
 const LINKS: usize = 40;
@@ -20,7 +20,7 @@ const LINKS: usize = 40;
 /// Returns an error if the file cannot be written. No partial regular file is left.
 pub fn write_named(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
     match target(path) {
-        Target::Regular(path) => Ok(write_whole(&path, write)?),
+        Target::Regular(path) => Ok(write_unnamed(&path, write)?),
         Target::Output => into(path, io::stdout().lock(), write),
         Target::Errors => into(path, io::stderr().lock(), write),
         Target::Stream => {

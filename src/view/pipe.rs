@@ -69,7 +69,7 @@ impl Write for Pipe {
     }
 }
 
-/// The end that is sent.
+/// The receiving end, as a stream of pieces.
 struct Received(mpsc::Receiver<io::Result<Bytes>>);
 
 impl Stream for Received {

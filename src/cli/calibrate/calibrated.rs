@@ -8,7 +8,7 @@ use super::CliError;
 use super::labels::LabelValue;
 use crate::cli::inputs;
 use crate::grade::judge_record::{CriterionVerdict, PairOutcome};
-use crate::grader::{Calibrated, Common, GraderEntry, GraderOrName, PAIR, Use, expand};
+use crate::grader::{Calibrated, Common, GraderEntry, GraderError, GraderOrName, Library, PAIR, Use, expand};
 use crate::judge::Judges;
 use crate::judge::calibration::CalibrationRequirements;
 use crate::judge::pairwise::Pair;
@@ -20,6 +20,7 @@ use crate::regular;
 use crate::secrets::Masker;
 use crate::trace::Model;
 use crate::trace::jsonl::Reader;
+use crate::yaml::words::known_words;
 
 /// A trace and, for a comparison, its reference if that is not the grader's own.
 pub type Labelled = (PathBuf, Option<PathBuf>);
@@ -61,7 +62,13 @@ impl Calibrated {
     pub fn named(name: &str) -> Result<Self, CliError> {
         let library = inputs::named_graders()?.library();
         let entry = GraderEntry { common: Common::default(), what: GraderOrName::Use(Use { grader: name.to_owned() }) };
-        let graders = expand(&[entry], &library).map_err(CliError::unreadable)?;
+        let graders = expand(&[entry], &library).map_err(|error| match error {
+            GraderError::Unknown { .. } => CliError::unreadable(format!(
+                "there is no grader named `{name}` in graders/; {}",
+                known_words(name, &asking_models(&library), "rubrics and comparisons")
+            )),
+            error => CliError::unreadable(error),
+        })?;
         let mut asking = graders.into_iter().filter_map(|grader| grader.kind.calibrated());
         match (asking.next(), asking.next()) {
             (Some(graded), None) => Ok(graded),
@@ -190,6 +197,16 @@ impl Calibrated {
         }
         judged
     }
+}
+
+/// Returns the names of the graders that can be calibrated.
+fn asking_models(library: &Library) -> Vec<String> {
+    let asks = |name: &str| {
+        let what = GraderOrName::Use(Use { grader: name.to_owned() });
+        let graders = expand(&[GraderEntry { common: Common::default(), what }], library).unwrap_or_default();
+        graders.into_iter().filter_map(|grader| grader.kind.calibrated()).count() == 1
+    };
+    library.iter().map(|(name, _)| name.to_owned()).filter(|name| asks(name)).collect()
 }
 
 fn seen(file: &Path, rubric: &Rubric, patch: Option<&str>) -> Result<(ShownSession, Model), CliError> {

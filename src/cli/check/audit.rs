@@ -49,7 +49,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// The output format of an audit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum AuditFormat {
-    /// Table
+    /// For people, in a terminal
     #[default]
     Table,
     /// One JSON object
@@ -324,7 +324,7 @@ async fn outcome_alone(
 ) -> Result<(Tried, Option<Solution>), Stop> {
     let not_audited = not_shown_by_folder(case.graders.iter().map(AsRef::as_ref));
     let Some(shown) = graded_by_files(case) else {
-        let why = "the oracle shows files alone, but no grader that counts judges files; `oracle: {script: …}` \
+        let why = "the oracle shows files alone, but no grader that counts reads files; `oracle: {script: …}` \
             tests the other graders";
         return Ok((Tried::without(Agent::Oracle, why, not_audited), None));
     };

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::{CliError, Content, SignalKind, output, signal, whole_path};
 use crate::cli::import::ignore_closed_pipe;
+use crate::demo;
 use crate::gateway::canonical::{Canon, Here, Rules};
 use crate::gateway::guard::Guard;
 use crate::gateway::log::Log;
@@ -18,8 +19,8 @@ use crate::secrets::Masker;
 pub(super) struct ScriptArgs {
     /// Script file (docs/scripted-model.md)
     file: PathBuf,
-    /// Loopback port (default: a free one)
-    #[arg(long, value_name = "P", default_value_t = 0)]
+    /// Port of 127.0.0.1; 0 means any free port
+    #[arg(long, default_value_t = 0)]
     port: u16,
     /// Folder that the agent works in, for tools that need absolute paths (default: as stated in its requests)
     #[arg(long, value_name = "DIR")]
@@ -41,7 +42,13 @@ enum Format {
 }
 
 pub(super) async fn serve(args: &ScriptArgs) -> Result<u8, CliError> {
-    let script = Script::load(&args.file).map_err(CliError::all)?;
+    let script = Script::load(&args.file).map_err(|wrong| match demo::script::Script::load(&args.file) {
+        Ok(_) => CliError::unreadable(format!(
+            "{} is a script of the demo agent; name a script of a model (docs/scripted-model.md)",
+            args.file.display()
+        )),
+        Err(_) => CliError::all(wrong),
+    })?;
     let workspace = args.workspace.as_deref().map(whole_path).transpose()?;
     let out = args.log.as_ref().map(|path| {
         File::create(path)

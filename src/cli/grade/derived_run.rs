@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{LeftAttempt, Plan, Work};
-use crate::cli::CliError;
+use crate::cli::{CliError, errors};
 use crate::result::TrialResult;
 use crate::run::RunError;
 use crate::run::folder::RunFolder;
@@ -24,7 +24,8 @@ pub fn write(
     plan: &mut Plan,
     judged: Vec<TrialResult>,
 ) -> Result<(RunFolder, Vec<TrialResult>), CliError> {
-    let unfinished = UnfinishedRun::begin(runs, &mut plan.record)?;
+    let unfinished = UnfinishedRun::begin(runs, &mut plan.record);
+    let unfinished = unfinished.map_err(|error| errors::of_new_run(error, "--out DIR"))?;
     let results = write_in(unfinished.folder(), plan, judged)?;
     Ok((unfinished.publish()?, results))
 }

@@ -16,6 +16,7 @@ use crate::ids::{TrialId, TrialRecord, by_case_id};
 use crate::interaction::Interaction;
 use crate::limits::OnLimit;
 use crate::report::notes;
+use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
 use crate::run::journal::TrialState;
 use crate::run::{CaseRecord, HarnessRecord, RunError, RunRecord, integrity, project_of_run};
@@ -39,6 +40,8 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     let source = run.record()?;
     terminal::tell_project(&source);
     project_of_run::enter(&source);
+    // Asked first: a run that ends in this moment has all of its results.
+    let source_in_use = run.is_in_use();
     let states = run.states()?;
     let cases = cases(&args.cases, &source)?;
     let manifests = manifests(&source);
@@ -60,42 +63,82 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     if let Some(note) = notes::unknown_to_journal(run.unknown_results(&source)?) {
         terminal::note(format_args!("warning: {note}"));
     }
+    let regraded = RegradedRun { run: &run, source: &source, cases: &cases, manifests, arms, lost, origins, sources };
     let (mut works, mut from_copies, mut left_above) = (Vec::new(), Vec::new(), LeftAbove::default());
     for trial in source.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
-        let at = run.counting_attempt(trial, state)?;
-        let case = cases.get(&trial.case);
-        let arm = arm_of(&arms, &trial.arm);
-        let (mut no_source, doubt) = sources.get(&trial.case).cloned().unwrap_or_default();
-        if let Some(arm) = arm {
-            let known = source.arms.iter().find(|known| known.name == arm.name);
-            let changed = known.is_some_and(|known| known.mixed || known.digest != arm.digest);
-            // What is laid is needed where the workspace is made anew.
-            if let Some(why) = lost.as_ref().filter(|_| arm.lays_files()) {
-                no_source = no_source.or_else(|| Some(format!("it was not kept, and {why}")));
-            } else if changed && lost.is_none() {
-                no_source =
-                    no_source.or_else(|| Some(format!("the variant `{}` has changed since the trial", arm.name)));
-            }
-        }
-        let left = left(&at, trial, &origins, (no_source, doubt))?;
         let was = run.result_of(trial, state)?;
         left_above.see(&was);
         if was.is_from_copy() {
             from_copies.push(trial.id());
         }
-        let was = was.without_copy_mark();
+        works.push(regraded.work(trial, state, was.without_copy_mark())?);
+    }
+    if !from_copies.is_empty() {
+        let trials = some_of(&from_copies, 5);
+        terminal::note(format_args!(
+            "warning: the result.json of {trials} was removed or replaced; the copy counts, which the journal confirms"
+        ));
+    }
+    let has_finished = !works.is_empty() || source.trials.iter().all(|trial| trial.skip.is_some());
+    let nothing_finished = (!has_finished).then(|| (RunFolder::open(&run.path), source.clone()));
+    let sandbox = args.sandbox.or(source.options.sandbox);
+    let without_result = without_result(&run, &source, &states)?;
+    match source.graded {
+        false => left_above.see_journal(&run, &source),
+        // No agent ran for a regraded run.
+        true => regraded.origins.iter().for_each(|origin| see_origin(&mut left_above, origin)),
+    }
+    let record = RunRecord { source_in_use: source_in_use || source.source_in_use, ..derived(args, source, &cases)? };
+    Ok(Plan { record, works, nothing_finished, without_result, sandbox, left_above })
+}
+
+/// A run that is graded again.
+struct RegradedRun<'a> {
+    run: &'a RunFolder,
+    source: &'a RunRecord,
+    /// The current cases, by their IDs.
+    cases: &'a HashMap<String, Arc<Case>>,
+    manifests: HashMap<String, Arc<Manifest>>,
+    arms: Vec<Arm>,
+    /// The reason why the arms are those that `run.json` records, if so.
+    lost: Option<String>,
+    /// The run and, if it was itself made by `grade`, the runs it was made from.
+    origins: Vec<RunFolder>,
+    /// Doubts about the source of each case.
+    sources: HashMap<String, Doubts>,
+}
+
+impl RegradedRun<'_> {
+    /// Plans the regrading of a finished trial. `was` is its result.
+    fn work(&self, trial: &TrialRecord, state: &TrialState, was: TrialResult) -> Result<Work, CliError> {
+        let at = self.run.counting_attempt(trial, state)?;
+        let case = self.cases.get(&trial.case);
+        let arm = arm_of(&self.arms, &trial.arm);
+        let (mut no_source, doubt) = self.sources.get(&trial.case).cloned().unwrap_or_default();
+        if let Some(arm) = arm {
+            let known = self.source.arms.iter().find(|known| known.name == arm.name);
+            let changed = known.is_some_and(|known| known.mixed || known.digest != arm.digest);
+            // What is laid is needed where the workspace is made anew.
+            if let Some(why) = self.lost.as_ref().filter(|_| arm.lays_files()) {
+                no_source = no_source.or_else(|| Some(format!("it was not kept, and {why}")));
+            } else if changed && self.lost.is_none() {
+                no_source =
+                    no_source.or_else(|| Some(format!("the variant `{}` has changed since the trial", arm.name)));
+            }
+        }
+        let left = left(&at, trial, &self.origins, (no_source, doubt))?;
         let changed =
             ["trace.jsonl", "workspace.patch"].iter().find_map(|name| integrity::changed_file(&at, name, &was));
         let kept_digest = was.files.get(integrity::WORKSPACE).cloned();
         // A result with digests of files has that of the kept workspace. Without it, another program made the folder.
         let is_kept = kept_digest.is_some() || was.files.is_empty();
         let kept = left.kept.clone().filter(|_| is_kept);
-        let keys = source.case(&trial.case).and_then(|known| known.evidence.clone());
+        let keys = self.source.case(&trial.case).and_then(|known| known.evidence.clone());
         let left = Arc::new(StoredFiles { was: Some(was), changed, kept, kept_digest, keys, ..left });
         let untrue = left.was.as_ref().filter(|was| was.is_not_as_judged()).and_then(|was| was.error.as_ref());
         let untrue = untrue.map(|error| error.message.clone());
-        let with = match (case, manifests.get(&trial.harness)) {
+        let with = match (case, self.manifests.get(&trial.harness)) {
             _ if untrue.is_some() => Err(untrue.unwrap_or_default()),
             (Some(case), Some(manifest)) => {
                 let (case, manifest) = match arm {
@@ -116,30 +159,12 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
                     seal: None,
                 }))
             }
-            (None, _) => Err(gone(&source, &trial.case)),
+            (None, _) => Err(gone(self.source, &trial.case)),
             (_, None) => Err(format!("run.json describes no harness `{}`", trial.harness)),
         };
         let shown = at.display().to_string();
-        works.push(Work { trial: trial.clone(), attempt: state.attempt, with, left, shown, folder: Some(at) });
+        Ok(Work { trial: trial.clone(), attempt: state.attempt, with, left, shown, folder: Some(at) })
     }
-    if !from_copies.is_empty() {
-        let trials = some_of(&from_copies, 5);
-        terminal::note(format_args!(
-            "warning: the result.json of {trials} was removed or replaced; the copy counts, which the journal confirms"
-        ));
-    }
-    // The derived run then has only trials that were skipped or did not run, and its exit code says so, as that of the run.
-    if works.is_empty() && source.trials.iter().any(|trial| trial.skip.is_none()) {
-        terminal::note(format_args!("note: no trial of run {} has finished, so there is nothing to grade", source.run));
-    }
-    let sandbox = args.sandbox.or(source.options.sandbox);
-    let without_result = without_result(&run, &source, &states)?;
-    match source.graded {
-        false => left_above.see_journal(&run, &source),
-        // No agent ran for a regraded run.
-        true => origins.iter().for_each(|origin| see_origin(&mut left_above, origin)),
-    }
-    Ok(Plan { record: derived(args, source, &cases)?, works, without_result, sandbox, left_above })
 }
 
 /// Adds what the agents of the original run of a regraded run may have left above their workspaces.

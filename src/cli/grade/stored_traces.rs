@@ -171,7 +171,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
     };
     record::begin(&mut record);
     let (without_result, left_above) = (Vec::new(), LeftAbove::default());
-    Ok(Plan { record, works, without_result, sandbox: args.sandbox, left_above })
+    Ok(Plan { record, works, nothing_finished: None, without_result, sandbox: args.sandbox, left_above })
 }
 
 /// Returns the keys of the case under which the evidence of a trace was taken, if the trace lies in the folder of its run and
@@ -199,7 +199,7 @@ pub fn case(files: &[PathBuf]) -> Result<Case, CliError> {
     match (cases.pop(), cases.len()) {
         (Some(case), 0) => Ok(case),
         (_, more) => {
-            Err(CliError::unreadable(format!("--case names {} cases, but traces are judged by exactly one", more + 1)))
+            Err(CliError::unreadable(format!("--case names {} cases, but traces are graded by exactly one", more + 1)))
         }
     }
 }

@@ -12,7 +12,6 @@ use crate::cli::stop::{INTERRUPTED, on_interrupt};
 use crate::cli::{CliError, engine, inputs, list, terminal};
 use crate::conformance::carry_out::{Check, CheckError, carry_out};
 use crate::conformance::{Checks, Report, exit_code, probes};
-use crate::harness::Adapter;
 use crate::harness::catalog::{Catalog, Entry};
 use crate::project;
 use crate::report::{conformance, page};
@@ -40,7 +39,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// Timeout of each probe
-    #[arg(long, value_name = "T", default_value = "2m")]
+    #[arg(long, value_name = "TIME", default_value = "2m")]
     timeout: Time,
     /// Output format
     #[arg(long, value_enum, default_value_t = CheckFormat::Table)]
@@ -50,9 +49,9 @@ pub struct CheckArgs {
 /// The output format of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum CheckFormat {
-    /// Table
+    /// For people, in a terminal
     Table,
-    /// JSON
+    /// One JSON object
     Json,
     /// Markdown, for documents
     Markdown,
@@ -88,7 +87,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
 
 /// Returns the requested harnesses: by name, or all installed ones.
 fn wanted<'a>(catalog: &'a Catalog, names: &[String], all: bool) -> Result<Vec<&'a Entry>, CliError> {
-    let agent = |entry: &&Entry| entry.manifest.adapter != Adapter::Replay;
+    let agent = |entry: &&Entry| entry.manifest.adapter.starts_a_process();
     if all {
         return Ok(catalog.entries().filter(agent).filter(|it| is_installed(&it.manifest) == Some(true)).collect());
     }

@@ -13,7 +13,7 @@ pub struct HarnessImportArgs {
     /// BenchFlow's manifest.toml
     file: PathBuf,
     /// Output file (default: standard output)
-    #[arg(short, long, value_name = "OUT")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 

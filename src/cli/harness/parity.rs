@@ -38,7 +38,7 @@ pub struct ParityArgs {
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// Timeout of each trial
-    #[arg(long, value_name = "T", default_value = "5m")]
+    #[arg(long, value_name = "TIME", default_value = "5m")]
     timeout: Time,
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]

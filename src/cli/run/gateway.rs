@@ -56,10 +56,11 @@ pub fn check(record: &RunRecord, cases: &[Case]) -> Result<(), CliError> {
         });
     };
     let mut seen = BTreeSet::new();
-    let mut reaches = false;
+    let (mut reaches, mut plays) = (false, false);
     let mut written: BTreeMap<PathBuf, &TrialRecord> = BTreeMap::new();
     for (case, trial, route) in routes(record, cases)? {
         reaches |= route.reaches_the_service();
+        plays |= route.plays().is_some();
         let manifest = record.harnesses.iter().map(|it| &it.manifest).find(|it| it.name == trial.harness);
         if let (Some(manifest), false) = (manifest, matches!(route, Route::Script(_)))
             && let Err(why) = manifest.at_gateway(&Pointed::Recording, trial.model.as_deref())
@@ -93,10 +94,31 @@ pub fn check(record: &RunRecord, cases: &[Case]) -> Result<(), CliError> {
         add(CliError::unreadable(error));
     }
     let runs = record.trials.iter().any(|trial| trial.skip.is_none());
+    // A run of a part of the suite may have the options of the whole one.
+    let any = |of: fn(&Route) -> bool| {
+        let route = |case: &Case| Route::of(case.model.as_ref(), record.options.gateway, PathBuf::new);
+        cases.iter().filter_map(route).any(|route| of(&route))
+    };
     if record.options.enforce_model.is_some() && !reaches && runs {
-        add(CliError::unreadable(
-            "--enforce-model has no effect on recorded answers; leave it out, or use --gateway observe, record or auto",
-        ));
+        match any(Route::reaches_the_service) {
+            true => terminal::note(format_args!(
+                "note: --enforce-model has no effect on this part of the suite: all of its answers are recorded or scripted"
+            )),
+            false => add(CliError::unreadable(
+                "--enforce-model has no effect on recorded answers; leave it out, or use --gateway observe, record or auto",
+            )),
+        }
+    }
+    if record.options.gateway_timing.is_some() && !plays && runs {
+        match any(|route| route.plays().is_some()) {
+            true => terminal::note(format_args!(
+                "note: --gateway-timing has no effect on this part of the suite: no trial plays recorded answers"
+            )),
+            false => add(CliError::unreadable(
+                "--gateway-timing has no effect, because no trial plays recorded answers; leave it out, or use --gateway \
+                 replay or auto",
+            )),
+        }
     }
     let asks = |trial: &&TrialRecord| trial.skip.is_none() && trial.model.is_none();
     if record.options.enforce_model.is_some() && record.trials.iter().any(|trial| asks(&trial)) {

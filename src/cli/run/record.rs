@@ -114,7 +114,7 @@ fn digests(files: BTreeSet<PathBuf>, case: &Case) -> Result<BTreeMap<PathBuf, St
         Err(error) => {
             let (shown, file) = (case.shown().display().to_string(), file.display());
             Err(CliError::unreadable(format!(
-                "{shown}: {file}, which is used to judge its trials, cannot be read: {error}"
+                "{shown}: {file}, which is used to grade its trials, cannot be read: {error}"
             )))
         }
     };

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::ValueEnum;
 
 use super::record::{case_record, is_judged_by_others, mask_with, record_judged_by};
-use super::{Prepared, RunArgs, arms, commits, override_limits, ready};
+use super::{Prepared, RunArgs, arms, commits, created, override_limits, ready};
 use crate::case::digest::{is_same, may_differ_behind_links};
 use crate::case::{Case, WorkspaceSource};
 use crate::cli::left_above::LeftAbove;
@@ -172,7 +172,7 @@ fn prepare_new_run(args: &RunArgs, opened: Opened) -> Result<Prepared, CliError>
     let otherwise = pick(before.otherwise, now.otherwise);
     record.options.judges = Chosen { over: pick(now.over, before.over), otherwise };
     let redo = record.trials.iter().map(TrialRecord::id).collect();
-    let folder = if args.dry_run { run } else { RunFolder::create(&args.folder.runs, &mut record)? };
+    let folder = if args.dry_run { run } else { created(args, &mut record)? };
     Ok(Prepared { left_above, ..ready(folder, record, inputs, interaction, redo, arms) })
 }
 

@@ -19,11 +19,11 @@ use crate::snapshot::set::Accepted;
 use crate::snapshot::settings::SnapshotSettings;
 use crate::snapshot::store;
 use crate::trace::jsonl::{ReadError, Reader};
-use crate::trace::{Body, Header, Lost, StopReason};
+use crate::trace::{Body, Header, StopReason};
 use crate::verdict::Verdict;
 
 /// The reason why a trial with a changed trace has no shape.
-const TRACE_CHANGED: &str = "has a trace that was changed after it was judged";
+const TRACE_CHANGED: &str = "has a trace that was changed after it was graded";
 
 /// A cell, with its accepted snapshot.
 pub struct Placed {
@@ -114,13 +114,13 @@ pub fn of_run(
         let state = states.get(&trial.id());
         let shape = match state.and_then(|state| Some((state, state.finished?))) {
             None => Err(Unread::of("did not finish")),
-            Some((state, _)) if state.distrust.is_some() => Err(Unread::changed("was changed after it was judged")),
+            Some((state, _)) if state.distrust.is_some() => Err(Unread::changed("was changed after it was graded")),
             Some((_, Verdict::Errored)) => Err(Unread::of("was errored")),
             Some((state, _)) => {
                 let at = run.counting_attempt(trial, state)?;
                 let result = run.result_of(trial, state)?;
                 match integrity::changed_file(&at, "trace.jsonl", &result) {
-                    _ if result.is_not_as_judged() => Err(Unread::changed("was changed after it was judged")),
+                    _ if result.is_not_as_judged() => Err(Unread::changed("was changed after it was graded")),
                     Some(_) => Err(Unread::changed(TRACE_CHANGED)),
                     None => read(&at.join("trace.jsonl"), &case.snapshot),
                 }
@@ -238,10 +238,7 @@ fn read(trace: &Path, settings: &SnapshotSettings) -> Result<Shape, Unread> {
     let mut watching = Watching::default();
     let (mut stop, mut has_lost) = (None, false);
     while let Some(event) = reader.next_event().map_err(|error| unread(&error))? {
-        has_lost |= matches!(
-            event.body,
-            Body::Notice { lost: Some(Lost::Line | Lost::Call | Lost::Outcome | Lost::Caller), .. }
-        );
+        has_lost |= matches!(&event.body, Body::Notice { lost: Some(lost), .. } if settings.misses(*lost));
         if let Body::Stop(end) = &event.body {
             stop = Some(end.reason);
         }
@@ -252,7 +249,7 @@ fn read(trace: &Path, settings: &SnapshotSettings) -> Result<Shape, Unread> {
         (Some(StopReason::Error | StopReason::Crashed), _) => Err(Unread::of("ended in an error")),
         (Some(_), Some(why)) => Err(Unread { shows_nothing: true, ..Unread::of(why) }),
         (Some(_), None) if has_lost => {
-            let why = "has lost a line of its session, so its trace is incomplete";
+            let why = "has lost a part of its session, so its trace is incomplete";
             Err(Unread { shows_nothing: true, ..Unread::of(why) })
         }
         (Some(_), None) => Ok(watching.shape(&header, settings)),

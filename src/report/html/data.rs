@@ -62,7 +62,7 @@ pub fn write(report: &Report, places: &Places<'_>, out: &mut dyn Write) -> io::R
             column: column_name(&trial.id.harness, &trial.id.arm),
             trial: trial.id.trial,
             running: trial.running,
-            quarantine: report.run.quarantine(&trial.id.case).map(decisions::told),
+            quarantine: report.run.quarantine(&trial.id.case).map(decisions::quarantine_sentence),
             result: trial.result,
             show,
         };

@@ -13,6 +13,7 @@ use crate::report::page::{Block, Matrix, Page, Standing};
 use crate::report::whole::WholeReport;
 use crate::report::{Report, escape, figures, run_page};
 use crate::rounding;
+use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 
 /// The number of cells above which those with problems are folded, as the matrix shows the same.
@@ -59,11 +60,15 @@ fn owned(blocks: &[&Block]) -> Vec<Block> {
 fn head(standing: &Standing, going_on: bool) -> String {
     let so_far = if going_on { "<span class=\"verdict v-running\">going on</span> so far: " } else { "" };
     let label = standing.label.as_ref().map(|label| format!(" <span class=\"tag\">{}</span>", text(label)));
+    let class = match standing.verdict {
+        GateVerdict::Pass if standing.compares_itself => "quiet",
+        verdict => blocks::gate_class(verdict),
+    };
     let mut out = format!(
         "<h1>Run {}{}</h1>\n<p class=\"lead\">{so_far}<span class=\"verdict v-{}\">{}</span></p>\n",
         text(&standing.run),
         label.unwrap_or_default(),
-        blocks::gate_class(standing.verdict),
+        class,
         text(&standing.title)
     );
     for (verdict, line) in &standing.decisions {

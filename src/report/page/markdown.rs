@@ -96,16 +96,17 @@ impl Text {
 
 fn verdict(standing: &Standing) -> String {
     let sign = match standing.verdict {
-        GateVerdict::Pass => "✅",
-        GateVerdict::Fail => "❌",
-        GateVerdict::Inconclusive => "⚠️",
+        GateVerdict::Pass if standing.compares_itself => "",
+        GateVerdict::Pass => "✅ ",
+        GateVerdict::Fail => "❌ ",
+        GateVerdict::Inconclusive => "⚠️ ",
     };
     let decisions: String = standing.decisions.iter().map(|(_, line)| format!("{}\n\n", inline(line, 400))).collect();
     let label = standing.label.as_ref().map(|label| format!(" {}", code(label, NAME))).unwrap_or_default();
     let counts: Vec<&str> = standing.counts.iter().map(|(_, part)| part.as_str()).collect();
     let [.., trials] = &standing.size;
     format!(
-        "### {sign} evals: {}\n\n{decisions}Run {}{label} of {}: {} of {trials}.\n\n",
+        "### {sign}evals: {}\n\n{decisions}Run {}{label} of {}: {} of {trials}.\n\n",
         standing.title,
         code(&standing.run, NAME),
         inline(standing.started.get(..10).unwrap_or(&standing.started), 40),

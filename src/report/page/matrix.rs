@@ -139,7 +139,7 @@ impl Matrix {
     }
 }
 
-/// Returns a table of columns' figures behind cells that name each column.
+/// Returns a table with one row for each column of the run: cells that name the column, then its figures.
 pub fn columns_table<const N: usize>(
     columns: &[Column],
     heads: [&str; N],

@@ -63,7 +63,10 @@ fn one(block: &Block, first: bool, look: &Look, out: &mut dyn Write) -> io::Resu
     match block {
         Block::Verdict(meaning, verdict) => text(verdict, style(*meaning).bold(), look, out),
         Block::Text(plain) => text(plain, Style::new(), look, out),
-        Block::Heading(title) => writeln!(out, "\n{}", look.paint(BOLD, title)),
+        Block::Heading(title) => {
+            writeln!(out)?;
+            text(title, BOLD, look, out)
+        }
         Block::Lines(lines) => {
             for text in lines {
                 for (n, line) in wrap(text, look.columns() - 2).iter().enumerate() {
@@ -80,7 +83,8 @@ fn one(block: &Block, first: bool, look: &Look, out: &mut dyn Write) -> io::Resu
             grid::write(table, look, out)
         }),
         Block::Folded(title, inner) => {
-            writeln!(out, "\n{}", look.paint(BOLD, title))?;
+            writeln!(out)?;
+            text(title, BOLD, look, out)?;
             blocks(inner, look, out)
         }
         Block::Entries { title, entries, after } => {

@@ -16,6 +16,7 @@ use crate::run::integrity::{self, Changed};
 use crate::run::journal::{self, States, TrialState};
 use crate::run::stored_results::{Lines, StoredLine, StoredResults};
 use crate::run::{RunError, RunRecord};
+use crate::text::plural;
 use crate::verdict::Verdict;
 use crate::whole_file::{sync_folder, write_whole};
 
@@ -210,7 +211,7 @@ impl RunFolder {
                     Some(changed) => Some(changed.reason("it")),
                 },
                 None => {
-                    let why = format!("only {count} trials finished or were skipped");
+                    let why = format!("only {} finished or skipped", plural(count, "trial"));
                     if !has_discarded {
                         // The number of results never decreases otherwise, so the engine did not write this line.
                         return Ok(Stored::Changed { line: number, why });
@@ -232,7 +233,8 @@ impl RunFolder {
         }
         // A killed engine would have written the journal after this file.
         if self.is_newer_than_the_journal(&written) {
-            let missing = || (lines + 1, format!("the file ends too early: {count} trials finished or were skipped"));
+            let trials = plural(count, "trial");
+            let missing = || (lines + 1, format!("the file ends too early: {trials} finished or skipped"));
             let (line, why) = old.filter(|(_, why)| !why.is_empty()).unwrap_or_else(missing);
             return Ok(Stored::Changed { line, why });
         }
@@ -292,7 +294,7 @@ impl RunFolder {
         }
         let was_judged = || states.values().any(|state| state.finished.is_some());
         if let Some(why) = distrust.filter(|_| results.is_empty() && was_judged()) {
-            let message = format!("{why}, and it contains no judged trial; restore a copy of the file");
+            let message = format!("{why}, and it contains no graded trial; restore a copy of the file");
             return Err(RunError::Malformed { path: self.record_file(), message });
         }
         Ok(results)

@@ -12,9 +12,9 @@ use crate::run::folder::unfinished::UnfinishedRun;
 use crate::run::integrity::Changed;
 use crate::run::journal::{JournalLine, TrialState};
 use crate::run::{RunError, RunRecord};
-use crate::text::shell_word;
+use crate::text::{plural, shell_word};
 use crate::whole_file::{link_or_copy, sync_folder, write_whole};
-use crate::workspace::{WorkspaceError, copy_as_it_is};
+use crate::workspace::{WorkspaceError, copy_with_special_files};
 
 /// Writes the merged run into a folder of runs. `shards` are the runs in the order of their numbers. If a run has the ID
 /// already, the record gets the next one.
@@ -50,8 +50,11 @@ pub fn write(runs: &Path, record: &mut RunRecord, shards: &[(RunFolder, RunRecor
         }
         let results = found.len();
         if told > results {
-            let message =
-                format!("results.jsonl has {told} results, but the journal records {results} finished trials");
+            let message = format!(
+                "results.jsonl has {}, but the journal records {}",
+                plural(told, "result"),
+                plural(results, "finished trial")
+            );
             return Err(RunError::Malformed { path: shard.path.clone(), message });
         }
         for trial in &planned.trials {
@@ -116,7 +119,7 @@ fn copy_trial(from: &Path, to: &Path) -> Result<(), RunError> {
         if kind.is_file() {
             link_or_copy(&path, &new).map_err(RunError::io("copy", &path))?;
         } else if kind.is_dir() && name == "workspace" {
-            copy_as_it_is(&path, &new).map_err(|error| not_copied(&path, error))?;
+            copy_with_special_files(&path, &new).map_err(|error| not_copied(&path, error))?;
         } else if kind.is_dir() {
             copy_trial(&path, &new)?;
         } else {

@@ -193,11 +193,40 @@ fn old_runs_are_removed_and_the_newest_kept() {
     drop(used);
     project.write(".evals/runs/damaged/run.json", "{");
     let pruned = project.evals(&["prune", "--keep", "1"]).exits(0);
+    assert!(pruned.out.contains("2 of 3 runs remain"), "{}", pruned.out);
     pruned.says("note: kept a run that cannot be read").says(".evals/runs/damaged");
+    project.evals(&["prune", "--keep", "0", "--dry-run"]).exits(0).says("1 of 2 runs would remain");
     std::fs::remove_dir_all(project.path(".evals/runs/damaged")).unwrap();
     assert_eq!(project.runs().len(), 1);
     project.evals(&["report", "three"]).exits(0);
     project.evals(&["prune"]).exits(2);
+}
+
+#[test]
+fn a_list_of_runs_of_which_none_can_be_read_does_not_say_that_there_are_none() {
+    let project = Project::new();
+    project.write(".evals/runs/damaged/run.json", "{");
+    let listed = project.evals(&["list", "runs"]).exits(0).says("no run in").says("can be read");
+    assert!(!listed.err.contains("there are no runs"), "{}", listed.err);
+    project.evals(&["prune", "--keep", "0"]).exits(0).says("1 of 1 runs remain");
+}
+
+#[test]
+fn a_list_refuses_what_does_not_apply_to_it() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    for (args, says) in [
+        (["runs", "nofolder"].as_slice(), "paths are for `evals list cases`; name the folder of the runs with --out"),
+        (&["graders", "x"], "paths are for `evals list cases`"),
+        (&["runs", "--all"], "--all is for `evals list harnesses`"),
+        (&["graders", "--all"], "--all is for `evals list harnesses`"),
+        (&["cases", "--out", "x"], "--out is for `evals list runs`"),
+    ] {
+        project.evals(&[&["list"], args].concat()).exits(2).says(says);
+    }
+    project.evals(&["list", "cases", "cases"]).exits(0);
+    project.evals(&["list", "harnesses", "--all", "--format", "json"]).exits(0);
+    project.evals(&["list", "runs", "--out", "x"]).exits(0);
 }
 
 #[test]
@@ -290,6 +319,18 @@ fn a_trace_that_cannot_be_written_says_where_it_should_have_gone() {
         assert_eq!(ran.status.code(), Some(4), "{command:?}: {said}");
         assert!(said.contains("standard output"), "{command:?}: {said}");
     }
+}
+
+#[test]
+fn a_run_whose_report_cannot_be_written_names_the_run() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    let Ok(full) = full else { return not_run(MACHINE, "there is no /dev/full") };
+    let ran = project.command(&["run"]).stdout(full).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(4), "{said}");
+    assert!(said.contains(&format!("evals report {}", project.runs()[0])), "{said}");
 }
 
 #[test]

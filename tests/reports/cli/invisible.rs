@@ -44,6 +44,18 @@ fn an_error_after_a_byte_order_mark_names_the_right_place() {
 }
 
 #[test]
+fn a_dry_run_shows_the_invisible_characters_of_names() {
+    let mut project = Project::new();
+    project.case("a\u{202e}b", "", "steps: [{say: ab}]");
+    project.case("c\u{200d}d", "requires: {model-selection: true}", "steps: [{say: ab}]");
+    project.demo("plain", "");
+    project.env("LC_ALL", "C");
+    let out = project.evals(&["run", "--dry-run", "--harness", "plain"]).exits(0).out;
+    assert!(out.contains(r"run   a\u{202e}b  plain  1 x"), "{out}");
+    assert!(out.contains(r"skip  c\u{200d}d  plain  "), "{out}");
+}
+
+#[test]
 fn a_reason_shows_what_nobody_sees() {
     let project = Project::new();
     let grader = "graders: [{output: {equals: 'a\u{200b}b'}}]";

@@ -279,6 +279,17 @@ fn what_a_failed_command_said_stands_once_as_it_was() {
 }
 
 #[test]
+fn a_line_of_standard_error_with_words_of_the_message_is_shown() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {contains: x}}]", PASS);
+    let line = "echo before it answered >&2; echo broken >&2; exit 3";
+    project.harness("odd", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']"));
+    let said = project.evals(&["run", "--harness", "odd"]).exits(3).out;
+    assert!(said.contains("crashed: the agent exited 3 before it answered: broken\n"), "{said}");
+    assert!(said.contains("its standard error before that was\n    before it answered\n"), "{said}");
+}
+
+#[test]
 fn a_changed_protected_file_is_a_failed_line() {
     let project = Project::new();
     project.write("cases/fix/t.txt", "a\n");

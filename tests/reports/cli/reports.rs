@@ -91,6 +91,8 @@ fn github_gets_annotations_on_lines_and_a_summary() {
     std::fs::write(&summary, "x".repeat((1 << 20) - 100)).unwrap();
     let again = project.evals(&["report", "--format", "github"]).exits(0);
     assert!(again.out.lines().all(|line| line.starts_with("::error ")), "{}", again.out);
+    assert!(again.err.contains("note: the report is not in the summary of the step"), "{}", again.err);
+    project.evals(&["report", "-o", "cases"]).exits(2).says("cases is a folder; name a file in it");
     assert!(std::fs::metadata(&summary).unwrap().len() <= 1 << 20);
     // A summary that has no place changes nothing but a note.
     project.env("GITHUB_STEP_SUMMARY", &project.path("no-such-folder/summary.md").display().to_string());

@@ -377,6 +377,18 @@ fn a_run_folder_that_cannot_be_made_is_told_before_anything_starts() {
 }
 
 #[test]
+fn what_is_named_wrongly_is_told_with_what_could_be_named() {
+    let project = project();
+    project.evals(&["import", "-"]).exits(2).says("standard input is empty");
+    let script = "good.demo.yaml is a script of the demo agent; name a script of a model";
+    project.evals(&["gateway", "script", "cases/good.demo.yaml"]).exits(2).says(script);
+    project.write("graders/quality.yaml", "rubric: {criteria: [{id: a, ask: Was it tested?}]}\n");
+    let unknown = project.evals(&["calibrate", "--rubric", "nope", "labels.jsonl"]).exits(2);
+    let unknown = unknown.says("there is no grader named `nope` in graders/; known rubrics and comparisons: ");
+    assert!(unknown.err.contains("`quality`") && !unknown.err.contains("`finished`"), "{}", unknown.err);
+}
+
+#[test]
 fn recordings_that_cannot_be_read_are_told() {
     let project = project();
     project.evals(&["import", "--adapter", "acp", "nothing.jsonl"]).exits(2).says("nothing.jsonl");

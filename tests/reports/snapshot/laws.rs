@@ -196,6 +196,7 @@ impl Making<'_> {
                     call,
                     request,
                     outcome,
+                    decided: None,
                     option: None,
                     policy: None,
                     rule: None,
@@ -286,7 +287,7 @@ fn shape(session: &Session, chance: &Chance, text: SnapshotText) -> Shape {
     }
     let tokens = (session.tokens as f64 * chance.usage) as u64;
     making.push(Body::Usage(Usage { total_tokens: Some(tokens), ..Usage::of(UsageScope::Session) }), None);
-    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
+    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, gap: None, exit: None };
     making.push(Body::Stop(stop), None);
     let mut header = Header::new("acp", Seen { tracing: true, interaction: true });
     header.cwd = Some(making.cwd());

@@ -67,7 +67,8 @@ impl Session {
     }
 
     fn shape(mut self, folder: &str, settings: &SnapshotSettings) -> Shape {
-        let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
+        let stop =
+            Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, gap: None, exit: None };
         self.push(Body::Stop(stop));
         let mut header = Header::new("acp", Seen { tracing: true, interaction: true });
         header.cwd = Some(folder.to_owned());
