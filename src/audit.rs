@@ -240,7 +240,7 @@ pub fn passes_without_change(case_graders: &[std::sync::Arc<Grader>], result: &T
 /// Returns true if a folder as the reference solution contains what the grader examines: the workspace, but neither
 /// messages nor calls.
 pub fn shown_by_folder(grader: &Grader) -> bool {
-    grader.kind.needs().judges_workspace()
+    grader.kind.needs().grades_workspace()
 }
 
 /// Returns the names of the graders for which such a solution shows nothing.

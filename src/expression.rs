@@ -127,7 +127,7 @@ impl Expression {
     ///
     /// # Errors
     /// Returns the errors of [`Expression::run`], and an error if the value is not a boolean.
-    pub fn run_bool(&self, scope: &Scope<'_>) -> Result<bool, Failed> {
+    fn run_bool(&self, scope: &Scope<'_>) -> Result<bool, Failed> {
         self.part_is_true(self.program.expression(), scope)
     }
 

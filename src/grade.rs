@@ -143,6 +143,14 @@ pub struct GradeRecord {
     pub tests: Option<TestsSeen>,
 }
 
+impl GradeRecord {
+    /// Makes the grade ungraded for this reason.
+    pub fn withdraw(&mut self, reason: String) {
+        (self.outcome, self.value, self.bounds, self.passed) = (Outcome::Ungraded, None, None, None);
+        (self.evidence, self.broken, self.reason) = (Vec::new(), Vec::new(), reason);
+    }
+}
+
 /// The snapshot that a `snapshot` grader compared a trial with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

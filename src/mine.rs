@@ -168,7 +168,7 @@ pub enum MineError {
         case: PathBuf,
         /// The rules of the earlier mining.
         was: String,
-        /// The rules of this program.
+        /// The mining rules of this version of evals.
         now: String,
     },
     /// Another mining writes into the folder of the cases.
@@ -213,7 +213,7 @@ pub enum MineEvent<'a> {
     OtherRules {
         /// The rules of the earlier mining.
         was: &'a str,
-        /// The rules of this program.
+        /// The mining rules of this version of evals.
         now: &'a str,
     },
     /// The tests of a commit are run.

@@ -126,6 +126,25 @@ pub enum AskError {
 }
 
 impl AskError {
+    /// Returns true if the text of the error names the model that was asked.
+    pub fn names_model(&self) -> bool {
+        match self {
+            AskError::NoKey { .. } => true,
+            AskError::NoAddress { .. }
+            | AskError::Refused { .. }
+            | AskError::Busy { .. }
+            | AskError::Unreachable(_)
+            | AskError::Cut(_)
+            | AskError::Slow(_)
+            | AskError::Malformed(_)
+            | AskError::Declined
+            | AskError::TooLong
+            | AskError::WrongForm { .. }
+            | AskError::Harness { .. }
+            | AskError::Interrupted => false,
+        }
+    }
+
     /// Returns true if a retry may succeed.
     fn may_pass(&self) -> bool {
         matches!(

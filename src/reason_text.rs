@@ -1,6 +1,6 @@
 //! Formats values of any size for a reason that stays one readable line.
 
-use crate::text::{and_more, first_chars};
+use crate::text::{first_chars, some_joined, some_of};
 use crate::values::is_hidden;
 
 /// Returns the text on one line, with blanks for line breaks, cut after a number of characters. Control characters become
@@ -64,9 +64,7 @@ pub fn any_of(words: impl IntoIterator<Item = String>) -> String {
 
 /// Returns the first items of a list, and the number of further ones.
 pub fn first_few<T: ToString>(list: impl IntoIterator<Item = T>, shown: usize) -> String {
-    let mut list = list.into_iter();
-    let words: Vec<String> = list.by_ref().take(shown).map(|word| short(&word.to_string(), 100)).collect();
-    and_more(words.join(", "), list.count())
+    some_of(list.into_iter().map(|word| short(&word.to_string(), 100)), shown)
 }
 
 /// Formats event numbers: `event 3`, `events 3 and 4`, or the first few of them.
@@ -98,8 +96,7 @@ pub fn money_beside(amount: f64, bound: f64) -> String {
 
 /// Returns the first sentences, and the number of further ones.
 pub fn first_few_long(list: &[String], shown: usize) -> String {
-    let told = list.iter().take(shown).cloned().collect::<Vec<String>>().join("; ");
-    and_more(told, list.len().saturating_sub(shown))
+    some_joined(list, shown, "; ")
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub enum Kind {
     None,
     /// bubblewrap: the system read-only, the workspace and a private home, and nothing else
     Bwrap,
-    /// The command that case or manifest name, such as docker
+    /// The command that the case or the manifest names, such as docker
     Command,
 }
 

@@ -42,9 +42,14 @@ pub fn shell_word(text: &str) -> String {
 
 /// Formats the first names of a list with the number of further names: `a, b and 3 more`.
 pub fn some_of<T: Display>(names: impl IntoIterator<Item = T>, shown: usize) -> String {
-    let mut names = names.into_iter();
-    let first: Vec<String> = names.by_ref().take(shown).map(|name| name.to_string()).collect();
-    and_more(first.join(", "), names.count())
+    some_joined(names, shown, ", ")
+}
+
+/// Formats the first texts of a list, with a separator between them, and the number of further texts.
+pub fn some_joined<T: Display>(texts: impl IntoIterator<Item = T>, shown: usize, separator: &str) -> String {
+    let mut texts = texts.into_iter();
+    let first: Vec<String> = texts.by_ref().take(shown).map(|text| text.to_string()).collect();
+    and_more(first.join(separator), texts.count())
 }
 
 /// Adds the number of further items to a list of the first ones.

@@ -76,7 +76,7 @@ pub fn parse_all<T: DeserializeOwned>(path: &Path, text: &str) -> Parsed<T> {
         if !parsed.left_out.doubts(&at) {
             parsed.errors.push(match blank {
                 Some(message) => without_value(path, text, &at, &message),
-                None => told(path, text, &error),
+                None => rephrased(path, text, &error),
             });
         }
         if at.is_empty() || parsed.left_out.contains(&at) {
@@ -96,7 +96,7 @@ pub fn parse_all<T: DeserializeOwned>(path: &Path, text: &str) -> Parsed<T> {
 }
 
 /// Rephrases an error of the deserializer for people.
-fn told(path: &Path, text: &str, error: &serde_yaml::Error) -> YamlError {
+fn rephrased(path: &Path, text: &str, error: &serde_yaml::Error) -> YamlError {
     let place = error.location().map(|place| locate::token(text, place.index()));
     let explained = words::explain(&locate::without_place(error));
     YamlError::at(path, text, place, explained.message).with_some_help(explained.help)

@@ -91,11 +91,11 @@ fn expected_values(text: &str) -> BTreeSet<String> {
         let line = line.to_lowercase();
         EXPECTS.iter().any(|word| line.contains(word))
     };
-    text.lines().filter(states).flat_map(|line| quoted(line).into_iter().chain(numbers(line))).collect()
+    text.lines().filter(states).flat_map(|line| texts_in_quotes(line).into_iter().chain(numbers(line))).collect()
 }
 
 /// Returns the quoted texts of a line that are long enough to be no coincidence.
-fn quoted(line: &str) -> Vec<String> {
+fn texts_in_quotes(line: &str) -> Vec<String> {
     let (mut found, mut rest) = (Vec::new(), line);
     while let Some(start) = rest.find(['"', '\'', '`']) {
         let (_, after) = rest.split_at(start);

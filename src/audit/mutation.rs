@@ -17,18 +17,18 @@ use crate::verdict::Verdict;
 pub struct Mutants {
     /// The number of possible mutations.
     pub possible: usize,
-    /// The number of mutations that were judged: noticed or not.
+    /// The number of mutations that were graded: noticed or not.
     pub judged: usize,
     /// The number of mutations that failed.
     pub noticed: usize,
-    /// The share of judged mutations that failed. Absent if none was judged.
+    /// The share of graded mutations that failed. Absent if none was graded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// The number of noticed mutations with which no test ran, for example because the build failed. Known only for
     /// graders that run tests.
     pub no_test_ran: usize,
     /// The number of mutations with unsteady results: the mutation failed once, and not by the same grader when it was
-    /// run again, or its grader also fails the solution at times. They are not among the judged mutations.
+    /// run again, or its grader also fails the solution at times. They are not among the graded mutations.
     pub unsteady: usize,
     /// The number of mutations that could not be graded.
     pub not_judged: usize,

@@ -17,7 +17,7 @@ pub enum Finding {
     NeverFailed {
         /// The name of the grader in the case.
         grader: String,
-        /// The number of trials in which it was judged.
+        /// The number of trials in which it was graded.
         trials: usize,
     },
     /// Every stored trial of every arm has the same verdict.
@@ -56,7 +56,7 @@ pub enum Finding {
     MutantsNotNoticed {
         /// The number of mutations that pass.
         not_noticed: usize,
-        /// The number of mutations that were judged.
+        /// The number of mutations that were graded.
         judged: usize,
     },
 }

@@ -101,6 +101,6 @@ fn is_of_an_agent(run: &RunRecord, result: &TrialResult) -> bool {
     let adapter = run.harnesses.iter().find(|record| record.name == result.harness).map(|it| it.manifest.adapter);
     result.harness != DEMO
         && !result.manual
-        && adapter != Some(Adapter::Replay)
+        && adapter.is_none_or(Adapter::starts_a_process)
         && !matches!(result.model_from, Some(Source::Cassette | Source::Script))
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use super::{Case, LoadContext, LoadError, WrittenGrader};
 use crate::grader::{GraderEntry, GraderOrName, Library};
-use crate::harness::Adapter;
 use crate::harness::catalog::Catalog;
 use crate::interaction::{Interaction, NamedPolicy};
 use crate::model_client::{ModelName, Via};
@@ -19,7 +18,7 @@ pub fn unfit(model: &ModelName, catalog: &Catalog) -> Option<(String, String)> {
         return Some((format!("no harness is named `{short}`, so it cannot judge"), catalog.known(name)));
     };
     let manifest = &entry.manifest;
-    let why = if manifest.adapter == Adapter::Replay {
+    let why = if !manifest.adapter.starts_a_process() {
         "plays a recording, whatever it is asked"
     } else if !manifest.script_variants().is_empty() {
         "plays the script of a case, whatever it is asked"

@@ -411,7 +411,8 @@ pub(crate) fn rebase_commands(servers: &mut Value, folder: &Path) {
     }
 }
 
-fn merged<T>(under: Option<T>, over: Option<T>, merge: impl FnOnce(T, T) -> T) -> Option<T> {
+/// Lays an optional value over another one.
+pub fn merged<T>(under: Option<T>, over: Option<T>, merge: impl FnOnce(T, T) -> T) -> Option<T> {
     match (under, over) {
         (Some(under), Some(over)) => Some(merge(under, over)),
         (under, over) => over.or(under),

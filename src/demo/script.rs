@@ -13,7 +13,7 @@ use serde::de::{Deserializer, Error as _};
 use crate::values::Time;
 
 /// The default of `model`.
-pub const DEFAULT_MODEL: &str = "demo-1";
+const DEFAULT_MODEL: &str = "demo-1";
 
 /// The actions of the demo agent, prompt by prompt.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -10,6 +10,7 @@ use serde::de::{Error, MapAccess};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::case::file::merged;
 use crate::harness::catalog::is_path;
 use crate::interaction::Interaction;
 use crate::limits::Limits;
@@ -218,19 +219,19 @@ impl VariantLayer {
             model: over.model.or(self.model),
             skills: over.skills.or(self.skills),
             instructions: over.instructions.or(self.instructions),
-            mcp_servers: both(self.mcp_servers, over.mcp_servers, servers),
+            mcp_servers: merged(self.mcp_servers, over.mcp_servers, servers),
             system_prompt: over.system_prompt.or(self.system_prompt),
             prompt: over.prompt.or(self.prompt),
-            env: both(self.env, over.env, |mut under: BTreeMap<String, String>, over| {
+            env: merged(self.env, over.env, |mut under: BTreeMap<String, String>, over| {
                 under.extend(over);
                 under
             }),
             session_mode: over.session_mode.or(self.session_mode),
             interaction: over.interaction.or(self.interaction),
-            files: both(self.files, over.files, ExtraFiles::under),
+            files: merged(self.files, over.files, ExtraFiles::under),
             args: over.args.or(self.args),
             command: over.command.or(self.command),
-            limits: both(self.limits, over.limits, Limits::under),
+            limits: merged(self.limits, over.limits, Limits::under),
         }
     }
 
@@ -258,13 +259,6 @@ impl VariantLayer {
     /// Returns the policy, if one is written.
     pub(super) fn interaction(&self) -> Option<&Interaction> {
         self.interaction.as_ref()
-    }
-}
-
-fn both<T>(under: Option<T>, over: Option<T>, merge: impl FnOnce(T, T) -> T) -> Option<T> {
-    match (under, over) {
-        (Some(under), Some(over)) => Some(merge(under, over)),
-        (under, over) => over.or(under),
     }
 }
 

@@ -171,7 +171,7 @@ fn is_written_out(node: &IdedExpr) -> bool {
 
 impl Untrue {
     /// Returns the values of the sides, in words.
-    pub fn told(&self) -> String {
+    pub fn sentence(&self) -> String {
         let sides =
             self.sides.iter().map(|(text, value)| format!("`{}` is {}", short(text), short(&value.to_string())));
         sides.collect::<Vec<_>>().join(" and ")

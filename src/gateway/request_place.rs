@@ -39,7 +39,7 @@ impl RequestPlace {
         let mut so_far = DefaultHasher::new();
         previous.hash(&mut so_far);
         let digests = messages(request).into_iter().map(|message| {
-            digest(message, &mut so_far);
+            hash_value(message, &mut so_far);
             so_far.finish()
         });
         Self { beginnings: digests.collect(), kind: kind.finish(), offers, previous }
@@ -78,16 +78,16 @@ fn messages(request: &Value) -> Vec<&Value> {
 }
 
 /// Adds a value to a digest without the marks of the cache, which move through a conversation.
-fn digest(value: &Value, into: &mut DefaultHasher) {
+fn hash_value(value: &Value, into: &mut DefaultHasher) {
     match value {
         Value::Array(items) => {
             items.len().hash(into);
-            items.iter().for_each(|item| digest(item, into));
+            items.iter().for_each(|item| hash_value(item, into));
         }
         Value::Object(fields) => {
             for (key, value) in fields.iter().filter(|(key, _)| *key != "cache_control") {
                 key.hash(into);
-                digest(value, into);
+                hash_value(value, into);
             }
         }
         Value::String(text) => text.hash(into),

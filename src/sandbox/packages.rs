@@ -14,6 +14,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::command_line::is_shell;
 use crate::process::find;
 
 /// The number of bytes of a script that are read.
@@ -98,7 +99,7 @@ impl Search<'_> {
         let first = text.lines().next().unwrap_or_default().to_owned();
         let Some(interpreter) = self.interpreter(&first) else { return };
         match interpreter.file_name().and_then(OsStr::to_str).unwrap_or_default() {
-            "sh" | "bash" | "dash" | "zsh" | "ksh" => self.wrapper(&text, &names),
+            shell if is_shell(shell) => self.wrapper(&text, &names),
             "node" | "bun" | "deno" | "nodejs" | "tsx" => self.script_package(real),
             _ => {}
         }

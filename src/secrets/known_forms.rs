@@ -15,9 +15,9 @@ use super::terminal::{self, COLOUR};
 use super::tokens::{self, TOKENS, is_words};
 use super::{fields, looks_secret, ordinary, url_password};
 
-/// The beginning of a form: the beginning of a word, or an escape of JSON, of a URL or of a terminal, whose last character
-/// looks like one of the word. Words consist of ASCII characters: a token may follow a word of another script without a
-/// blank.
+/// The place where a secret may begin: the start of a word, or the end of an escape of JSON, of a URL or of a terminal, whose
+/// last character looks like a part of the word. Words consist of ASCII characters, because a token may follow a word of
+/// another script without a blank.
 const BEGIN: &str = r"(?<escape>(?-u:\b)|\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|@COLOUR)";
 
 /// The parts of patterns that are written by name. In a text within JSON, quotes and line ends are escaped. A secret ends

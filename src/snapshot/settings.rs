@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::set::Several;
+use crate::trace::Lost;
 use crate::values::Pattern;
 
 /// The settings of a case's snapshots.
@@ -14,6 +15,16 @@ pub struct SnapshotSettings {
     pub normalise: Vec<Normalise>,
     /// The method of combining several trials.
     pub several: Several,
+}
+
+impl SnapshotSettings {
+    /// Returns true if a loss in a trace can change its snapshot. Texts count only if they are kept.
+    pub fn misses(&self, lost: Lost) -> bool {
+        match lost {
+            Lost::Line | Lost::Call | Lost::Outcome | Lost::Caller => true,
+            Lost::Text | Lost::Speaker => self.text != SnapshotText::None,
+        }
+    }
 }
 
 /// The form in which a snapshot keeps texts.
@@ -40,4 +51,18 @@ pub struct Normalise {
     /// The replacement. `$1`, `$name` and `${name}` are groups of the regular expression, `$$` is a dollar
     /// sign. A word in braces, such as `{n}`, is numbered by the order of use.
     pub with: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_text_counts_if_texts_are_kept() {
+        for (text, counts) in [(SnapshotText::None, false), (SnapshotText::Full, true), (SnapshotText::Digest, true)] {
+            let settings = SnapshotSettings { text, ..SnapshotSettings::default() };
+            assert_eq!((settings.misses(Lost::Text), settings.misses(Lost::Speaker)), (counts, counts), "{text:?}");
+            assert!(settings.misses(Lost::Line) && settings.misses(Lost::Outcome));
+        }
+    }
 }

@@ -71,10 +71,18 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrList<T> {
 
 impl<T: Serialize> Serialize for OneOrList<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.as_slice() {
-            [one] => one.serialize(serializer),
-            list => list.serialize(serializer),
-        }
+        write(&self.0, serializer)
+    }
+}
+
+/// Writes a list, or its only value without the list.
+///
+/// # Errors
+/// Returns an error if the serializer fails.
+pub fn write<T: Serialize, S: Serializer>(list: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+    match list {
+        [one] => one.serialize(serializer),
+        list => list.serialize(serializer),
     }
 }
 

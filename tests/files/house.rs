@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -29,9 +30,19 @@ pub fn sources() -> BTreeMap<String, String> {
 
 /// A source without its tests and comments.
 fn code(text: &str) -> String {
-    let own = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    static DECLARED: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?m)^#\[cfg\(test\)\]\n(?:pub(?:\(\w+\))? )?mod \w+;\n").unwrap());
+    let own = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let own = DECLARED.replace_all(own, "");
     let lines = own.lines().filter(|line| !line.trim_start().starts_with("//"));
     lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn tests_are_no_code() {
+    let declared = "mod a;\n#[cfg(test)]\nmod tests;\n#[cfg(test)]\npub(super) mod all;\nfn one() {}\n// two\n";
+    assert_eq!(code(declared), "mod a;\nfn one() {}\n");
+    assert_eq!(code("fn one() {}\n#[cfg(test)]\nmod tests {\n    fn two() {}\n}\n"), "fn one() {}\n");
 }
 
 /// The sources of the program, without `schema_source`, which is compiled for tests only.
@@ -130,13 +141,25 @@ fn pure_modules() {
         "verdict",
         "plan",
     ];
+    let of_files = r"\bfs::|\bFile::open|regular::|Metadata\b|\.(exists|is_file|is_dir|canonicalize)\(\)";
+    let files = Regex::new(of_files).unwrap();
+    let says_so = Regex::new(r"(?m)^//!.*\b(Pure\b|pure (functions?|translator)\b)").unwrap();
+    let sources = sources();
+    let mut claims = 0;
     for (name, text) in production() {
         let module = name.split(['/', '.']).next().unwrap();
-        if pure.contains(&module) {
+        let is_claimed = says_so.is_match(&sources[&name]);
+        if is_claimed || pure.contains(&module) {
             let found = impure.find(&text).map(|found| found.as_str());
             assert_eq!(found, None, "src/{name} is to be pure");
         }
+        if is_claimed {
+            let found = files.find(&text).map(|found| found.as_str());
+            assert_eq!(found, None, "src/{name} says that it is pure, and uses files");
+            claims += 1;
+        }
     }
+    assert!(claims > 50, "{claims} files say that they are pure");
 }
 
 #[test]
@@ -176,6 +199,22 @@ fn who_opens_sockets() {
 fn one_owner() {
     only(r"\bserde_yaml::", &["yaml"]);
     only(r"\bcel::", &["expression", "grader/expr"]);
+}
+
+#[test]
+fn properties_of_adapters() {
+    // Elsewhere, a property of an adapter is an exhaustive `match`, or a method of `harness/protocol.rs`.
+    let pattern = r"(matches!\([^;{}]*|[!=]= |Some\()(crate::harness::)?Adapter::\w";
+    only(pattern, &["adapter", "harness", "conformance", "cli/import.rs"]);
+}
+
+#[test]
+fn one_list_of_shells() {
+    // Endings of files are no programs.
+    let endings = ["audit/syntax.rs", "mine/language.rs"];
+    let allowed = ["command_line.rs", "from_session", endings[0], endings[1]];
+    only(r#""(bash|dash|ash|zsh|ksh|fish)"(, | \| )"(bash|dash|ash|zsh|ksh|fish)""#, &allowed);
+    only(r#""dash""#, &["command_line.rs"]);
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl Join {
     }
 
     /// Creates a joiner with a maximum size of the stream, in bytes.
-    pub fn with_limit(api: Api, content_type: &str, limit: usize) -> Self {
+    fn with_limit(api: Api, content_type: &str, limit: usize) -> Self {
         let is_events = content_type.to_ascii_lowercase().contains("event-stream");
         let form = if is_events { Form::Events(Events::default()) } else { Form::Unknown };
         Self { form, found: Content { events: api.joiner(), whole: None, error: None }, received: 0, limit }

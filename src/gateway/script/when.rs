@@ -167,7 +167,7 @@ mod tests {
             (json!({"result": "failed", "call": 0}), 2, Judgement::False),
             (json!({"result": "failed", "call": 1}), 2, Judgement::True),
             (json!({"status": "ok", "call": 0}), 2, Judgement::True),
-            // A repeated request for a turn is judged only by the results between the prompt and that turn.
+            // A repeated request for a turn is matched only against the results between the prompt and that turn.
             (json!({"result": "later", "of": "any"}), 2, Judgement::False),
             (json!({"result": "before", "of": "any"}), 2, Judgement::False),
             (json!({"result": "before"}), 0, Judgement::False),
