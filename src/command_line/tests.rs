@@ -405,7 +405,7 @@ fn commands_in_variables_of_programs_are_possible() {
         ("GIT_PAGER=cat rm a", Judgement::True),
         // The program uses no editor and no pager.
         ("EDITOR='rm a' ls", Judgement::False),
-        ("PAGER='rm a' /work/ls", Judgement::Unknown),
+        ("PAGER='rm a' /opt/ls", Judgement::Unknown),
         ("ls() { git log; }; PAGER='rm a' ls", Judgement::Unknown),
     ] {
         assert_eq!(read(line).runs(&patterns), expected, "{line}");

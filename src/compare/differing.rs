@@ -5,7 +5,7 @@ use crate::statistics::distributions::t_quantile;
 use crate::statistics::paired;
 use crate::statistics::power::{POWER, cases_with_events, share_with_events};
 
-/// The number of differing cases up to which the number of all cases is searched. More are needed at no usual level.
+/// The maximum number of differing cases in the search for the number of cases needed. Usual levels need far fewer.
 const MOST: u64 = 1_000;
 
 /// An interval over cases that differ by the same amount in one direction, while the others do not differ.

@@ -264,21 +264,21 @@ impl Grading {
         of_found.or_else(|| missed.next()).map(Doubt::of)
     }
 
-    /// Returns the doubt by a file that the engine used for the agent.
+    /// Returns the doubt because the engine used a file for the agent that no call shows.
     fn doubt_by_actions(&self, grader: &Grader) -> Option<Doubt> {
         let workspace = self.reading.workspace.as_deref();
         let seq = self.actions.iter().find(|(action, _)| grader.kind.misses_action(action, workspace))?.1;
         Some(Doubt::at("the engine used a file for the agent that no call shows", seq))
     }
 
-    /// Returns the doubt by a tool whose calls the agent does not show.
+    /// Returns the doubt because the agent does not show the calls of one of its tools.
     fn doubt_by_tools(&self, grader: &Grader) -> Option<Doubt> {
         let (tool, kind) = self.reading.unshown_tools.iter().find(|(tool, kind)| grader.kind.asks_for(tool, **kind))?;
         let what = format!("the agent does not show calls of its tool `{tool}`, of kind {kind}");
         Some(Doubt { what, lost: None })
     }
 
-    /// Returns the doubt by a file that a call names by a link, and true if a move is the reason, and no link.
+    /// Returns the doubt because a call names a file through a link or after a move, and true if it is a move.
     fn doubt_by_links(&self, grader: &Grader) -> Option<(Doubt, bool)> {
         let workspace = self.reading.workspace.as_deref();
         let apart = self.links.iter().filter(|(link, _)| grader.kind.distinguishes(link, workspace));

@@ -128,7 +128,7 @@ pub struct Recorder {
     /// The last event of the answer, and the places in the answer where something is missing.
     last_part: LastPart,
     answer_gaps: Vec<Gap>,
-    /// The last notice that a call or a line is missing in its place.
+    /// The last notice of a missing call or line, if the notice has the place of what is missing.
     last_gap: Option<u64>,
     /// The answer at the end of the last turn; late text may add to it and does not remove it.
     answered: String,
