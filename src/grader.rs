@@ -202,6 +202,11 @@ impl Kind {
         self.spec().finds_in_longer_texts(answer)
     }
 
+    /// Returns true if the grader passes by texts that a part of the final answer holds, whatever comes before that part.
+    pub fn finds_in(&self, part: &str) -> bool {
+        self.spec().finds_in(part)
+    }
+
     /// Returns true if the grade depends on the final answer.
     pub fn reads_answer(&self) -> bool {
         self.spec().reads_answer()

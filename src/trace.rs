@@ -27,7 +27,7 @@ pub mod view;
 
 pub use notice_code::NoticeCode;
 pub use permission::{AskedCall, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse};
-pub use stop::{ErrorCategory, Exit, Stop, StopReason};
+pub use stop::{AnswerGap, ErrorCategory, Exit, Stop, StopReason};
 
 /// The version of the trace format that this program writes. Traces of a higher version are refused.
 pub const VERSION: u32 = 1;

@@ -1,6 +1,6 @@
 //! Finds the losses of a session that may concern the final answer.
 
-use crate::trace::{Body, Event, Lost, NoticeCode, Role};
+use crate::trace::{AnswerGap, Body, Event, Lost, NoticeCode, Role};
 
 /// The losses of a session that may concern the final answer: the main agent's text after its last call.
 #[derive(Debug, Default)]
@@ -14,8 +14,8 @@ pub struct AnswerLosses {
     text: Option<u64>,
     /// The last notice that a line is missing that may have been a text.
     line: Option<u64>,
-    /// The notice that a call or a line is missing within the answer.
-    gap: Option<u64>,
+    /// Where a call or a line is missing within the answer.
+    gap: Option<AnswerGap>,
     /// True if a line with a repeated key was read, and no event of it yet.
     has_repeated_key: bool,
 }
@@ -74,8 +74,15 @@ impl AnswerLosses {
         let is_earlier = |notice: &u64| self.whole(answer).is_some_and(|message| message.seq > *notice);
         let of_speaker = self.speaker.filter(|notice| !is_earlier(notice));
         let of_speaker = of_speaker.map(|seq| ("the final answer may hold a text that is not the agent's", seq));
-        let of_gap = self.gap.map(|seq| ("the final answer may hold a text from before a call that is not shown", seq));
-        of_speaker.or(of_gap)
+        of_speaker.or(self
+            .gap
+            .map(|gap| ("the final answer may hold a text from before a call that is not shown", gap.event)))
+    }
+
+    /// Returns the part of the answer behind the last place at which something is missing, if its speaker is known. Wherever the
+    /// answer begins, it has this part.
+    pub fn certain_part<'a>(&self, answer: &'a str) -> Option<&'a str> {
+        answer.get(usize::try_from(self.gap?.at).ok()?..).filter(|_| self.speaker.is_none())
     }
 
     /// Returns true if a text of the final answer may be missing. A text before the last call in front of the answer does
@@ -143,7 +150,7 @@ mod tests {
         let (late, block) = (notice("late_update", "line"), notice("unknown_content", "line"));
         let (text, cut) = (notice("embedded_text", "text"), r#""type":"notice","code":"notices_cut","text":"x""#);
         let speaker = notice("unknown_speaker", "speaker");
-        let stop = r#""type":"stop","reason":"end_turn","gap":2"#;
+        let stop = r#""type":"stop","reason":"end_turn","gap":{"event":2,"at":5}"#;
         let none = [false; 4];
         for (events, expected) in [
             // Only the recorder knows whether the answer went on after a call that is not shown.

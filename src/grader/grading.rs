@@ -242,7 +242,9 @@ impl Grading {
 
     /// Returns the doubt by a loss in the trace that concerns the grader.
     fn doubt_by_losses(&self, grader: &Grader, output: &str) -> Option<Doubt> {
-        if let Some((what, seq)) = self.answer_losses.doubt(output).filter(|_| grader.kind.reads_answer()) {
+        let is_found = || self.answer_losses.certain_part(output).is_some_and(|part| grader.kind.finds_in(part));
+        let doubt = self.answer_losses.doubt(output).filter(|_| grader.kind.reads_answer() && !is_found());
+        if let Some((what, seq)) = doubt {
             return Some(Doubt { lost: Some(Lost::Speaker), ..Doubt::at(what, seq) });
         }
         // The place of such a loss decides whether it concerns the answer.

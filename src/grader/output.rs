@@ -86,6 +86,16 @@ impl GraderSpec for Output {
         self.regex.iter().chain(&self.not_regex).flat_map(OneOrList::iter).all(stays)
     }
 
+    fn finds_in(&self, part: &str) -> bool {
+        let folded = |text: &str| if self.ignore_case { text.to_lowercase() } else { text.to_owned() };
+        let (part, compared) = (part.trim_end(), folded(part.trim_end()));
+        let mut texts = self.contains.iter().flat_map(OneOrList::iter);
+        let mut patterns = self.regex.iter().flat_map(OneOrList::iter);
+        self.only_finds()
+            && texts.all(|text| compared.contains(&folded(text.trim_end())))
+            && patterns.all(|pattern| pattern.is_found_in_longer_texts() && pattern.is_match(part))
+    }
+
     fn misses(&self, lost: Lost) -> bool {
         matches!(lost, Lost::Line | Lost::Text)
     }

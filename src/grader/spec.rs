@@ -40,6 +40,11 @@ pub(super) trait GraderSpec {
         true
     }
 
+    /// Returns true if the grader passes by texts that a part of the final answer holds, whatever comes before that part.
+    fn finds_in(&self, _part: &str) -> bool {
+        false
+    }
+
     /// Returns true if the grade depends on the final answer, so that a text of another speaker in it can change the grade.
     fn reads_answer(&self) -> bool {
         false

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::usage::Measure;
 use super::{
-    AskedCall, Attachment, Body, CallStatus, ErrorCategory, Event, Exit, FileDiff, Header, Location, Message,
-    PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, PlanEntry, Role, Stop, ToolCall,
-    ToolKind, ToolResult, Usage, UsageScope, VERSION,
+    AnswerGap, AskedCall, Attachment, Body, CallStatus, ErrorCategory, Event, Exit, FileDiff, Header, Location,
+    Message, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, PlanEntry, Role, Stop,
+    ToolCall, ToolKind, ToolResult, Usage, UsageScope, VERSION,
 };
 use super::{FollowedLink, Lost, NoticeCode, UnseenAction};
 use crate::repeated_key::repeated_key;
@@ -317,7 +317,7 @@ struct RawEvent<'a> {
     category: Option<ErrorCategory>,
     #[serde(default)]
     detail: Option<String>,
-    gap: Option<u64>,
+    gap: Option<AnswerGap>,
     #[serde(default)]
     exit: Option<Exit>,
 }

@@ -85,13 +85,23 @@ pub struct Stop {
     /// The final answer: the text of the main agent after its last call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// The number of the notice that a call or a line is missing within the final answer: text of the answer comes both before
-    /// and after it. Absent if nothing is known to be missing there.
+    /// Where a call or a line is missing within the final answer: text of the answer comes both before and after it. Absent if
+    /// nothing is known to be missing there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub gap: Option<u64>,
+    pub gap: Option<AnswerGap>,
     /// The exit of the process. Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
+}
+
+/// The places within the final answer at which calls or lines are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AnswerGap {
+    /// The number of the first notice about one.
+    pub event: u64,
+    /// The length of the answer before the last of these places, in bytes.
+    pub at: u64,
 }
 
 /// The exit of a process.

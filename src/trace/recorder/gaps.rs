@@ -1,7 +1,7 @@
 //! Gaps in the final answer: the places in it where a call or a line is missing, so that the text before may be no part of it.
 
 use super::{OpenText, Recorder, Speaker, Voice};
-use crate::trace::NoticeCode;
+use crate::trace::{AnswerGap, NoticeCode};
 
 /// The maximum number of gaps that are kept of one text.
 const MAX_GAPS: usize = 100;
@@ -101,11 +101,13 @@ fn add(gaps: &mut Vec<Gap>, at: usize, notice: u64) {
     }
 }
 
-/// Returns the notice about the first gap with text of the answer both before and behind it.
-pub(super) fn gap_within(answer: &str, gaps: &[Gap]) -> Option<u64> {
+/// Returns the gaps with text of the answer both before and behind them.
+pub(super) fn gap_within(answer: &str, gaps: &[Gap]) -> Option<AnswerGap> {
     let has_text = |part: Option<&str>| part.is_some_and(|part| !part.trim().is_empty());
     let is_within = |gap: &&Gap| has_text(answer.get(..gap.at)) && has_text(answer.get(gap.at..));
-    gaps.iter().filter(is_within).min_by_key(|gap| gap.at).map(|gap| gap.notice)
+    let within = || gaps.iter().filter(is_within);
+    let (first, last) = within().min_by_key(|gap| gap.at).zip(within().max_by_key(|gap| gap.at))?;
+    Some(AnswerGap { event: first.notice, at: last.at as u64 })
 }
 
 /// Returns false for the codes of notices about a known call, about a sub-agent, about a part of a message, and of those that come

@@ -336,7 +336,7 @@ fn a_withdrawn_text_moves_the_beginning_of_the_answer() {
 fn gap_of(recorder: Recorder) -> (String, Option<String>) {
     let events = finish(recorder);
     let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
-    let text = stop.gap.map(|seq| match &events[seq as usize].body {
+    let text = stop.gap.map(|gap| match &events[gap.event as usize].body {
         Body::Notice { text, .. } => text.clone(),
         other => panic!("{other:?}"),
     });

@@ -1403,7 +1403,7 @@ fn a_text_from_before_a_call_that_is_not_shown_may_be_no_part_of_the_answer() {
     let unshown = || Ungraded("the final answer may hold a text from before a call that is not shown (event 1)");
     let calls = [loses("unannounced_action", "call"), loses("unmapped_line", "call")];
     for lost in calls.into_iter().chain([loses("malformed_line", "line"), read_unseen()]) {
-        let stop = json!({"type": "stop", "reason": "end_turn", "output": whole, "gap": 1});
+        let stop = json!({"type": "stop", "reason": "end_turn", "output": whole, "gap": {"event": 1, "at": 12}});
         check(
             &speakers::trial(&[says(whole), lost.clone(), stop]),
             &[
@@ -1412,6 +1412,11 @@ fn a_text_from_before_a_call_that_is_not_shown_may_be_no_part_of_the_answer() {
                 ("output: {not-contains: '42'}", unshown()),
                 ("output: {number: {equals: 41, which: first}}", unshown()),
                 (r#"expr: {cel: "output.contains('42')"}"#, unshown()),
+                // What comes after the gap belongs to the answer.
+                ("output: {contains: '41'}", Pass(&[0])),
+                ("output: {regex: 'is 4[0-9]'}", Pass(&[0])),
+                ("output: {regex: '^It is'}", unshown()),
+                ("output: {contains: ['41', '42']}", unshown()),
             ],
         );
         // The recorder saw no text of the answer after the notice.

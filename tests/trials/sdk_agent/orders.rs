@@ -119,8 +119,9 @@ fn is_answered(order: &Order) -> Result<(), TestCaseError> {
         ),
     );
     let ran = stand.run(&[]);
-    // A limit may fail it; whatever the agent asks, it is no error.
-    prop_assert!([0, 1].contains(&ran.code), "{ran:?}");
+    // A limit may fail it, and a prompt that was not sent leaves it ungraded. Whatever the agent asks, the run has no error.
+    let is_ungraded = ran.code == 3 && ran.out.contains("not every prompt was sent") && !ran.out.contains("ERRORED");
+    prop_assert!([0, 1].contains(&ran.code) || is_ungraded, "{ran:?}");
     let trial = stand.trial("a");
     prop_assert!(laws::check(&trial.text).is_ok());
     let exchange = Exchange::of(&trial);
