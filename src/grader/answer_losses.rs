@@ -14,7 +14,7 @@ pub struct AnswerLosses {
     text: Option<u64>,
     /// The last notice that a line is missing that may have been a text.
     line: Option<u64>,
-    /// Where a call or a line is missing within the answer.
+    /// The places within the answer at which calls or lines are missing.
     gap: Option<AnswerGap>,
     /// True if a line with a repeated key was read, and no event of it yet.
     has_repeated_key: bool,

@@ -85,8 +85,8 @@ pub struct Stop {
     /// The final answer: the text of the main agent after its last call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// Where a call or a line is missing within the final answer: text of the answer comes both before and after it. Absent if
-    /// nothing is known to be missing there.
+    /// The places within the final answer at which calls or lines are missing: text of the answer comes both before and
+    /// after each. Absent if nothing is known to be missing there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<AnswerGap>,
     /// The exit of the process. Absent if unknown.
