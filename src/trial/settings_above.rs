@@ -222,8 +222,8 @@ impl SettingsAbove {
         self
     }
 
-    /// Counts the settings as changed whose state last changed in a span of time, in seconds since 1970: an agent ran then, and no
-    /// result states what it left above its workspace. No user can set that time.
+    /// Counts settings as changed if their state last changed within a span of time, in seconds since 1970: an agent ran then, and
+    /// no result states what it left above its workspace. No user can set the time of such a change.
     pub fn changed_within(mut self, since: i64, until: Option<i64>) -> Self {
         let is_within = |meta: &Metadata| meta.ctime() >= since && until.is_none_or(|until| meta.ctime() <= until);
         for Folder { path, settings } in &*self.folders {

@@ -57,7 +57,7 @@ impl Details {
         self.is_timeout |= text.starts_with("test timed out after ");
     }
 
-    /// Returns true if a suite cannot fail in this way while it defines its tests.
+    /// Returns true if only a test or a hook fails in this way, and not the body of a suite.
     fn is_of_test(self) -> bool {
         let is_in_test = self.has_frame_of_test && !self.has_frame_of_suite;
         is_in_test || self.is_hook || self.is_timeout || self.is_cancelled
