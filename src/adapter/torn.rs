@@ -28,7 +28,9 @@ impl Keys {
 /// Returns true if a line that could not be read may hold a message, or a part of one: behind something that another
 /// program printed, behind control characters, or as the rest of a torn line.
 pub(crate) fn may_hold_message(line: &str, keys: &Keys) -> bool {
-    let line = line.trim();
+    // The text of another encoding, such as UTF-16, has zero bytes between its characters.
+    let without_zeros = line.replace('\0', "");
+    let line = without_zeros.trim();
     if line.starts_with("[{") || line.strip_prefix('{').is_some_and(begins_object) {
         return true;
     }
@@ -46,10 +48,10 @@ pub(crate) fn may_hold_message(line: &str, keys: &Keys) -> bool {
 }
 
 /// Returns true if an object of JSON may go on like this: with a key in double quotes, its end, or torn. What programs print
-/// of their own values, as in `{ model: 'x' }`, does not.
+/// of their own values, as in `{ model: 'x' }`, does not. The quotes may be escaped.
 fn begins_object(rest: &str) -> bool {
     let rest = rest.trim_start();
-    rest.is_empty() || rest.starts_with(['"', '}'])
+    rest.is_empty() || rest.starts_with(['"', '}']) || rest.starts_with("\\\"")
 }
 
 /// Returns true if a line of JSON that is no message may hold one: in a list, or as a text.
@@ -106,6 +108,10 @@ mod tests {
             (r#"{"ty"#, true),
             ("{", true),
             ("{}", true),
+            (r#"{\"type\":\"assistant\"}"#, true),
+            (r#"sent {\"type\":\"assistant\"}"#, false),
+            ("{\0\"\0t\0y\0p\0e\0\"\0:\01\0}\0", true),
+            ("\0", false),
             ("}}", false),
             ("plain text", false),
             ("a set {a, b}", false),

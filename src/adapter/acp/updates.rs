@@ -100,9 +100,16 @@ impl Translator {
                 if matches!(word.as_str(), "subagent_update" | "session_message" | "session_message_chunk") {
                     self.sub_agent_session(recorder);
                 }
+                // An update of an unknown kind about a call that no other one announced may announce it.
+                let id = update.get("toolCallId").and_then(Value::as_str);
+                let is_new = id.is_some_and(|id| !recorder.was_announced(id));
                 // The notice shows the update as the agent sent it, with its kind.
                 update.insert("sessionUpdate".to_owned(), Value::String(word.clone()));
-                recorder.notice(NoticeCode::UnknownUpdate, format!("{word}: {}", Value::Object(update)));
+                let text = format!("{word}: {}", Value::Object(update));
+                match is_new {
+                    true => recorder.did_unseen(NoticeCode::UnknownUpdate, text),
+                    false => recorder.notice(NoticeCode::UnknownUpdate, text),
+                }
             }
         }
         if is_in_doubt {

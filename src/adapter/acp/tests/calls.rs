@@ -320,6 +320,23 @@ fn updates_without_a_session_are_taken_with_one_notice() {
 }
 
 #[test]
+fn an_update_of_an_unknown_kind_about_a_call_that_was_not_announced_is_a_lost_call() {
+    let mut script = Script::prompted();
+    script.call("known", json!({"status": "completed"}));
+    for update in [json!({"toolCallId": "known"}), json!({"toolCallId": "new", "kind": "execute"}), json!({"x": 1})] {
+        let mut update = update;
+        update["sessionUpdate"] = json!("tool_call_v2");
+        script.update(update);
+    }
+    let told = script.done();
+    let lost = collect(&told.events, |event| match &event.body {
+        Body::Notice { code: NoticeCode::UnknownUpdate, lost, .. } => Some(*lost),
+        _ => None,
+    });
+    assert_eq!(lost, [None, Some(Lost::Call), None]);
+}
+
+#[test]
 fn a_described_request_announces_its_call() {
     let mut script = Script::prompted();
     script.ask(
