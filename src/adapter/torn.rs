@@ -110,7 +110,7 @@ mod tests {
             ("{}", true),
             (r#"{\"type\":\"assistant\"}"#, true),
             (r#"sent {\"type\":\"assistant\"}"#, false),
-            ("{\0\"\0t\0y\0p\0e\0\"\0:\01\0}\0", true),
+            ("{\0\"\0t\0y\0p\0e\0\"\0:\u{0}1\0}\0", true),
             ("\0", false),
             ("}}", false),
             ("plain text", false),
