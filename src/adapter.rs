@@ -196,6 +196,8 @@ pub struct Translation {
     recorder: Recorder,
     ending: Ending,
     lines: u64,
+    /// The number of lines of the agent, without empty ones, while none of them had a known form.
+    unread: Option<u64>,
     /// True if the current line is in another file than the recording.
     elsewhere: bool,
     /// The version that the agent's program printed before it was started.
@@ -266,6 +268,8 @@ struct Ending {
     interrupted: bool,
     exit: Option<Exit>,
     stderr_tail: String,
+    /// The last error in the output of an agent that ended without an answer, or a sentence that its lines have no known form.
+    shown: Option<String>,
 }
 
 impl Translation {
@@ -282,6 +286,7 @@ impl Translation {
             recorder,
             ending: Ending { exits: manifest.exit.clone(), ..Ending::default() },
             lines: 0,
+            unread: Some(0),
             elsewhere: false,
             printed: None,
             model_compared: None,
@@ -336,7 +341,11 @@ impl Translation {
                     let text = format!("an object of the line has the key `{key}` twice, so what it says is unknown");
                     self.recorder.lost(NoticeCode::RepeatedKey, text);
                 }
+                let before = self.unread.map(|lines| (lines, self.recorder.unread_lines()));
                 self.translator.recv(line, &mut self.recorder);
+                if let Some((lines, notices)) = before.filter(|_| !line.line.trim().is_empty()) {
+                    self.unread = (self.recorder.unread_lines() > notices).then_some(lines + 1);
+                }
             }
             Dir::Send => self.translator.send(line, &mut self.recorder),
             Dir::Stderr => {
@@ -440,6 +449,7 @@ impl Translation {
                 NoticeCode::BackgroundCut | NoticeCode::UnshownAction => {
                     self.recorder.did_unseen(code.clone(), text.clone());
                 }
+                NoticeCode::DiscardedMessage => self.recorder.lost_speaker(code.clone(), text.clone()),
                 _ => self.recorder.notice(code.clone(), text.clone()),
             },
             EngineLine::Followed { link } => self.recorder.followed(link.clone()),
@@ -514,6 +524,7 @@ impl Translation {
         if let Some(message) = self.ending.refused_until_limit() {
             self.recorder.notice(NoticeCode::ApiRetry, message);
         }
+        self.ending.shown = self.recorder.agent_error().map(str::to_owned).or_else(|| nothing_known(self.unread?));
         let (stop, host) = self.ending.decide(answer);
         self.recorder.finish_into(stop, host, each)
     }
@@ -619,7 +630,11 @@ impl Ending {
                     let detail = if is_last { tail } else { stated.or(tail) };
                     return (stop(StopReason::Error, Some(category), detail), false);
                 }
-                (stop(StopReason::Crashed, Some(ErrorCategory::Crashed), tail), false)
+                let shown = self.shown.filter(|_| exit.is_some_and(|exit| exit.code.is_some()));
+                // What an agent that ends well prints on standard error is no error.
+                let ended_well = exit.is_some_and(|exit| exit.code == Some(0));
+                let cause = if ended_well { shown.or(tail) } else { tail.or(shown) };
+                (stop(StopReason::Crashed, Some(ErrorCategory::Crashed), cause), false)
             }
         }
     }
@@ -632,16 +647,53 @@ fn unattended(mode: &str, policy: &str) -> String {
     )
 }
 
-/// Returns the last line of a text. Some programs add a hint to their message, in a line of its own in parentheses, or a line
-/// that names a page to read.
+/// Returns why the output of an agent says nothing, if it has lines and none of them has a known form: they may be those of
+/// another version.
+fn nothing_known(lines: u64) -> Option<String> {
+    match lines {
+        0 => None,
+        1 => Some("the only line of its output has no known form".to_owned()),
+        _ => Some(format!("none of the {} of its output has a known form", plural(lines, "line"))),
+    }
+}
+
+/// The cause reported for a program that prints its help instead of an error.
+const PRINTED_HELP: &str = "it printed its help: its version may not know an option of the command";
+
+/// Returns the last line of a text. Some programs add a hint to their message, in a line of its own in parentheses, a line that
+/// names a page to read or the option for help, or their whole help.
 fn last_line(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let (last, before) = lines.split_last()?;
     match before.last() {
+        _ if is_help(last) => Some(stated_error(before).unwrap_or(PRINTED_HELP).to_owned()),
         Some(message) if last.starts_with('(') && last.ends_with(')') => Some(format!("{message} {last}")),
         Some(message) if names_page(last) => Some(error_with_heading(before).unwrap_or_else(|| (*message).to_owned())),
+        Some(message) if names_help(last) => Some(stated_error(before).unwrap_or(message).to_owned()),
         _ => Some((*last).to_owned()),
     }
+}
+
+/// Returns true if a line is one of a list of options, with the type or the default of the option at its end.
+fn is_help(line: &str) -> bool {
+    let marks = ["[boolean]", "[string]", "[number]", "[array]", "[default: "];
+    line.ends_with(']') && marks.iter().any(|mark| line.contains(mark))
+}
+
+/// Returns true if a line only names the option for help.
+fn names_help(line: &str) -> bool {
+    let begins = ["Try ", "Run ", "Use ", "See ", "For more information, try "];
+    line.contains("--help") && begins.iter().any(|begin| line.starts_with(begin))
+}
+
+/// Returns the last line that states an error.
+fn stated_error<'a>(lines: &[&'a str]) -> Option<&'a str> {
+    let signs = ["error:", "unknown ", "unexpected argument", "unrecognized ", "required"];
+    let states_it = |line: &&str| {
+        let small = line.to_ascii_lowercase();
+        !is_help(line) && signs.iter().any(|sign| small.contains(sign))
+    };
+    lines.iter().copied().rfind(states_it)
 }
 
 /// Returns true if a line only names a page to read.

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
+use serde_json::Value;
 
 use crate::adapter::claude_stream::background::says_goes_on;
 use crate::grader::test_run::{any_test_ran, without_colour};
@@ -16,8 +17,10 @@ use crate::trace::view;
 use crate::trace::{Body, CallStatus, Event, Header, Lost, NoticeCode, Role, StopReason, ToolKind};
 
 pub mod commands;
+mod conditions;
 mod edits;
 pub mod intervening;
+mod no_result;
 pub mod redact;
 pub mod write;
 
@@ -70,8 +73,12 @@ pub struct Observed {
     pub works_at_command: bool,
     /// True if a summary of an earlier conversation comes before the first prompt.
     pub begins_with_summary: bool,
-    /// Commands of the user, and parts of the session that could not be read.
+    /// Commands of the user, what others changed, and parts of the session that could not be read.
     unseen: Vec<Intervening>,
+    /// The `seq` of each change of the agent's sandbox, in order.
+    sandbox_changes: Vec<u64>,
+    /// The `seq` of each prompt and each command of the program that the user typed, in order.
+    typed: Vec<u64>,
 }
 
 /// A check that passed when it ran last.
@@ -86,6 +93,12 @@ pub struct Checked {
     pub failed_before: bool,
     /// The event because of which an earlier failure of the check does not count.
     pub intervening: Option<Intervening>,
+    /// If the check failed before: the first event after the failure in which the user wrote something, before the check passed.
+    pub typed_between: Option<u64>,
+    /// True if the check failed before, and the output of the failure shows neither a test that failed nor a place in a file.
+    pub hides_failure: bool,
+    /// If the check failed before: the module that the failing run did not find, if no changed file may provide it.
+    pub missing_module: Option<String>,
     /// True if files were changed after the last run of the check.
     pub changed_after: bool,
     /// The files that the session changed and that decide what the check does.
@@ -134,6 +147,7 @@ impl Observed {
                     worked = worked.saturating_add(turn_began.map_or(0, |began| latest.saturating_sub(began)));
                     turn_began = Some(event.at_ms);
                     at_command = false;
+                    observed.typed.push(event.seq);
                     observed.attachments += usize::from(!message.attachments.is_empty());
                     if !message.text.trim().is_empty() {
                         observed.prompts.push(message.text.clone());
@@ -152,15 +166,22 @@ impl Observed {
                     }
                 }
                 Body::Notice { code, text, .. } => match code {
-                    NoticeCode::SlashCommand => at_command = true,
+                    NoticeCode::SlashCommand => {
+                        at_command = true;
+                        observed.typed.push(event.seq);
+                    }
                     NoticeCode::UserCommand => {
                         observed.unseen.push(Intervening::new(event.seq, Kind::CommandOfUser));
                     }
+                    NoticeCode::SandboxChanged => observed.sandbox_changes.push(event.seq),
                     NoticeCode::ChangedOnDisk => {
                         // The agent looks for such changes after a step, so the calls of the step may have come later.
                         let since = last_step.map_or(event.seq, |(_, first)| first.saturating_sub(1));
-                        let changed = Intervening::new(event.seq, Kind::ChangedByOthers(text.clone()));
-                        observed.unseen.push(Intervening { since, ..changed });
+                        let kind = Kind::ChangedByOthers(text.clone());
+                        observed.unseen.push(Intervening { since, ..Intervening::new(event.seq, kind) });
+                    }
+                    NoticeCode::BranchChanged => {
+                        observed.unseen.push(Intervening::new(event.seq, Kind::BranchChanged(text.clone())));
                     }
                     NoticeCode::CompactSummary if observed.prompts.is_empty() => observed.begins_with_summary = true,
                     _ => {}
@@ -194,8 +215,16 @@ impl Observed {
     fn look_at(&mut self, header: &Header, reading: &Reading, calls: &[Call]) {
         let shows_failures = header.session.as_ref().is_some_and(|session| session.shows_failures);
         // Claude Code keeps its shell open, so that a `cd` holds for the next call.
-        let keeps_shell = header.adapter.starts_with("claude-code");
+        let is_claude = header.adapter.starts_with("claude-code");
+        let keeps_shell = is_claude;
+        // Claude Code has two states, in the sandbox and outside it. Another agent may have more, so each change is a new one.
+        let sandbox_changes = std::mem::take(&mut self.sandbox_changes);
+        let sandbox_at = |seq: u64| {
+            let changes = sandbox_changes.iter().filter(|at| **at < seq).count();
+            if is_claude { changes % 2 } else { changes }
+        };
         let workspace = header.cwd.as_deref();
+        self.find_changes_by_others(reading, calls);
         let mut runs: Vec<Run> = Vec::new();
         let mut edits: Vec<Edit> = Vec::new();
         // Everything that may have decided how a check ended, besides the edits.
@@ -289,13 +318,31 @@ impl Observed {
                     of_check = Some(check.line.clone());
                     let outcome = passed(call, shows_failures);
                     let failed = outcome == Err(NotPassed::Failed);
-                    let is_verdict = failed && !check.leaves_out && is_verdict(call);
+                    let output = without_colour(call.output.as_deref().unwrap_or_default());
+                    let shown_by = || no_result::shown_by(&check, call.exit_code, &output, workspace);
+                    let no_result = failed.then(shown_by).flatten();
+                    let shows_failure = failed && no_result::shows_failure(&output);
+                    let missing_module = failed.then(|| no_result::missing_module(&output)).flatten();
+                    let is_verdict = failed && !check.leaves_out && no_result.is_none() && is_verdict(call);
                     let is_build = |it: &&Intervening| matches!(it.kind, Kind::Build { .. });
                     let is_built = others.iter().filter(is_build).any(|it| it.may_decide(&check));
                     let of_before = is_verdict && !was_touched && !is_built;
-                    let output = call.output.as_deref().unwrap_or_default();
-                    let shows_tests = outcome.is_ok() && any_test_ran(output).is_some();
-                    runs.push(Run { check, seq: call.seq, outcome, is_verdict, of_before, shows_tests });
+                    let shows_tests = outcome.is_ok() && any_test_ran(&output).is_some();
+                    let (seq, result_seq) = (call.seq, call.result_seq);
+                    let conditions = conditions::of_call(call, sandbox_at(call.result_seq));
+                    runs.push(Run {
+                        check,
+                        seq,
+                        result_seq,
+                        conditions,
+                        outcome,
+                        no_result,
+                        is_verdict,
+                        shows_failure,
+                        missing_module,
+                        of_before,
+                        shows_tests,
+                    });
                 }
             }
             if let Some(command) = read_only::other_command(&line) {
@@ -329,23 +376,43 @@ impl Observed {
                 Ok(()) => {
                     let files = self.touched.iter().filter(|path| commands::decides(path, &run.check));
                     let settings: Vec<String> = files.cloned().collect();
-                    // Another shell may find other programs.
+                    // Another shell may find other programs, and a sandbox may be what failed.
                     let in_same_shell = |it: &&&Run| it.check.shells == run.check.shells;
-                    let failures = || same().filter(in_same_shell).filter(|it| it.is_verdict);
+                    let is_alike = |it: &&&Run| in_same_shell(it) && it.conditions == run.conditions;
+                    let failures = || same().filter(is_alike).filter(|it| it.is_verdict);
                     let may_tell_apart = !may_pass_before && settings.is_empty();
                     // The last failure before any change: if nothing but edits follows it, the edits are the cause, unless they
                     // were taken back. Packages may have been what was missing.
-                    let failed = may_tell_apart
-                        && failures().filter(|it| it.of_before).map(|it| it.seq).max().is_some_and(|seq| {
-                            let since = edits.iter().filter(|edit| edit.seq > seq && edit.seq < run.seq);
-                            !others.iter().filter(is_other).any(|it| it.seq > seq) && edits::remain(since)
-                        });
-                    let is_caused = !failed && may_tell_apart && failures().next().is_some();
+                    let last_failure = failures().filter(|it| it.of_before).max_by_key(|it| it.seq);
+                    // Calls of the same message have no order.
+                    let in_parallel = last_failure.and_then(|failure| {
+                        edits.iter().find(|edit| edit.seq > failure.seq && edit.seq < failure.result_seq)
+                    });
+                    let failure = last_failure.filter(|_| may_tell_apart && in_parallel.is_none()).filter(|failure| {
+                        let ended = edits.iter().filter(|edit| edit.result_seq < run.result_seq);
+                        let since = ended.filter(|edit| edit.seq > failure.seq && edit.seq < run.seq);
+                        !others.iter().filter(is_other).any(|it| it.seq > failure.seq) && edits::remain(since)
+                    });
+                    let cause = || {
+                        let known = failures().next().and_then(|_| cause_before());
+                        let of_edit = |edit: &Edit| Intervening::new(edit.seq, Kind::InParallel(edit.path.clone()));
+                        known
+                            .or_else(|| in_parallel.map(of_edit))
+                            .or_else(|| same().filter(in_same_shell).find_map(|it| it.no_cause_for(run)))
+                            .or_else(|| last_failure.map(|_| Intervening::new(run.seq, Kind::NoChange)))
+                    };
                     self.checks.push(Checked {
                         check: run.check.clone(),
                         seq: run.seq,
-                        failed_before: failed,
-                        intervening: is_caused.then(cause_before).flatten(),
+                        failed_before: failure.is_some(),
+                        intervening: (may_tell_apart && failure.is_none()).then(cause).flatten(),
+                        typed_between: failure.and_then(|failure| {
+                            self.typed.iter().copied().find(|seq| *seq > failure.seq && *seq < run.seq)
+                        }),
+                        hides_failure: failure.is_some_and(|failure| !failure.shows_failure),
+                        missing_module: failure
+                            .and_then(|failure| failure.missing_module.clone())
+                            .filter(|module| !self.touched.iter().any(|path| no_result::may_provide(path, module))),
                         changed_after: edits.iter().any(|edit| edit.seq > run.seq),
                         settings,
                         shows_tests: run.shows_tests,
@@ -353,6 +420,56 @@ impl Observed {
                 }
                 Err(why) => self.not_passed.push((run.check.line.clone(), why)),
             }
+        }
+    }
+
+    /// Finds the edits that were refused because the file had changed, and since when others may have changed files: a call that
+    /// finds a file changed shows only that the file changed since the call before it that read or changed the file. If a command
+    /// of the agent ran in between, the command may have changed the file, and counts where it ran.
+    fn find_changes_by_others(&mut self, reading: &Reading, calls: &[Call]) {
+        let workspace = reading.workspace.as_deref();
+        // The `seq` of each call that read or changed a file, and of its result.
+        let mut known: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
+        let mut refused: Vec<(u64, String)> = Vec::new();
+        let mut of_agent: Vec<u64> = Vec::new();
+        for call in calls {
+            of_agent.extend(may_change_files(call, reading).then_some(call.seq));
+            let changes = call.call.kind.changes_files();
+            let failed = call.status == CallStatus::Error;
+            let is_stale = || call.output.as_deref().is_some_and(intervening::is_stale);
+            if !call.status.carried_out() || !(changes || call.call.kind == ToolKind::Read) {
+                continue;
+            }
+            if failed && !(changes && is_stale()) {
+                continue;
+            }
+            let paths = ReportedDetails::of_joined(call).paths(reading);
+            for path in paths.seen().into_iter().flatten() {
+                match failed {
+                    true => refused.push((call.seq, path.clone())),
+                    false => known.entry(path.clone()).or_default().push((call.seq, call.result_seq)),
+                }
+            }
+        }
+        // The call before, unless the agent itself may have changed the file since.
+        let before = |path: &str, seq: u64| {
+            let earlier = known.get(path).into_iter().flatten().filter(|(at, _)| *at < seq);
+            let since = earlier.map(|(_, ended)| *ended).max().unwrap_or(0);
+            (!of_agent.iter().any(|at| (since..seq).contains(at))).then_some(since)
+        };
+        for it in &mut self.unseen {
+            let Kind::ChangedByOthers(path) = &it.kind else { continue };
+            let path = view::relative(path, workspace);
+            let latest = calls.iter().filter(|call| call.result_seq < it.seq).max_by_key(|call| call.result_seq);
+            let is_of_file =
+                |call: &&Call| known.get(&path).is_some_and(|all| all.iter().any(|(at, _)| *at == call.seq));
+            if let Some(since) = latest.filter(is_of_file).and_then(|call| before(&path, call.seq)) {
+                it.since = it.since.min(since);
+            }
+        }
+        for (seq, path) in refused {
+            let Some(since) = before(&path, seq) else { continue };
+            self.unseen.push(Intervening { since, ..Intervening::new(seq, Kind::ChangedByOthers(path)) });
         }
     }
 
@@ -395,13 +512,46 @@ fn absolute(path: &str, folder: Option<&str>) -> String {
 struct Run {
     check: Check,
     seq: u64,
+    result_seq: u64,
+    /// The conditions that the call states, such as the sandbox.
+    conditions: BTreeMap<String, Value>,
     outcome: Result<(), NotPassed>,
+    /// The line or exit code that shows a failure without a result of the check.
+    no_result: Option<String>,
     /// True if it failed and the failure is what the check found.
     is_verdict: bool,
+    /// True if the output of a failure shows a test that failed, or a place in a file.
+    shows_failure: bool,
+    /// The module that the output of a failure says is missing.
+    missing_module: Option<String>,
     /// True if it failed in the state before the session, as far as the session shows: no call had changed anything.
     of_before: bool,
     /// True if its output shows whether a test ran.
     shows_tests: bool,
+}
+
+impl Run {
+    /// Returns why the failure of this run says nothing about a later run that passed, if the runs themselves show it.
+    fn no_cause_for(&self, passed: &Run) -> Option<Intervening> {
+        if let Some(told) = &self.no_result {
+            return Some(Intervening::new(self.seq, Kind::NoResult(told.clone())));
+        }
+        let key = conditions::difference(&self.conditions, &passed.conditions).filter(|_| self.is_verdict)?;
+        let kind = if key == conditions::SANDBOX { Kind::SandboxChanged } else { Kind::OtherConditions(key) };
+        Some(Intervening::new(passed.seq, kind))
+    }
+}
+
+/// Returns true if a call may change files and does not show which: a command or a tool that is not known to only read.
+fn may_change_files(call: &Call, reading: &Reading) -> bool {
+    if !call.status.carried_out() || intervening::only_reads(&call.call) {
+        return false;
+    }
+    if call.call.kind != ToolKind::Execute {
+        return !call.call.kind.changes_files();
+    }
+    let command = ReportedDetails::of_joined(call).command(reading);
+    command.seen().is_none_or(|line| read_only::other_command(line).is_some() || read_only::build(line).is_some())
 }
 
 /// Returns the folder that a call names for its command.
@@ -416,7 +566,7 @@ fn passed(call: &Call, shows_failures: bool) -> Result<(), NotPassed> {
     let asks_background = call.call.input.as_ref().is_some_and(|input| {
         ["run_in_background", "is_background", "background", "detached"]
             .iter()
-            .any(|key| input.get(*key) == Some(&serde_json::Value::Bool(true)))
+            .any(|key| input.get(*key) == Some(&Value::Bool(true)))
     });
     let output = call.output.as_deref().unwrap_or_default();
     // A command that outlives its call shows neither its exit code nor its output, whatever the status says.

@@ -36,7 +36,7 @@ mod usage;
 pub use built_in::built_in;
 pub use exit_codes::{ExitCode, ExitMeaning};
 pub use gateway::{GatewayRoute, PLACEHOLDER_KEY, Pointed, Results};
-pub use home::{Home, HomeName, PrivateHome};
+pub use home::{HOME_IS_PRIVATE, Home, HomeName, PrivateHome};
 pub use hooks::HookFile;
 pub use protocol::Adapter;
 pub use reading::reading;
@@ -202,6 +202,10 @@ pub struct Manifest {
     /// searched in the results of calls that execute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exit_text: Vec<Pattern>,
+    /// For `acp`: the first version of the agent that reports a failed command as failed: `"0.21"`. If an older version, or an
+    /// unknown one, reports a command as a success without an exit code, the outcome is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures_shown_since: Option<String>,
     /// The meaning of the program's own exit codes, if the program ends without reporting a reason: `{53:
     /// max_turns, 41: auth}`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -327,6 +331,7 @@ impl Manifest {
             broken_servers: Vec::new(),
             refusal_error: Vec::new(),
             exit_text: Vec::new(),
+            failures_shown_since: None,
             exit: BTreeMap::new(),
             agent_info: None,
             stream: Vec::new(),
@@ -369,6 +374,11 @@ impl Manifest {
             }
         }
         variants
+    }
+
+    /// Returns true if the program plays a script of the case's author, so no model decides what it does.
+    pub fn plays_a_script(&self) -> bool {
+        !self.script_variants().is_empty()
     }
 
     /// Returns true if the program gets this prompt on standard input: a command that contains `{prompt}` gets it there only
@@ -554,6 +564,19 @@ impl Tier {
     /// Returns true if the tier does not claim that the harness was run, so that its manifest need not describe how.
     pub fn is_recipe(self) -> bool {
         matches!(self, Tier::Catalog | Tier::VendorLocked | Tier::OutOfScope)
+    }
+}
+
+impl Manifest {
+    /// Returns the newest version that the manifest was verified with, if it was not verified with this one.
+    pub fn newest_if_unverified(&self, version: &str) -> Option<&str> {
+        let is = |verified: &str| {
+            let rest = version.strip_prefix(verified);
+            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+        };
+        let newest = self.verified.last()?;
+        let known = self.verified.iter().any(|verified| is(&verified.version));
+        (!known).then_some(newest.version.as_str())
     }
 }
 

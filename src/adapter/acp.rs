@@ -37,6 +37,7 @@ mod reviews;
 pub mod rpc;
 mod sessions;
 mod terminals;
+mod unread;
 mod unshown;
 mod updates;
 pub mod usage;
@@ -55,6 +56,7 @@ use prompts::{Echo, Turn};
 use rpc::Message;
 use sessions::Session;
 use terminals::CommandEnd;
+use unread::Unread;
 use unshown::Messages;
 use updates::CutChunk;
 use usage::SessionByModel;
@@ -91,7 +93,7 @@ pub struct Translator {
     marked: Option<Value>,
     /// The last chunk that ended with half of a character.
     cut: Option<CutChunk>,
-    /// The last chunk, if the next line decides whether the model or the program wrote it.
+    /// The last chunk, if the next line decides whether the model or the agent's program wrote it.
     held: Option<HeldChunk>,
     by_model: SessionByModel,
     /// The number of usage reports so far. Some agents send one after each message of the model.
@@ -99,8 +101,10 @@ pub struct Translator {
     messages: Messages,
     /// The commands that wait for input which the agent does not show.
     typed_input: TypedInput,
-    /// The calls that the program's review denied before they were announced in this turn, by their ids.
+    /// The calls that the agent's review denied before they were announced in this turn, by their ids.
     denied: BTreeSet<String>,
+    /// The unannounced calls that unreadable messages of this turn name.
+    unread: Vec<Unread>,
 }
 
 impl Translator {
@@ -132,6 +136,7 @@ impl Translator {
             messages: Messages::default(),
             typed_input: TypedInput::default(),
             denied: BTreeSet::new(),
+            unread: Vec::new(),
         }
     }
 
@@ -198,7 +203,8 @@ impl Translator {
                         None => self.requests.other(id, recorder),
                     }
                 }
-                self.once(NoticeCode::UnknownMethod, method, || format!("{method}: {params}"), recorder);
+                let text = || format!("{method}: {params}");
+                self.take_unread(NoticeCode::UnknownMethod, Some(method), &params, text, recorder);
             }
         }
     }
@@ -283,6 +289,7 @@ impl Translate for Translator {
             self.messages_ended(recorder);
         }
         self.reviews_ended(recorder);
+        self.unread_ended(recorder);
         self.end_of_usage(recorder);
         self.calls.flush(recorder);
         self.settle(recorder);

@@ -1,6 +1,6 @@
 //! Translates Claude Code's `--output-format stream-json` into events.
 //!
-//! The program writes one line per content block, repeats it with partial messages, writes its own lines in the
+//! The agent writes one line per content block, repeats it with partial messages, writes its own lines in the
 //! name of the model and the user, and reports usage only in `result` lines. The control protocol is read in
 //! `control.rs`.
 
@@ -27,6 +27,7 @@ pub(crate) mod listed;
 pub(crate) mod on_disk;
 pub(crate) mod outcome;
 mod partial;
+mod patch;
 mod pieces;
 mod repeated;
 mod served;
@@ -74,7 +75,7 @@ const SILENT_SUBTYPES: [&str; 12] = [
 /// Subtypes of `system` lines that are reported to the trace's readers in a notice.
 const TOLD_SUBTYPES: [&str; 5] =
     ["api_error", "compact_boundary", "microcompact_boundary", "model_refusal_no_fallback", "model_refusal_fallback"];
-/// The beginnings of texts that the program writes in the user's name.
+/// The beginnings of texts that the agent writes in the user's name.
 const PROGRAM_WRITES: [&str; 9] = [
     INTERRUPTED,
     "<local-command-",
@@ -101,7 +102,7 @@ pub struct Translator {
     announced: Hashes,
     /// The open calls, in case another call has the id of one.
     repeated: Repeated,
-    /// The content of the last lines of the model, in case the program withdraws them.
+    /// The content of the last lines of the model, in case the agent's program withdraws them.
     sent: Sent,
     /// The streamed texts of this turn whose messages were never completed, until another message shows it.
     cut: Vec<SentText>,
@@ -116,13 +117,13 @@ pub struct Translator {
     model_answered: bool,
     tasks: Tasks,
     background: Background,
-    /// The call for which the program could not ask for permission, because its input was closed.
+    /// The call for which the agent could not ask for permission, because its input was closed.
     could_not_ask: Option<String>,
     /// True if a call that searches or fetches was shown.
     has_searched: bool,
     turn: TurnSoFar,
     answer: EndReport,
-    /// The end of a turn that the program began itself while a prompt had no answer. It is the answer only if the program begins
+    /// The end of a turn that the agent began itself while a prompt had no answer. It is the answer only if the agent begins
     /// no turn for the prompt.
     own_turn: Option<EndReport>,
     /// The ids of the session, as the `init` lines state them: a session that goes on may get another id.
@@ -139,16 +140,16 @@ pub struct Translator {
 #[derive(Default)]
 struct TurnSoFar {
     interrupted: bool,
-    /// True if the main agent, or the program in its place, has spoken.
+    /// True if the main agent, or the agent's program in its place, has spoken.
     spoken: bool,
-    /// True if the program has spoken in the agent's place.
+    /// True if the agent's program has spoken in the agent's place.
     synthetic: bool,
-    /// The agent's last message, if the program wrote it.
+    /// The agent's last message, if its program and not its model wrote it.
     by_program: Option<String>,
-    /// True if the model wrote the agent's last message, false if the program did.
+    /// True if the model wrote the agent's last message, false if the agent's program did.
     by_model: Option<bool>,
     api_error: Option<String>,
-    /// The program's word for the kind of that error.
+    /// The agent's word for the kind of that error.
     error_word: Option<String>,
     /// The stop reason of the model's last message, if the message states it.
     stop_reason: Option<String>,
@@ -428,7 +429,7 @@ impl Translator {
         }
     }
 
-    /// Takes a text in the user's name on the agent's output: a sub-agent's prompt, an echo, or the program's own text.
+    /// Takes a text in the user's name on the agent's output: a sub-agent's prompt, an echo, or a text of the agent's program.
     fn user_text(&mut self, line: &Line<'_>, parent: &Option<String>, text: &str, recorder: &mut Recorder) {
         if parent.is_none() && text.starts_with(INTERRUPTED) {
             self.turn.interrupted = true;
@@ -445,7 +446,7 @@ impl Translator {
             if self.prompts.contains(&hash(text)) {
                 return;
             }
-            // In a one-way session, the user cannot speak in the middle of a turn; only the program can.
+            // In a one-way session, the user cannot speak in the middle of a turn; only the agent can.
             if self.turn.spoken && !line.is_replay.is_true() {
                 return recorder.notice(NoticeCode::SyntheticMessage, text);
             }
@@ -511,7 +512,7 @@ impl Translator {
     fn system(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
         match line.subtype.or_empty() {
             "init" => {
-                // The program begins a turn of its own, even if the `result` line of the turn before is still to come.
+                // The agent begins a turn of its own, even if the `result` line of the turn before is still to come.
                 if self.turn.spoken {
                     recorder.complete_answer();
                 }
@@ -537,7 +538,7 @@ impl Translator {
                     recorder.started();
                 }
             }
-            // Either the user or the program changed the mode.
+            // Either the user or the agent changed the mode.
             "status" if line.permission_mode.get().is_some() => {
                 self.look_at_mode(line.permission_mode.get(), true, recorder);
             }
@@ -592,7 +593,7 @@ impl Translator {
         }
     }
 
-    /// Checks the mode. If the program does not ask for permission in it, permission requests are not evidence.
+    /// Checks the mode. If the agent does not ask for permission in it, permission requests are not evidence.
     fn look_at_mode(&self, mode: Option<&str>, changed: bool, recorder: &mut Recorder) {
         let Some(mode) = mode else { return };
         recorder.mode_is(mode);
@@ -608,7 +609,7 @@ impl Translator {
         self.answer = EndReport::None;
     }
 
-    /// Takes the end of the program's own turn as the answer to the prompt, because the engine went on and the program had begun no
+    /// Takes the end of the agent's own turn as the answer to the prompt, because the engine went on and the agent had begun no
     /// turn for the prompt.
     fn end_own_turn(&mut self, recorder: &mut Recorder) {
         if let Some(answer) = self.own_turn.take().filter(|_| self.background.may_have_answered()) {

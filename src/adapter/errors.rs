@@ -45,6 +45,12 @@ pub fn ended_in(text: &str) -> Option<StopReason> {
     CONTENT_FILTER.is_match(text).then_some(StopReason::Refusal)
 }
 
+/// Returns true if a service's refusal of a request is about the account of the user: a key, a quota or a bill. A status, a login
+/// or a rate limit in its text does not show it: services quote other servers and the conversation.
+pub fn is_of_account(text: &str) -> bool {
+    ACCOUNT.is_match(text) && !CONTENT.is_match(text) && !names_server(text)
+}
+
 /// Returns true if the text names an MCP server.
 pub fn names_server(text: &str) -> bool {
     SERVER.is_match(text)
@@ -143,7 +149,7 @@ static SAYS_ERROR: LazyLock<Regex> =
 
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static RATE_LIMIT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\brate[\s_-]?limit|\btoo many requests\b|\boverloaded(_error)?\b|\bquota\b[^\n]{0,20}\bexceeded\b|\bexceeded\b[^\n]{0,30}\bquota\b|\bRESOURCE_EXHAUSTED\b|\binsufficient[_\s]quota\b|\b(?:hit|reached|exceeded)\b[^\n]{0,20}\b(?:usage|spend(?:ing)?)[\s_](?:limit|cap)\b|\busage[\s_]limit[\s_](?:has\s+been\s+)?(?:reached|exceeded|hit)\b|\bhit your (?:\S+ ){0,2}limit\b|\bout of credits\b|\bto use codex with your chatgpt plan\b")
+    Regex::new(r"(?i)\brate[\s_-]?limit|\btoo many requests\b|\boverloaded(_error)?\b|\bquota\b[^\n]{0,20}\bexceeded\b|\bexceeded\b[^\n]{0,30}\bquota\b|\bRESOURCE_EXHAUSTED\b|\binsufficient[_\s]quota\b|\b(?:hit|reached|exceeded)\b[^\n]{0,20}\b(?:usage|spend(?:ing)?)[\s_](?:limit|cap)s?\b|\busage[\s_]limit[\s_](?:has\s+been\s+)?(?:reached|exceeded|hit)\b|\bhit your (?:\S+ ){0,2}limit\b|\bout of credits\b|\bto use codex with your chatgpt plan\b")
         .unwrap()
 });
 
@@ -172,6 +178,51 @@ static PROVIDER: LazyLock<Regex> = LazyLock::new(|| {
         | \b(?:internal\s+server\s+error|bad\s+gateway|service\s+unavailable|gateway\s+timeout)\b
         | \b(?:anthropic|openai|gemini|mistral|openrouter|bedrock|vertex)\b[^\n]{0,40}\b(?:api|error)\b
         "#,
+    )
+    .unwrap()
+});
+
+/// Matches codes and statements about the user's account: its key, its quota or its bill.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static ACCOUNT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?xi)
+        # Codes.
+        \b(?:authentication_error|permission_error|invalid_api_key|api_key_invalid|insufficient_(?:user_)?quota|billing_\w+
+          |account_deactivated|arrearage|rate_limit_(?:error|exceeded)|usage_limit_(?:reached|exceeded)
+          |unsupported_country_region_territory)\b
+        | \b(?-i:UNAUTHENTICATED|PERMISSION_DENIED|RESOURCE_EXHAUSTED)\b
+        # The key.
+        | \b(?:invalid|incorrect|missing|expired|no)\s+(?:\S+\s+)?(?:x-)?api[\s_-]?key\b
+        | (?:\b|_)api[\s_-]?key\b[^\n]{0,30}
+          \b(?:invalid|incorrect|missing|expired|revoked|disabled|unset|not\s+(?:found|set|valid|provided)|required)\b
+        | \boauth\s+token\b[^\n]{0,30}\b(?:revoked|expired|invalid)\b
+        # The quota.
+        | \bexceeded\s+your\s+(?:\w+\s+){0,3}quota\b | \byour\s+(?:\w+\s+){0,3}quota\b[^\n]{0,20}\b(?:exceeded|exhausted)\b
+        | \b(?:you|account|organization|workspace|project|team|user)\b[^\n]{0,20}\b(?:hit|reached|exceeded)\b[^\n]{0,30}
+          \b(?:usage|spend(?:ing)?)[\s_](?:limit|cap)s?\b
+        | \busage\s+limit\s+(?:has\s+been\s+)?(?:reached|exceeded|hit)\b
+        # The bill.
+        | \bbilling\s+hard\s+limit\b | \bcredit\s+balance\s+is\s+too\s+low\b
+        | \b(?:insufficient|not\s+enough)[\s_]+(?:account[\s_]+)?(?:credits?|balance|funds)\b
+        | \bout\s+of\s+credits\b | \brequires\s+more\s+credits\b | \bpayment[\s_]+required\b
+        | \bcheck\s+your\s+(?:plan\s+and\s+)?billing\b
+        # The state of the account.
+        | \b(?:organization|account|workspace|project|consumer)\s+(?:has\s+been|is)\s+
+          (?:disabled|deactivated|suspended|not\s+active)\b
+        | \baccount\s+is\s+(?:not\s+)?in\s+good\s+standing\b
+        | \b(?:user\s+location|country(?:,\s+region,?\s+or\s+territory)?)\s+(?:is\s+)?not\s+supported\b
+        ",
+    )
+    .unwrap()
+});
+
+/// Matches the codes of refusals that are about the content of the request, whatever their texts quote.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static CONTENT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?xi)\b(?:invalid_image\w*|invalid_prompt|context_length_exceeded|content_filter|content_policy_violation
+          |http_error|external_connector_error)\b",
     )
     .unwrap()
 });
@@ -390,6 +441,42 @@ mod tests {
             ("warning: slow\nlogin failed\n    at main", auth),
         ] {
             assert_eq!(refused_in(text), category, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_of_the_account_is_told_from_one_of_the_request() {
+        for (text, expected) in [
+            ("invalid_request_error Your credit balance is too low to access the Anthropic API.", true),
+            ("INVALID_ARGUMENT API key not valid. Please pass a valid API key.", true),
+            ("You have reached your specified API usage limits. You will regain access on 2026-12-01.", true),
+            ("invalid_request_error billing_hard_limit_reached Billing hard limit has been reached", true),
+            ("This organization has been disabled.", true),
+            ("insufficient_quota You exceeded your current quota, please check your plan and billing details.", true),
+            ("invalid_request_error authentication_error invalid x-api-key", true),
+            ("Your organization has reached its monthly spend limit", true),
+            ("invalid_request_error Arrearage Access denied.", true),
+            ("Access denied, please make sure your account is in good standing.", true),
+            ("INVALID_ARGUMENT Consumer has been suspended.", true),
+            ("This request requires more credits, or fewer max_tokens. You can only afford 100.", true),
+            ("FAILED_PRECONDITION User location is not supported for the API use.", true),
+            // Texts that quote another server or the conversation.
+            ("Error while downloading https://x/y.png. Upstream status code: 403.", false),
+            ("Unable to download image from https://x/y.png: 403 Forbidden", false),
+            ("Error retrieving tool list from MCP server: https://x. Http status code: 401 (Unauthorized)", false),
+            ("Error retrieving tool list from MCP server: https://x: invalid API key", false),
+            ("Failed to fetch image: HTTP 429", false),
+            ("messages.4: prompt blocked: \"please log in to continue\"", false),
+            ("Too many input tokens: quota of 100 images exceeded", false),
+            ("invalid_request_error Request too large: exceeded rate limit of images per request", false),
+            ("invalid_image_url Failed to fetch the image: authentication_error", false),
+            ("invalid_request_error prompt is too long: 210000 tokens > 200000 maximum", false),
+            ("invalid_request_error context_length_exceeded Please reduce the length of the messages.", false),
+            ("`max_output_tokens` must be at least 16", false),
+            ("messages.3: the balance sheet of the account is no valid image", false),
+            ("not today", false),
+        ] {
+            assert_eq!(is_of_account(text), expected, "{text}");
         }
     }
 

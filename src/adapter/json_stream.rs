@@ -493,7 +493,7 @@ impl Translate for Translator {
         }
     }
 
-    /// Ignores the program's input: it is the prompt, which the engine records.
+    /// Ignores the agent's input: it is the prompt, which the engine records.
     fn send(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
 
     fn engine(&mut self, line: &EngineLine, _recorder: &mut Recorder) {

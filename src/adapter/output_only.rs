@@ -90,7 +90,7 @@ impl Translator {
         let by_model = last.map(|line| !line.is_of_program());
         let turn = outcome::Turn { error_text: &self.error_text, by_model, ..outcome::Turn::default() };
         let answer = outcome::answer(result, &turn);
-        // The program's message about an error is not a message of the agent.
+        // A message of the agent's program about an error is not a message of the agent.
         if !result.is_error.is_true() && matches!(answer, EndReport::Ended { .. }) {
             recorder.say(Voice::Agent, None, result.result.or_empty(), Continuation::Block);
         }

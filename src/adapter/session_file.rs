@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 pub mod branch;
+mod chain;
 pub mod document;
 pub mod facts;
 
@@ -31,7 +32,7 @@ const JITTER: i64 = 1000;
 /// The beginning of the name of the file of a sub-agent that summarises a session for a compaction.
 const COMPACTION: &str = "agent-acompact-";
 /// The maximum number of branches that a notice names.
-const NAMED: usize = 20;
+const MAX_NAMED_BRANCHES: usize = 20;
 
 /// The formats of session files, one for each agent.
 pub struct Formats(Vec<Format>);
@@ -177,7 +178,7 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
     let (mut latest, mut early) = (None, 0usize);
     let mut start = None;
     for (line, kept) in lines.iter().zip(&chosen.kept) {
-        // The program's own lines may be older or newer than the conversation: those of a fork begin the file.
+        // The agent's own lines may be older or newer than the conversation: those of a fork begin the file.
         let at = line.at.filter(|_| line.speaks);
         planned.push(Planned { kept: *kept, at });
         if !kept {
@@ -200,8 +201,8 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
     }
     let mut notices = Vec::new();
     if chosen.left_out > 0 {
-        let named: Vec<&str> = chosen.others.iter().take(NAMED).map(String::as_str).collect();
-        let more = if chosen.others.len() > NAMED { ", …" } else { "" };
+        let named: Vec<&str> = chosen.others.iter().take(MAX_NAMED_BRANCHES).map(String::as_str).collect();
+        let more = if chosen.others.len() > MAX_NAMED_BRANCHES { ", …" } else { "" };
         notices.push((
             NoticeCode::OtherBranches,
             format!(
@@ -221,8 +222,10 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
         let text = format!("{} left out: the user went back to an earlier message", plural(chosen.rewound, "line"));
         notices.push((NoticeCode::Rewound, text));
     }
-    let missing = chosen.unknown_parents.first().map(|first| {
-        let lines = plural(chosen.unknown_parents.len(), "line");
+    let mut after_gap = chosen.unknown_parents;
+    after_gap.extend(chain::lines_after_a_gap(&lines));
+    let missing = after_gap.first().map(|first| {
+        let lines = plural(after_gap.len(), "line");
         format!(
             "{lines} before which the file lacks a line, the first in line {first}: the file is not the whole session"
         )
@@ -387,6 +390,7 @@ fn note_losses<R>(translation: &mut Translation, survey: &Survey, sub_agents: &[
     let of_agents = sub_agents.iter().filter_map(|agent| agent.survey.missing.as_ref());
     for text in survey.missing.iter().chain(of_agents) {
         translation.recorder().lost(NoticeCode::SessionTree, text.clone());
+        note_missing_usage(translation, "the lines that the file lacks");
     }
     let of_agents = sub_agents.iter().flat_map(|agent| &agent.survey.notices);
     for (code, text) in survey.notices.iter().chain(of_agents) {
@@ -397,7 +401,7 @@ fn note_losses<R>(translation: &mut Translation, survey: &Survey, sub_agents: &[
             // It makes no calls.
             let text = format!("the file {name}, in which the agent summarises its session, is left out");
             translation.recorder().notice(NoticeCode::SubAgentLeftOut, text);
-            note_missing_usage(translation);
+            note_missing_usage(translation, "a sub-agent");
             continue;
         }
         let text = format!("the file {name} of a sub-agent is left out: no call is known that started it");
@@ -408,11 +412,11 @@ fn note_losses<R>(translation: &mut Translation, survey: &Survey, sub_agents: &[
 /// Records that the lines of a sub-agent are left out: its calls and its usage are not in the trace.
 fn leave_out(translation: &mut Translation, text: String) {
     translation.recorder().did_unseen(NoticeCode::SubAgentLeftOut, text);
-    note_missing_usage(translation);
+    note_missing_usage(translation, "a sub-agent");
 }
 
-fn note_missing_usage(translation: &mut Translation) {
-    let text = "the usage of a sub-agent is left out, so the totals are lower bounds";
+fn note_missing_usage(translation: &mut Translation, of: &str) {
+    let text = format!("the usage of {of} is left out, so the totals are lower bounds");
     translation.recorder().notice(NoticeCode::UsageIncomplete, text);
 }
 

@@ -21,7 +21,7 @@ pub(super) struct SubAgents {
     is_full: bool,
 }
 
-/// The origin of a sub-agent: the call that started it, by its ID in the trace, or its task if the program names no call. The
+/// The origin of a sub-agent: the call that started it, by its ID in the trace, or its task if the agent names no call. The
 /// agent may use its own ID of a call again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Origin {
@@ -29,7 +29,7 @@ enum Origin {
     Task(String),
 }
 
-/// The program's report about a sub-agent.
+/// The agent's report about a sub-agent.
 #[derive(Debug, Default)]
 struct Started {
     /// The number of calls that the sub-agent made, if it was reported.
@@ -126,7 +126,7 @@ impl SubAgents {
     }
 
     /// Reports the sub-agents whose calls are not all shown. Without a reported number of calls, a sub-agent is shown if any
-    /// line is its own. `counts` is true if the program's usage reports include the sub-agents that have ended.
+    /// line is its own. `counts` is true if the agent's usage reports include the sub-agents that have ended.
     pub(super) fn settle(&mut self, counts: bool, recorder: &mut Recorder) {
         let mut uncounted = false;
         self.join_tasks();

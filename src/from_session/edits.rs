@@ -15,6 +15,8 @@ const AFTER: [&str; 4] = ["new_string", "newText", "newString", "new_str"];
 pub(super) struct Edit {
     /// The `seq` of the call.
     pub seq: u64,
+    /// The `seq` of its result.
+    pub result_seq: u64,
     /// The path of the file, relative to the workspace.
     pub path: String,
     /// The text before the change: of the file, or of a part of it.
@@ -23,8 +25,8 @@ pub(super) struct Edit {
     pub new: Option<String>,
 }
 
-/// Returns the changes that a call made to a file, as its result or its input shows them. `relative` makes paths of the call
-/// relative to the workspace.
+/// Returns the changes that a call made to a file, as its result or its input shows them. A text that was replaced by itself is
+/// no change. `relative` makes paths of the call relative to the workspace.
 pub(super) fn of_call(call: &Call, path: &str, relative: impl Fn(&str) -> String) -> Vec<Edit> {
     let is_file = |name: &str| relative(name) == path;
     let shown = call.diffs.iter().filter(|diff| is_file(&diff.path));
@@ -35,7 +37,9 @@ pub(super) fn of_call(call: &Call, path: &str, relative: impl Fn(&str) -> String
     if texts.is_empty() {
         texts.push((None, None));
     }
-    texts.into_iter().map(|(old, new)| Edit { seq: call.seq, path: path.to_owned(), old, new }).collect()
+    let changes = texts.into_iter().filter(|(old, new)| old.is_none() || old != new);
+    let (seq, result_seq) = (call.seq, call.result_seq);
+    changes.map(|(old, new)| Edit { seq, result_seq, path: path.to_owned(), old, new }).collect()
 }
 
 /// The text before a change and after it.

@@ -64,6 +64,19 @@ pub enum Kind {
     ChangedByOthers(String),
     /// A change of files that the session does not show.
     HiddenEdit,
+    /// A change of a file in the workspace while the check ran that failed. The text is the path of the file.
+    InParallel(String),
+    /// A change of the branch on which the repository is. The text is the new branch.
+    BranchChanged(String),
+    /// The check ran in another sandbox of the agent when it passed than when it failed.
+    SandboxChanged,
+    /// The call of the check that passed ran the check under other conditions than the failing one. The text is the key of the
+    /// call's input.
+    OtherConditions(String),
+    /// A failure without a result of the check. The text is what shows it.
+    NoResult(String),
+    /// The changes of files that the session shows were none, or may have been taken back.
+    NoChange,
     /// A part of the session that could not be read.
     Lost,
 }
@@ -104,9 +117,31 @@ impl Intervening {
             }
             Kind::ChangedByOthers(path) => format!("{} was changed by the user or another program", shown(path)),
             Kind::HiddenEdit => "files were changed that the session does not show".to_owned(),
+            Kind::InParallel(path) => format!("{} was changed while the failing run went on", shown(path)),
+            Kind::BranchChanged(branch) => format!("the repository came to be on the branch {}", shown(branch)),
+            Kind::SandboxChanged => "it came to run in another sandbox of the agent, or outside it".to_owned(),
+            Kind::OtherConditions(key) => format!("it was run with another {}", shown(key)),
+            Kind::NoResult(told) => {
+                format!("a run failed without a result of the check, as {} shows", shown(&told.replace('`', "'")))
+            }
+            Kind::NoChange => "no change of a file is known to have remained".to_owned(),
             Kind::Lost => "there is a part of the session that could not be read".to_owned(),
         }
     }
+}
+
+/// Parts of the texts by which tools for edits refuse to change a file that changed since the agent read it.
+const STALE: [&str; 5] = [
+    "modified since read",
+    "modified since it was last read",
+    "modified since you last read",
+    "changed since you last read",
+    "unexpectedly modified",
+];
+
+/// Returns true if the output of a failed edit says that the file changed since the agent read it.
+pub(super) fn is_stale(output: &str) -> bool {
+    STALE.iter().any(|part| output.contains(part))
 }
 
 /// Returns true if a call is known to change nothing, whatever its input is.

@@ -209,6 +209,24 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
         if checked.failed_before {
             let when = if checked.changed_after { "during it" } else { "after it" };
             remarks.push(format!("`{line}` failed before the work and passed {when} (event {seq})."));
+            if checked.hides_failure && checked.check.purpose == Purpose::Tests {
+                remarks.push(format!(
+                    "The output of the failing run of `{line}` shows no test that failed and no place in a file: it may have \
+                     failed for a reason that the work did not remove."
+                ));
+            }
+            if let Some(module) = &checked.missing_module {
+                remarks.push(format!(
+                    "The failing run of `{line}` did not find the module `{module}`, which no changed file provides: it may have \
+                     failed only because a package was missing."
+                ));
+            }
+            if let Some(typed) = checked.typed_between {
+                remarks.push(format!(
+                    "Between these two runs of `{line}`, the user wrote something (event {typed}): what the user did then is \
+                     unknown, and it may be why the check passed."
+                ));
+            }
         } else {
             remarks.push(format!(
                 "`{line}` passed (event {seq}), and the session does not show that it failed in the state before the \

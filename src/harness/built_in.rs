@@ -1,4 +1,4 @@
-//! The manifests that are built into the program. Each is parsed when it is first needed.
+//! The manifests that are built into `evals`. Each is parsed when it is first needed.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -33,7 +33,7 @@ pub(super) struct File {
 impl File {
     /// Returns the entry of the catalog.
     pub fn entry(&self) -> Option<&Entry> {
-        // The files are part of the program, and a test parses each of them.
+        // The files are part of `evals`, and a test parses each of them.
         let parsed = || yaml::parse::<Manifest>(Path::new(self.name), self.text).ok();
         let entry = || Some(Entry { manifest: Arc::new(parsed()?), origin: Origin::BuiltIn });
         self.entry.get_or_init(entry).as_ref()

@@ -8,7 +8,7 @@ use std::sync::Arc;
 mod placeholders;
 mod rules;
 
-use super::{Manifest, ModelVia, PromptVia, built_in};
+use super::{HOME_IS_PRIVATE, Manifest, ModelVia, PromptVia, built_in};
 use crate::embedded;
 use crate::harness::Adapter;
 use crate::trace::view;
@@ -36,7 +36,7 @@ pub struct Entry {
 /// The origin of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Built into the program.
+    /// Built into `evals`.
     BuiltIn,
     File(PathBuf),
 }
@@ -416,6 +416,24 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
         if yaml::is_written_null(text, &steps, value) {
             let message = format!("the value of `{}` is null", words::short(name));
             add(&steps, StepPart::Value, message, "write `\"\"` for an empty value, or the word in quotes");
+        }
+    }
+    if matches!(manifest.home, super::Home::Private(_)) {
+        const HELP: &str = "remove it; for the user's own home write `home: user`";
+        let passed = manifest.env.pass.iter().position(|name| name == "HOME");
+        if let Some(number) = passed {
+            let steps = [Key("env"), Key("pass"), Item(number)];
+            add(&steps, StepPart::Value, HOME_IS_PRIVATE.to_owned(), HELP);
+        }
+        if manifest.env.set.contains_key("HOME") {
+            add(&[Key("env"), Key("set"), Key("HOME")], StepPart::Key, HOME_IS_PRIVATE.to_owned(), HELP);
+        }
+        if manifest.gateway.as_ref().is_some_and(|route| route.env.contains_key("HOME")) {
+            add(&[Key("gateway"), Key("env"), Key("HOME")], StepPart::Key, HOME_IS_PRIVATE.to_owned(), HELP);
+        }
+        if manifest.model.env.as_deref() == Some("HOME") {
+            let help = "name the variable that the agent reads its model from";
+            add(&[Key("model"), Key("env")], StepPart::Value, HOME_IS_PRIVATE.to_owned(), help);
         }
     }
     for name in manifest.files.keys() {

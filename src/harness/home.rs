@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::yaml::forms::{Forms, deserialize_forms};
 
+/// The reason why the environment of a case, a manifest or a variant cannot set the home.
+pub const HOME_IS_PRIVATE: &str =
+    "`HOME` is the trial's private home, which keeps the user's own skills out of every arm";
+
 /// The home directory of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -100,16 +100,17 @@ pub struct NamedIn {
 }
 
 /// The maximum number of bytes of a file that are searched.
-const MOST: u64 = 1 << 20;
+const MAX_SEARCHED_BYTES: u64 = 1 << 20;
 
-/// Returns the names of the variables that files in the user's home name.
+/// Returns the names of the variables that files in the user's home name, without `HOME`: it is no login, and the agent's home
+/// may be a private one.
 pub fn named_in_files(manifest: &Manifest, user_home: Option<&Path>) -> Vec<String> {
     let Some(user_home) = user_home else { return Vec::new() };
     let mut names: Vec<String> = Vec::new();
     for NamedIn { file, regex } in &manifest.env.named_in {
         let Ok(Some(text)) = text_of(&user_home.join(file)) else { continue };
         let found = regex.0.captures_iter(&text).filter_map(|found| Some(found.get(1)?.as_str().to_owned()));
-        names.extend(found.filter(|name| is_variable(name)));
+        names.extend(found.filter(|name| is_variable(name) && name != "HOME"));
     }
     names.sort();
     names.dedup();
@@ -121,7 +122,7 @@ pub fn named_in_files(manifest: &Manifest, user_home: Option<&Path>) -> Vec<Stri
 /// # Errors
 /// Returns an error if the file exists and cannot be read.
 pub fn text_of(path: &Path) -> io::Result<Option<String>> {
-    let small = |meta: Metadata| meta.is_file() && meta.len() <= MOST;
+    let small = |meta: Metadata| meta.is_file() && meta.len() <= MAX_SEARCHED_BYTES;
     if !if_there(path.metadata())?.is_some_and(small) {
         return Ok(None);
     }

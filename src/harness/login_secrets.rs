@@ -19,9 +19,9 @@ use crate::yaml;
 /// The minimum length of a secret in bytes: a shorter value in a file may be a setting.
 const SHORTEST: usize = 16;
 /// The maximum number of files and folders that are searched, and their maximum depth.
-const MOST: (usize, u32) = (2000, 16);
+const MAX_FILES_AND_DEPTH: (usize, u32) = (2000, 16);
 /// The maximum size of a file in bytes.
-const LARGEST: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Folders of packages, in which no agent keeps a login.
 const PACKAGES: [&str; 2] = [".git", "node_modules"];
 /// Keys whose values are tokens although their names do not show it.
@@ -48,9 +48,9 @@ pub struct CopiedSecrets {
 pub fn in_login_files(manifest: &Manifest, user_home: Option<&Path>) -> CopiedSecrets {
     let mut found = CopiedSecrets::default();
     let (Home::Private(private), Some(home)) = (&manifest.home, user_home) else { return found };
-    let mut left = MOST.0;
+    let mut left = MAX_FILES_AND_DEPTH.0;
     for name in &private.copy {
-        look(&home.join(name), MOST.1, &mut left, &mut found);
+        look(&home.join(name), MAX_FILES_AND_DEPTH.1, &mut left, &mut found);
     }
     let mut seen = HashSet::new();
     found.secrets.retain(|secret| seen.insert(secret.clone()));
@@ -66,13 +66,16 @@ fn look(path: &Path, depth: u32, left: &mut usize, found: &mut CopiedSecrets) {
 fn read(path: &Path, depth: u32, left: &mut usize, found: &mut CopiedSecrets) -> io::Result<()> {
     let Some(meta) = if_there(path.metadata())? else { return Ok(()) };
     if *left == 0 {
-        let why = format!("more than {} files and folders are copied; copy fewer with `home: {{copy: …}}`", MOST.0);
+        let why = format!(
+            "more than {} files and folders are copied; copy fewer with `home: {{copy: …}}`",
+            MAX_FILES_AND_DEPTH.0
+        );
         return Err(io::Error::other(why));
     }
     *left -= 1;
     if meta.is_dir() {
         let Some(depth) = depth.checked_sub(1) else {
-            return Err(io::Error::other(format!("it is nested more than {} folders deep", MOST.1)));
+            return Err(io::Error::other(format!("it is nested more than {} folders deep", MAX_FILES_AND_DEPTH.1)));
         };
         for entry in if_there(std::fs::read_dir(path))?.into_iter().flatten() {
             let entry = entry?;
@@ -89,8 +92,8 @@ fn read(path: &Path, depth: u32, left: &mut usize, found: &mut CopiedSecrets) ->
     if !meta.is_file() {
         return Ok(());
     }
-    if meta.len() > LARGEST {
-        return Err(io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)));
+    if meta.len() > MAX_FILE_BYTES {
+        return Err(io::Error::other(format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)));
     }
     let Some(bytes) = if_there(std::fs::read(path))? else { return Ok(()) };
     in_text(path, &String::from_utf8_lossy(&bytes), &mut found.secrets);
@@ -285,7 +288,7 @@ mod tests {
         let all = in_login_files(&manifest, Some(home.path()));
         assert!(all.unread.is_none(), "{:?}", all.unread);
         assert_eq!(all.secrets.len(), 301);
-        for number in 300..MOST.0 {
+        for number in 300..MAX_FILES_AND_DEPTH.0 {
             std::fs::write(deep.join(number.to_string()), "").unwrap();
         }
         let unread = in_login_files(&manifest, Some(home.path())).unread.unwrap().to_string();

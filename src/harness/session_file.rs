@@ -27,6 +27,10 @@ pub struct SessionFile {
     /// The id of an earlier line to which the user went back: that line and all after it are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewind: Option<Formula>,
+    /// The chain of the lines, if each line names the line before it and the lines are no tree. A line that names a line
+    /// which the file lacks is a lost line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<LineChain>,
     /// If the file may be a single JSON document: the key of its list of lines. The first line is the document without
     /// the list, and each element of the list is a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,6 +51,20 @@ pub struct SessionFile {
     pub usage: Option<UsageConvention>,
     /// The meaning of the lines, in the language of `stream`. The first matching rule handles a line.
     pub rules: Vec<Rule>,
+}
+
+/// The chain of the lines of a file, by which missing lines are noticed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LineChain {
+    /// The key of a line: an id or a number.
+    pub key: Formula,
+    /// The key of the line before it; null for the first line.
+    pub after: Formula,
+    /// An expression that is true for a line which shows that the file has such a chain. Default: each file has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_by: Option<Formula>,
 }
 
 /// The lines that show how a call ended, beside its result.

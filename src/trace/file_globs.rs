@@ -31,9 +31,9 @@ const PATTERN_KEYS: [&str; 2] = ["pattern", "patterns"];
 const FILE_SEARCHES: [&str; 6] = ["glob", "globfilesearch", "find", "findfile", "findfiles", "filesearch"];
 
 /// The maximum number of files and globs that one input names. If it names more, the others cannot be read.
-const MOST: usize = 256;
+const MAX_NAMED: usize = 256;
 /// The maximum bytes of a glob. A longer one cannot be read.
-const LONGEST: usize = 4096;
+const MAX_GLOB_BYTES: usize = 4096;
 
 /// Returns the files that the globs in an input name, some with wildcards. A glob without `/` concerns every folder below the
 /// folders that the input names. Any other glob is relative to these folders, or to the folder of the call; if it begins with `/`,
@@ -41,8 +41,8 @@ const LONGEST: usize = 4096;
 pub fn named_by_globs(kind: Option<ToolKind>, tool: Option<&str>, input: Option<&Value>) -> Vec<String> {
     let Some(shown) = input else { return Vec::new() };
     let (globs, paths) = globs(kind, tool, shown);
-    let others = (paths.len() > MOST).then(|| view::UNREAD_PATH.to_owned());
-    files_of(&globs, input).into_iter().chain(paths.into_iter().take(MOST)).chain(others).collect()
+    let others = (paths.len() > MAX_NAMED).then(|| view::UNREAD_PATH.to_owned());
+    files_of(&globs, input).into_iter().chain(paths.into_iter().take(MAX_NAMED)).chain(others).collect()
 }
 
 /// Returns the files that a search without a name may name by its pattern, which may as well be the text that is searched for.
@@ -73,14 +73,14 @@ fn files_of(globs: &[String], input: Option<&Value>) -> Vec<String> {
     let mut folders = view::written_paths(input, &[], &[]);
     folders.retain(|folder| folder != view::UNREAD_PATH);
     for name in globs.iter().flat_map(|glob| placed(glob, &folders)) {
-        if found.len() == MOST {
+        if found.len() == MAX_NAMED {
             break;
         }
         if !found.contains(&name) {
             found.push(name);
         }
     }
-    if found.len() == MOST || globs.len() > MOST {
+    if found.len() == MAX_NAMED || globs.len() > MAX_NAMED {
         found.push(view::UNREAD_PATH.to_owned());
     }
     found
@@ -172,10 +172,10 @@ fn add(text: &str, found: &mut Vec<String>) {
         depth == 0 && (c == ',' || c.is_whitespace())
     });
     for glob in std::iter::once(text.trim()).chain(parts).filter(|glob| !glob.is_empty() && !glob.starts_with('!')) {
-        if found.len() > MOST {
+        if found.len() > MAX_NAMED {
             return;
         }
-        let forms = match glob.len() > LONGEST {
+        let forms = match glob.len() > MAX_GLOB_BYTES {
             true => vec![view::UNREAD_PATH.to_owned()],
             false => vec![glob.to_owned(), loosened(glob)],
         };
@@ -214,7 +214,7 @@ fn loosened(glob: &str) -> String {
 
 /// Returns the files that a glob names, as paths from the folder of the call.
 fn placed(glob: &str, folders: &[String]) -> Vec<String> {
-    if glob == view::UNREAD_PATH || folders.len() > MOST {
+    if glob == view::UNREAD_PATH || folders.len() > MAX_NAMED {
         return vec![view::UNREAD_PATH.to_owned()];
     }
     let below = |name: &str| -> Vec<String> {
@@ -296,11 +296,11 @@ mod tests {
         assert_eq!(of(Some(ToolKind::Search), Some("Glob"), literal), ["a/.env", "/w/.env"]);
         assert!(of(Some(ToolKind::Other), None, include).is_empty());
         assert!(of(Some(ToolKind::Edit), None, json!({"glob": "*.ts"})).is_empty());
-        let long = json!({"globs": ["[".repeat(LONGEST + 1)]});
+        let long = json!({"globs": ["[".repeat(MAX_GLOB_BYTES + 1)]});
         assert_eq!(of(Some(ToolKind::Other), None, long), [unread]);
         let many: Vec<String> = (0..1000).map(|n| format!("{n}.*")).collect();
         let named = of(Some(ToolKind::Other), None, json!({"globs": many}));
-        assert_eq!((named.len(), named.last().map(String::as_str)), (MOST + 1, Some(unread)));
+        assert_eq!((named.len(), named.last().map(String::as_str)), (MAX_NAMED + 1, Some(unread)));
     }
 
     #[test]

@@ -139,9 +139,9 @@ pub enum NoticeCode {
     WithdrawnMessage,
     /// An answer that the agent discarded and requested again.
     DiscardedMessage,
-    /// A text of the program, or of an extension, in the form of a message.
+    /// A text of the agent, or of an extension, in the form of a message.
     SyntheticMessage,
-    /// A text of the program in place of the model.
+    /// A text of the agent's program in place of the model.
     ProgramMessage,
     /// News of the agent for its user.
     AgentNotice,
@@ -151,6 +151,10 @@ pub enum NoticeCode {
     SlashCommand,
     /// A file changed that the agent knew, and none of its tools for edits changed it.
     ChangedOnDisk,
+    /// The repository is on another branch than before.
+    BranchChanged,
+    /// A command ran in the agent's sandbox that had run outside it, or the other way around.
+    SandboxChanged,
     /// A compaction of the conversation.
     Compaction,
     /// The summary of a compaction.
@@ -220,7 +224,7 @@ pub enum NoticeCode {
     Rewound,
     /// A line of a session file has an earlier time than the line before it.
     TimeOrder,
-    /// The program replaced the conversation.
+    /// The agent replaced the conversation.
     SessionReplaced,
     /// The file of a sub-agent, or lines of a sub-agent, are left out.
     SubAgentLeftOut,

@@ -111,6 +111,8 @@ pub struct Recorder {
     last_usage: Option<Usage>,
     total: UsageTotal,
     notices: HashMap<NoticeCode, u64>,
+    /// The text of the last notice about an error of the agent.
+    agent_error: Option<String>,
     /// The number of paths that lead to other files by links.
     links: u64,
     /// The answers to requests about calls that were not announced yet, by the agent's id of the call.
@@ -244,6 +246,7 @@ impl Recorder {
             last_usage: None,
             total: UsageTotal::default(),
             notices: HashMap::new(),
+            agent_error: None,
             links: 0,
             answered_early: HashMap::new(),
             calls: 0,

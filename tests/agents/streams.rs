@@ -145,7 +145,7 @@ fn play(agent: &Agent, program: &Path, script: &str, keys: &str, exits: &[i32]) 
     let ran = stand.run(&["--keep-workspace", "never"]);
     let trial = stand.trial("a");
     assert!(exits.contains(&ran.code), "{}\n{}", trial.result, trial.text);
-    for code in ["mapping_failed", "unmapped_line", "stream_differs", "unknown_call"] {
+    for code in ["mapping_failed", "unmapped_line", "unknown_line", "stream_differs", "unknown_call"] {
         assert!(!trial.text.contains(&format!("\"code\":\"{code}\"")), "{}", trial.text);
     }
     let asked = stand.project.model_log(&stand.folder("a"));

@@ -360,6 +360,8 @@ fn each_code_quotes_its_line() {
         NoticeCode::TimeOrder,
         NoticeCode::SessionReplaced,
         NoticeCode::ChangedOnDisk,
+        NoticeCode::BranchChanged,
+        NoticeCode::SandboxChanged,
     ];
     let missing: Vec<&str> = all_codes()
         .filter(|code| !seen.contains(*code) && !elsewhere.iter().any(|known| known.as_str() == *code))

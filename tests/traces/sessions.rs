@@ -744,7 +744,7 @@ fn files_of_no_known_format_are_refused_with_the_formats_that_are_known() {
     imported(b"", &[]).exits(2).says("session.jsonl is empty");
     imported(b" \n\n", &[]).exits(2).says("session.jsonl is empty");
     for content in
-        [&b"{\"type\":\"message\"}\n{\"a\":1}\n"[..], b"name,value\n1,2\n", b"\xff\xfe\x00", b"[{\"role\":\"user\"}]"]
+        [&b"{\"type\":\"message\"}\n{\"a\":1}\n"[..], b"name,value\n1,2\n", b"\xff\xff\x00", b"[{\"role\":\"user\"}]"]
     {
         imported(content, &[])
             .exits(2)
@@ -752,6 +752,17 @@ fn files_of_no_known_format_are_refused_with_the_formats_that_are_known() {
             .says("claude-code-stream")
             .says("codex")
             .says("pi");
+    }
+    // A shell of Windows writes UTF-16.
+    let text = fs::read_to_string(recorded("opencode/resumed.json")).unwrap();
+    let with_mark = || std::iter::once(0xfeff).chain(text.encode_utf16());
+    let files = [
+        with_mark().flat_map(u16::to_le_bytes).collect::<Vec<u8>>(),
+        with_mark().flat_map(u16::to_be_bytes).collect(),
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+    ];
+    for file in files {
+        imported(&file, &[]).exits(2).says("session.jsonl is in UTF-16").says("iconv");
     }
     // A protocol that was named is not doubted.
     lines(imported(b"plain text\n", &["--adapter", "output-only"]));
@@ -826,6 +837,41 @@ fn a_line_that_the_file_lacks_is_lost() {
     pi.remove(pi.len() / 2);
     let trace = lines(imported(text_of(&pi).as_bytes(), &[]));
     assert!(losses(&trace).contains(&("session_tree", "line")), "{trace:?}");
+    // In files whose lines name or number the line before them without a tree.
+    let incomplete = |session: &[Value]| {
+        let trace = lines(imported(text_of(session).as_bytes(), &[]));
+        let is_bound = codes(&trace).contains(&"usage_incomplete");
+        assert_eq!(is_bound, losses(&trace).contains(&("session_tree", "line")), "{trace:?}");
+        is_bound
+    };
+    let without = |name: &str, from: usize, to: usize| {
+        let all = lines_of(name);
+        [&all[..from], &all[to..]].concat()
+    };
+    assert!(incomplete(&without("copilot/full.jsonl", 19, 25)) && incomplete(&without("codex/resumed.jsonl", 28, 33)));
+    // The end of a session may be missing, but not its beginning. Two processes may have written to the file at a time, or the
+    // session was resumed by a version that numbers no lines.
+    let mut codex = lines_of("codex/resumed.jsonl");
+    assert!(!incomplete(&codex[..44]));
+    let repeated = codex[40].clone();
+    codex.insert(42, repeated);
+    assert!(!incomplete(&codex));
+    codex[50].as_object_mut().unwrap().remove("ordinal");
+    codex.truncate(51);
+    assert!(!incomplete(&codex));
+    let mut fork = lines_of("codex/resumed.jsonl");
+    for line in &mut fork {
+        line["ordinal"] = json!(line["ordinal"].as_u64().unwrap() + 500);
+    }
+    assert!(incomplete(&fork), "the lines before are in another file");
+    // In older versions, the line before may be one that the program did not keep.
+    let mut older = without("copilot/full.jsonl", 19, 25);
+    for (version, is_known) in
+        [("0.0.420", false), ("1.0.2", false), ("1.0.11", false), ("1.0.12", true), ("1.1.0", true)]
+    {
+        older[0]["data"]["copilotVersion"] = json!(version);
+        assert_eq!(incomplete(&older), is_known, "{version}");
+    }
 }
 
 #[test]
@@ -1000,6 +1046,7 @@ fn errors_in_the_rules_of_session_files_have_their_place() {
         ("  known-by: line.a ==\n  rules: [{ignore: true}]", "known-by"),
         ("  known-by: line.a == 1\n  rules: [{when: lin.b == 2, ignore: true}]", "lin"),
         ("  known-by: line.a == 1\n  time: text\n  rules: [{ignore: true}]", "text"),
+        ("  known-by: line.a == 1\n  chain: {key: line.id, after: lin.id}\n  rules: [{ignore: true}]", "lin"),
         ("  known-by: line.a == 1\n  rules: [{when: true}]", "the rule has no effect"),
         ("  rules: [{ignore: true}]", "known-by"),
     ] {
@@ -1180,6 +1227,44 @@ fn an_outcome_that_is_not_shown_is_unknown() {
 }
 
 #[test]
+fn an_older_qwen_code_shows_by_the_text_for_its_model_alone_how_a_command_ended() {
+    // As 0.15.10 records each command: as a success, with the output as the text that it displays.
+    let imported_with = |end: &str| {
+        let mut all = lines_of("qwen/full.jsonl");
+        for line in &mut all {
+            line["version"] = json!("0.15.10");
+            let response = line.pointer_mut("/message/parts/0/functionResponse");
+            let Some(response) = response.filter(|it| it["name"] == "run_shell_command") else { continue };
+            let text = format!("Command: make\nDirectory: (root)\nOutput: 42\nError: (none)\n{end}");
+            response["response"] = json!({"output": text});
+            line["toolCallResult"] = json!({"status": "success", "resultDisplay": "42"});
+        }
+        lines(imported(text_of(&all).as_bytes(), &[]))
+    };
+    let outcomes = |trace: &[Value]| -> Vec<(String, Option<i64>)> {
+        let commands = of(trace, "tool_call").into_iter().filter(|call| call["kind"] == "execute");
+        let result = |call: &Value| *of(trace, "tool_result").iter().find(|it| it["call"] == call["call"]).unwrap();
+        let outcome = |it: &Value| (it["status"].as_str().unwrap().to_owned(), it["exit_code"].as_i64());
+        commands.map(|call| outcome(result(call))).collect()
+    };
+    for (end, status, code) in [
+        ("Exit Code: 0\nSignal: 0\nProcess Group PGID: 9", "ok", Some(0)),
+        ("Exit Code: 0\nSignal: (none)\n\nNote: this foreground command ran for 75s.", "ok", Some(0)),
+        ("Exit Code: 1\nSignal: 0\nProcess Group PGID: 9", "error", Some(1)),
+        ("Exit Code: 0\nSignal: 9\nProcess Group PGID: 9", "unfinished", None),
+        ("[truncated]", "unfinished", None),
+    ] {
+        let trace = imported_with(end);
+        assert!(outcomes(&trace).iter().all(|it| *it == (status.to_owned(), code)), "{end}: {:?}", outcomes(&trace));
+    }
+    let trace = imported_with("[truncated]");
+    let told = of(&trace, "notice").iter().any(|it| {
+        it["code"] == "mapping_failed" && it["text"].as_str().unwrap().contains("does not show whether the call failed")
+    });
+    assert!(told);
+}
+
+#[test]
 fn a_repeated_record_counts_once() {
     for name in ["gemini/full.jsonl", "copilot/full.jsonl"] {
         let all = lines_of(name);
@@ -1314,6 +1399,9 @@ fn the_single_document_of_older_versions_of_gemini_is_read() {
         let said = |trace: &[Value]| of(trace, "message").iter().map(|it| it["text"].clone()).collect::<Vec<_>>();
         assert_eq!(said(&trace), said(&expected));
     }
+    // Some programs begin a file with a byte order mark.
+    let marked = imported(format!("\u{feff}{document}").as_bytes(), &[]);
+    assert_eq!(lines(marked)[1..], lines(imported(document.to_string().as_bytes(), &[]))[1..]);
     // A document that is cut is a lost line, and nothing else is made of it.
     let text = document.to_string();
     let ran = imported(&text.as_bytes()[..text.len() - 3], &[]);

@@ -1191,3 +1191,225 @@ fn an_output_that_does_not_show_how_many_tests_ran_is_told() {
     assert!(!run("ok | 1 passed | 0 failed (4ms)").0.err.contains(told));
     run("ok | 0 passed | 0 failed | 3 filtered out (4ms)").0.says("its last run ran no test");
 }
+
+#[test]
+fn a_failure_under_other_conditions_or_without_a_result_is_not_one_of_the_work() {
+    let none = "NO GRADER IS KNOWN TO FAIL";
+    let edit = ("edit", json!({"path": "calc.py"}), false, "ok");
+    let with = |key: &str, value: Value| {
+        let mut input = bash("pytest");
+        input[key] = value;
+        input
+    };
+    for (key, value) in [
+        ("sandbox_permissions", json!("require_escalated")),
+        ("dangerouslyDisableSandbox", json!(true)),
+        ("shell", json!("/bin/zsh")),
+        ("login", json!(false)),
+    ] {
+        let passed = ("bash", with(key, value), false, "1 passed");
+        let (ran, _) = drafted(&[("bash", bash("pytest"), true, "1 failed"), edit.clone(), passed]);
+        ran.says(none).says(&format!("`pytest` failed earlier, but before it passed, it was run with another `{key}`"));
+    }
+    let passed = ("bash", with("description", json!("Runs the tests")), false, "1 passed");
+    let failed = ("bash", with("timeout", json!(60)), true, "1 failed");
+    let (ran, _) = drafted(&[failed, edit.clone(), passed]);
+    ran.says("`pytest` failed before the work and passed after it");
+    for (command, output, shown) in [
+        ("pytest", "pytest: x\n\nCommand exited with code 4", "exit code 4"),
+        ("pytest", "INTERNALERROR> OSError\n\nCommand exited with code 3", "exit code 3"),
+        ("cargo test", "error: linker `cc` not found", "error: linker 'cc' not found"),
+        ("cargo test", "error: failed to get x\n\nCould not resolve host: x", "Could not resolve host: x"),
+        ("npm test", "npm error Missing script: \"test\"", "npm error Missing script: \"test\""),
+        ("make test", "make: *** No rule to make target 'test'.  Stop.", "make: *** No rule"),
+        ("go test ./...", "go: go.mod file not found in current directory", "go: go.mod file not found"),
+    ] {
+        let calls = [("bash", bash(command), true, output), edit.clone(), ("bash", bash(command), false, "1 passed")];
+        let (ran, _) = drafted(&calls);
+        ran.says(none).says(&format!("a run failed without a result of the check, as `{shown}"));
+    }
+    // A test that failed is a result, whatever it says.
+    let output = "OSError: Could not resolve host\nRan 1 test in 0.1s\n\nFAILED (errors=1)";
+    let [_, _, passed] = mended("python3 -m unittest", "calc.py");
+    let (ran, _) = drafted(&[("bash", bash("python3 -m unittest"), true, output), edit, passed]);
+    ran.says("failed before the work and passed after it");
+    // A text that is replaced by itself is no change.
+    let same = json!({"path": "calc.py", "edits": [{"oldText": "a", "newText": "a"}]});
+    let [failed, _, passed] = mended("pytest", "calc.py");
+    drafted(&[failed, ("edit", same, false, "ok"), passed]).0.says(none);
+}
+
+/// Writes lines of Claude Code's form as a session: each continues the line before it.
+fn chained(lines: &[Value]) -> String {
+    let mut parent = Value::Null;
+    let mut text = String::new();
+    for line in lines {
+        let mut line = line.clone();
+        let own = line["uuid"].clone();
+        line["parentUuid"] = std::mem::replace(&mut parent, own);
+        text.push_str(&format!("{line}\n"));
+    }
+    text
+}
+
+#[test]
+fn a_check_of_codex_that_passed_in_another_sandbox_is_not_known_to_fail() {
+    let (project, commit) = project();
+    session(&project, &commit, "codex/resumed.jsonl");
+    let text = project.read("session.jsonl");
+    let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is_run = |line: &Value| line["payload"]["type"] == "function_call" && line.to_string().contains("unittest");
+    let second = lines.iter().enumerate().filter(|(_, line)| is_run(line)).nth(1).unwrap().0;
+    let mut context = lines.iter().find(|line| line["type"] == "turn_context").unwrap().clone();
+    context["timestamp"] = lines[second]["timestamp"].clone();
+    lines.insert(second, context);
+    for (policy, known) in [("danger-full-access", true), ("read-only", false)] {
+        lines[second]["payload"]["sandbox_policy"]["type"] = json!(policy);
+        for (number, line) in lines.iter_mut().enumerate().filter(|(_, line)| line["ordinal"].is_u64()) {
+            line["ordinal"] = json!(number);
+        }
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        project.write("session.jsonl", &text);
+        let ran = project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+        fs::remove_dir_all(project.path("cases")).unwrap();
+        match known {
+            true => ran.says("failed before the work and passed"),
+            false => ran.says("it came to run in another sandbox of the agent, or outside it"),
+        };
+    }
+}
+
+/// A part of the draft's comments, and a change of the session that leads to it.
+type Change<'a> = (&'a str, fn(&mut Vec<Value>));
+
+#[test]
+fn changes_by_others_and_calls_without_an_order_are_not_the_work() {
+    let (project, _) = project();
+    let here = project.path("").canonicalize().unwrap().to_str().unwrap().to_owned();
+    let file = format!("{here}/calc.py");
+    let (read, edited) = (json!({"file_path": file}), json!({"file_path": file, "old_string": "a", "new_string": "b"}));
+    let calls = [
+        (here.as_str(), "Read", read.clone(), false, "1\ta"),
+        (here.as_str(), "Bash", bash("python3 -m unittest"), true, "Exit code 1\nFAILED"),
+        (here.as_str(), "Edit", edited, false, "ok"),
+        (here.as_str(), "Read", read, false, "1\tb"),
+        (here.as_str(), "Bash", bash("python3 -m unittest"), false, "OK"),
+    ];
+    let whole = |text: &str| {
+        let file = json!({"filePath": file, "content": text, "startLine": 1, "numLines": 1, "totalLines": 1});
+        json!({"type": "text", "file": file})
+    };
+    let mut lines: Vec<Value> =
+        of_claude(&calls, &here).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines[2]["toolUseResult"] = whole("a\n");
+    lines[6]["toolUseResult"] = json!({"filePath": file, "oldString": "a", "newString": "b", "originalFile": "a\n",
+        "structuredPatch": [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-a", "+b"]}],
+        "userModified": false, "replaceAll": false});
+    lines[8]["toolUseResult"] = whole("b\n");
+    let drafted = |lines: &[Value]| {
+        project.write("session.jsonl", &chained(lines));
+        let ran = project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+        fs::remove_dir_all(project.path("cases")).unwrap();
+        ran
+    };
+    let known = "failed before the work and passed after it";
+    drafted(&lines).says(known);
+    let by_others = "`calc.py` was changed by the user or another program (event ";
+    let changed: [Change<'_>; 9] = [
+        (by_others, |lines| lines[8]["toolUseResult"]["file"]["content"] = json!("c\n")),
+        (by_others, |lines| lines[6]["toolUseResult"]["originalFile"] = json!("a\n# of another\n")),
+        (by_others, |lines| lines[6]["toolUseResult"]["userModified"] = json!(true)),
+        (by_others, |lines| {
+            let text = "File has been modified since read, either by the user or by a linter. Read it again.";
+            lines[6]["toolUseResult"] = json!(format!("Error: {text}"));
+            lines[6]["message"]["content"][0]["is_error"] = json!(true);
+            lines[6]["message"]["content"][0]["content"] = json!(text);
+        }),
+        ("the repository came to be on the branch `other`", |lines| {
+            lines.iter_mut().skip(9).for_each(|line| line["gitBranch"] = json!("other"));
+        }),
+        ("it came to run in another sandbox of the agent, or outside it", |lines| {
+            lines[4]["sandboxed"] = json!(true);
+            lines[10]["sandboxed"] = json!(false);
+        }),
+        ("it came to run in another sandbox of the agent, or outside it", |lines| {
+            let enters = format!("cd {} && python3 -m unittest", lines[3]["cwd"].as_str().unwrap());
+            lines[3]["message"]["content"][0]["input"]["command"] = json!(enters);
+            lines[4]["sandboxed"] = json!(true);
+            lines[10]["sandboxed"] = json!(false);
+        }),
+        // A text replaced by itself.
+        ("no change of a file is known to have remained", |lines| {
+            lines[5]["message"]["content"][0]["input"]["new_string"] = json!("a");
+            let result = &mut lines[6]["toolUseResult"];
+            (result["newString"], result["structuredPatch"]) = (json!("a"), json!([]));
+            lines[8]["toolUseResult"]["file"]["content"] = json!("a\n");
+        }),
+        // The check and the edit in parallel.
+        ("`calc.py` was changed while the failing run went on", |lines| {
+            let result = lines.remove(4);
+            lines.insert(6, result);
+        }),
+    ];
+    for (named, change) in changed {
+        let mut lines = lines.clone();
+        change(&mut lines);
+        drafted(&lines).says("NO GRADER IS KNOWN TO FAIL").says(named);
+    }
+    // Another command ran outside the sandbox, the shell was in another repository, and the edit kept the quotes of the file.
+    let honest: [fn(&mut Vec<Value>); 3] = [
+        |lines| {
+            let call = &mut lines[1]["message"]["content"][0];
+            (call["name"], call["input"]) = (json!("Bash"), json!({"command": "ls"}));
+            lines[2]["toolUseResult"] = json!({"stdout": "calc.py", "stderr": ""});
+            for (number, is_sandboxed) in [(2, false), (4, true), (10, true)] {
+                lines[number]["sandboxed"] = json!(is_sandboxed);
+            }
+        },
+        |lines| {
+            for line in &mut lines[6..8] {
+                line["cwd"] = json!(format!("{}/vendored", line["cwd"].as_str().unwrap()));
+                line["gitBranch"] = json!("HEAD");
+            }
+        },
+        |lines| {
+            let result = &mut lines[6]["toolUseResult"];
+            (result["oldString"], result["newString"]) = (json!("\u{2019}a\u{2019}"), json!("'b'"));
+            result["structuredPatch"][0]["lines"] = json!(["-\u{2019}a\u{2019}", "+\u{2019}b\u{2019}"]);
+            result["originalFile"] = json!("\u{2019}a\u{2019}\n");
+            lines[2]["toolUseResult"]["file"]["content"] = json!("\u{2019}a\u{2019}\n");
+            lines[8]["toolUseResult"]["file"]["content"] = json!("\u{2019}b\u{2019}\n");
+        },
+    ];
+    for change in honest {
+        let mut lines = lines.clone();
+        change(&mut lines);
+        drafted(&lines).says(known);
+    }
+    // After the check passed, a command of the agent may have changed the file: that says nothing about the time before.
+    let mut later = lines.clone();
+    let formatted = [(here.as_str(), "Bash", bash("black ."), false, "")];
+    let formatted = of_claude(&formatted, &here);
+    for (line, id) in formatted.lines().skip(1).take(2).zip(["f1", "f2"]) {
+        let mut line: Value =
+            serde_json::from_str(&line.replace("\"c0\"", "\"f0\"").replace("\"m0\"", "\"f\"")).unwrap();
+        line["uuid"] = json!(id);
+        later.insert(later.len() - 1, line);
+    }
+    for (number, id) in [(7, "g1"), (8, "g2")] {
+        let line = lines[number].to_string().replace("\"c3\"", "\"g0\"").replace("\"m3\"", "\"g\"");
+        let mut line: Value = serde_json::from_str(&line).unwrap();
+        line["uuid"] = json!(id);
+        if number == 8 {
+            line["toolUseResult"] = whole("formatted\n");
+        }
+        later.insert(later.len() - 1, line);
+    }
+    drafted(&later).says(known);
+    // What the user did between two prompts is unknown.
+    let mut asked = lines.clone();
+    let mut prompt = lines[0].clone();
+    (prompt["uuid"], prompt["message"]["content"]) = (json!("u1"), json!("I installed it, go on."));
+    asked.insert(9, prompt);
+    drafted(&asked).says(known).says("the user wrote something (event ");
+}

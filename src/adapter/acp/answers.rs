@@ -215,6 +215,7 @@ impl Translator {
             }
             Err(error) => failed(error),
         };
+        self.unread_ended(recorder);
         let cancelled = matches!(answer, EndReport::Ended { reason: StopReason::Cancelled, .. });
         self.calls.end_turn(cancelled, recorder);
         if number == self.turn.number {
@@ -239,10 +240,12 @@ impl Translator {
         let activity = recorder.usage_total().activity();
         let is_left_out = is_left_out(&self.conventions.usage, activity);
         let lacks_cycle = figures.is_some() && self.by_model.take_left_out_cycle();
+        let total = figures.and_then(|figures| figures.total);
+        let lacks_message = self.counts_messages() && total.is_some_and(|total| self.messages.exceed(total));
         let mut reports = Vec::new();
         if let Some(figures) = figures {
             let mut usage = figures.as_usage(self.conventions.scope(), &self.conventions.usage);
-            if is_left_out || lacks_cycle {
+            if is_left_out || lacks_cycle || lacks_message {
                 usage.at_least(Measure::all());
             }
             self.turn.told_usage |= !usage.says_nothing();

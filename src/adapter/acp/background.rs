@@ -42,7 +42,7 @@ impl Background {
         }
     }
 
-    /// Returns true if a sub-agent works, or a turn about the end of one goes on.
+    /// Returns true if a sub-agent is working, or a turn that reports the end of one is open.
     pub(crate) fn goes_on(&self) -> bool {
         self.is_in_turn || !self.working.is_empty()
     }

@@ -564,7 +564,9 @@ impl Translator {
         if outcome == ReportedStatus::Ok && end == Some(CommandEnd::Signal) && exit_code.is_none() {
             outcome = ReportedStatus::Failed;
         }
-        if outcome == ReportedStatus::Ok && exit_code.is_none() && last.unreadable_exit {
+        let version = recorder.header().agent.as_ref().and_then(|agent| agent.version.as_deref());
+        let hides_end = call.kind == Some(ToolKind::Execute) && self.conventions.hides_failures(version);
+        if outcome == ReportedStatus::Ok && exit_code.is_none() && (last.unreadable_exit || hides_end) {
             // The call stays open, and ends as unfinished with its output.
             recorder.update(id, CallSaid { output, ..CallSaid::default() }, false);
             return recorder.unclear_outcome(id);
@@ -639,7 +641,7 @@ pub(super) fn goes_on(meta: &Value) -> bool {
     told.and_then(|told| told.get("isAsync")).and_then(Value::as_bool) == Some(true)
 }
 
-/// Returns true if the output of a failed call of Gemini CLI is the program's sentence that a rule or a hook denied the call.
+/// Returns true if the output of a failed call of Gemini CLI is the agent's sentence that a rule or a hook denied the call.
 fn says_denied(output: &str) -> bool {
     let output = output.trim_end();
     let of_tool = || output.strip_prefix("Tool execution for \"")?.strip_suffix("\" denied by policy.");

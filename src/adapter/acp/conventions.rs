@@ -19,6 +19,7 @@ pub struct Conventions {
     program_text: Vec<Pattern>,
     refusal_error: Vec<Pattern>,
     exit_text: Vec<Pattern>,
+    failures_shown_since: Option<String>,
     unattended_modes: Vec<NameGlob>,
     /// True if the agent does not show what it types into a running command.
     pub(super) hides_typed_input: bool,
@@ -40,6 +41,7 @@ impl Conventions {
             program_text: manifest.program_text.clone(),
             refusal_error: manifest.refusal_error.clone(),
             exit_text: manifest.exit_text.clone(),
+            failures_shown_since: manifest.failures_shown_since.clone(),
             unattended_modes: manifest.unattended_modes.clone(),
             hides_typed_input: typed_input::is_unshown(manifest),
             agent_info: manifest.agent_info.clone(),
@@ -126,7 +128,7 @@ impl Conventions {
         !self.refusal_error.is_empty()
     }
 
-    /// Returns the cause of a failed request to the model, if the program printed one before it answered with a
+    /// Returns the cause of a failed request to the model, if the agent's program printed one before it answered with a
     /// refusal.
     pub fn failure_in<'a>(&self, printed: &'a str) -> Option<&'a str> {
         self.refusal_error.iter().find_map(|pattern| pattern.first_group(printed)).map(str::trim)
@@ -136,6 +138,17 @@ impl Conventions {
     pub fn exit_code_in(&self, output: &str) -> Option<i64> {
         self.exit_text.iter().find_map(|pattern| pattern.first_group(output)?.parse().ok())
     }
+
+    /// Returns true if this version of the agent may report a failed command as a success.
+    pub fn hides_failures(&self, version: Option<&str>) -> bool {
+        let Some(first) = &self.failures_shown_since else { return false };
+        version.is_none_or(|version| numbers(version) < numbers(first))
+    }
+}
+
+/// Returns the numbers at the beginning of a version.
+fn numbers(version: &str) -> Vec<u64> {
+    version.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
 }
 
 /// Returns the built-in manifest of the agent that introduces itself by this name.
@@ -146,6 +159,26 @@ fn by_agent_info(name: &str) -> Option<&'static Manifest> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn older_and_unknown_versions_may_hide_failures() {
+        let mut manifest = Manifest::bare(Adapter::Acp);
+        assert!(!Conventions::of(&manifest).hides_failures(None));
+        manifest.failures_shown_since = Some("0.21".to_owned());
+        let conventions = Conventions::of(&manifest);
+        for (version, hides) in [
+            (None, true),
+            (Some("dev"), true),
+            (Some("0.15.10"), true),
+            (Some("0.20.9"), true),
+            (Some("0.21.0"), false),
+            (Some("0.21.0-preview.1"), false),
+            (Some("0.24.4"), false),
+            (Some("1.0"), false),
+        ] {
+            assert_eq!(conventions.hides_failures(version), hides, "{version:?}");
+        }
+    }
 
     #[test]
     fn agents_that_introduce_themselves_are_known_by_one_name_each() {

@@ -1,5 +1,5 @@
-//! Texts that may be the program's: a program may show the error of a request to its model as a message, and then answer the
-//! prompt with the same error.
+//! Texts that the agent's program may have written: it may show the error of a request to its model as a message, and then
+//! answer the prompt with the same error.
 
 use serde_json::{Map, Value};
 
@@ -19,7 +19,8 @@ pub(super) struct HeldChunk {
 }
 
 impl Translator {
-    /// Returns true if a chunk with a message ID states that the model's answer ended at a limit or as a refusal.
+    /// Returns true if a chunk with a message ID has a text that also reports an error: the answer ended at a limit or as a
+    /// refusal.
     pub(super) fn may_be_error(&self, update: &Map<String, Value>, meta: &Value) -> bool {
         let is_one = update.get("messageId").is_some_and(Value::is_string) && parent_of(meta).is_none();
         is_one && self.marked.is_none() && text_of(update).is_some_and(|text| errors::ended_in(text).is_some())
@@ -32,7 +33,7 @@ impl Translator {
     }
 
     /// Records the chunk that was kept, before the next message. If that message answers the prompt with an error of this
-    /// text, the program wrote the chunk. Updates that are no events of the session, and reports of usage, may come in between.
+    /// text, the agent wrote the chunk. Updates that are no events of the session, and reports of usage, may come in between.
     pub(super) fn release_before(&mut self, next: &Message, recorder: &mut Recorder) {
         let is_error = |text: &str| match next {
             Message::Response { outcome: Err(error), .. } => error.detail().ends_with(text),

@@ -137,15 +137,15 @@ impl Translator {
 
     /// Takes the refusal of a model, and reports the models that the agent offers instead.
     pub(super) fn model_refused(&mut self, model: Option<&str>, error: &RpcError, recorder: &mut Recorder) {
-        const SHOWN: usize = 12;
+        const MAX_SHOWN_MODELS: usize = 12;
         self.refused(&format!("model `{}`", model.unwrap_or_default()), error, true, recorder);
         let offered = &self.model.offered;
         if let (Some(EndReport::Failed { detail, .. }), false) = (&mut self.setup, offered.is_empty()) {
-            detail.push_str(&format!("; the agent offers {}", some_of(offered, SHOWN)));
+            detail.push_str(&format!("; the agent offers {}", some_of(offered, MAX_SHOWN_MODELS)));
         }
     }
 
-    /// Takes the agent's report of the model that ran. A name in angle brackets is the program's own.
+    /// Takes the agent's report of the model that ran. A name in angle brackets is one of the agent's program.
     fn model_ran(&mut self, model: &str, recorder: &mut Recorder) {
         if model.is_empty() || model.starts_with('<') || self.model.ran.as_deref() == Some(model) {
             return;

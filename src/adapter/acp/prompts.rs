@@ -25,13 +25,13 @@ pub(super) struct Turn {
     pub(super) answer: Option<EndReport>,
     /// True if the agent reported a status that is an error.
     pub(super) system_error: bool,
-    /// The program's last text, if no text of the model followed.
+    /// The last text of the agent's program, if no text of the model followed.
     pub(super) program_said: Option<String>,
     /// The model's last answer, if the gateway saw it and it looks like an error.
     pub(super) answer_of_model: Option<String>,
     /// True if an answer to a prompt reported usage.
     pub(super) told_usage: bool,
-    /// The program's standard error since the prompt, or since the last update of a tool call.
+    /// The agent's standard error since the prompt, or since the last update of a tool call.
     pub(super) printed: String,
     /// True if the model has shown a text or a thought since its last call or its last repeated request.
     pub(super) is_answering: bool,

@@ -1,4 +1,5 @@
-//! Reviews of calls by the program: the bridge to Codex reports in the form of a call that a second model approved or denied one.
+//! Reviews of calls by the agent's program: the bridge to Codex reports, in the form of a call, that a second model approved
+//! or denied a call.
 
 use serde_json::{Map, Value};
 

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 /// The maximum number of terminals, and of bytes of their outputs; the oldest terminals are dropped first.
-const MOST: (usize, usize) = (1000, 64 << 20);
+const MAX_TERMINALS_AND_BYTES: (usize, usize) = (1000, 64 << 20);
 
 #[derive(Debug, Default)]
 pub(super) struct Terminals {
@@ -98,7 +98,9 @@ impl Terminals {
         }
         terminal.truncated = truncated.unwrap_or(terminal.truncated);
         terminal.end = end.or(terminal.end);
-        while self.order.len() > 1 && (self.order.len() > MOST.0 || self.bytes > MOST.1) {
+        while self.order.len() > 1
+            && (self.order.len() > MAX_TERMINALS_AND_BYTES.0 || self.bytes > MAX_TERMINALS_AND_BYTES.1)
+        {
             let oldest = self.order.pop_front().and_then(|id| self.known.remove(&id));
             self.bytes -= oldest.and_then(|terminal| terminal.output).map_or(0, |output| output.len());
         }
@@ -152,6 +154,6 @@ mod tests {
         for n in 0..2000 {
             terminals.update(format!("n{n}"), None, None, Some(CommandEnd::Code(0)));
         }
-        assert_eq!((terminals.known.len(), terminals.bytes), (MOST.0, 0));
+        assert_eq!((terminals.known.len(), terminals.bytes), (MAX_TERMINALS_AND_BYTES.0, 0));
     }
 }

@@ -17,6 +17,9 @@ pub(super) struct Messages {
     used: Option<u64>,
     /// True if the turn has a report.
     is_counted: bool,
+    /// The sum of the reports of the turn that are above the one before: the tokens of its messages, or fewer. After a compression
+    /// of the conversation, the first report is an estimate.
+    counted: u64,
     /// True if an update or a request since the last report shows what the agent did.
     has_acted: bool,
     /// True if no call of the last message is shown. Without a call, it is the last message of the turn.
@@ -75,6 +78,12 @@ impl Messages {
         false
     }
 
+    /// Returns true if the messages of the turn used more tokens than this total: version 2.0.0 of the bridge to Codex, and
+    /// older ones, report the tokens of the last message as those of the turn.
+    pub(super) fn exceed(&self, total: u64) -> bool {
+        self.counted > total
+    }
+
     /// Takes a part of a text or of a thought, by its ID.
     fn spoke(&mut self, id: &str) {
         // A report within a message does not count the message.
@@ -90,6 +99,9 @@ impl Messages {
         let Some(used) = used else { return false };
         let before = self.used.replace(used);
         let is_equal = before == Some(used);
+        if before.is_none_or(|before| used > before) {
+            self.counted = self.counted.saturating_add(used);
+        }
         let spoken = self.spoken.take();
         // The agent repeats a report if only the limits of the service changed. After a further message, an equal report counts
         // that message: its answer may have used as many tokens.
@@ -163,7 +175,7 @@ impl Translator {
     }
 
     /// Returns true if the agent reports its usage after each message of its model.
-    fn counts_messages(&self) -> bool {
+    pub(super) fn counts_messages(&self) -> bool {
         self.conventions.usage.after_each_message == Some(true)
     }
 }

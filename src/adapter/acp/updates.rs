@@ -100,16 +100,11 @@ impl Translator {
                 if matches!(word.as_str(), "subagent_update" | "session_message" | "session_message_chunk") {
                     self.sub_agent_session(recorder);
                 }
-                // An update of an unknown kind about a call that no other one announced may announce it.
-                let id = update.get("toolCallId").and_then(Value::as_str);
-                let is_new = id.is_some_and(|id| !recorder.was_announced(id));
-                // The notice shows the update as the agent sent it, with its kind.
-                update.insert("sessionUpdate".to_owned(), Value::String(word.clone()));
-                let text = format!("{word}: {}", Value::Object(update));
-                match is_new {
-                    true => recorder.did_unseen(NoticeCode::UnknownUpdate, text),
-                    false => recorder.notice(NoticeCode::UnknownUpdate, text),
-                }
+                // The calls are looked for without the kind of the update. The notice shows the update as the agent sent it.
+                let mut unread = Value::Object(update);
+                let shown = unread.clone();
+                unread["sessionUpdate"] = Value::String(word.clone());
+                self.take_unread(NoticeCode::UnknownUpdate, None, &shown, || format!("{word}: {unread}"), recorder);
             }
         }
         if is_in_doubt {
@@ -286,7 +281,7 @@ impl Translator {
         }
     }
 
-    /// Returns true if the program wrote this text, and not its model. After an error status, only the program speaks;
+    /// Returns true if the agent's program wrote this text, and not its model. After an error status, only the program speaks;
     /// otherwise a chunk that names a message of the model is the model's, whatever its text.
     fn is_program_text(&self, text: &str, part: &Continuation) -> bool {
         let may_be_program = match part {
@@ -379,7 +374,7 @@ fn unknown_content(block: String, recorder: &mut Recorder) {
     }
 }
 
-/// Returns true if a chunk is marked as the program's: a notification by an extension of Pi, a notice of the bridge to Claude
+/// Returns true if a chunk is marked as the agent's: a notification by an extension of Pi, a notice of the bridge to Claude
 /// Code, or a whole message of Qwen Code that is not its model's.
 fn is_by_program(meta: &Value) -> bool {
     let is_by_model = || {
@@ -424,7 +419,7 @@ fn is_of_own_cycle(meta: &Value) -> bool {
     kind.is_some_and(|kind| !matches!(kind, "human" | "channel" | "auto-continuation" | "unclassified"))
 }
 
-/// Returns true if a text of the program says that it repeats a request to its model: Copilot CLI and the bridge to Pi.
+/// Returns true if a text of the agent's program says that it repeats a request to its model: Copilot CLI and the bridge to Pi.
 fn says_retry(text: &str) -> bool {
     let Some(text) = text.trim().strip_suffix("...") else { return false };
     text.ends_with("Retrying") || (text.starts_with("Retrying (attempt ") && text.ends_with(')'))

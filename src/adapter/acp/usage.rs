@@ -193,7 +193,7 @@ pub fn is_left_out(convention: &UsageConvention, activity: &SessionActivity) -> 
 }
 
 /// The usage of a session by model, as the bridge to Claude Code reports it for each turn. It has all calls of the models, of
-/// which the usage of a turn leaves out those of sub-agents and of the program itself.
+/// which the usage of a turn leaves out those of sub-agents and of the agent's program itself.
 #[derive(Debug, Default)]
 pub struct SessionByModel {
     sum: Option<Figures>,
@@ -201,7 +201,7 @@ pub struct SessionByModel {
     is_more: bool,
     /// True if a part of the session is missing in the sum.
     is_bound: bool,
-    /// True if the program started a cycle of its model by itself since the last turn with usage. No report has its tokens.
+    /// True if the agent's program started a cycle of its model by itself since the last turn with usage. No report has its tokens.
     has_left_out_cycle: bool,
 }
 

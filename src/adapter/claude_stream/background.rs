@@ -29,10 +29,10 @@ const ASKS_FOR_TASKS: [&str; 3] = ["AgentOutputTool", "BashOutput", "TaskOutput"
 /// The types of tasks that are sub-agents.
 const SUB_AGENTS: [&str; 4] = ["local_agent", "remote_agent", "in_process_teammate", "local_workflow"];
 
-/// The types of tasks that are sub-agents of the program itself: they end, and they may ask for permission.
+/// The types of tasks that are sub-agents of the agent's program itself: they end, and they may ask for permission.
 const OWN_SUB_AGENTS: [&str; 2] = ["local_agent", "local_workflow"];
 
-/// The origin of a turn that the program began because a task ended, and of a text about a task.
+/// The origin of a turn that the agent began because a task ended, and of a text about a task.
 pub(super) const NOTIFICATION: &str = "task-notification";
 
 /// The beginning of a text about a task.
@@ -61,7 +61,7 @@ pub(super) struct Tasks {
 enum End {
     Completed,
     Failed,
-    /// The agent, the user or the program stopped the task.
+    /// The model, the user or the agent's program stopped the task.
     Stopped,
 }
 
@@ -86,7 +86,7 @@ impl Tasks {
         self.ended(task, call, line.status.get().or(patched), recorder);
     }
 
-    /// Takes a text with news of a task, as the program gives it to the model.
+    /// Takes a text with news of a task, as the agent's program gives it to the model.
     pub(super) fn text(&mut self, text: &str, recorder: &mut Recorder) {
         let mut rest = text;
         while let Some((_, after)) = rest.split_once(TAG) {
@@ -226,7 +226,7 @@ pub(super) fn goes_on(id: &str, told: Option<&ToolUseResult<'_>>, output: &str, 
     }
 }
 
-/// Returns true if a text in the user's name is the program's news of a task.
+/// Returns true if a text in the user's name is the agent's news of a task.
 pub(super) fn is_news(line: &Line<'_>, text: &str) -> bool {
     text.starts_with(TAG) || (line.is_of_task() && text.contains(TAG))
 }
@@ -243,11 +243,11 @@ pub(crate) fn says_goes_on(output: &str) -> bool {
     })
 }
 
-/// The work that goes on beside the prompts' turns, as the program reports it: tasks, and the turns that it begins itself
+/// The work that goes on beside the prompts' turns, as the agent reports it: tasks, and the turns that it begins itself
 /// when a task has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
-    /// The tasks that run, by their IDs, and whether each is a sub-agent of the program itself.
+    /// The tasks that run, by their IDs, and whether each is a sub-agent of the agent's program itself.
     tasks: HashMap<String, bool>,
     /// True if a task ended, and no turn began since then.
     is_turn_due: bool,
@@ -257,7 +257,7 @@ pub(crate) struct Background {
     is_only_announced: bool,
     /// True if the last prompt has no answer.
     is_prompt_open: bool,
-    /// True if a turn that the program began itself has ended since that prompt, and no line of another turn followed.
+    /// True if a turn that the agent began itself has ended since that prompt, and no line of another turn followed.
     has_ended_own_turn: bool,
 }
 
@@ -267,7 +267,7 @@ impl Background {
         (self.is_prompt_open, self.has_ended_own_turn) = (true, false);
     }
 
-    /// Notes that the last prompt was answered in a turn that the program began itself.
+    /// Notes that the last prompt was answered in a turn that the agent began itself.
     pub(crate) fn answered_in_own_turn(&mut self) {
         (self.is_prompt_open, self.has_ended_own_turn) = (false, false);
     }
@@ -277,13 +277,13 @@ impl Background {
         self.is_prompt_open
     }
 
-    /// Returns true if a turn that the program began itself has ended and the last prompt has no answer. The program either begins
+    /// Returns true if a turn that the agent began itself has ended and the last prompt has no answer. The agent either begins
     /// a turn for the prompt at once, or has given the prompt to its model within its own turn, and begins none.
     pub(crate) fn may_have_answered(&self) -> bool {
         self.is_prompt_open && self.has_ended_own_turn
     }
 
-    /// Takes a line of the program.
+    /// Takes a line of the agent.
     pub(crate) fn json(&mut self, line: &Value) {
         let text = |key: &str| line.get(key).and_then(Value::as_str);
         match text("type") {
@@ -298,7 +298,7 @@ impl Background {
         }
     }
 
-    /// Takes a line of the program.
+    /// Takes a line of the agent.
     pub(super) fn line(&mut self, line: &Line<'_>) {
         match (line.kind.or_empty(), line.subtype.or_empty()) {
             ("system", "background_tasks_changed") => {
@@ -333,7 +333,7 @@ impl Background {
         }
     }
 
-    /// Returns true if a sub-agent of the program itself runs.
+    /// Returns true if a sub-agent of the agent's program itself runs.
     pub(crate) fn has_sub_agents(&self) -> bool {
         self.tasks.values().any(|is_sub_agent| *is_sub_agent)
     }
@@ -349,7 +349,7 @@ impl Background {
         self.is_in_turn && self.is_only_announced && !self.is_prompt_open && !self.has_sub_agents()
     }
 
-    /// Notes that the engine ends the program. A turn that was announced and has no line does not count, unless a prompt waits
+    /// Notes that the engine ends the agent. A turn that was announced and has no line does not count, unless a prompt waits
     /// for its answer.
     pub(super) fn is_ended_by_engine(&mut self) {
         if self.is_only_announced && !self.is_prompt_open {
@@ -362,13 +362,13 @@ impl Background {
         self.is_in_turn || self.has_sub_agents()
     }
 
-    /// Returns true if anything goes on: a turn, a task of any kind, or the turn that follows the end of a task. The program
+    /// Returns true if anything goes on: a turn, a task of any kind, or the turn that follows the end of a task. The agent
     /// may ask for permission meanwhile.
     pub(crate) fn goes_on(&self) -> bool {
         self.is_in_turn || self.is_turn_due || !self.tasks.is_empty()
     }
 
-    /// Returns true if the program may begin another turn without a further prompt.
+    /// Returns true if the agent may begin another turn without a further prompt.
     pub(crate) fn may_follow(&self) -> bool {
         self.goes_on() || self.is_prompt_open
     }
@@ -414,7 +414,7 @@ mod tests {
             let seen = (background.is_working(), background.goes_on(), background.may_follow());
             assert_eq!(seen, (is_working, goes_on, may_follow), "{line}");
         }
-        // The program ended a turn of its own before that of the next prompt.
+        // The agent ended a turn of its own before that of the next prompt.
         background.prompted();
         background.json(&own_result);
         assert_eq!((background.goes_on(), background.may_follow()), (false, true));

@@ -16,7 +16,7 @@ const MAX_FOUND: usize = 100_000;
 
 /// An answer that allows the call. The protocol has words for the answers and no list of options.
 pub(crate) const ALLOW: &str = "allow";
-/// An answer that allows the call for the session: the rules that the program suggests are sent along.
+/// An answer that allows the call for the session: the rules that the agent suggests are sent along.
 pub(crate) const ALLOW_ALWAYS: &str = "allow_always";
 /// An answer that refuses the call.
 pub(crate) const DENY: &str = "deny";
@@ -24,14 +24,14 @@ pub(crate) const DENY: &str = "deny";
 /// A request to use a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CanUseTool {
-    /// The program's id of the request.
+    /// The agent's id of the request.
     pub(crate) id: String,
     pub(crate) tool: String,
     pub(crate) input: Value,
     /// The id of the call that the request is about.
     pub(crate) call: String,
-    /// The rules that the program would add to its own if the answer is "always". Other suggestions, such as another mode, are
-    /// left out, and the rules hold for the session only, so that the program writes no settings into the workspace.
+    /// The rules that the agent would add to its own if the answer is "always". Other suggestions, such as another mode, are
+    /// left out, and the rules hold for the session only, so that the agent writes no settings into the workspace.
     pub(crate) rules: Vec<Value>,
 }
 
@@ -123,7 +123,7 @@ impl Requests {
 }
 
 impl Translator {
-    /// Takes a line of the control protocol from the program.
+    /// Takes a line of the control protocol from the agent.
     pub(crate) fn control_line(&mut self, text: &str, recorder: &mut Recorder) {
         if self.control.is_none() {
             return;
@@ -199,7 +199,7 @@ impl Translator {
         call
     }
 
-    /// Takes the engine's answer to the program.
+    /// Takes the engine's answer to the agent.
     pub(crate) fn control_answer(&mut self, text: &str, recorder: &mut Recorder) {
         let line = surrogates::parse(text).unwrap_or_default();
         let response = line.get("response").unwrap_or(&Value::Null);

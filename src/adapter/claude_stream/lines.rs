@@ -65,11 +65,13 @@ pub(crate) struct Line<'a> {
     pub(crate) kept_session: Text<'a>,
     #[serde(rename = "gitBranch", borrow)]
     pub(crate) git_branch: Text<'a>,
+    /// True if the command of the result ran in the agent's sandbox.
+    pub(crate) sandboxed: Flag,
     #[serde(borrow)]
     pub(crate) version: Text<'a>,
     #[serde(borrow)]
     pub(crate) attachment: Object<Box<KeptAttachment<'a>>>,
-    /// The text that the program queued for the model.
+    /// The text that the agent's program queued for the model.
     #[serde(borrow)]
     pub(crate) content: Text<'a>,
     #[serde(rename = "hasUnknownModelCost")]
@@ -153,7 +155,7 @@ pub(crate) struct Message<'a> {
     pub(crate) stop_reason: Text<'a>,
 }
 
-/// Text that the program attached to the conversation, as a session file keeps it.
+/// Text that the agent attached to the conversation, as a session file keeps it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct KeptAttachment<'a> {
@@ -287,6 +289,15 @@ pub(crate) struct ToolUseResult<'a> {
     pub(crate) new_string: Text<'a>,
     #[serde(borrow)]
     pub(crate) edits: List<Object<Edit<'a>>>,
+    /// The change of the file, in parts.
+    #[serde(rename = "structuredPatch", borrow)]
+    pub(crate) patch: List<Object<Hunk<'a>>>,
+    /// True if the user changed the edit before it was made.
+    #[serde(rename = "userModified")]
+    pub(crate) user_modified: Flag,
+    /// The file that was read.
+    #[serde(borrow)]
+    pub(crate) file: Object<Box<ReadFile<'a>>>,
     #[serde(borrow)]
     pub(crate) notebook_path: Text<'a>,
     #[serde(borrow)]
@@ -326,7 +337,32 @@ pub(crate) struct Edit<'a> {
     pub(crate) new_string: Text<'a>,
 }
 
-/// The program's details of a result beside its text.
+/// A part of the change of a file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Hunk<'a> {
+    /// The first line in the content before, from 1.
+    #[serde(rename = "oldStart")]
+    pub(crate) old_start: Count,
+    /// The lines, each behind a sign: a blank, `-` or `+`.
+    #[serde(borrow)]
+    pub(crate) lines: List<Text<'a>>,
+}
+
+/// A file that was read, or a part of one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct ReadFile<'a> {
+    #[serde(borrow)]
+    pub(crate) file_path: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) content: Text<'a>,
+    pub(crate) start_line: Count,
+    pub(crate) num_lines: Count,
+    pub(crate) total_lines: Count,
+}
+
+/// The agent's details of a result beside its text.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ResultMeta<'a> {
@@ -413,12 +449,12 @@ pub(crate) struct ModelUsage {
 }
 
 impl ModelUsage {
-    /// Returns the cost, if the program knows the price of the model.
+    /// Returns the cost, if the agent's program knows the price of the model.
     pub(crate) fn cost(&self) -> Option<f64> {
         self.cost_usd.0.filter(|_| !self.has_guessed_cost())
     }
 
-    /// Returns true if the program does not know the price of the model: it then reports a cost at the price of another one.
+    /// Returns true if the agent does not know the price of the model: it then reports a cost at the price of another one.
     pub(crate) fn has_guessed_cost(&self) -> bool {
         self.cost_basis == "unknown"
     }
@@ -480,13 +516,13 @@ impl<'a> Line<'a> {
         self.subtype.get().is_some() || self.is_error != Stated::Absent
     }
 
-    /// Returns true if the program wrote the message of the line in the name of the model.
+    /// Returns true if the agent's program wrote the message of the line in the name of the model.
     pub(crate) fn is_of_program(&self) -> bool {
         let model = self.message.0.as_ref().and_then(|message| message.model.get());
         self.is_api_error() || model == Some("<synthetic>")
     }
 
-    /// Returns true if the program marks the line as an error of the model's API.
+    /// Returns true if the agent's program marks the line as an error of the model's API.
     pub(crate) fn is_api_error(&self) -> bool {
         self.is_api_error_message.is_true() || self.is_api_error_message_camel.is_true()
     }

@@ -14,7 +14,7 @@ pub(crate) fn servers_listed(line: &Value) -> Option<Vec<Server>> {
     is_init(line).then(|| crate::harness::servers_in(line.get("mcp_servers")?)).flatten()
 }
 
-/// Returns the plugins that the `init` line of a session lists and that are not part of the program.
+/// Returns the plugins that the `init` line of a session lists and that are not part of the agent.
 pub(crate) fn plugins_listed(line: &Value) -> Vec<Plugin> {
     let listed = line.get("plugins").and_then(Value::as_array).filter(|_| is_init(line));
     let plugins = listed.into_iter().flatten().filter_map(|entry| {

@@ -1,12 +1,15 @@
 //! Translates the session files of Claude Code into events: the lines of its stream, with the prompts, the sub-agents
 //! and the usage that such a file holds in another form.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
 use super::background::{self, NOTIFICATION, TAG};
-use super::lines::{Block, Line, Message};
+use super::lenient::Text;
+use super::lines::{Block, Line, Message, ToolUseResult};
+use super::patch::patched;
 use super::{INTERRUPTED, PROGRAM_WRITES, TOLD_SUBTYPES, hash, malformed, outcome, texts, tools, unknown_block};
 use crate::adapter::session_file::facts::Tokens;
 use crate::adapter::{EndReport, Translate, errors, surrogates};
@@ -16,7 +19,7 @@ use crate::trace::usage::Measure;
 use crate::trace::{Agent, Exit, NoticeCode, Role, StopReason, Usage, UsageScope};
 use crate::wire::WireLine;
 
-/// Types of lines that hold no event: settings, requests to the model's service, and the state of the program.
+/// Types of lines that hold no event: settings, requests to the model's service, and the state of the agent's program.
 const BOOKKEEPING: [&str; 25] = [
     "agent-color",
     "agent-name",
@@ -47,7 +50,7 @@ const BOOKKEEPING: [&str; 25] = [
 
 /// The kinds of attachments about files that changed since the agent read them, but not by one of its tools for edits.
 const CHANGED: [&str; 2] = ["edited_text_file", "edited_image_file"];
-/// Texts that the program writes behind the path of such a file.
+/// Texts that the agent writes behind the path of such a file.
 const HAS_CHANGED: [&str; 2] = [" was modified, either by the user or by a linter", " changed on disk since you last"];
 
 /// Facts about a whole session that its lines are translated with.
@@ -57,7 +60,7 @@ pub(crate) struct Whole {
     pub(crate) sub_agents: HashMap<String, String>,
     /// The number of lines of each message of the model, and the message's usage.
     pub(crate) messages: HashMap<String, (u32, Tokens)>,
-    /// True if no branch of the session is left out, so that the program's own totals are those of the trace.
+    /// True if no branch of the session is left out, so that the agent's own totals are those of the trace.
     pub(crate) is_complete: bool,
     /// True if the file belongs to a sub-agent, which is then the main agent of the trace.
     pub(crate) is_sub_agent: bool,
@@ -74,12 +77,21 @@ pub(crate) struct Translator {
     sidechains: HashMap<String, String>,
     /// The output tokens of all messages so far.
     output: u64,
-    /// True if the program's own totals, which include sub-agents, follow the last message.
+    /// True if the agent's own totals, which include sub-agents, follow the last message.
     has_totals: bool,
-    /// True if the program summarised the conversation, by a call of the model that no line shows.
+    /// True if the agent's program summarised the conversation, by a call of the model that no line shows.
     was_compacted: bool,
     /// The folder of the shell of each speaker: the main agent's, and those of sub-agents by their calls.
     folders: HashMap<Option<String>, String>,
+    /// The branch of the repository in each folder of the main agent, as its last line shows it. A folder may be in a repository
+    /// of its own.
+    branches: HashMap<String, String>,
+    /// The commands that have no result yet, by their calls.
+    commands: HashSet<String>,
+    /// True if the last command ran in the agent's sandbox.
+    sandboxed: Option<bool>,
+    /// The hash of the content of each file in the folder of the session, as the last read or edit left it.
+    contents: HashMap<String, u64>,
 }
 
 /// The last thing that the main agent's conversation shows.
@@ -107,6 +119,10 @@ impl Translator {
             has_totals: false,
             was_compacted: false,
             folders: HashMap::new(),
+            branches: HashMap::new(),
+            commands: HashSet::new(),
+            sandboxed: None,
+            contents: HashMap::new(),
         }
     }
 
@@ -114,6 +130,7 @@ impl Translator {
         match line.kind.or_empty() {
             "assistant" | "user" => {
                 self.origin(line, recorder);
+                self.note_branch(line, recorder);
                 match self.speaker(line) {
                     Ok(parent) => {
                         line.parent_tool_use_id.0 = parent.map(Into::into);
@@ -172,6 +189,16 @@ impl Translator {
         kept.branch = kept.branch.take().or(line.git_branch.owned().filter(|branch| branch != "HEAD"));
     }
 
+    /// Notes the branch of a line. A sub-agent may have a working tree of its own.
+    fn note_branch(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
+        let is_main = !line.is_sidechain.is_true() || self.whole.is_sub_agent;
+        let Some(branch) = line.git_branch.get().filter(|_| is_main) else { return };
+        let folder = line.cwd.owned().unwrap_or_default();
+        if self.branches.insert(folder, branch.to_owned()).is_some_and(|before| before != branch) {
+            recorder.notice_alone(NoticeCode::BranchChanged, branch);
+        }
+    }
+
     /// Returns the call that started the sub-agent of a line, or `None` for the main agent.
     ///
     /// # Errors
@@ -193,7 +220,7 @@ impl Translator {
 
     fn assistant(&mut self, line: &mut Line<'_>, text: &str, recorder: &mut Recorder) {
         if let Some(message) = &line.message.0 {
-            self.note_tasks(message);
+            self.note_inputs(message);
         }
         self.inner.assistant(line, text, recorder);
         self.has_totals = false;
@@ -216,12 +243,16 @@ impl Translator {
         }
     }
 
-    /// Notes the prompts of sub-agents.
-    fn note_tasks(&mut self, message: &Message<'_>) {
+    /// Notes the prompts of sub-agents, and the calls of commands.
+    fn note_inputs(&mut self, message: &Message<'_>) {
         for block in &message.content.0 {
-            let prompt = block.input.as_ref().and_then(|input| input.get("prompt")).and_then(Value::as_str);
-            if let (Some(id), Some(prompt)) = (block.id.get(), prompt) {
+            let Some(id) = block.id.get() else { continue };
+            let value = |key: &str| block.input.as_ref().and_then(|input| input.get(key));
+            if let Some(prompt) = value("prompt").and_then(Value::as_str) {
                 self.tasks.insert(hash(prompt.trim()), id.to_owned());
+            }
+            if value("command").is_some() {
+                self.commands.insert(id.to_owned());
             }
         }
     }
@@ -274,7 +305,13 @@ impl Translator {
                     if let (Some(id), Some(folder)) = (block.tool_use_id.get(), self.folders.get(&parent)) {
                         recorder.update(id, CallSaid { cwd: Some(folder.clone()), ..CallSaid::default() }, false);
                     }
+                    if alone {
+                        self.note_sandbox(line, block, recorder);
+                    }
                     self.inner.tool_result(line, block, alone, recorder);
+                    if alone {
+                        self.note_content(line, recorder);
+                    }
                     if parent.is_none() {
                         self.last = Last::Open;
                     }
@@ -284,6 +321,47 @@ impl Translator {
                 _ => unknown_block(block, text, recorder),
             }
         }
+    }
+
+    /// Notes whether the command of a result ran in the agent's sandbox. The notice comes before the result: it is about this
+    /// command and those after it.
+    fn note_sandbox(&mut self, line: &Line<'_>, block: &Block<'_>, recorder: &mut Recorder) {
+        let is_command = block.tool_use_id.get().is_some_and(|id| self.commands.remove(id));
+        let Some(now) = line.sandboxed.0.filter(|_| is_command) else { return };
+        if self.sandboxed.replace(now).is_some_and(|before| before != now) {
+            let text = if now {
+                "a command ran in the sandbox, and the one before it outside"
+            } else {
+                "a command ran outside the sandbox, and the one before it in it"
+            };
+            recorder.notice_alone(NoticeCode::SandboxChanged, text);
+        }
+    }
+
+    /// Compares the content of a file before a read or an edit with what the read or edit before it left.
+    fn note_content(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
+        let Some(told) = &line.tool_use_result.0 else { return };
+        let Some((path, before, after)) = contents_of(told) else { return };
+        // Files elsewhere, such as logs, are not the work's.
+        let folder = recorder.header().cwd.clone().unwrap_or_default();
+        let is_inside = path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with(['/', '\\']));
+        if folder.is_empty() || !is_inside {
+            return;
+        }
+        // The lines of a sub-agent may come later in the file than they happened.
+        if line.parent().is_some() {
+            self.contents.remove(path);
+            return;
+        }
+        let known = self.contents.get(path).copied();
+        let differs = before.zip(known).is_some_and(|(before, known)| hash(&plain_lines(before)) != known);
+        if differs || told.user_modified.is_true() {
+            recorder.notice_alone(NoticeCode::ChangedOnDisk, path);
+        }
+        match after {
+            Some(after) => self.contents.insert(path.to_owned(), hash(&plain_lines(&after))),
+            None => self.contents.remove(path),
+        };
     }
 
     fn user_text(&mut self, line: &Line<'_>, parent: &Option<String>, text: &str, recorder: &mut Recorder) {
@@ -296,10 +374,10 @@ impl Translator {
         }
         let marked = is_news || line.is_synthetic.is_true() || line.is_meta.is_true();
         if let Some(path) = changed_file(text).filter(|_| marked) {
-            return recorder.notice_path(NoticeCode::ChangedOnDisk, path);
+            return recorder.notice_alone(NoticeCode::ChangedOnDisk, path);
         }
         if marked || PROGRAM_WRITES.iter().any(|start| text.starts_with(start)) {
-            // These are the user's own, in the program's words.
+            // These are the user's own, in the agent's words.
             let code = match text {
                 _ if marked => NoticeCode::SyntheticMessage,
                 _ if text.starts_with("<bash-input>") => NoticeCode::UserCommand,
@@ -322,13 +400,13 @@ impl Translator {
         recorder.say(Voice::User, parent, text, Continuation::Block);
     }
 
-    /// Takes a prompt that the user typed while the agent worked, the program's news of a task, or a file that changed.
+    /// Takes a prompt that the user typed while the agent worked, the agent's news of a task, or a file that changed.
     fn attachment(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
         let Some(attachment) = &line.attachment.0 else { return };
         match attachment.kind.or_empty() {
             "queued_command" => {}
             kind if CHANGED.contains(&kind) => {
-                return recorder.notice_path(NoticeCode::ChangedOnDisk, attachment.filename.or_empty());
+                return recorder.notice_alone(NoticeCode::ChangedOnDisk, attachment.filename.or_empty());
             }
             _ => return,
         }
@@ -349,7 +427,7 @@ impl Translator {
         }
     }
 
-    /// Records the program's own totals, unless they leave out a message or count another branch.
+    /// Records the agent's own totals, unless they leave out a message or count another branch.
     fn totals(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
         if !self.whole.is_complete {
             return;
@@ -388,13 +466,43 @@ impl Translator {
     }
 }
 
-/// Returns the path of the file of which a text of the program says that it changed.
+/// Returns the path of the file of which a text of the agent says that it changed.
 fn changed_file(text: &str) -> Option<&str> {
     let begin = HAS_CHANGED.iter().find_map(|words| Some(text.split_once(*words)?.0))?;
     begin.rsplit_once("Note: ").map(|(_, path)| path)
 }
 
-/// Returns true if the figures of the program's totals are numbers from 0.
+/// A path, and the whole content of its file before a call and after it.
+type Contents<'a> = (&'a str, Option<&'a str>, Option<Cow<'a, str>>);
+
+/// Returns the path of a file that a call read or changed, with its whole content before the call and after it, if the result shows
+/// them. A read of a part of a file shows nothing.
+fn contents_of<'a>(told: &'a ToolUseResult<'_>) -> Option<Contents<'a>> {
+    if let Some(read) = &told.file.0 {
+        let is_to_the_end = read.num_lines.0.is_some() && read.num_lines.0 == read.total_lines.0;
+        let is_whole = is_to_the_end && read.start_line.0 == Some(1);
+        let text = read.content.0.as_deref().filter(|_| is_whole)?;
+        return Some((read.file_path.get()?, Some(text), Some(Cow::Borrowed(text))));
+    }
+    let path = told.file_path.get()?;
+    let before = told.original.0.as_deref();
+    let edits = told.edits.0.iter().filter_map(|edit| edit.0.as_ref());
+    let new: Vec<&str> = edits.map(|edit| &edit.new_string).chain([&told.new_string]).filter_map(Text::get).collect();
+    if told.old_string.0.is_none() && new.is_empty() {
+        return Some((path, before, told.content.0.as_deref().map(Cow::Borrowed)));
+    }
+    // What an edit asks for is not always what it does: it keeps the quotes of the file, and removes a line as a whole.
+    let after = before.and_then(|before| patched(before, &told.patch, new));
+    Some((path, before, after.map(|lines| Cow::Owned(lines.join("\n")))))
+}
+
+/// Returns the lines of a file without blank lines and the blanks at the ends of lines, which the agent itself adds and removes.
+fn plain_lines(text: &str) -> Vec<&str> {
+    let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim_end);
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// Returns true if the figures of the agent's totals are numbers from 0.
 fn are_figures(text: &str) -> bool {
     let line: Value = serde_json::from_str(text).unwrap_or_default();
     let is_figure = |value: &Value| value.is_null() || value.as_f64().is_some_and(|figure| figure >= 0.0);

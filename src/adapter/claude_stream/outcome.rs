@@ -17,13 +17,13 @@ pub(crate) struct Turn<'a> {
     pub(crate) interrupted: bool,
     /// The last API error that the agent showed instead of an answer.
     pub(crate) api_error: Option<&'a str>,
-    /// The program's word for the kind of that error.
+    /// The agent's word for the kind of that error.
     pub(crate) error_word: Option<&'a str>,
     /// The final text.
     pub(crate) said: &'a str,
-    /// The agent's last message, if the program wrote it.
+    /// The agent's last message, if its program and not its model wrote it.
     pub(crate) by_program: Option<&'a str>,
-    /// True if the model wrote the agent's last message, false if the program did; `None` if no message is known.
+    /// True if the model wrote the agent's last message, false if the agent's program did; `None` if no message is known.
     pub(crate) by_model: Option<bool>,
     /// The stop reason of the model's last message, which counts if the `result` line states none.
     pub(crate) stop_reason: Option<&'a str>,
@@ -65,7 +65,7 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
         if turn.interrupted || terminal.starts_with("aborted") {
             return ended(StopReason::Cancelled);
         }
-        // The program reports these as API errors, although the model answered and its answer ended this way.
+        // The agent's program reports these as API errors, although the model answered and its answer ended this way.
         match stop_reason {
             "refusal" => return ended(StopReason::Refusal),
             "max_tokens" => return ended(StopReason::MaxTokens),
@@ -104,7 +104,7 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
     }
 }
 
-/// Returns the category of an error by the program's word for it.
+/// Returns the category of an error by the agent's word for it.
 fn by_word(word: &str) -> Option<ErrorCategory> {
     match word {
         "authentication_failed" | "oauth_org_not_allowed" => Some(ErrorCategory::Auth),
@@ -130,8 +130,8 @@ fn shown_error<'a>(line: &'a Line<'_>, turn: &Turn<'a>) -> Option<&'a str> {
     [line.result.or_empty(), turn.said, turn.by_program.unwrap_or_default()].into_iter().find(|text| known(text))
 }
 
-/// Returns true if the program states that the turn succeeded, and the model wrote the last message. If no message is
-/// known, as in a final JSON alone, the program states that the turn was completed.
+/// Returns true if the agent's program states that the turn succeeded, and the model wrote the last message. If no message is
+/// known, as in a final JSON alone, the agent states that the turn was completed.
 fn is_answer(line: &Line<'_>, turn: &Turn<'_>) -> bool {
     let succeeded = line.is_error == Stated::Is(false) && line.subtype.get() == Some("success");
     succeeded && turn.by_model.unwrap_or_else(|| line.terminal_reason.get() == Some("completed"))

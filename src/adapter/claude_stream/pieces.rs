@@ -48,7 +48,7 @@ impl Translator {
                 }
             }
             "message_stop" | "ping" => {}
-            // The program repeats the request, or reports the outcome in its result.
+            // The agent repeats the request, or reports the outcome in its result.
             "error" => recorder.notice(NoticeCode::ApiError, text),
             _ => recorder.notice(NoticeCode::UnknownLine, text),
         }
@@ -63,7 +63,7 @@ impl Translator {
     }
 
     /// Takes a complete message. If it is not the one that its speaker streams, the streamed texts that are still incomplete are
-    /// withdrawn: the connection to the model broke, and the program asked again.
+    /// withdrawn: the connection to the model broke, and the agent's program asked again.
     pub(super) fn replaces_cut_texts(
         &mut self,
         parent: &Option<String>,

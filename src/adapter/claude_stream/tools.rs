@@ -117,12 +117,12 @@ pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) 
     }
 }
 
-/// Returns true if the program states that it did not carry out a call.
+/// Returns true if the agent states that it did not carry out a call.
 pub(crate) fn was_not_run(id: &str, line: &Line<'_>) -> bool {
     meta_of(id, line).is_some_and(|meta| !meta.non_execution_kind.or_empty().is_empty())
 }
 
-/// Returns the program's details of the result of a call.
+/// Returns the agent's details of the result of a call.
 fn meta_of<'a, 'l>(id: &str, line: &'a Line<'l>) -> Option<&'a ResultMeta<'l>> {
     line.tool_result_meta.0.iter().filter_map(|meta| meta.0.as_ref()).find(|meta| meta.id.get() == Some(id))
 }

@@ -1,4 +1,4 @@
-//! Messages that the program withdraws after it sent them: a later message names them in `supersedes`, or a notice about a
+//! Messages that the agent withdraws after it sent them: a later message names them in `supersedes`, or a notice about a
 //! refusal in `retracted_message_uuids`. What was only streamed is withdrawn in `pieces.rs`.
 
 use std::collections::{HashMap, VecDeque};

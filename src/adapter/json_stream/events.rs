@@ -31,6 +31,8 @@ const TOKEN_COUNTS: [&str; 6] = ["input", "output", "thought", "cache-read", "ca
 
 /// The status of a call that goes on after this output. A later result ends the call.
 const RUNNING: &str = "running";
+/// The status of a call that the agent reports as a success, although it may have failed. The outcome is unknown.
+const NOT_SHOWN: &str = "unknown success";
 
 /// The maximum number of answered requests, and of requested calls, that are remembered.
 const MAX_ANSWERED: usize = 10_000;
@@ -515,7 +517,7 @@ impl Session {
         };
         recorder.end_turn(matches!(answer, EndReport::Ended { reason: StopReason::Cancelled, .. }));
         if self.kept_on_disk {
-            // The program may begin the next turn itself, without a prompt.
+            // The agent may begin the next turn itself, without a prompt.
             recorder.complete_answer();
         }
         self.answer = answer;
@@ -556,7 +558,8 @@ enum Outcome {
     Reported(ReportedStatus),
     /// None yet: the call goes on.
     GoesOn,
-    /// An unknown outcome: the rule looks for it and does not find it, its expression fails, or its word is not a status.
+    /// An unknown outcome: the agent does not show it, the rule looks for it and does not find it, its expression fails, or its
+    /// word is not a status.
     Unknown,
 }
 
@@ -577,6 +580,10 @@ fn outcome(values: &mut Values) -> Outcome {
         Some("denied") => Outcome::Reported(ReportedStatus::Denied),
         Some("cancelled") => Outcome::Reported(ReportedStatus::Cancelled),
         Some(RUNNING) => Outcome::GoesOn,
+        Some(NOT_SHOWN) => {
+            values.refuse("status", "the agent does not show whether the call failed");
+            Outcome::Unknown
+        }
         Some(other) => {
             let why = format!("`{other}` is not a status; expected ok, error, denied or cancelled");
             values.refuse("status", why);

@@ -34,10 +34,23 @@ pub struct Facts {
     pub content: u64,
     /// The id of the earlier line from which on the user took the session back: that line is left out, too.
     pub rewind: Option<String>,
+    /// The place of the line in the chain of all lines of the file.
+    pub link: Link,
     /// The facts about the end of a call that the line shows, with the id of the call.
     pub end: Option<(String, EndShown)>,
     /// The id of a sub-agent, and the id of the call that started it.
     pub started: Option<(String, String)>,
+}
+
+/// The place of a line in the chain of the lines of a file, in which each line names the line before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Link {
+    /// The key of the line.
+    pub key: Option<String>,
+    /// The key of the line before it.
+    pub after: Option<String>,
+    /// True if the line shows that the file has such a chain.
+    pub shows_chain: bool,
 }
 
 /// The facts about the end of a call that lines beside its result show.
@@ -119,7 +132,17 @@ pub(super) struct LineKeys {
     id: Option<Expression>,
     parent: Option<Expression>,
     rewind: Option<Expression>,
+    chain: Option<ChainKeys>,
     ends: Option<[Expression; 3]>,
+}
+
+/// The expressions for the place of a line in the chain.
+#[derive(Debug, Clone)]
+struct ChainKeys {
+    key: Expression,
+    after: Expression,
+    /// `None` if each file has a chain.
+    known_by: Option<Expression>,
 }
 
 impl Reading {
@@ -131,11 +154,20 @@ impl Reading {
             let one = |formula: &crate::harness::stream::Formula| Expression::compile(&formula.0, &["line"]).ok();
             Some([one(&ends.id)?, one(&ends.exit_code)?, one(&ends.failed)?])
         });
+        let chain = file.chain.as_ref().and_then(|chain| {
+            let one = |formula: &crate::harness::stream::Formula| Expression::compile(&formula.0, &["line"]).ok();
+            let known_by = match &chain.known_by {
+                Some(formula) => Some(one(formula)?),
+                None => None,
+            };
+            Some(ChainKeys { key: one(&chain.key)?, after: one(&chain.after)?, known_by })
+        });
         let keys = LineKeys {
             time: compiled(&file.time),
             id: compiled(&file.id),
             parent: compiled(&file.parent),
             rewind: compiled(&file.rewind),
+            chain,
             ends,
         };
         Self::Rules(Box::new(keys))
@@ -163,7 +195,16 @@ impl Reading {
                     };
                     Some((id, shown))
                 });
+                let link = keys.chain.as_ref().map(|chain| Link {
+                    key: one(&chain.key).and_then(word),
+                    after: one(&chain.after).and_then(word),
+                    shows_chain: chain
+                        .known_by
+                        .as_ref()
+                        .is_none_or(|known_by| known_by.holds(&Scope::new(&work).with("line", line)) == Ok(true)),
+                });
                 Facts {
+                    link: link.unwrap_or_default(),
                     id: value(&keys.id).and_then(word),
                     parent: value(&keys.parent).and_then(word),
                     at: value(&keys.time).as_ref().and_then(moment),

@@ -85,6 +85,12 @@ pub fn session_file_faults(file: &SessionFile) -> Vec<Fault> {
             compiler.formula(formula, at(key), &["line"]);
         }
     }
+    if let Some(chain) = &file.chain {
+        let known_by = chain.known_by.as_ref().map(|formula| ("known-by", formula));
+        for (key, formula) in [("key", &chain.key), ("after", &chain.after)].into_iter().chain(known_by) {
+            compiler.formula(formula, [at("chain"), vec![At::Key(key.into())]].concat(), &["line"]);
+        }
+    }
     if let Some(ends) = &file.ends {
         for (key, formula) in [("id", &ends.id), ("exit-code", &ends.exit_code), ("failed", &ends.failed)] {
             compiler.formula(formula, [at("ends"), vec![At::Key(key.into())]].concat(), &["line"]);

@@ -21,9 +21,9 @@ pub(super) fn cut_to_bound(text: &mut String) -> u64 {
 
 /// Shortens a text to the part that a notice quotes.
 pub(super) fn shorten(text: &str) -> String {
-    const LONGEST: usize = 500;
-    if text.len() <= LONGEST {
+    const MAX_QUOTED_BYTES: usize = 500;
+    if text.len() <= MAX_QUOTED_BYTES {
         return text.to_owned();
     }
-    format!("{}… ({} bytes)", first_bytes(text, LONGEST), text.len())
+    format!("{}… ({} bytes)", first_bytes(text, MAX_QUOTED_BYTES), text.len())
 }

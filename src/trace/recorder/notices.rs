@@ -5,6 +5,9 @@ use super::limits::shorten;
 use super::{MAX_LINKS, MAX_NOTICES, Recorder};
 use crate::trace::{Body, FollowedLink, Lost, NoticeCode, UnseenAction};
 
+/// The code that manifests give to a notice about an error of the agent.
+const AGENT_ERROR: &str = "agent_error";
+
 impl Recorder {
     /// Records a notice about something that could not become an event, and quotes its line. After [`MAX_NOTICES`]
     /// notices of one code, further ones are only counted.
@@ -12,10 +15,10 @@ impl Recorder {
         self.tell(code, text.into(), None);
     }
 
-    /// Records a notice whose whole text is a path, so it does not quote its line.
-    pub fn notice_path(&mut self, code: NoticeCode, path: &str) {
+    /// Records a notice whose text is a path or says all, so it does not quote its line.
+    pub fn notice_alone(&mut self, code: NoticeCode, text: &str) {
         let quote = std::mem::take(&mut self.quote);
-        self.tell(code, path.to_owned(), None);
+        self.tell(code, text.to_owned(), None);
         self.quote = quote;
     }
 
@@ -94,7 +97,21 @@ impl Recorder {
         self.tell_of(code, text, lost, None);
     }
 
+    /// Returns the text of the last notice about an error of the agent.
+    pub fn agent_error(&self) -> Option<&str> {
+        self.agent_error.as_deref()
+    }
+
+    /// Returns the number of notices about lines that could not be read, or whose form is not known.
+    pub fn unread_lines(&self) -> u64 {
+        let codes = [NoticeCode::MalformedLine, NoticeCode::UnknownLine, NoticeCode::UnmappedLine];
+        codes.iter().filter_map(|code| self.notices.get(code)).sum()
+    }
+
     fn tell_of(&mut self, code: NoticeCode, text: String, lost: Option<Lost>, action: Option<UnseenAction>) {
+        if matches!(&code, NoticeCode::Other(word) if **word == *AGENT_ERROR) {
+            self.agent_error = Some(shorten(&text));
+        }
         let count = self.notices.entry(code.clone()).or_insert(0);
         *count += 1;
         let count = *count;

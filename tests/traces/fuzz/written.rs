@@ -61,6 +61,7 @@ fn context() -> LoadContext {
     LoadContext {
         graders: GraderFolder::load(Path::new("graders")).unwrap(),
         policies: PolicyFolder::load(Path::new("policies")).unwrap(),
+        without_agents: false,
     }
 }
 

@@ -102,6 +102,28 @@ fn the_tokens_of_a_repeated_request_are_missing_if_the_model_may_have_answered()
 }
 
 #[test]
+fn a_total_of_a_turn_of_codex_below_the_tokens_of_its_messages_is_a_lower_bound() {
+    let passed = |counts: &[u64], total: u64, limit: u64| {
+        let counted = |used: &u64| update("s", "usage_update", &json!({"used": used, "size": 258_400}));
+        let mut lines: Vec<Value> = counts.iter().map(counted).collect();
+        let usage = json!({"totalTokens": total, "inputTokens": total - 8, "cachedReadTokens": 0, "outputTokens": 8,
+            "thoughtTokens": 0});
+        let answer = json!({"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn", "usage": usage}});
+        lines.extend([says(json!("a"), "Done."), answer]);
+        run("codex-acp", &lines).judge(&format!("budget: {{tokens: {limit}}}")).passed
+    };
+    // Version 2.0.0 of the bridge reports the last message alone.
+    assert_eq!(passed(&[120, 150, 190, 288], 288, 700), None);
+    assert_eq!(passed(&[120, 150, 190, 288], 288, 287), Some(false));
+    assert_eq!(passed(&[120, 150, 190, 288], 748, 748), Some(true));
+    // A report may come twice, and messages may have equally many tokens.
+    assert_eq!(passed(&[160, 160, 210], 370, 370), Some(true));
+    assert_eq!(passed(&[1577, 1577, 1577], 4731, 4731), Some(true));
+    // The first report after a compression is an estimate.
+    assert_eq!(passed(&[90, 95, 30, 40], 225, 225), Some(true));
+}
+
+#[test]
 fn the_tokens_of_cycles_that_claude_code_starts_by_itself_are_missing() {
     let usage = json!({"inputTokens": 100, "outputTokens": 10, "cachedReadTokens": 0, "cachedWriteTokens": 0, "totalTokens": 110});
     let answer = |id: u64| json!({"jsonrpc": "2.0", "id": id, "result": {"stopReason": "end_turn", "usage": usage}});

@@ -40,6 +40,8 @@ fn loops_are_blocks_that_follow_themselves() {
         }
     }
     check(&letters(""), &[("loops: {max: 1}", Pass(&[]))]);
+    let why = "no call was repeated immediately; up to 3 in a row are allowed";
+    assert_eq!(letters("ab").judge("loops: {max: 3}").reason, why);
     check(
         &letters("xababab"),
         &[(

@@ -34,13 +34,18 @@ pub fn acp(lines: &[Value]) -> Trial {
 
 /// The same with the manifest of an agent.
 pub fn acp_of(manifest: &Manifest, lines: &[Value]) -> Trial {
+    acp_introduced(manifest, &json!({}), lines)
+}
+
+/// The same, with this answer to `initialize`.
+pub fn acp_introduced(manifest: &Manifest, introduced: &Value, lines: &[Value]) -> Trial {
     let sent = |id: u64, method: &str, params: Value| {
         json!(format!(">{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})))
     };
     let answer = |id: u64, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
     let mut all = vec![
         sent(0, "initialize", json!({"protocolVersion": 1})),
-        answer(0, json!({})),
+        answer(0, introduced.clone()),
         sent(1, "session/new", json!({"cwd": "/w"})),
         answer(1, json!({"sessionId": "s"})),
         sent(2, "session/prompt", json!({"sessionId": "s", "prompt": [{"type": "text", "text": "go"}]})),

@@ -222,7 +222,7 @@ fn a_folder_of_named_graders_is_read() {
     let library = read.library();
     // Its files count from its own folder, wherever the case is.
     let graders = used("[use: same]", &library).unwrap();
-    assert_eq!(graders[0].named_files(), [folder.path().join("graders/wanted")]);
+    assert_eq!(graders[0].kind.spec().named_files(), [folder.path().join("graders/wanted")]);
 }
 
 #[test]

@@ -208,6 +208,15 @@ fn a_recording_that_goes_on_with_a_resumed_session_of_codex_shows_both() {
     check(&stream("codex", &cut), &[("stop: {reason: [end_turn]}", Fail(0.0, &[7], "crashed"))]);
     // The usage of another thread begins again.
     check(&both("u"), &[("budget: {tokens: 290}", Pass(&[])), ("budget: {tokens: 289}", Fail(0.0, &[7], "290"))]);
+    // A recording that was joined with itself, and one in which each line is twice.
+    let twice = [run("t", "first", 100, 10), run("t", "first", 100, 10)].concat();
+    let doubled: Vec<Value> = run("t", "first", 100, 10).into_iter().flat_map(|line| [line.clone(), line]).collect();
+    for lines in [twice, doubled] {
+        check(
+            &stream("codex", &lines),
+            &[("budget: {tokens: 1000}", Ungraded("")), ("tool-calls: {max: 2}", Pass(&[]))],
+        );
+    }
 }
 
 #[test]

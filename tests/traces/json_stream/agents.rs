@@ -322,6 +322,53 @@ fn what_kimi_prints_beside_its_stream_tells_how_it_ended() {
 }
 
 #[test]
+fn copilot_1_0_82_repeats_what_it_shows_in_lines_about_its_model() {
+    let model = |kind: &str, more: Value| {
+        let mut data = json!({"kind": kind});
+        data.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"type": format!("model.{kind}"), "data": data, "ephemeral": true})
+    };
+    let piece =
+        |text: &str| json!({"type": "assistant.message_delta", "data": {"messageId": "m", "deltaContent": text}});
+    let message = json!({"role": "assistant", "content": "I look.", "tool_calls": [{"id": "a", "type": "function",
+        "function": {"name": "bash", "arguments": "{\"command\":\"ls\"}"}}]});
+    let lines = [
+        model("turn_started", json!({"model": "m"})),
+        piece("I lo"),
+        model("model_call_failure", json!({"turn": 0})),
+        model("turn_retry", json!({"reason": "streaming_error"})),
+        piece("I look."),
+        model("model_call_success", json!({"responseChunk": {"choices": [{"delta": message}]}})),
+        model("message", json!({"message": message})),
+        json!({"type": "assistant.message", "data": {"messageId": "m", "content": "I look.", "toolRequests": [
+            {"toolCallId": "a", "name": "bash", "arguments": {"command": "ls"}}]}}),
+        json!({"type": "tool.execution_complete", "data": {"toolCallId": "a", "success": true,
+            "shellExecution": {"exitCode": 0}, "result": {"content": "a.txt"}}}),
+        model("tool_execution", json!({"toolCallId": "a", "toolResult": {"resultType": "success"}})),
+        model("response", json!({"response": {"content": "I look.", "role": "assistant"}})),
+        model("messages_snapshot", json!({"messages": [message]})),
+        model("turn_ended", json!({})),
+        json!({"type": "result", "exitCode": 0}),
+    ];
+    let text: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let told = events(&trace(built_in("copilot-stream"), &text.join("\n")));
+    let kinds: Vec<&str> =
+        told.iter().map(|event| event["code"].as_str().unwrap_or(event["type"].as_str().unwrap())).collect();
+    assert_eq!(kinds, ["discarded_message", "message", "tool_call", "tool_result", "stop"], "{told:?}");
+}
+
+#[test]
+fn qwen_without_a_login_is_refused() {
+    let message = "No auth type is selected. Please configure an auth type (e.g. via settings or `--auth-type`) before \
+                   running in non-interactive mode.";
+    let lines =
+        [json!({"type": "result", "subtype": "error_during_execution", "is_error": true, "permission_denials": [],
+        "usage": {"input_tokens": 0, "output_tokens": 0}, "error": {"message": message}})];
+    let (_, stop) = ends("qwen-stream", &lines);
+    assert_eq!((&stop["reason"], &stop["category"]), (&json!("error"), &json!("auth")), "{stop}");
+}
+
+#[test]
 fn the_usage_of_a_review_of_codex_is_unknown() {
     let figures = |input: u64, output: u64| {
         let lines = [

@@ -79,6 +79,41 @@ fn an_agent_that_dies_in_the_middle_is_errored() {
 }
 
 #[test]
+fn an_agent_of_another_version_is_errored_with_what_shows_it() {
+    let (manifest, _) = example();
+    let oops = "stream:\n  - {when: line.kind == 'oops', emit: {notice: {code: \"'agent_error'\", text: line.text}}}\n";
+    let facts = "version: [echo, tiny 0.3.1]\nverified: [{version: 0.9.0, date: \"2026-11-21\", by: tests}]\n";
+    let hint = "error: unknown option '--x'\\nUsage: tiny\\nFor more information, try '--help'.\\n";
+    for (script, cause) in [
+        (
+            "echo '{\"kind\":\"new\"}'; echo 'Hello.'".to_owned(),
+            "0 before it answered: none of the 2 lines of its output has a known form",
+        ),
+        (
+            "echo '{\"kind\":\"oops\",\"text\":\"no longer maintained\"}'".to_owned(),
+            "0 before it answered: no longer maintained",
+        ),
+        (format!("printf \"{hint}\" >&2; exit 2"), "2 before it answered: error: unknown option '--x'"),
+        (
+            "printf 'Options:\\n  --demo   run it   [boolean] [default: false]\\n' >&2; exit 1".to_owned(),
+            "1 before it answered: it printed its help: its version may not know an option of the command",
+        ),
+    ] {
+        let project = Project::new();
+        let started = format!("command: [sh, '{}',", project.path("tiny.sh").display());
+        let manifest = manifest.replace("command: [tiny,", &started).replacen("stream:\n", oops, 1);
+        project.write("harnesses/tiny.yaml", &format!("{manifest}\n{facts}"));
+        project.write("tiny.sh", &script);
+        project.case("a", "", "");
+        project.evals(&["run", "--harness", "tiny"]).exits(3);
+        let error = project.result("a/tiny/default/1")["error"].clone();
+        let versions = "(the agent is version 0.3.1, its manifest was verified with 0.9.0)";
+        assert_eq!(error["category"], "crashed", "{error}");
+        assert_eq!(error["message"], format!("the agent exited {cause} {versions}"));
+    }
+}
+
+#[test]
 fn what_an_agent_says_on_standard_error_alone_can_tell_how_it_ended() {
     let (manifest, lines) = example();
     let project = Project::new();

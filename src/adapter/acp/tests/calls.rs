@@ -333,7 +333,54 @@ fn an_update_of_an_unknown_kind_about_a_call_that_was_not_announced_is_a_lost_ca
         Body::Notice { code: NoticeCode::UnknownUpdate, lost, .. } => Some(*lost),
         _ => None,
     });
-    assert_eq!(lost, [None, Some(Lost::Call), None]);
+    // An update may announce the call until the turn ends.
+    assert_eq!(lost, [None, None, Some(Lost::Call)]);
+}
+
+#[test]
+fn a_call_under_an_unknown_method_is_a_lost_call_in_each_line() {
+    let mut script = Script::prompted();
+    script.call("known", json!({"status": "completed"}));
+    let update = |update: Value| json!({"sessionId": "s", "update": update});
+    for params in [
+        update(json!({"sessionUpdate": "tool_call", "toolCallId": "new", "kind": "execute"})),
+        update(json!({"sessionUpdate": "tool_call_update", "toolCallId": "new"})),
+        update(json!({"sessionUpdate": "tool_call", "title": "ls"})),
+        update(json!({"sessionUpdate": "tool_call_update", "toolCallId": "known", "rawInput": {"toolCallId": "x"}})),
+        update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Done."}})),
+        json!({"sessionId": "s", "toolCall": {"toolCallId": "other"}}),
+        json!({"sessionId": "s", "toolCall": {"title": "ls"}}),
+        json!({"sessionId": "s", "calls": [{"toolCallId": "known"}, {"toolCallId": "third"}]}),
+        json!([{"toolCallId": "fourth"}]),
+        json!({"sessionId": "s", "toolCall": "known"}),
+    ] {
+        script.recv(json!({"method": "session/update2", "params": params}));
+    }
+    script.recv(json!({"id": 9, "method": "session/ask", "params": {"toolCall": {"toolCallId": "fifth"}}}));
+    let told = script.done();
+    let lost = collect(&told.events, |event| match &event.body {
+        Body::Notice { code: NoticeCode::UnknownMethod, lost, .. } => Some(*lost),
+        _ => None,
+    });
+    let call = Some(Lost::Call);
+    // A notice without a loss is given once for each method.
+    // A call with an ID may be announced until the turn ends.
+    assert_eq!(lost, [call, None, call, call, call, call, call, call, call]);
+}
+
+#[test]
+fn a_call_that_an_update_announces_after_an_unknown_message_is_not_lost() {
+    let mut script = Script::prompted();
+    let chunk = json!({"sessionUpdate": "tool_call_chunk", "toolCallId": "c", "kind": "execute"});
+    script.recv(json!({"method": "_vendor/session/update", "params": {"sessionId": "s", "update": chunk}}));
+    script.update(chunk);
+    script.call("c", json!({"kind": "execute", "status": "completed"}));
+    let told = script.done();
+    let lost = collect(&told.events, |event| match &event.body {
+        Body::Notice { code, lost, .. } => Some((code.to_string(), *lost)),
+        _ => None,
+    });
+    assert_eq!(lost, [("unknown_method".to_owned(), None), ("unknown_update".to_owned(), None)]);
 }
 
 #[test]

@@ -462,7 +462,7 @@ struct ResultOf {
 /// Returns true if the output of a rejected call is a short text that says so. Such a call did not run, even if the agent
 /// reports that it completed.
 fn says_denied(output: &str) -> bool {
-    const LONGEST: usize = 200;
+    const MAX_TEXT_BYTES: usize = 200;
     let says = |output: &str| {
         [
             "reject",
@@ -480,5 +480,5 @@ fn says_denied(output: &str) -> bool {
         .iter()
         .any(|word| output.contains(word))
     };
-    output.len() <= LONGEST && says(&output.to_ascii_lowercase())
+    output.len() <= MAX_TEXT_BYTES && says(&output.to_ascii_lowercase())
 }
