@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::case::{Case, WorkspaceSource};
-use crate::gateway::upstream::secret_headers;
+use crate::gateway::upstream::service_secrets;
 use crate::harness::login::named_in_files;
 use crate::harness::login_secrets::{self, Unread};
 use crate::harness::{Home, Manifest, PLACEHOLDER_KEY};
@@ -134,6 +134,10 @@ pub fn of_agent(
         env.insert(name.clone(), model.clone());
     }
     env.extend(case.iter().map(|(name, value)| (name.clone(), value.clone())));
+    if matches!(manifest.home, Home::Private(_)) {
+        // Last: no variable above may replace the private home.
+        env.insert("HOME".to_owned(), placeholders.home.clone());
+    }
     env
 }
 
@@ -213,8 +217,8 @@ pub fn masker_of_what_is_known(
     let home = user_home(engine);
     let found = login_secrets::in_login_files(manifest, home.as_deref());
     let in_files = found.secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let headers = secret_headers(engine);
-    let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let of_services = service_secrets(engine);
+    let of_services = of_services.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let in_settings = named_in_files(manifest, home.as_deref());
     // A stored trial has no environment of its agent: the manifest names what the agent got.
     let passes = |name: &String| is_allowed(name) || manifest.env.pass.contains(name) || in_settings.contains(name);
@@ -222,10 +226,10 @@ pub fn masker_of_what_is_known(
     // A manifest writes `{key}` for the key of a gateway, so the written value is not a secret.
     let set = manifest.env.set.iter().filter(|(_, value)| !value.contains("{key}"));
     let gets = passed.chain(set).chain(agent).map(|(name, value)| (name.as_str(), value.as_str()));
-    let gets = gets.chain(given).chain(in_files.clone()).chain(headers.clone());
+    let gets = gets.chain(given).chain(in_files.clone()).chain(of_services.clone());
     let mut named = manifest.env.secret.clone();
     named.extend(in_settings.iter().cloned());
-    named.extend(in_files.chain(headers).map(|(name, _)| name.to_owned()));
+    named.extend(in_files.chain(of_services).map(|(name, _)| name.to_owned()));
     (Masker::of_trial(user, gets, &named), found.unread)
 }
 
@@ -346,6 +350,22 @@ mod tests {
             masker(&engine, &env, &manifest, &[]).unwrap().mask("a secret-value b"),
             "a [redacted:MY_API_KEY] b"
         );
+    }
+
+    #[test]
+    fn no_variable_replaces_a_private_home() {
+        let engine = map(&[("HOME", "/home/me")]);
+        let mut manifest = Manifest::bare(Adapter::Acp);
+        manifest.env.pass = vec!["HOME".into()];
+        manifest.env.set = map(&[("HOME", "/of-the-manifest")]);
+        let placeholders = Placeholders { home: "/private".into(), ..Default::default() };
+        let home = |manifest: &Manifest| {
+            let env = of_agent(&engine, manifest, &BTreeMap::new(), &["HOME".to_owned()], &placeholders);
+            env.get("HOME").cloned()
+        };
+        assert_eq!(home(&manifest).as_deref(), Some("/private"));
+        manifest.home = Home::Named(crate::harness::HomeName::User);
+        assert_eq!(home(&manifest).as_deref(), Some("/home/me"));
     }
 
     #[test]

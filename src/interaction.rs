@@ -13,6 +13,7 @@ use crate::word::word;
 use crate::yaml::lists::OneOrList;
 
 mod adviser;
+mod ask;
 mod decision;
 mod engine;
 mod form;
@@ -27,7 +28,7 @@ pub use engine::{Counters, decide, decide_by_rule};
 pub use form::Form;
 pub use named::{NamedPolicy, PolicyFolder};
 pub use person::Person;
-pub use policy::Policy;
+pub use policy::{DEFAULT_RULE, Policy};
 pub use request::{Request, Subject};
 
 /// An interaction policy. Written as a word, or as a map with one key if it has settings.

@@ -17,7 +17,7 @@ use crate::price;
 use crate::secrets::Masker;
 use crate::trace::Usage;
 use crate::trace::amount::Amount;
-use crate::trace::usage::UsageTotal;
+use crate::trace::usage::{Measure, UsageTotal};
 
 pub mod adviser;
 pub mod answer;
@@ -226,7 +226,9 @@ impl Spent {
         self.tokens = sum_of(self.tokens, tokens.map(Amount::value), u64::saturating_add);
         self.cost = sum_of(self.cost, cost.map(Amount::value), |a, b| a + b);
         self.tokens_unknown |= !tokens.is_some_and(Amount::is_exact);
-        self.cost_unknown |= !cost.is_some_and(Amount::is_exact);
+        // A price of tokens leaves out what an answer costs beside them.
+        let costs_more = usage.lower_bounds.contains(&Measure::CostUsd);
+        self.cost_unknown |= costs_more || !cost.is_some_and(Amount::is_exact);
     }
 
     fn known(&mut self, tokens: u64, cost: f64) {

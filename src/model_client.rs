@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::gateway::api::Pricing;
 use crate::secrets::Masker;
+use crate::trace::usage::Measure;
 use crate::trace::{Usage, UsageScope};
 
 mod anthropic;
@@ -72,6 +74,9 @@ pub enum AskError {
         /// The value of the variable.
         address: String,
     },
+    /// The headers that the user adds are invalid.
+    #[error("{0}")]
+    Headers(String),
     /// The service refuses the request, and would refuse it again.
     #[error("the model's service answered {status}: {message}")]
     Refused {
@@ -131,6 +136,7 @@ impl AskError {
         match self {
             AskError::NoKey { .. } => true,
             AskError::NoAddress { .. }
+            | AskError::Headers(_)
             | AskError::Refused { .. }
             | AskError::Busy { .. }
             | AskError::Unreachable(_)
@@ -352,7 +358,7 @@ impl Client {
         })?;
         if !(200..300).contains(&answer.status) {
             let status = answer.status;
-            let message = error_message(&answer.body, service.key.as_deref());
+            let message = error_message(&answer.body, &service.secrets());
             let busy = matches!(status, 408 | 409 | 425 | 429 | 500..=599);
             return Err(match busy {
                 true => failed(AskError::Busy { status, message, tries: 1 }, answer.retry_after),
@@ -369,7 +375,7 @@ impl Client {
             _ => false,
         };
         if is_error {
-            let message = error_message(&answer.body, key);
+            let message = error_message(&answer.body, &service.secrets());
             let usage = match model.via {
                 Via::Anthropic => anthropic::usage(&value),
                 Via::Openai | Via::Harness => openai::usage(&value),
@@ -443,24 +449,41 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the error message of either API on one line; services may repeat the key in it.
-fn error_message(body: &[u8], key: Option<&str>) -> String {
-    const LONGEST: usize = 300;
+/// Returns the error message of either API on one line; services may repeat the key and other secrets in it.
+fn error_message(body: &[u8], secrets: &[String]) -> String {
+    const MAX_MESSAGE_CHARS: usize = 300;
     const SHORTEST_KEY: usize = 8;
     let said = serde_json::from_slice::<Value>(body).ok().and_then(|body| {
         let error = body.get("error")?;
         error.get("message").and_then(Value::as_str).or(error.as_str()).map(str::to_owned)
     });
-    let text = said.unwrap_or_else(|| String::from_utf8_lossy(body.get(..LONGEST * 4).unwrap_or(body)).into_owned());
+    let text =
+        said.unwrap_or_else(|| String::from_utf8_lossy(body.get(..MAX_MESSAGE_CHARS * 4).unwrap_or(body)).into_owned());
     // A shorter text cannot be a key, and may be a part of any word.
-    let text = key.filter(|key| key.len() >= SHORTEST_KEY).map_or(text.clone(), |key| text.replace(key, "[redacted]"));
+    let secrets = secrets.iter().filter(|secret| secret.len() >= SHORTEST_KEY);
+    let text = secrets.fold(text, |text, secret| text.replace(secret.as_str(), "[redacted]"));
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
+    line.chars().filter(|c| !c.is_control()).take(MAX_MESSAGE_CHARS).collect()
 }
 
 /// Returns the model that an answer of either API names.
 fn reported_model(answer: &Value) -> Option<String> {
     answer["model"].as_str().filter(|model| !model.trim().is_empty()).map(str::to_owned)
+}
+
+/// Marks the tokens of an answer that cost something else than a price table says.
+fn with_pricing(mut usage: Usage, pricing: Pricing) -> Usage {
+    match (pricing, usage.input_tokens.zip(usage.output_tokens)) {
+        (Pricing::Listed, _) | (Pricing::Less, None) => {}
+        (Pricing::More, _) => usage.lower_bounds.push(Measure::CostUsd),
+        (Pricing::Less, Some((input, output))) => {
+            // Tokens of which only the total is known have no price.
+            let cached = usage.cache_read_tokens.take().into_iter().chain(usage.cache_write_tokens.take());
+            usage.total_tokens = Some(cached.fold(input.saturating_add(output), u64::saturating_add));
+            (usage.input_tokens, usage.output_tokens) = (None, None);
+        }
+    }
+    usage
 }
 
 /// Returns a text without the random marks, so that equal questions are equal.
@@ -473,6 +496,20 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+
+    #[test]
+    fn an_answer_that_costs_less_than_its_tokens_has_no_price() {
+        let usage = |tier: &str| {
+            let details = serde_json::json!({"cached_tokens": 4});
+            let told =
+                serde_json::json!({"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": details});
+            openai::usage(&serde_json::json!({"service_tier": tier, "usage": told}))
+        };
+        let flex = usage("flex");
+        assert_eq!((flex.input_tokens, flex.cache_read_tokens, flex.total_tokens), (None, None, Some(11)));
+        assert_eq!((usage("priority").input_tokens, usage("priority").lower_bounds), (Some(5), vec![Measure::CostUsd]));
+        assert!(usage("default").lower_bounds.is_empty());
+    }
 
     #[test]
     fn an_interrupt_ends_the_wait_for_other_requests() {

@@ -13,7 +13,7 @@ pub use self::answer::ModelAnswer;
 pub use self::anthropic::message_tokens;
 pub use self::ids::IdKind;
 pub use self::join::{Join, StreamError};
-pub use self::usage::TokenUsage;
+pub use self::usage::{Pricing, TokenUsage};
 
 mod answer;
 mod anthropic;
@@ -34,7 +34,7 @@ mod volatile;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[derive(strum::IntoStaticStr)]
+#[derive(strum::EnumCount, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Api {
     /// Anthropic Messages.
@@ -71,6 +71,8 @@ struct Streamed {
 pub struct ServiceError {
     /// The service's word for the kind of error, or empty if it reports none.
     pub kind: String,
+    /// The service's code of the error as a text, or empty if it reports none. It may equal `kind`.
+    pub code: String,
     pub message: String,
 }
 
@@ -78,7 +80,8 @@ crate::word::word!(Api);
 
 impl Api {
     /// All APIs.
-    pub const ALL: [Api; 4] = [Api::Anthropic, Api::OpenaiResponses, Api::OpenaiChat, Api::Gemini];
+    pub const ALL: [Api; <Api as strum::EnumCount>::COUNT] =
+        [Api::Anthropic, Api::OpenaiResponses, Api::OpenaiChat, Api::Gemini];
 
     /// Parses a request. `path` may contain a query.
     pub fn asked(self, path: &str, body: &Value) -> ModelRequest {
@@ -184,7 +187,16 @@ impl Api {
             Api::OpenaiChat => openai_chat::usage(response),
             Api::Gemini => gemini::usage(response),
         };
-        usage.some()
+        TokenUsage { cost_lower_bound: self.pricing(response) == Pricing::More, ..usage }.some()
+    }
+
+    /// Returns what a whole answer costs, compared with its tokens at the prices of a price table.
+    pub fn pricing(self, response: &Value) -> Pricing {
+        match self {
+            Api::Anthropic if anthropic::costs_more(&response["usage"]) => Pricing::More,
+            Api::OpenaiResponses | Api::OpenaiChat => openai_chat::pricing(response),
+            Api::Anthropic | Api::Gemini => Pricing::Listed,
+        }
     }
 
     /// Returns the message of a service whose rate limit a request exceeds.
@@ -353,12 +365,13 @@ fn service_error(body: &Value) -> Option<ServiceError> {
     let is_error = body["type"] == "error" || body["object"] == "error";
     let error = nested.or_else(|| is_error.then_some(body))?;
     if let Some(message) = error.as_str() {
-        return Some(ServiceError { kind: String::new(), message: message.to_owned() });
+        return Some(ServiceError { kind: String::new(), code: String::new(), message: message.to_owned() });
     }
+    let code = text(error, "code").unwrap_or_default();
     let kind = ["type", "status", "code"]
         .into_iter()
         .find_map(|key| text(error, key).filter(|kind| !kind.is_empty() && kind != "error"))
         .or_else(|| error.get("code")?.as_u64().map(|code| code.to_string()));
     let message = text(error, "message").unwrap_or_else(|| error.to_string());
-    Some(ServiceError { kind: kind.unwrap_or_default(), message })
+    Some(ServiceError { kind: kind.unwrap_or_default(), code, message })
 }

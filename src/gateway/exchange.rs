@@ -32,7 +32,7 @@ pub struct Exchange {
     /// The HTTP status of the answer. Absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The body of the request: JSON, or its text if it is not JSON. Null if it is empty.
+    /// The body of the request, without its content encoding: JSON, or its text if it is not JSON. Null if it is empty.
     pub request: Value,
     /// The body of the answer: JSON, or its text if it is not JSON. A stream is stored as the response that the service
     /// would have sent without streaming. Null if it is empty.
@@ -130,6 +130,8 @@ pub enum FailureKind {
     Limit,
     /// The request could not be read.
     Malformed,
+    /// The content encoding of the request could not be undone.
+    Encoding,
 }
 
 word!(FailureKind);

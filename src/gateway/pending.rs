@@ -15,6 +15,8 @@ pub(super) struct Pending {
     begun: Instant,
     /// Absent once it is logged.
     exchange: Option<Exchange>,
+    /// The reason why the request could not be read, although it goes on to the service.
+    unread: Option<String>,
 }
 
 /// The end of an answer.
@@ -42,12 +44,17 @@ pub(super) enum Content {
 impl Pending {
     /// Begins an exchange.
     pub(super) fn new(log: Arc<Log>, exchange: Exchange) -> Self {
-        Self { log, begun: Instant::now(), exchange: Some(exchange) }
+        Self { log, begun: Instant::now(), exchange: Some(exchange), unread: None }
     }
 
     /// Returns the exchange, to add to it.
     pub(super) fn exchange(&mut self) -> Option<&mut Exchange> {
         self.exchange.as_mut()
+    }
+
+    /// Records that the request goes on to the service although its content encoding could not be undone.
+    pub(super) fn passes_unread(&mut self, why: String) {
+        self.unread = Some(why);
     }
 
     /// Records that a part of the answer was sent.
@@ -85,6 +92,8 @@ impl Pending {
         if let Some(api) = exchange.api {
             read_answer(&mut exchange, api);
         }
+        let unread = self.unread.take().filter(|_| exchange.error.is_none());
+        exchange.error = exchange.error.take().or(unread.map(|why| Failure::of(FailureKind::Encoding, why)));
         self.log.end(&exchange);
     }
 }

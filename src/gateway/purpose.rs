@@ -4,6 +4,33 @@ use axum::http::{HeaderMap, Method};
 
 use super::Api;
 
+/// The parts of paths to which requests cost nothing: reports about the agent, its login, and what is kept at the service.
+const FREE: [&str; 20] = [
+    "apply-template",
+    "cancel",
+    "conversations",
+    "detokenize",
+    "files",
+    "health",
+    "initialize",
+    "input_items",
+    "log",
+    "login",
+    "logout",
+    "logs",
+    "moderations",
+    "oauth",
+    "ping",
+    "register",
+    "rgstr",
+    "tokenize",
+    "traces",
+    "uploads",
+];
+
+/// Words in the parts of such paths, as in `event_logging` and `claude_code_metrics`.
+const FREE_WORDS: [&str; 5] = ["analytics", "event", "feedback", "metrics", "telemetry"];
+
 /// The purpose of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purpose {
@@ -54,6 +81,14 @@ impl Purpose {
         let path = path.split_once('?').map_or(path, |(path, _)| path);
         Method::from_bytes(method.as_bytes())
             .map_or(Purpose::Unknown, |method| Purpose::of(&method, path, &HeaderMap::new()))
+    }
+
+    /// Returns true if a request to a path that no API describes costs nothing, such as telemetry. Other such requests may ask
+    /// for an answer of a model.
+    pub fn is_free(path: &str) -> bool {
+        let path = path.split_once('?').map_or(path, |(path, _)| path).to_ascii_lowercase();
+        let mut parts = path.split(['/', ':']);
+        parts.any(|part| FREE.contains(&part) || FREE_WORDS.iter().any(|word| part.contains(word)))
     }
 
     /// Guesses the API of a request whose path no API describes, by its headers and by the base URLs that the gateway
@@ -126,6 +161,16 @@ mod tests {
         }
         assert_eq!(Purpose::of(&Method::HEAD, "/anything", &HeaderMap::new()), Purpose::Probe);
         assert_eq!(Purpose::of(&Method::DELETE, "/v1/models", &HeaderMap::new()), Purpose::Unknown);
+    }
+
+    #[test]
+    fn reports_about_an_agent_cost_nothing() {
+        for path in ["/api/event_logging/batch", "/api/claude_code/metrics?x=1", "/v1/logs", "/v1i:recordMetrics"] {
+            assert!(Purpose::is_free(path), "{path}");
+        }
+        for path in ["/v1/completions", "/v1/embeddings", "/v1/responses/compact", "/v1/models/m:predict", "/blog"] {
+            assert!(!Purpose::is_free(path), "{path}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Finds agents whose model did not answer: every request of the trial failed, or the one that the agent needed to go
 //! on. Pure.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use super::api::ModelAnswer;
 use super::refused::{Answered, Outcome, Refused};
@@ -10,6 +10,9 @@ use crate::text::plural;
 
 /// The minimum number of characters of a line by which a request is known to quote an answer.
 const SHORTEST_QUOTE: usize = 40;
+
+/// The maximum number of answers that broke off whose texts are kept.
+const MAX_BROKEN: usize = 100;
 
 /// The requests of a trial that got no answer of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +33,10 @@ pub struct Refusals {
     known: HashSet<RequestKey>,
     /// True if the agent offers tools to its model.
     offers: bool,
+    /// The texts of answers that broke off, with their requests, which were not answered yet.
+    broken: Vec<(RequestKey, String)>,
+    /// The texts of the last answers that broke off, each with the text of the answer to the same request afterwards.
+    repeated: VecDeque<(String, String)>,
     main: MainConversation,
 }
 
@@ -64,6 +71,8 @@ struct Open {
 struct MainConversation {
     /// True if a request was answered.
     answered: bool,
+    /// True if an answer called tools.
+    called: bool,
     /// True if the last answer calls no tools.
     rests: bool,
     /// True if the request of that answer offered tools.
@@ -76,6 +85,8 @@ struct MainConversation {
     at_limit: bool,
     /// True if the last answer calls no tools, and a content filter of the service ended it.
     filtered: bool,
+    /// The forms that its answers had to have.
+    forms: HashSet<u64>,
     /// The longest line of the last answer without calls. A request that contains it belongs to the conversation:
     /// a conversation that was summarised begins with the summary, which is such an answer.
     quote: Option<String>,
@@ -86,10 +97,43 @@ impl Refusals {
     pub fn add(&mut self, outcome: Outcome) {
         let is_main = !outcome.aside && self.main.has(&outcome);
         self.offers |= !outcome.aside && outcome.place.offers;
+        if !outcome.aside {
+            self.note_broken(&outcome);
+        }
         match outcome.answer.clone() {
             Ok(answered) => self.add_answered(answered, outcome, is_main),
             Err(refused) => self.add_refused(refused, outcome, is_main),
         }
+    }
+
+    /// Notes an answer that broke off, or an answer to the same request afterwards.
+    fn note_broken(&mut self, outcome: &Outcome) {
+        let Some(key) = outcome.place.key() else { return };
+        if let Some(text) = &outcome.broken_text {
+            if self.broken.len() < MAX_BROKEN {
+                self.broken.push((key, text.clone()));
+            }
+            return;
+        }
+        let Ok(Answered { answer, is_whole: true }) = &outcome.answer else { return };
+        let (same, other): (Vec<_>, Vec<_>) = std::mem::take(&mut self.broken).into_iter().partition(|it| it.0 == key);
+        self.broken = other;
+        for (_, text) in same.into_iter().filter(|_| !answer.text.trim().is_empty()) {
+            if self.repeated.len() == MAX_BROKEN {
+                self.repeated.pop_front();
+            }
+            self.repeated.push_back((text, answer.text.clone()));
+        }
+    }
+
+    /// Returns true if the agent's final answer has a text of its model that broke off before the answer to the same request.
+    pub fn is_broken_text_in(&self, answer: &str) -> bool {
+        let answer = answer.trim();
+        self.repeated.iter().any(|(broken, whole)| {
+            let before = answer.strip_suffix(whole.trim()).map_or("", str::trim_end);
+            // The agent may show earlier text in the same answer, or only a part of the text that broke off.
+            !before.is_empty() && (before.ends_with(broken.trim()) || broken.trim().starts_with(before))
+        })
     }
 
     fn add_answered(&mut self, answered: Answered, outcome: Outcome, is_main: bool) {
@@ -108,6 +152,7 @@ impl Refusals {
             self.open.retain(|open| open.is_main);
         }
         if is_main {
+            self.main.forms.extend(outcome.form);
             // Without tools, an agent that offers tools asks for titles and summaries.
             let goes_on = place.offers == self.offers;
             self.main.add(answered, goes_on, place.offers);
@@ -116,7 +161,12 @@ impl Refusals {
 
     fn add_refused(&mut self, refused: Refused, outcome: Outcome, is_main: bool) {
         self.counts(&outcome).refused += 1;
-        self.lacks_tools |= outcome.is_plain && outcome.place.offers;
+        let continues = outcome.place.continues(&self.known) || outcome.place.previous.is_some();
+        let in_form = outcome.form.is_some_and(|form| self.main.forms.contains(&form));
+        // Agents ask for titles and judgements in a form, too. The task has it if its conversation has, or goes on by it.
+        let is_of_task = outcome.form.is_none() || in_form || outcome.hands_results || continues;
+        let is_plain = !outcome.aside && !outcome.of_content && is_of_task;
+        self.lacks_tools |= is_plain && outcome.place.offers;
         // A refusal explains more than a connection that the agent closed, and one of the task more than another.
         let is_of_less = outcome.aside && self.with_tools.refused + self.without_tools.refused > 0;
         let is_better = |last: &Refused| !refused.is_closed() && (last.is_closed() || !is_of_less);
@@ -124,8 +174,10 @@ impl Refusals {
             self.last = Some(refused.clone());
         }
         let place = outcome.place;
-        let continues = place.continues(&self.known) || place.previous.is_some();
-        let is_needed = outcome.is_plain && (outcome.hands || (continues && !place.offers));
+        let hands = outcome.hands_results || outcome.hands_prompt;
+        // An agent that calls tools hands over their results to go on, also if each answer has to have a form.
+        let goes_on_in_form = in_form && !self.main.called;
+        let is_needed = is_plain && (hands || (continues && (goes_on_in_form || !place.offers)));
         // One of several equal requests was answered.
         let is_answered = place.key().is_some_and(|key| self.known.contains(&key));
         if !is_needed || is_answered {
@@ -241,6 +293,7 @@ impl MainConversation {
     fn add(&mut self, answered: Answered, goes_on: bool, offers: bool) {
         let Answered { answer: ModelAnswer { id, text, calls, finished, at_limit, filtered }, is_whole } = answered;
         self.answered = true;
+        self.called |= calls;
         if !id.is_empty() {
             self.ids.insert(id);
         }
@@ -265,14 +318,14 @@ mod tests {
     use super::*;
     use crate::secrets::Masker;
 
-    /// Returns the finding after requests. Each ends with `429`, `closed`, `calls` (an answer that calls a tool), or an
-    /// answer with the given text.
+    /// Returns the finding after requests. Each ends with `429`, `closed`, `broken` (an answer that broke off), `calls` (an
+    /// answer that calls a tool), or an answer with the given text.
     fn after(lines: &[(&Value, &str)]) -> Option<String> {
         refusals_of(lines).decisive().map(|(_, text)| text)
     }
 
     fn refusals_of(lines: &[(&Value, &str)]) -> Refusals {
-        let case = CaseTexts { prompts: vec!["Do it.".to_owned()], aside: Vec::new() };
+        let case = CaseTexts { prompts: vec!["Do it.".to_owned()], ..CaseTexts::default() };
         let mut refusals = Refusals::default();
         for (request, end) in lines {
             let mut line = json!({"n": 1, "at_ms": 0, "api": "openai-chat", "method": "POST",
@@ -282,6 +335,11 @@ mod tests {
                 "429" => {
                     line["status"] = json!(429);
                     line["error"] = json!({"kind": "service"});
+                }
+                "broken" => {
+                    line["status"] = json!(200);
+                    line["error"] = json!({"kind": "service"});
+                    line["response"] = json!({"choices": [{"message": {"content": "It goes on and"}}]});
                 }
                 end => {
                     let (message, reason) = match end {
@@ -349,6 +407,29 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_broke_off_is_found_before_the_answer_to_the_same_request() {
+        let first = with_tools(&[message("user", "Do it.")]);
+        let second = with_tools(&results_after(message("user", "Do it.")));
+        let repeated = vec![(&first, "broken"), (&first, "Done.")];
+        for (lines, answer, is_found) in [
+            (repeated.clone(), "It goes on andDone.", true),
+            (repeated.clone(), "I begin.\n\nIt goes on and\n\nDone.\n", true),
+            (repeated.clone(), "It goesDone.", true),
+            (repeated.clone(), "Done.", false),
+            (repeated, "I begin.\n\nDone.", false),
+            (
+                vec![(&first, "broken"), (&first, "broken"), (&first, "Done.")],
+                "It goes on andIt goes on andDone.",
+                true,
+            ),
+            (vec![(&first, "broken"), (&second, "Done.")], "It goes on andDone.", false),
+            (vec![(&first, "429"), (&first, "Done.")], "It goes on andDone.", false),
+        ] {
+            assert_eq!(refusals_of(&lines).is_broken_text_in(answer), is_found, "{lines:?} {answer}");
+        }
+    }
+
+    #[test]
     fn a_content_filter_ended_the_conversation_if_it_ended_the_last_answer() {
         let first = with_tools(&[message("user", "Do it.")]);
         let bare = json!({"messages": [message("user", "Do it.")]});
@@ -408,6 +489,57 @@ mod tests {
         }
         let of_sub = after(&[(&first, "calls"), (&sub, "calls"), (&sub_second, "429")]).unwrap();
         assert!(!of_sub.contains("of the conversation"), "{of_sub}");
+    }
+
+    #[test]
+    fn a_form_of_the_answer_is_no_sign_of_a_title_if_the_conversation_has_it() {
+        let formed = |messages: &[Value], key: &str, value: Value| {
+            let mut request = if key == "tool_choice" { with_tools(messages) } else { json!({"messages": messages}) };
+            request[key] = value;
+            request
+        };
+        let first = [message("user", "Do it.")];
+        let results = results_after(message("user", "Do it."));
+        let next = [message("user", "Do it."), message("assistant", "ls"), message("user", "a.txt")];
+        let required = |messages: &[Value]| formed(messages, "tool_choice", json!("required"));
+        let named = |messages: &[Value]| {
+            formed(messages, "tool_choice", json!({"type": "function", "function": {"name": "sh"}}))
+        };
+        let object = |messages: &[Value]| formed(messages, "response_format", json!({"type": "json_object"}));
+        let plain = with_tools(&first);
+        let mut note = results.clone();
+        note.extend([message("assistant", "Done."), message("user", "Write one line for the log.")]);
+        let formed_with_tools = |messages: &[Value]| {
+            let mut request = with_tools(messages);
+            request["response_format"] = json!({"type": "json_object"});
+            request
+        };
+        for (lines, is_decisive) in [
+            // A request after the task is done, by an agent whose answers all have a form.
+            (vec![(plain.clone(), "calls"), (with_tools(&results), "Done."), (with_tools(&note), "429")], false),
+            (vec![(required(&first), "calls"), (required(&results), "Done."), (required(&note), "429")], false),
+            (
+                vec![
+                    (formed_with_tools(&first), "calls"),
+                    (formed_with_tools(&results), "Done."),
+                    (formed_with_tools(&note), "429"),
+                ],
+                false,
+            ),
+            (vec![(required(&first), "calls"), (required(&results), "429")], true),
+            (vec![(plain.clone(), "calls"), (required(&results), "429")], true),
+            (vec![(named(&first), "ls"), (named(&next), "429")], true),
+            (vec![(object(&first), "ls"), (object(&next), "429")], true),
+            (vec![(required(&first), "calls"), (required(&results), "429"), (required(&results), "Done.")], false),
+            // Titles.
+            (vec![(plain.clone(), "Done."), (object(&first), "429")], false),
+            (vec![(plain.clone(), "calls"), (object(&first), "429")], false),
+            (vec![(object(&first), "A name"), (plain.clone(), "calls"), (object(&first), "429")], false),
+            (vec![(plain.clone(), "Done."), (object(&next), "429")], false),
+        ] {
+            let lines: Vec<(&Value, &str)> = lines.iter().map(|(request, end)| (request, *end)).collect();
+            assert_eq!(after(&lines).is_some(), is_decisive, "{lines:?}");
+        }
     }
 
     #[test]

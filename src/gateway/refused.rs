@@ -1,6 +1,8 @@
 //! Finds the requests for an answer of a model that got none. Pure.
 
-use serde_json::Map;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::{Map, Value};
 
 use super::ModelRequest;
 use super::api::{Api, ModelAnswer};
@@ -16,16 +18,18 @@ use crate::values::Pattern;
 const LONGEST: usize = 300;
 
 /// The HTTP statuses of a request that the service refuses for its content, such as a context that is too long. After
-/// other requests were answered, such a refusal is a failure of the agent.
+/// other requests were answered, such a refusal is a failure of the agent. Services refuse keys and accounts with them, too.
 const OF_REQUEST: [u16; 3] = [400, 413, 422];
 
-/// The texts by which requests of a case's conversation are recognised.
+/// The texts by which requests of a case's conversation, and their refusals, are recognised.
 #[derive(Debug, Clone, Default)]
 pub struct CaseTexts {
     /// The prompts of the case.
     pub prompts: Vec<String>,
     /// Patterns of requests outside the conversation.
     pub aside: Vec<Pattern>,
+    /// Returns true if a service's text is about the user's key, quota or bill, and not about the request. Absent: no text is.
+    pub is_of_account: Option<fn(&str) -> bool>,
 }
 
 /// A request for an answer of a model that got none.
@@ -44,12 +48,18 @@ pub struct Refused {
 pub struct Outcome {
     /// The model's answer, or the failure.
     pub answer: Result<Answered, Refused>,
+    /// The text of an answer that broke off, as far as it came. Absent if there is none.
+    pub broken_text: Option<String>,
     /// True if the request is outside the conversation.
     pub aside: bool,
-    /// True if a failure can be decisive: the request has no special form, and was not refused for its content.
-    pub is_plain: bool,
-    /// True if the request hands the case's prompt or the results of calls to the model.
-    pub hands: bool,
+    /// True if the service refused the request for its content.
+    pub of_content: bool,
+    /// The digest of the form that the answer must have: a call of one tool, or a JSON Schema. Absent if it may have any.
+    pub form: Option<u64>,
+    /// True if the request hands the results of calls to the model.
+    pub hands_results: bool,
+    /// True if the request hands the case's prompt to the model.
+    pub hands_prompt: bool,
     /// True if the messages of the user or the instructions contain the case's prompt.
     pub holds_prompt: bool,
     /// The messages of the user and the instructions.
@@ -76,31 +86,51 @@ pub fn outcome(exchange: &Exchange, case: &CaseTexts, masker: &Masker) -> Option
         Purpose::Unknown | Purpose::Count(_) | Purpose::Models(..) | Purpose::Probe => return None,
     };
     let answer = match answer_in(exchange, api, is_known) {
-        Some(answer) => Ok(Answered { answer, is_whole: exchange.error.is_none() }),
+        Some(answer) => {
+            let is_whole = matches!(error_kind(exchange), None | Some(FailureKind::Encoding));
+            Ok(Answered { answer, is_whole })
+        }
         None => Err(refused(exchange, api, masker)?),
     };
+    let broke_off = !matches!(error_kind(exchange), None | Some(FailureKind::Encoding));
+    let broken = if broke_off { api.model_answer(&exchange.response) } else { None };
+    let broken_text = broken.map(|answer| answer.text).filter(|text| !text.trim().is_empty());
     let asked = api.asked(&exchange.path, &exchange.request);
     let aside = asked.beside || side_requests::is_said(&asked, &case.prompts, &case.aside);
-    let of_request = exchange.status.is_some_and(|status| OF_REQUEST.contains(&status));
+    let of_content = exchange.status.is_some_and(|status| OF_REQUEST.contains(&status))
+        && !case.is_of_account.is_some_and(|is_of_account| is_of_account(&refusal_words(exchange, api)));
     let users = asked.users.iter().map(|(_, text)| text.as_str());
     let texts: Vec<&str> = std::iter::once(asked.told.as_str()).chain(users).collect();
     let texts = texts.join("\n");
     Some(Outcome {
         answer,
+        broken_text,
         aside,
-        is_plain: !aside && !of_request && asked.forced.is_none() && asked.format.is_none(),
-        hands: hands_results(&asked) || side_requests::hands_prompt(&asked, &case.prompts),
+        of_content,
+        form: form_of(&asked),
+        hands_results: hands_results(&asked),
+        hands_prompt: side_requests::hands_prompt(&asked, &case.prompts),
         holds_prompt: side_requests::holds_prompt(&texts, &case.prompts),
         place: RequestPlace::of(&asked, &exchange.request),
         texts,
     })
 }
 
+fn error_kind(exchange: &Exchange) -> Option<FailureKind> {
+    exchange.error.as_ref().map(|error| error.kind)
+}
+
 /// Returns the failure of an exchange without an answer. Returns `None` if the gateway itself refused the request.
 fn refused(exchange: &Exchange, api: Api, masker: &Masker) -> Option<Refused> {
-    let kind = exchange.error.as_ref().map(|error| error.kind);
-    let by_gateway =
-        [FailureKind::Miss, FailureKind::Aside, FailureKind::Model, FailureKind::Limit, FailureKind::Malformed];
+    let kind = error_kind(exchange);
+    let by_gateway = [
+        FailureKind::Miss,
+        FailureKind::Aside,
+        FailureKind::Model,
+        FailureKind::Limit,
+        FailureKind::Malformed,
+        FailureKind::Encoding,
+    ];
     if kind.is_some_and(|kind| by_gateway.contains(&kind)) {
         return None;
     }
@@ -108,6 +138,31 @@ fn refused(exchange: &Exchange, api: Api, masker: &Masker) -> Option<Refused> {
     let message = told.or_else(|| api.error_of(&exchange.response).map(|error| error.message));
     let message = message.map(|message| masker.mask(&message).into_owned());
     Some(Refused { kind, status: exchange.status, message })
+}
+
+/// Returns the words by which a service says why it refused a request: its codes, and the beginning of its message.
+fn refusal_words(exchange: &Exchange, api: Api) -> String {
+    let response = &exchange.response;
+    let (kind, code, message) = match api.error_of(response) {
+        Some(error) => (error.kind, error.code, error.message),
+        None => {
+            // Other keys may quote the request.
+            let told = ["message", "detail"].iter().find_map(|key| response.get(*key)?.as_str());
+            let told = told.or_else(|| response.as_str()).unwrap_or_default();
+            (String::new(), String::new(), told.to_owned())
+        }
+    };
+    format!("{kind} {code} {}", first_chars(&message, LONGEST))
+}
+
+/// Returns the digest of the form that the answer to a request must have.
+fn form_of(asked: &ModelRequest) -> Option<u64> {
+    if asked.forced.is_none() && asked.format.is_none() {
+        return None;
+    }
+    let mut digest = DefaultHasher::new();
+    (&asked.forced, asked.format.as_ref().map(Value::to_string), asked.tools.is_empty()).hash(&mut digest);
+    Some(digest.finish())
 }
 
 /// Returns the answer of a model that a request got, as far as the gateway can tell. Endpoints that no API describes
@@ -126,9 +181,9 @@ fn answer_in(exchange: &Exchange, api: Api, is_known: bool) -> Option<ModelAnswe
         }
         found => found,
     };
-    match exchange.error.as_ref().map(|error| error.kind) {
+    match error_kind(exchange) {
         // The agent may have had enough of an answer that it closed.
-        None | Some(FailureKind::Closed) => found,
+        None | Some(FailureKind::Closed | FailureKind::Encoding) => found,
         // The agent may have read what the gateway could not.
         Some(FailureKind::Malformed) => Some(found.unwrap_or_default()),
         // The connection broke after the end of the answer.
@@ -169,7 +224,7 @@ impl Refused {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -179,7 +234,9 @@ mod tests {
         if let Some(kind) = error {
             line["error"] = json!({"kind": kind});
         }
-        let case = CaseTexts { prompts: vec!["Do it.".to_owned()], aside: Vec::new() };
+        let is_of_account: fn(&str) -> bool = |text| text.contains("billing_hard_limit_reached");
+        let prompts = vec!["Do it.".to_owned()];
+        let case = CaseTexts { prompts, is_of_account: Some(is_of_account), ..CaseTexts::default() };
         outcome(&serde_json::from_value(line).unwrap(), &case, &Masker::default())
     }
 
@@ -198,18 +255,35 @@ mod tests {
         let in_system = json!([{"role": "system", "content": "Your task: Do it."}, user("Begin.")]);
         let title = json!([user("Write a short title for this conversation:\nDo it.")]);
         let in_json = json!({"messages": up_to(3), "response_format": {"type": "json_object"}});
-        for (status, request, is_plain, hands) in [
-            (429, json!({"messages": up_to(1)}), true, true),
-            (429, json!({"messages": up_to(3)}), true, true),
-            (429, json!({"messages": up_to(5)}), true, false),
-            (429, json!({"messages": in_system}), true, true),
-            (429, json!({"messages": title}), false, true),
-            (429, in_json, false, true),
-            (400, json!({"messages": up_to(3)}), false, true),
+        for (request, aside, has_form, hands_results, hands_prompt) in [
+            (json!({"messages": up_to(1)}), false, false, false, true),
+            (json!({"messages": up_to(3)}), false, false, true, false),
+            (json!({"messages": up_to(5)}), false, false, false, false),
+            (json!({"messages": in_system}), false, false, false, true),
+            (json!({"messages": title}), true, false, false, true),
+            (in_json, false, true, true, false),
         ] {
-            let outcome = of(status, Some("service"), &request, &json!({})).unwrap();
-            assert!(outcome.answer.is_err());
-            assert_eq!((outcome.is_plain, outcome.hands), (is_plain, hands), "{status} {request}");
+            let outcome = of(429, Some("service"), &request, &json!({})).unwrap();
+            assert!(outcome.answer.is_err() && !outcome.of_content);
+            let found = (outcome.aside, outcome.form.is_some(), outcome.hands_results, outcome.hands_prompt);
+            assert_eq!(found, (aside, has_form, hands_results, hands_prompt), "{request}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_of_the_account_is_none_of_the_content() {
+        let request = json!({"messages": [user("Do it.")]});
+        let error = |code: &str| json!({"error": {"message": "no", "type": "invalid_request_error", "code": code}});
+        for (status, response, of_content) in [
+            (400, error("context_length_exceeded"), true),
+            (413, json!({}), true),
+            (422, json!({"detail": [{"input": "billing_hard_limit_reached"}]}), true),
+            (400, error("billing_hard_limit_reached"), false),
+            (400, json!({"detail": "billing_hard_limit_reached"}), false),
+            (429, json!({}), false),
+        ] {
+            let outcome = of(status, Some("service"), &request, &response).unwrap();
+            assert_eq!(outcome.of_content, of_content, "{status} {response}");
         }
     }
 

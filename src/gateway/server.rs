@@ -23,6 +23,7 @@ use tokio::task::JoinHandle;
 
 use super::canonical::{Canon, Canonical};
 use super::cassette::Entry;
+use super::encoding;
 use super::exchange::{Exchange, Failure, FailureKind, KEPT_HEADERS, Models, Source, without_key};
 use super::guard::{Allowed, Guard};
 use super::log::{Log, Logged};
@@ -42,6 +43,9 @@ use crate::values::Pattern;
 
 /// The maximum size of a request in bytes.
 const MAX_REQUEST: usize = 256 << 20;
+
+/// The maximum size of a compressed request in bytes, when it is decompressed.
+const MAX_DECODED: usize = 64 << 20;
 
 /// The time for which a request beyond a limit is held, so that the engine ends the session before the agent sees an
 /// error.
@@ -87,6 +91,8 @@ pub struct Options {
     pub guard: Guard,
     /// The pace of recorded answers.
     pub timing: Timing,
+    /// True if the answers of the services become a recording.
+    pub records: bool,
     pub log: Log,
 }
 
@@ -154,6 +160,7 @@ impl Bound {
             aside: options.aside,
             guard: options.guard,
             timing: options.timing,
+            records: options.records,
             began: Instant::now(),
             log: Arc::new(options.log),
         });
@@ -224,6 +231,7 @@ struct Shared {
     aside: Vec<Pattern>,
     guard: Guard,
     timing: Timing,
+    records: bool,
     began: Instant,
     log: Arc<Log>,
 }
@@ -289,15 +297,35 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         }
         return refuse(pending, api.unwrap_or(Api::OpenaiChat), 413, FailureKind::Malformed, message);
     }
-    let parsed = if body.is_empty() { Ok(Value::Null) } else { serde_json::from_slice::<Value>(&body) };
-    let (json, malformed) = match parsed {
-        Ok(json) => (json, unread),
-        Err(error) => (Value::from(String::from_utf8_lossy(&body).into_owned()), Some(error.to_string())),
+    let decoded = encoding::decoded(&head.headers, &body, MAX_DECODED);
+    let (json, malformed) = match &decoded {
+        Ok(plain) if plain.is_empty() => (Value::Null, unread),
+        Ok(plain) => match serde_json::from_slice::<Value>(plain) {
+            Ok(json) => (json, unread),
+            Err(error) => (Value::from(String::from_utf8_lossy(plain).into_owned()), Some(error.to_string())),
+        },
+        // Compressed bytes are no text, and would hide secrets.
+        Err(error) => (Value::from(format!("({} bytes)", body.len())), Some(error.to_string())),
     };
     if let Some(exchange) = pending.exchange() {
         exchange.request = json.clone();
         exchange.model.asked = api.filter(|_| wants.is_known()).and_then(|api| api.model_asked(&path, &json));
     }
+    let body = match decoded {
+        Ok(plain) if shared.upstream.is_none() => plain,
+        Err(error) if shared.upstream.is_some() => {
+            if shared.must_read(&wants, &path) {
+                if let Some(exchange) = pending.exchange() {
+                    exchange.source = Source::Upstream;
+                }
+                let api = api.unwrap_or(Api::OpenaiChat);
+                return refuse(pending, api, 415, FailureKind::Encoding, error.to_string());
+            }
+            pending.passes_unread(error.to_string());
+            body
+        }
+        Ok(_) | Err(_) => body,
+    };
     let asking = Asking { method: head.method, path, headers: head.headers, wants, body, json };
     if let (Purpose::Answer(api), Some(why), None) = (&asking.wants, malformed, &shared.upstream) {
         let message = format!("the request does not have the JSON form of this API: {why}");
@@ -315,6 +343,14 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
 }
 
 impl Shared {
+    /// Returns true if a request cannot go on to its service unread: it is recorded, or may name another model than the enforced
+    /// one.
+    fn must_read(&self, wants: &Purpose, path: &str) -> bool {
+        let is_recorded = wants.is_known() && (self.records || self.tape.is_some());
+        let is_free = *wants == Purpose::Unknown && Purpose::is_free(path);
+        is_recorded || (self.guard.model.is_some() && !is_free)
+    }
+
     async fn respond(&self, mut pending: Pending, api: Option<Api>, mut asking: Asking) -> Response {
         let guarded = match (&asking.wants, api) {
             (Purpose::Answer(api) | Purpose::Count(api), _) => Some(*api),
@@ -338,6 +374,7 @@ impl Shared {
                         return refuse(pending, api, 400, FailureKind::Model, message);
                     }
                     asking.body = Bytes::from(asking.json.to_string());
+                    asking.headers.remove(header::CONTENT_ENCODING);
                     if let Some(exchange) = pending.exchange() {
                         exchange.request = asking.json.clone();
                         exchange.path = without_key(&asking.path);

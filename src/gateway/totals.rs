@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::api::TokenUsage;
+use serde_json::Value;
+
+use super::api::{Pricing, TokenUsage};
 use super::exchange::{Exchange, Failure, FailureKind, Source};
 use super::purpose::Purpose;
 use super::refusals::Refusals;
@@ -19,6 +21,8 @@ pub struct Totals {
     pub answers: u64,
     /// The number of answers whose token counts are missing or incomplete.
     pub without_usage: u64,
+    /// The number of answers without token counts to requests that no API describes, with method and path of the first one.
+    pub uncounted: Option<(u64, String)>,
     /// The number of answers that broke off before their end: no program knows all of their tokens.
     pub cut: u64,
     /// Tokens by the model that answered. An unknown model has an empty name.
@@ -36,6 +40,11 @@ pub struct Totals {
     pub unknown: Option<(u64, String)>,
     /// The number of requests to the service that a cassette cannot hold, with method and path of the first one.
     pub not_recordable: Option<(u64, String)>,
+    /// The number of requests whose content encoding could not be undone and that went on to the service, with the reason for the
+    /// first one. Requests that cost nothing, such as telemetry, do not count.
+    pub unread: Option<(u64, String)>,
+    /// The reason why a request was refused whose content encoding could not be undone.
+    pub undecoded: Option<String>,
     /// The number of answers by their source.
     sources: BTreeMap<Source, u64>,
     /// Sums over the turns that the script played.
@@ -62,6 +71,8 @@ struct Sum {
     lower_bound: bool,
     /// True if an answer costs more than its tokens at the prices of a price table.
     cost_lower_bound: bool,
+    /// True if an answer costs less than its tokens at the prices of a price table.
+    costs_less: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -109,6 +120,7 @@ impl Sum {
             beyond: self.beyond.saturating_add(other.beyond),
             lower_bound: self.lower_bound || other.lower_bound,
             cost_lower_bound: self.cost_lower_bound || other.cost_lower_bound,
+            costs_less: self.costs_less || other.costs_less,
         }
     }
 
@@ -157,6 +169,15 @@ impl Totals {
             }
         }
         let wants = Purpose::of_logged(&exchange.method, &exchange.path);
+        let is_free = wants == Purpose::Unknown && Purpose::is_free(&exchange.path);
+        let is_unread = |failure: &&Failure| failure.kind == FailureKind::Encoding && !is_free;
+        if let Some(failure) = exchange.error.as_ref().filter(is_unread) {
+            let why = failure.message.clone().unwrap_or_default();
+            match exchange.is_answered() {
+                true => self.unread.get_or_insert((0, why)).0 += 1,
+                false => _ = self.undecoded.get_or_insert(why),
+            }
+        }
         // Agents check whether the server is there with requests that have no body.
         if wants == Purpose::Unknown && exchange.source == Source::Cassette {
             let first = || (0, format!("{} {}", exchange.method, exchange.path));
@@ -179,6 +200,13 @@ impl Totals {
             let first = || (0, format!("{} {}", exchange.method, exchange.path));
             self.not_recordable.get_or_insert_with(first).0 += 1;
         }
+        // A service may have a model at a path that no API describes, and not report its tokens.
+        let may_be_answer = from_service && wants == Purpose::Unknown && is_post && exchange.usage.is_none();
+        if may_be_answer && exchange.is_answered() && says_something(exchange) && !is_free && is_like_models(exchange) {
+            self.without_usage += 1;
+            let first = || (0, format!("{} {}", exchange.method, exchange.path));
+            self.uncounted.get_or_insert_with(first).0 += 1;
+        }
         // An endpoint that no API describes may report tokens as well.
         let counts = is_answer || (wants == Purpose::Unknown && exchange.usage.is_some());
         if !exchange.is_answered() || !counts || aside {
@@ -192,6 +220,8 @@ impl Totals {
         used.answers += 1;
         if let Some(usage) = &exchange.usage {
             used.usage.add(usage);
+            let pricing = exchange.api.map(|api| api.pricing(&exchange.response));
+            used.usage.costs_less |= pricing == Some(Pricing::Less);
         }
         // An answer that broke off may have had further tokens.
         let broke_off = exchange.error.as_ref().is_some_and(|error| error.kind != FailureKind::Service);
@@ -247,7 +277,8 @@ impl Totals {
     }
 
     /// Returns the cost in US dollars so far, by the price of each model that answered. It is a lower bound if tokens or
-    /// the price of a model are unknown, and `None` if nothing of it is known.
+    /// the price of a model are unknown, and `None` if nothing of it is known. The price of a model is unknown if one of its
+    /// answers costs less than the table says.
     pub fn cost_usd(&self) -> Option<Amount<f64>> {
         let mut sum = None;
         let mut is_whole = self.is_complete();
@@ -261,7 +292,7 @@ impl Totals {
             total.add(&usage);
             // The price of tokens that only the total shows is unknown.
             is_whole &= used.usage.beyond == 0 && !used.usage.cost_lower_bound;
-            match price::table().cost(model, &total) {
+            match price::table().cost(model, &total).filter(|_| !used.usage.costs_less) {
                 Some(cost) => *sum.get_or_insert(0.0) += cost.value(),
                 None => is_whole = false,
             }
@@ -270,9 +301,100 @@ impl Totals {
     }
 }
 
+/// Returns true if the answer to a request has a body with content.
+fn says_something(exchange: &Exchange) -> bool {
+    let is_empty = exchange.response.as_object().is_some_and(serde_json::Map::is_empty);
+    !is_empty && exchange.stream.iter().any(|(_, bytes)| *bytes > 0)
+}
+
+/// The keys of requests to models.
+const ASKS: [&str; 8] = ["prompt", "input", "inputs", "messages", "contents", "instances", "documents", "texts"];
+
+/// The keys of answers of models.
+const ANSWERS: [&str; 13] = [
+    "choices",
+    "output",
+    "content",
+    "candidates",
+    "completion",
+    "response",
+    "predictions",
+    "generations",
+    "generated_text",
+    "embedding",
+    "embeddings",
+    // A transcription.
+    "text",
+    "b64_json",
+];
+
+/// Returns true if a request at a path that no API describes, or its answer, has the form of one to a model. Requests to other
+/// services at the same address, such as telemetry, cost nothing.
+fn is_like_models(exchange: &Exchange) -> bool {
+    let has = |value: &Value, keys: &[&str]| keys.iter().any(|key| value.get(*key).is_some_and(|it| !it.is_null()));
+    let answered = |response: &Value| has(response, &ANSWERS);
+    let response = &exchange.response;
+    let items = response.get("data").or(Some(response)).and_then(Value::as_array);
+    // A request that was not read may have such a key. Its answer shows more if it is an object.
+    let is_unread = exchange.error.as_ref().is_some_and(|error| error.kind == FailureKind::Encoding);
+    has(&exchange.request, &ASKS)
+        || answered(response)
+        || items.is_some_and(|items| items.iter().any(answered))
+        || (is_unread && !response.is_object())
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn after(path: &str, request: &Value, response: &Value, error: Option<&str>) -> Totals {
+        let mut line = json!({"n": 1, "at_ms": 0, "api": "openai-chat", "method": "POST", "path": path, "status": 200,
+            "request": request, "response": response, "stream": [[1, 20]], "source": "upstream"});
+        if let Some(kind) = error {
+            line["error"] = json!({"kind": kind, "message": "why"});
+        }
+        let mut totals = Totals::default();
+        totals.add(&serde_json::from_value(line).unwrap());
+        totals
+    }
+
+    #[test]
+    fn only_requests_like_those_to_a_model_are_without_usage() {
+        let success = json!({"success": true});
+        let none = json!({});
+        for (path, request, response, is_counted) in [
+            ("/api/show", json!({"model": "m"}), json!({"details": {}, "capabilities": []}), true),
+            ("/models/session", none.clone(), json!({"available_models": []}), true),
+            ("/mcp", json!({"jsonrpc": "2.0", "method": "ping"}), json!({"jsonrpc": "2.0", "result": {}}), true),
+            ("/graphql", json!({"query": "{me}"}), json!({"data": {"me": 1}}), true),
+            ("/api/2/envelope/", json!("{}\n{}"), json!({"id": "x"}), true),
+            ("/v1internal:loadCodeAssist", json!({"metadata": {}}), json!({"currentTier": {}}), true),
+            ("/capture", json!({"event": "x"}), json!({"status": 1}), true),
+            ("/v1/logs", json!({"messages": []}), success.clone(), true),
+            ("/v1/completions", json!({"prompt": "x"}), success.clone(), false),
+            ("/api/generate", none.clone(), json!({"response": "x"}), false),
+            ("/v1/embeddings", none.clone(), json!({"data": [{"embedding": []}]}), false),
+            ("/predict", none.clone(), json!([{"generated_text": "x"}]), false),
+        ] {
+            let totals = after(path, &request, &response, None);
+            assert_eq!(totals.is_complete(), is_counted, "{path}");
+            let first = (!is_counted).then(|| (1, format!("POST {path}")));
+            assert_eq!(totals.uncounted, first, "{path}");
+        }
+        let unread = json!("(20 bytes)");
+        assert!(after("/track", &unread, &success, Some("encoding")).is_complete());
+        assert!(!after("/complete", &unread, &json!("x"), Some("encoding")).is_complete());
+    }
+
+    #[test]
+    fn telemetry_that_could_not_be_read_is_no_unread_request() {
+        let unread = |path: &str| after(path, &json!("(20 bytes)"), &json!({}), Some("encoding")).unread;
+        assert_eq!(unread("/v1/logs"), None);
+        assert_eq!(unread("/v1/chat/completions"), Some((1, "why".to_owned())));
+        assert_eq!(unread("/track"), Some((1, "why".to_owned())));
+    }
 
     #[test]
     fn the_cost_of_the_models_with_a_price_is_a_lower_bound_of_all() {
@@ -292,8 +414,24 @@ mod tests {
         assert!(priced.is_exact() && priced.value() > 0.0, "{priced}");
         assert_eq!(of(&["claude-opus-4-8", "unpriced"]).cost_usd(), Some(Amount::AtLeast(priced.value())));
         assert_eq!(of(&["unpriced"]).cost_usd(), None);
+        let mut cheaper = of(&["claude-opus-4-8"]);
+        cheaper.by_model.values_mut().for_each(|used| used.usage.costs_less = true);
+        assert_eq!(cheaper.cost_usd(), None);
         let mut open = of(&["claude-opus-4-8"]);
         open.add_unlogged(1);
         assert_eq!(open.cost_usd(), Some(Amount::AtLeast(priced.value())));
+    }
+
+    #[test]
+    fn an_answer_at_an_unknown_path_may_have_used_tokens_unless_it_is_known_to_cost_nothing() {
+        let text = serde_json::json!({"choices": [{"text": "ok"}]});
+        for (path, response, is_complete) in [
+            ("/v1/completions", &text, false),
+            ("/v1/completions", &serde_json::json!({}), true),
+            ("/api/event_logging/batch", &serde_json::json!({"accepted": 3}), true),
+            ("/v1/messages/count_tokens", &serde_json::json!({"input_tokens": 3}), true),
+        ] {
+            assert_eq!(after(path, &json!({}), response, None).is_complete(), is_complete, "{path} {response}");
+        }
     }
 }

@@ -10,10 +10,32 @@ use reqwest::redirect;
 use super::Api;
 use super::purpose::Purpose;
 use crate::proxy::proxy_for;
-use crate::secrets::urls::without_credentials;
+use crate::secrets::urls::{credentials_in, without_credentials};
+use crate::secrets::{SHORTEST, looks_secret};
 
 /// The variable with the headers that the user adds.
 const HEADERS: &str = "EVALS_UPSTREAM_HEADERS";
+
+/// The address of Anthropic's own service.
+pub const ANTHROPIC: &str = "https://api.anthropic.com";
+/// The address of OpenAI's own service.
+pub const OPENAI: &str = "https://api.openai.com/v1";
+
+/// The variables with the addresses of services.
+const ADDRESSES: [&str; 6] = [
+    "EVALS_UPSTREAM_ANTHROPIC",
+    "EVALS_UPSTREAM_OPENAI",
+    "EVALS_UPSTREAM_GEMINI",
+    "ANTHROPIC_BASE_URL",
+    "OPENAI_BASE_URL",
+    "GOOGLE_GEMINI_BASE_URL",
+];
+
+/// The name of masked credentials in these addresses.
+const CREDENTIALS: &str = "UPSTREAM_CREDENTIALS";
+
+/// The beginning of the variables of this program's own.
+const OF_THIS_PROGRAM: &str = "EVALS_";
 
 /// The time for establishing a connection to a service.
 const CONNECT: Duration = Duration::from_secs(30);
@@ -92,35 +114,21 @@ impl Upstream {
     /// Returns an error if a variable is not valid.
     pub fn of_env(env: &BTreeMap<String, String>) -> Result<Self, UpstreamError> {
         let get = |name: &str| env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
-        let service = |names: &[&'static str], own: &str, variables: &'static [&'static str]| {
-            // An empty variable of this program's own is a mistake, such as `$(cat FILE)` of an empty file.
-            let empty = names.first().filter(|name| env.get(**name).is_some_and(|value| value.trim().is_empty()));
-            if let Some(variable) = empty {
-                return Err(UpstreamError::Address { variable, address: String::new() });
-            }
-            let named = names.iter().find_map(|name| Some((*name, get(name)?)));
-            if let Some((variable, address)) = named
-                && !is_address(address)
-            {
-                return Err(UpstreamError::Address { variable, address: address.to_owned() });
-            }
-            let base_url = named.map_or(own, |(_, address)| address).trim_end_matches('/').to_owned();
-            let key = variables.iter().find_map(|name| get(name)).map(str::to_owned);
-            Ok(Service { base_url, key, variables })
-        };
-        let anthropic = service(
-            &["EVALS_UPSTREAM_ANTHROPIC", "ANTHROPIC_BASE_URL"],
-            "https://api.anthropic.com",
-            &["ANTHROPIC_API_KEY"],
-        )?;
-        let openai =
-            service(&["EVALS_UPSTREAM_OPENAI", "OPENAI_BASE_URL"], "https://api.openai.com/v1", &["OPENAI_API_KEY"])?;
+        let service =
+            |names: &[&'static str], own: &str, variables: &'static [&'static str]| -> Result<Service, UpstreamError> {
+                let base_url = base_url(env, names, own)?;
+                let key = variables.iter().find_map(|name| get(name)).map(str::to_owned);
+                Ok(Service { base_url, key, variables })
+            };
+        let anthropic =
+            service(&["EVALS_UPSTREAM_ANTHROPIC", "ANTHROPIC_BASE_URL"], ANTHROPIC, &["ANTHROPIC_API_KEY"])?;
+        let openai = service(&["EVALS_UPSTREAM_OPENAI", "OPENAI_BASE_URL"], OPENAI, &["OPENAI_API_KEY"])?;
         let gemini = service(
             &["EVALS_UPSTREAM_GEMINI", "GOOGLE_GEMINI_BASE_URL"],
             "https://generativelanguage.googleapis.com",
             &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         )?;
-        let headers = headers(get(HEADERS).unwrap_or_default())?;
+        let headers = added_headers(env)?;
         Ok(Self { anthropic, openai, gemini, headers, placeholders: Vec::new(), client: client(env)? })
     }
 
@@ -151,12 +159,12 @@ impl Upstream {
             // The address of this service has the version, and that of the gateway has it only for some agents.
             Api::OpenaiChat | Api::OpenaiResponses => {
                 let rest = path.strip_prefix("/v1").filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
-                format!("{base}{}", rest.unwrap_or(&path))
+                joined(base, rest.unwrap_or(&path))
             }
             Api::Anthropic if Purpose::of_logged(method, &path).is_known() && !path.starts_with("/v1/") => {
-                format!("{base}/v1{path}")
+                joined(base, &format!("/v1{path}"))
             }
-            Api::Anthropic | Api::Gemini => format!("{base}{path}"),
+            Api::Anthropic | Api::Gemini => joined(base, &path),
         }
     }
 
@@ -215,6 +223,36 @@ impl Upstream {
     }
 }
 
+/// Returns the address of a service without a trailing slash: the first of the variables that is set, or the service's own
+/// address. An empty variable counts as not set, unless it is this program's own: then it is a mistake, such as `$(cat FILE)` of
+/// an empty file.
+///
+/// # Errors
+/// Returns an error if the variable holds no address.
+pub fn base_url(env: &BTreeMap<String, String>, names: &[&'static str], own: &str) -> Result<String, UpstreamError> {
+    let mut set = names.iter().copied().filter_map(|name| Some((name, env.get(name)?.trim())));
+    match set.find(|(name, value)| !value.is_empty() || name.starts_with(OF_THIS_PROGRAM)) {
+        None => Ok(own.to_owned()),
+        Some((_, address)) if is_address(address) => Ok(address.trim_end_matches('/').to_owned()),
+        Some((variable, address)) => Err(UpstreamError::Address { variable, address: address.to_owned() }),
+    }
+}
+
+/// Returns an address with a path, which may have a query. The query of the address itself, such as a version, stays at the end.
+pub fn joined(address: &str, path: &str) -> String {
+    let Some((address, own)) = address.split_once('?') else { return format!("{address}{path}") };
+    let mark = if path.contains('?') { '&' } else { '?' };
+    format!("{}{path}{mark}{own}", address.trim_end_matches('/'))
+}
+
+/// Returns the headers that the user adds to every request to a service.
+///
+/// # Errors
+/// Returns an error if the variable holds no headers.
+pub fn added_headers(env: &BTreeMap<String, String>) -> Result<Vec<(HeaderName, HeaderValue)>, UpstreamError> {
+    headers(env.get(HEADERS).map(String::as_str).unwrap_or_default())
+}
+
 fn is_address(text: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
 }
@@ -232,8 +270,31 @@ fn headers(text: &str) -> Result<Vec<(HeaderName, HeaderValue)>, UpstreamError> 
     read.collect::<Option<_>>().ok_or(UpstreamError::Headers)
 }
 
+/// Returns the secrets of the user's services by name: the values of the headers that the user adds, and the credentials in the
+/// addresses.
+pub fn service_secrets(env: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    let addresses = ADDRESSES.iter().filter_map(|name| env.get(*name)).flat_map(|address| address_secrets(address));
+    let addresses = addresses.map(|secret| (CREDENTIALS.to_owned(), secret));
+    secret_headers(env).into_iter().chain(addresses).collect()
+}
+
+/// Returns the credentials in the address of a service. Its query goes with each request, and services repeat it.
+pub fn address_secrets(address: &str) -> Vec<String> {
+    // Names that other addresses use for something else: the code of a function, and a signature.
+    const NAMES: [&str; 4] = ["code", "k", "sig", "signature"];
+    let mut found = credentials_in(address);
+    let query = address.split('#').next().and_then(|it| it.split_once('?')).map_or("", |(_, query)| query);
+    for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+        let is_secret = looks_secret(name) || NAMES.iter().any(|it| name.eq_ignore_ascii_case(it));
+        if is_secret && value.len() >= SHORTEST && !found.iter().any(|known| known.contains(value)) {
+            found.push(value.to_owned());
+        }
+    }
+    found
+}
+
 /// Returns the values of the headers that the user adds, by name: they are secrets.
-pub fn secret_headers(env: &BTreeMap<String, String>) -> Vec<(String, String)> {
+fn secret_headers(env: &BTreeMap<String, String>) -> Vec<(String, String)> {
     let lines = env.get(HEADERS).map(String::as_str).unwrap_or_default().lines();
     let values = lines.filter_map(|line| line.split_once(':')).map(|(name, value)| (name.trim(), value.trim()));
     let parts = values.flat_map(|(name, value)| {
@@ -312,6 +373,11 @@ mod tests {
             ("EVALS_UPSTREAM_GEMINI", "http://127.0.0.1:7/"),
         ])
         .unwrap();
+        let versioned = upstream(&[
+            ("ANTHROPIC_BASE_URL", "http://corp.example?v=1"),
+            ("OPENAI_BASE_URL", "http://corp.example/v1/?api-version=1&x=2"),
+        ])
+        .unwrap();
         for (of, api, path, wanted) in [
             (&own, Api::Anthropic, "/v1/messages?beta=true", "http://corp.example/claude/v1/messages?beta=true"),
             (&own, Api::OpenaiChat, "/v1/chat/completions", "https://api.openai.com/v1/chat/completions"),
@@ -320,6 +386,13 @@ mod tests {
             (&set, Api::OpenaiResponses, "/v1/responses", "http://127.0.0.1:8/v1/responses"),
             (&set, Api::OpenaiChat, "/chat/completions", "http://127.0.0.1:8/v1/chat/completions"),
             (&set, Api::OpenaiChat, "/v1beta/x", "http://127.0.0.1:8/v1/v1beta/x"),
+            (&versioned, Api::Anthropic, "/v1/messages?beta=true", "http://corp.example/v1/messages?beta=true&v=1"),
+            (
+                &versioned,
+                Api::OpenaiChat,
+                "/v1/chat/completions",
+                "http://corp.example/v1/chat/completions?api-version=1&x=2",
+            ),
             (
                 &set,
                 Api::Gemini,

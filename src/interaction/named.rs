@@ -22,7 +22,7 @@ struct BuiltIn {
 
 impl BuiltIn {
     fn policy(&self) -> Option<&NamedPolicy> {
-        // The files are part of the program, and a test parses each of them.
+        // The files are part of `evals`, and a test parses each of them.
         self.parsed.get_or_init(|| parsed(embedded::ORIGIN, self.text.to_owned()).ok()).as_ref()
     }
 }

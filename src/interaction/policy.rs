@@ -2,9 +2,9 @@
 //! offers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::ask::{NoAnswer, ask};
 use super::{
     Adviser, Answer, Counters, Decision, Interaction, Person, QuestionAnswer, Request, Subject, decide, decide_by_rule,
 };
@@ -15,7 +15,7 @@ use crate::values::Time;
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 
 /// The rule of the policy `llm` that decides if no model answered.
-const DEFAULT: &str = "default";
+pub const DEFAULT_RULE: &str = "default";
 
 /// A policy with its memory.
 #[derive(Debug, Clone)]
@@ -76,16 +76,14 @@ impl Policy {
             return self.decide_alone(request);
         };
         let (person, trial, question) = (person.clone(), trial.clone(), request.clone());
-        let withdrawn = Arc::new(AtomicBool::new(false));
-        let _waiting = Waiting(withdrawn.clone());
-        let asking = tokio::task::spawn_blocking(move || person.ask(&trial, &question, &withdrawn));
-        let (answer, reason) = match tokio::time::timeout(self.patience, asking).await {
-            Ok(Ok(Some(answer))) => (answer, "a person answered".to_owned()),
-            Ok(Ok(None)) => (Answer::Cancel, "no person is there to answer any more".to_owned()),
-            Ok(Err(error)) => {
+        let asked = ask(self.patience, move |withdrawn| person.ask(&trial, &question, withdrawn)).await;
+        let (answer, reason) = match asked {
+            Ok(Some(answer)) => (answer, "a person answered".to_owned()),
+            Ok(None) => (Answer::Cancel, "no person is there to answer any more".to_owned()),
+            Err(NoAnswer::Bug(error)) => {
                 (Answer::Cancel, format!("the question to the person ended with a bug of evals: {error}"))
             }
-            Err(_) => (Answer::Cancel, format!("no person answered within {}", Time(self.patience))),
+            Err(NoAnswer::Timeout) => (Answer::Cancel, format!("no person answered within {}", Time(self.patience))),
         };
         Decision::new(answer, self.word(), reason).choose(&request.options)
     }
@@ -95,19 +93,17 @@ impl Policy {
         let Interaction::Llm(llm) = &self.interaction else { return None };
         let adviser = self.adviser.clone().filter(|_| request.subject() == Subject::Call)?;
         let (settings, question) = (llm.clone(), request.clone());
-        let withdrawn = Arc::new(AtomicBool::new(false));
-        let _waiting = Waiting(withdrawn.clone());
-        let asking = tokio::task::spawn_blocking(move || adviser.advise(&settings, &question, &withdrawn));
-        let advised = match tokio::time::timeout(self.patience, asking).await {
-            Ok(advised) => advised.unwrap_or_else(|error| Err(error.to_string())),
-            Err(_) => Err(format!("it took longer than {}", Time(self.patience))),
+        let advised = match ask(self.patience, move |withdrawn| adviser.advise(&settings, &question, withdrawn)).await {
+            Ok(advised) => advised,
+            Err(NoAnswer::Bug(error)) => Err(error),
+            Err(NoAnswer::Timeout) => Err(format!("it took longer than {}", Time(self.patience))),
         };
         Some(match advised {
             Ok(decision) => decision.choose(&request.options),
             Err(why) => {
                 let why = format!("no model answered: {why}");
                 let decision = Decision::new(llm.default.unwrap_or_default().into(), self.word(), why.clone());
-                let decision = decision.with_rule(DEFAULT).choose(&request.options);
+                let decision = decision.with_rule(DEFAULT_RULE).choose(&request.options);
                 Decision { notice: decision.notice.or(Some(why)), ..decision }
             }
         })
@@ -186,15 +182,6 @@ pub(super) fn by_answer(answer: Answer, number: usize, reason: impl Into<String>
     Decision::new(answer, "answers", reason).with_rule(format!("answers[{number}]"))
 }
 
-/// Waits for a person's answer; when dropped, the question is withdrawn.
-struct Waiting(Arc<AtomicBool>);
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Words that agree as the first word of an answer.
 const YES: [&str; 7] = ["yes", "ok", "okay", "allow", "allowed", "approve", "approved"];
 /// Words that agree only as a whole answer: other answers may begin with them, too.
@@ -214,6 +201,8 @@ pub(super) fn is_word_for_yes(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use serde_json::json;
 
     use super::super::Llm;
@@ -354,7 +343,7 @@ mod tests {
             let mut policy = Policy { patience: Duration::from_millis(50), ..policy };
             let Decision { option, by, .. } = policy.decide(&request).await;
             assert_eq!((option.as_deref(), by.reason.as_deref()), (chosen, Some(why)), "{yaml}");
-            assert_eq!(by.rule.as_deref(), (yaml != "manual").then_some(DEFAULT), "{yaml}");
+            assert_eq!(by.rule.as_deref(), (yaml != "manual").then_some(DEFAULT_RULE), "{yaml}");
         }
     }
 }

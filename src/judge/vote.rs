@@ -2,6 +2,7 @@
 
 use super::criteria::Criterion;
 use crate::grade::judge_record::{CriterionFinding, CriterionVerdict};
+use crate::statistics::figures::quantile_of_sorted;
 
 /// Returns the majority's verdict on each criterion, in the order of the criteria. A judge without an answer counts in
 /// the total, so that there is no majority without more than half of all judges.
@@ -16,7 +17,9 @@ pub fn majority(criteria: &[Criterion], judges: &[Option<Vec<CriterionFinding>>]
         match winners {
             Some(votes) => {
                 let mut finding = votes.first().map(|it| (*it).clone()).unwrap_or_else(|| unknown(criterion, ""));
-                finding.value = median(votes.iter().filter_map(|it| it.value).collect());
+                let mut values: Vec<f64> = votes.iter().filter_map(|it| it.value).collect();
+                values.sort_by(f64::total_cmp);
+                finding.value = quantile_of_sorted(&values, 0.5);
                 finding.evidence = votes.iter().flat_map(|it| it.evidence.iter().copied()).collect();
                 finding.evidence.sort_unstable();
                 finding.evidence.dedup();
@@ -59,16 +62,6 @@ fn unknown(criterion: &Criterion, reason: &str) -> CriterionFinding {
     }
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match (values.len() % 2, values.get(middle)) {
-        (1, Some(value)) => Some(*value),
-        (0, Some(upper)) => values.get(middle.checked_sub(1)?).map(|lower| (lower + upper) / 2.0),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,8 +92,15 @@ mod tests {
 
     #[test]
     fn points_are_the_median_of_those_who_decide() {
-        assert_eq!(median(vec![5.0, 3.0, 4.0]), Some(4.0));
-        assert_eq!(median(vec![4.0, 5.0]), Some(4.5));
-        assert_eq!(median(vec![]), None);
+        use CriterionVerdict::{Fail, Pass};
+        let criteria =
+            [Criterion { id: "a".into(), ask: "?".into(), scale: None, number: None, weight: 1.0, required: false }];
+        let points = |said: &[(CriterionVerdict, Option<f64>)]| {
+            let judges: Vec<_> = said.iter().map(|(verdict, value)| Some(vec![finding(*verdict, *value)])).collect();
+            majority(&criteria, &judges)[0].value
+        };
+        assert_eq!(points(&[(Pass, Some(5.0)), (Pass, Some(3.0)), (Pass, Some(4.0)), (Fail, Some(1.0))]), Some(4.0));
+        assert_eq!(points(&[(Pass, Some(4.0)), (Pass, Some(5.0)), (Fail, Some(1.0))]), Some(4.5));
+        assert_eq!(points(&[(Pass, None), (Pass, None)]), None);
     }
 }

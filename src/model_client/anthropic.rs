@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::http::HeaderLine;
-use super::{AskError, Failed, Question, Reply, reported_model};
+use super::{AskError, Failed, Question, Reply, reported_model, with_pricing};
+use crate::gateway::Api;
 use crate::trace::{Usage, UsageScope};
 
 /// The maximum length of an answer, in tokens, which the API requires.
@@ -46,5 +47,5 @@ pub(super) fn usage(answer: &Value) -> Usage {
     (usage.input_tokens, usage.output_tokens) = (count("input_tokens"), count("output_tokens"));
     usage.cache_read_tokens = count("cache_read_input_tokens");
     usage.cache_write_tokens = count("cache_creation_input_tokens");
-    usage
+    with_pricing(usage, Api::Anthropic.pricing(answer))
 }

@@ -12,7 +12,7 @@ use reqwest::redirect;
 use serde_json::Value;
 
 use super::{AskError, Service};
-use crate::gateway::upstream::causes;
+use crate::gateway::upstream::{causes, joined};
 use crate::secrets::urls::without_credentials;
 
 /// The maximum size of a response in bytes.
@@ -66,11 +66,13 @@ impl Http {
         body: &Value,
     ) -> Result<HttpResponse, AskError> {
         let client = self.client(service.proxy.as_deref())?;
-        let mut request = client.post(format!("{}{path}", service.base_url)).timeout(self.time);
+        let mut request = client.post(joined(&service.base_url, path)).timeout(self.time);
         request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
         for (name, value) in headers {
             request = request.header(*name, value);
         }
+        // An added header replaces one of the same name.
+        request = request.headers(service.headers.clone());
         let mut response = request.send().await.map_err(|error| match self.error(error) {
             AskError::Unreachable(why) => {
                 AskError::Unreachable(format!("{why} at {}", without_credentials(&service.base_url)))

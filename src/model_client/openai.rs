@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::http::HeaderLine;
-use super::{AskError, Failed, Question, Reply, reported_model};
+use super::{AskError, Failed, Question, Reply, reported_model, with_pricing};
+use crate::gateway::Api;
 use crate::trace::usage::uncached;
 use crate::trace::{Usage, UsageScope};
 
@@ -57,7 +58,7 @@ pub(super) fn usage(answer: &Value) -> Usage {
     usage.input_tokens = uncached(told["prompt_tokens"].as_u64(), [cached, None]);
     usage.output_tokens = told["completion_tokens"].as_u64();
     usage.cache_read_tokens = cached;
-    usage
+    with_pricing(usage, Api::OpenaiChat.pricing(answer))
 }
 
 #[cfg(test)]

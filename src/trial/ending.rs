@@ -134,13 +134,21 @@ pub(super) fn check_all_sent(result: &mut TrialResult, attempt: &Attempt, sent: 
     }
 }
 
+/// Withholds the verdict of a trial in which a permission request got the default answer of the policy `llm`, because no model
+/// answered: with the model's answer, the agent may have done something else. The warning `no_model` names the request.
+pub(super) fn check_all_answered(result: &mut TrialResult, observed: &Observed) {
+    if observed.lacks_an_answer_of_a_model() {
+        (result.verdict, result.score) = (Verdict::Ungraded, None);
+    }
+}
+
 /// Returns true if the agent ended a turn in another way than by its answer, and a grader that passed asks for this end.
 fn is_asked_for(reason: StopReason, result: &TrialResult, attempt: &Attempt) -> bool {
     use StopReason::{Cancelled, MaxBudget, MaxTokens, MaxTurns, Other, Refusal};
     let passed = |name: &str| {
         result.grades.iter().any(|grade| grade.name == name && grade.passed == Some(true) && !grade.diagnostic)
     };
-    let asks = |grader: &Grader| grader.kind.asks_for_end(reason) && passed(&grader.name);
+    let asks = |grader: &Grader| grader.kind.spec().requires_end(reason) && passed(&grader.name);
     matches!(reason, Refusal | MaxTokens | MaxTurns | MaxBudget | Cancelled | Other)
         && attempt.case.graders.iter().any(|grader| asks(grader))
 }

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::check_requests::{self, Sought};
 use super::task::model_asked;
 use super::{Attempt, Engine, Folders, command};
+use crate::adapter::errors;
 use crate::environment::Placeholders;
 use crate::gateway::canonical::{Canon, Here, Rules};
 use crate::gateway::cassette::{self, Cassette, Header};
@@ -198,14 +199,23 @@ impl Reserved {
         let sought = sought.map_err(|error| format!("the instruction file of the arm cannot be read: {error}"))?;
         let prompts = attempt.case.turns.iter().filter(|prompt| !prompt.trim().is_empty()).cloned().collect();
         let log = log.looking_for(sought.iter().map(|it| it.text.clone()).collect());
-        let log = log.of_case(CaseTexts { prompts, aside: aside.clone() });
+        let is_of_account: fn(&str) -> bool = errors::is_of_account;
+        let log = log.of_case(CaseTexts { prompts, aside: aside.clone(), is_of_account: Some(is_of_account) });
         let (sender, exceeded) = watch::channel(None);
         let Settings { timing, enforce, .. } = &engine.gateway;
         let guard = Guard {
             model: enforce.filter(|_| route.reaches_the_service()).zip(attempt.trial.model.clone()),
             budget: Some(Budget { limits: attempt.case.limits, exceeded: sender }),
         };
-        let options = Options { api: at.map(|at| at.api), canon: canon.clone(), aside, guard, timing: *timing, log };
+        let options = Options {
+            api: at.map(|at| at.api),
+            canon: canon.clone(),
+            aside,
+            guard,
+            timing: *timing,
+            records: route.records().is_some(),
+            log,
+        };
         let Self { bound, relay } = self;
         Ok(Gateway {
             running: bound.serve(plays, options),
@@ -251,14 +261,17 @@ impl Gateway {
         // Requests that are not logged yet were not searched.
         let all_are_logged = self.running.unlogged() == 0;
         let totals = self.totals();
-        check_requests::wrong(&self.sought, &totals.found, totals.answers > 0 && all_are_logged)
+        let all_were_searched = all_are_logged && totals.unread.is_none();
+        check_requests::wrong(&self.sought, &totals.found, totals.answers > 0 && all_were_searched)
     }
 
     /// Returns the reason if the requests lack a prompt of a session with a turn in which the agent showed nothing.
     pub(super) fn unsent_prompt(&self) -> Option<String> {
         // A request that is not logged yet may contain the prompt.
         let all_are_logged = self.running.unlogged() == 0;
-        check_requests::unsent_prompt(&self.sought, &self.totals().found).filter(|_| all_are_logged)
+        let totals = self.totals();
+        let all_were_searched = all_are_logged && totals.unread.is_none();
+        check_requests::unsent_prompt(&self.sought, &totals.found).filter(|_| all_were_searched)
     }
 
     /// Ends the server, and reads from its log what it means for the trial.
@@ -290,6 +303,9 @@ impl Gateway {
         }
         if let Some((requests, first)) = totals.unknown.clone() {
             warnings.push(Warning::NotRecordable { requests, first });
+        }
+        if let Some((requests, why)) = totals.unread.clone() {
+            warnings.push(Warning::UnreadRequests { requests, why });
         }
         let aside = totals.failure(FailureKind::Aside);
         warnings.extend(aside.map(|(_, requests)| Warning::AsideNotRecorded { requests }));
@@ -372,6 +388,9 @@ fn error_of(totals: &Totals, route: &Route, attempt: &Attempt) -> Option<(ErrorC
     }
     if let Some((told, _)) = message(FailureKind::Model) {
         return Some((ErrorCategory::Provider, told));
+    }
+    if let Some(why) = totals.undecoded.clone() {
+        return Some((ErrorCategory::Setup, format!("the gateway: {why}")));
     }
     let kind = totals.unsent_at_the_end?;
     let category = if kind == FailureKind::Key { ErrorCategory::Auth } else { ErrorCategory::Provider };

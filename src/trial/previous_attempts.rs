@@ -5,9 +5,11 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use crate::adapter;
+use crate::grade::judge_record::EarlierUsage;
 use crate::harness::Manifest;
 use crate::regular;
-use crate::result::{EarlierAttempts, TrialResult};
+use crate::result::{DiscardedAttempts, EarlierAttempts, TrialResult};
+use crate::run::journal::TrialState;
 use crate::run::read_json;
 
 /// The attempts before another one, as they were before it started: its agent may remove their folders.
@@ -19,11 +21,20 @@ pub struct PreviousAttempts {
     folders: usize,
 }
 
+/// The models that the engine may have called in an attempt that has no result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MayAsk {
+    /// True if a grader of the case calls a judge model.
+    pub judges: bool,
+    /// True if a model answers the permission requests of the agent.
+    pub policy: bool,
+}
+
 impl PreviousAttempts {
     /// Reads the attempts before this one from their folders; other folders beside them are ignored. `finished` is the number of
     /// these attempts that finished by the journal: if fewer have a record, the others are missing. `manifest` is that of the
-    /// harness.
-    pub fn before(trial: &Path, attempt: u32, finished: usize, manifest: &Manifest) -> Self {
+    /// harness, and `may_ask` is about the attempts without a result.
+    pub fn before(trial: &Path, attempt: u32, finished: usize, manifest: &Manifest, may_ask: MayAsk) -> Self {
         let folders = folders_before(trial, attempt);
         let (mut sum, mut recorded) = (EarlierAttempts::default(), 0);
         // The result of an attempt has the figures of those before it, also if their folders were removed since.
@@ -42,7 +53,7 @@ impl PreviousAttempts {
         let later = folders.get(from..).unwrap_or_default();
         let has_result = |folder: &&PathBuf| folder.join("result.json").exists();
         recorded += u32::try_from(later.iter().filter(has_result).count()).unwrap_or(u32::MAX);
-        if let Some(later) = sum_of(later.iter().cloned(), Some(manifest)) {
+        if let Some(later) = sum_of(later.iter().cloned(), Some(manifest), may_ask) {
             sum = plus(sum, later);
         }
         // The folder of an attempt that finished may be left without its result.
@@ -51,7 +62,33 @@ impl PreviousAttempts {
         sum.count += missing;
         sum.cost_unknown = sum.cost_unknown.saturating_add(missing).max(lost);
         sum.missing += missing;
+        if missing > 0 {
+            add_unknown(&mut sum, may_ask);
+        }
         Self { sum: (sum.count > 0).then_some(sum), folders: folders.len() }
+    }
+
+    /// Marks the attempts of a trial that had finished and runs again, and adds which of them belong to results that were
+    /// discarded. `state` is that of the trial in the journal.
+    #[must_use]
+    pub fn run_again(self, trial: &Path, state: &TrialState, manifest: &Manifest, may_ask: MayAsk) -> Self {
+        let Some(mut sum) = self.sum else { return self };
+        sum.ran_later = true;
+        if state.discarded > 0 {
+            let discarded = state.discarded.saturating_add(1);
+            let found = Self::before(trial, discarded, state.judged_before, manifest, may_ask).sum;
+            // If folders were removed, a result that was written before has the figures.
+            let is_better =
+                |it: &EarlierAttempts| it.missing == 0 || sum.discarded.is_none_or(|carried| carried.count < it.count);
+            let found = found.filter(is_better).map(|it| DiscardedAttempts {
+                count: it.count,
+                last: state.discarded,
+                cost_usd: it.cost_usd,
+                cost_unknown: it.cost_unknown,
+            });
+            sum.discarded = found.or(sum.discarded);
+        }
+        Self { sum: Some(sum), ..self }
     }
 
     /// Returns true if folders of these attempts were removed since.
@@ -68,11 +105,18 @@ fn folders_before(trial: &Path, attempt: u32) -> Vec<PathBuf> {
 
 fn plus(one: EarlierAttempts, other: EarlierAttempts) -> EarlierAttempts {
     let costs = [one.cost_usd, other.cost_usd].into_iter().flatten();
+    let (mut judges, mut policy) = (one.judges, one.policy);
+    other.judges.iter().for_each(|usage| EarlierUsage::add_to(&mut judges, &usage.used()));
+    other.policy.iter().for_each(|usage| EarlierUsage::add_to(&mut policy, &usage.used()));
     known(EarlierAttempts {
         count: one.count.saturating_add(other.count),
         cost_usd: costs.reduce(|one, other| one.max(0.0) + other.max(0.0)),
         cost_unknown: one.cost_unknown.saturating_add(other.cost_unknown),
         missing: one.missing.saturating_add(other.missing),
+        judges,
+        policy,
+        discarded: one.discarded.or(other.discarded),
+        ran_later: one.ran_later || other.ran_later,
     })
 }
 
@@ -123,15 +167,31 @@ fn numbered(attempts: &Path) -> Vec<(u32, PathBuf)> {
 /// Returns the sum of attempts that no result includes, or `None` if nothing can have been spent. `manifest` is that of the
 /// harness.
 pub fn cost_of(attempts: &[(u32, PathBuf)], manifest: Option<&Manifest>) -> Option<EarlierAttempts> {
-    let sum = sum_of(attempts.iter().map(|(_, folder)| folder.clone()), manifest);
+    let sum = sum_of(attempts.iter().map(|(_, folder)| folder.clone()), manifest, MayAsk::default());
     sum.filter(|sum| sum.cost_usd.is_some() || sum.cost_unknown > 0)
 }
 
-fn sum_of(attempts: impl Iterator<Item = PathBuf>, manifest: Option<&Manifest>) -> Option<EarlierAttempts> {
+/// Adds that the usage of the models is unknown that the engine may have called in an attempt.
+fn add_unknown(sum: &mut EarlierAttempts, MayAsk { judges, policy }: MayAsk) {
+    if judges {
+        EarlierUsage::add_unknown_to(&mut sum.judges);
+    }
+    if policy {
+        EarlierUsage::add_unknown_to(&mut sum.policy);
+    }
+}
+
+fn sum_of(
+    attempts: impl Iterator<Item = PathBuf>,
+    manifest: Option<&Manifest>,
+    may_ask: MayAsk,
+) -> Option<EarlierAttempts> {
     let mut sum = EarlierAttempts::default();
     for attempt in attempts {
         sum.count += 1;
-        match read_json::<TrialResult>(&attempt.join("result.json")) {
+        let result = read_json::<TrialResult>(&attempt.join("result.json"));
+        result.iter().for_each(|result| sum.add_asked(result));
+        match result {
             // The answers of a recording or a script cost nothing.
             Ok(result) if !result.was_paid() => {}
             Ok(result) => match result.metrics.cost() {
@@ -146,6 +206,12 @@ fn sum_of(attempts: impl Iterator<Item = PathBuf>, manifest: Option<&Manifest>) 
                 let (known, is_unknown) = of_interrupted(&attempt, manifest);
                 sum.cost_usd = known.map(|cost| sum.cost_usd.unwrap_or(0.0) + cost).or(sum.cost_usd);
                 sum.cost_unknown += u32::from(is_unknown);
+                // The trace is written before the graders call their judges.
+                let is_graded = attempt.join("trace.jsonl").exists();
+                add_unknown(
+                    &mut sum,
+                    MayAsk { judges: may_ask.judges && is_graded, policy: may_ask.policy && is_unknown },
+                );
             }
         }
     }
@@ -179,7 +245,9 @@ mod tests {
     fn figures_of_removed_attempts_come_from_a_later_result_and_attempts_without_any_are_missing() {
         let trial = tempfile::tempdir().unwrap();
         let manifest = Manifest::bare(crate::harness::Adapter::OutputOnly);
-        let before = |attempt, finished| PreviousAttempts::before(trial.path(), attempt, finished, &manifest).sum;
+        let before = |attempt, finished| {
+            PreviousAttempts::before(trial.path(), attempt, finished, &manifest, MayAsk::default()).sum
+        };
         assert_eq!(before(1, 0), None);
         // An attempt that was interrupted before it wrote anything has no folder, and cost nothing.
         assert_eq!(before(2, 0), None);
@@ -194,10 +262,66 @@ mod tests {
         std::fs::write(second.join("result.json"), serde_json::to_vec(&result).unwrap()).unwrap();
         let carried = before(3, 2).unwrap();
         assert_eq!((carried.count, carried.cost_usd, carried.cost_unknown, carried.missing), (2, Some(5.5), 0, 0));
-        let state = PreviousAttempts::before(trial.path(), 3, 2, &manifest);
+        let state = PreviousAttempts::before(trial.path(), 3, 2, &manifest, MayAsk::default());
         assert!(!state.have_gone(trial.path(), 3));
         std::fs::remove_dir_all(trial.path().join("attempts")).unwrap();
         assert!(state.have_gone(trial.path(), 3));
+    }
+
+    #[test]
+    fn discarded_attempts_are_known_though_their_folders_were_removed() {
+        let trial = tempfile::tempdir().unwrap();
+        let manifest = Manifest::bare(crate::harness::Adapter::OutputOnly);
+        let folder = |number: u32| trial.path().join(format!("attempts/{number}"));
+        let write = |number: u32, cost: f64, earlier_attempts| {
+            let mut result = TrialResult { earlier_attempts, ..TrialResult::blank(&planned(), Verdict::Errored) };
+            (result.metrics.measured_ms, result.metrics.cost_usd) = (Some(5), Some(cost));
+            std::fs::create_dir_all(folder(number)).unwrap();
+            std::fs::write(folder(number).join("result.json"), serde_json::to_vec(&result).unwrap()).unwrap();
+        };
+        let mut state = TrialState::default();
+        (state.discarded, state.judged_before) = (1, 1);
+        let before = |attempt, finished| {
+            let may_ask = MayAsk::default();
+            let previous = PreviousAttempts::before(trial.path(), attempt, finished, &manifest, may_ask);
+            previous.run_again(trial.path(), &state, &manifest, may_ask).sum
+        };
+        assert_eq!(before(1, 0), None);
+        write(1, 1.0, None);
+        let second = before(2, 1);
+        assert_eq!(second.map(|it| (it.count, it.ran_later, it.without_discarded())), Some((1, true, None)));
+        write(2, 2.0, second);
+        for is_removed in [false, true] {
+            if is_removed {
+                std::fs::remove_dir_all(folder(1)).unwrap();
+            }
+            let third = before(3, 2).unwrap();
+            let discarded = third.discarded.unwrap();
+            assert_eq!((third.count, third.cost_usd), (2, Some(3.0)), "{is_removed}");
+            assert_eq!((discarded.count, discarded.last, discarded.cost_usd), (1, 1, Some(1.0)), "{is_removed}");
+            let retried = third.without_discarded().unwrap();
+            assert_eq!((retried.count, retried.cost_usd, retried.cost_unknown), (1, Some(2.0), 0), "{is_removed}");
+        }
+    }
+
+    #[test]
+    fn what_models_cost_in_an_attempt_without_a_result_is_unknown() {
+        let trial = tempfile::tempdir().unwrap();
+        let manifest = Manifest::bare(crate::harness::Adapter::OutputOnly);
+        let may_ask = MayAsk { judges: true, policy: true };
+        let before = || {
+            let sum = PreviousAttempts::before(trial.path(), 2, 0, &manifest, may_ask).sum.unwrap();
+            (sum.judges.is_some(), sum.policy.is_some(), sum.asked_cost().is_exact())
+        };
+        let first = trial.path().join("attempts/1");
+        std::fs::create_dir_all(&first).unwrap();
+        assert_eq!(before(), (false, false, true), "the agent had not begun");
+        std::fs::write(first.join("wire.jsonl"), "").unwrap();
+        assert_eq!(before(), (false, true, false));
+        std::fs::write(first.join("trace.jsonl"), "").unwrap();
+        assert_eq!(before(), (true, true, false));
+        let missing = PreviousAttempts::before(&trial.path().join("none"), 2, 1, &manifest, may_ask).sum.unwrap();
+        assert!(missing.judges.is_some() && !missing.asked_cost().is_exact());
     }
 
     fn planned() -> TrialRecord {
@@ -225,7 +349,8 @@ mod tests {
             std::fs::create_dir_all(&attempt).unwrap();
             std::fs::write(attempt.join("result.json"), serde_json::to_vec(&result).unwrap()).unwrap();
         }
-        let sum = sum_of((1..=4).map(|number| folder.path().join(format!("attempts/{number}"))), None).unwrap();
+        let folders = (1..=4).map(|number| folder.path().join(format!("attempts/{number}")));
+        let sum = sum_of(folders, None, MayAsk::default()).unwrap();
         assert_eq!((sum.count, sum.cost_usd, sum.cost_unknown), (4, Some(2.0), 1));
         // What a running attempt has reported is not included.
         let left = |counting: u32, is_running: bool| without_result(folder.path(), counting, 0, is_running);

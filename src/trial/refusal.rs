@@ -1,12 +1,12 @@
 //! The engine's lines about the model of an agent, as the gateway saw: the model did not answer, gave an answer that looks
-//! like an error, reached its output limit, or was stopped by a content filter.
+//! like an error, reached its output limit, was stopped by a content filter, or broke off and was asked again.
 
 use crate::adapter::errors;
 use crate::gateway::exchange::FailureKind;
 use crate::gateway::refused::Refused;
 use crate::gateway::totals::Totals;
 use crate::harness::Manifest;
-use crate::trace::ErrorCategory;
+use crate::trace::{ErrorCategory, NoticeCode};
 use crate::wire::EngineLine;
 
 /// Returns the line for a session whose model answered no request, or not the one that the agent needed to go on.
@@ -36,13 +36,22 @@ pub(super) fn filter_line(totals: &Totals) -> Option<EngineLine> {
     totals.refusals.ended_by_filter().then_some(EngineLine::Filtered)
 }
 
+/// Returns the line about a final answer of the agent that has a text of its model which broke off, before the answer to the
+/// repeated request. Some agents show both as one text.
+pub(super) fn broken_line(totals: &Totals, answer: &str) -> Option<EngineLine> {
+    let text = "the gateway: an answer of the model broke off and was requested again, and the final answer has the text of \
+                both";
+    let line = || EngineLine::Notice { code: NoticeCode::DiscardedMessage, text: text.to_owned() };
+    totals.refusals.is_broken_text_in(answer).then(line)
+}
+
 /// Returns the category of the error that ended the session.
 fn category_of(refused: &Refused) -> ErrorCategory {
     match (refused.kind, refused.status) {
         (Some(FailureKind::Key), _) => ErrorCategory::Auth,
         (Some(FailureKind::Service) | None, Some(status)) => match status {
-            // Services refuse keys with 400 too, and send errors within answers: the message says more.
-            200..300 | 400 => by_message(refused.message.as_deref().unwrap_or_default()),
+            // Services refuse keys with these too, and send errors within answers: the message says more.
+            200..300 | 400 | 413 | 422 => by_message(refused.message.as_deref().unwrap_or_default()),
             _ => errors::by_status(status.into()).unwrap_or(ErrorCategory::Provider),
         },
         _ => ErrorCategory::Provider,
@@ -70,6 +79,7 @@ mod tests {
             (service, Some(500), "rate limit reached", ErrorCategory::Provider),
             (service, Some(400), "API key not valid. Please pass a valid API key.", ErrorCategory::Auth),
             (service, Some(400), "no such field", ErrorCategory::Provider),
+            (service, Some(422), "You exceeded your current quota.", ErrorCategory::RateLimit),
             (service, Some(200), "Overloaded", ErrorCategory::RateLimit),
             (None, Some(302), "", ErrorCategory::Provider),
             (Some(FailureKind::Key), Some(401), "no key for this service", ErrorCategory::Auth),

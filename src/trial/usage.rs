@@ -30,6 +30,7 @@ pub(super) fn lines_for(totals: &Totals, recorder: &mut Recorder) -> Vec<EngineL
             difference(&of_agent, &of_service).map(|text| EngineLine::Notice { code: NoticeCode::UsageDiffers, text }),
         );
     }
+    let usage_counts = usage.is_some();
     if usage.is_some() || model.is_some() {
         // The sum of all tokens no longer shows which model used them.
         let cost = totals.cost_usd().filter(|_| usage.is_some() && of_agent.cost_usd().is_none());
@@ -39,6 +40,16 @@ pub(super) fn lines_for(totals: &Totals, recorder: &mut Recorder) -> Vec<EngineL
             cost_usd: cost.map(Amount::value),
             cost_is_lower_bound: cost.is_some_and(|cost| !cost.is_exact()),
         });
+    }
+    // The agent's own cost, if it is known, does not depend on such answers.
+    let is_lower_bound = usage_counts && of_agent.cost_usd().is_none_or(|cost| !cost.is_exact());
+    if let Some((answers, first)) = totals.uncounted.as_ref().filter(|_| is_lower_bound) {
+        let answers = plural(*answers, "answer");
+        let text = format!(
+            "{answers} at paths that no API describes had no token counts, so the totals are lower bounds; the first: \
+             {first}"
+        );
+        lines.push(EngineLine::Notice { code: NoticeCode::UsageIncomplete, text });
     }
     if totals.cut > 0 && of_agent.is_exact() {
         let answers = plural(totals.cut, "answer");

@@ -11,7 +11,7 @@ use crate::gateway::words::{elements, only, text, text_of};
 use crate::gateway::{ModelRequest, Refusal, Reply, Tool};
 
 use self::iterations::MessageTokens;
-pub use self::iterations::message_tokens;
+pub use self::iterations::{costs_more, message_tokens};
 pub(super) use self::stream::{Events, streamed};
 
 mod iterations;
@@ -116,7 +116,6 @@ pub fn usage(response: &Value) -> TokenUsage {
         cache_write_tokens,
         thought_tokens: count(usage, "/output_tokens_details/thinking_tokens"),
         lower_bound: is_partial,
-        cost_lower_bound: iterations::costs_more(usage),
         ..TokenUsage::default()
     }
     .with_others(of_others)

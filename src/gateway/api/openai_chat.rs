@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::usage::{TokenUsage, count};
+use super::usage::{Pricing, TokenUsage, count};
 use super::{IdKind, ids};
 use crate::gateway::script::{Stop, Usage};
 use crate::gateway::stream::event;
@@ -132,6 +132,20 @@ pub fn usage(response: &Value) -> TokenUsage {
     .with_total(total)
 }
 
+/// The items of a response by which the service did something that costs more than its tokens.
+const PAID: [&str; 4] = ["code_interpreter_call", "file_search_call", "image_generation_call", "web_search_call"];
+
+/// Returns what an answer of one of OpenAI's APIs costs, by the tier that it names and the tools of the service that it used.
+pub fn pricing(response: &Value) -> Pricing {
+    let items = response["output"].as_array().map(Vec::as_slice).unwrap_or_default();
+    match text(response, "service_tier") {
+        "batch" | "flex" | "scale" => Pricing::Less,
+        "priority" => Pricing::More,
+        _ if items.iter().any(|item| PAID.contains(&text(item, "type"))) => Pricing::More,
+        _ => Pricing::Listed,
+    }
+}
+
 /// The places of ids.
 pub(super) const IDS: ids::Rules =
     ids::Rules { kind: id_kind, opaque: &["arguments", "tools", "functions", "metadata", "usage", "logprobs"] };
@@ -211,4 +225,22 @@ fn written(usage: Usage) -> Value {
         "prompt_tokens_details": {"cached_tokens": usage.cache_read},
         "completion_tokens_details": {"reasoning_tokens": usage.thought}
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tier_and_the_tools_of_the_service_decide_what_tokens_cost() {
+        for (response, wanted) in [
+            (json!({}), Pricing::Listed),
+            (json!({"service_tier": "default", "output": [{"type": "message"}]}), Pricing::Listed),
+            (json!({"service_tier": "priority"}), Pricing::More),
+            (json!({"service_tier": null, "output": [{"type": "web_search_call"}]}), Pricing::More),
+            (json!({"service_tier": "flex", "output": [{"type": "web_search_call"}]}), Pricing::Less),
+        ] {
+            assert_eq!(pricing(&response), wanted, "{response}");
+        }
+    }
 }

@@ -33,6 +33,17 @@ pub struct TokenUsage {
     pub cost_lower_bound: bool,
 }
 
+/// The cost of an answer, compared with its tokens at the prices of a price table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pricing {
+    /// It costs its tokens.
+    Listed,
+    /// It costs more than its tokens.
+    More,
+    /// It costs less than its tokens, by a price that no table has.
+    Less,
+}
+
 impl TokenUsage {
     /// Sets the total that the service reports, if the other figures do not explain it.
     pub(super) fn with_total(self, total: Option<u64>) -> Self {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::trace::Event;
 
 /// The maximum number of characters shown of a text: at its beginning, and at its end.
-const TEXT: (usize, usize) = (2500, 1500);
+const MAX_TEXT_CHARS: (usize, usize) = (2500, 1500);
 /// The maximum for the change of the workspace.
 const PATCH: (usize, usize) = (9000, 3000);
 /// The maximum for a key.
@@ -107,7 +107,7 @@ impl Cutter {
         }
         match value {
             Value::String(text) => {
-                let text = self.cut(&text, TEXT);
+                let text = self.cut(&text, MAX_TEXT_CHARS);
                 self.texts.push(text.clone());
                 Value::String(text)
             }

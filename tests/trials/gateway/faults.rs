@@ -138,7 +138,7 @@ fn an_empty_answer_holds_nothing() {
 }
 
 #[test]
-fn refusals_and_answers_that_are_too_long_have_their_words() {
+fn refusals_and_answers_that_are_too_long_have_the_stop_reason_of_each_api() {
     for (fault, words) in [
         ("refusal", ["refusal", "completed", "content_filter", "SAFETY"]),
         ("content-filter", ["refusal", "incomplete", "content_filter", "PROHIBITED_CONTENT"]),

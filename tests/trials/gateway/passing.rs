@@ -365,6 +365,94 @@ def main():
 }
 
 #[test]
+fn a_request_in_an_unknown_encoding_goes_on_with_a_warning_and_is_not_recorded() {
+    let service = Service::start(streams);
+    let project = reaching(&service, "");
+    let agent = project.read("agent.py");
+    let encoded = agent.replace("{\"content-type\":", "{\"content-encoding\": \"br\", \"content-type\":");
+    assert_ne!(agent, encoded);
+    project.write("agent.py", &encoded);
+    project.evals(&["run", "--gateway", "observe"]).exits(0);
+    assert!(service.requests()[0].headers.contains("content-encoding: br\n"), "{:?}", service.requests());
+    let log: Vec<Value> = crate::project::lines(&project.of_trial(TRIAL, "llm.jsonl"));
+    assert_eq!(log[0]["error"]["kind"], "encoding", "{log:?}");
+    assert!(log[0]["request"].as_str().unwrap().ends_with(" bytes)"), "{log:?}");
+    let result = project.result(TRIAL);
+    assert!(result["warnings"].to_string().contains("\"unread_requests\""), "{result}");
+    assert!(result["metrics"]["lower_bounds"].to_string().contains("total_tokens"), "{result}");
+
+    let mut project = project;
+    project.env("AGENT_MODE", "goes-on");
+    project.evals(&["run", "--gateway", "record", "--label", "kept"]).exits(3);
+    assert_eq!(service.requests().len(), 1, "a request went on that cannot be recorded");
+    let folder = project.run_named("kept");
+    let result: Value = serde_json::from_str(&project.read(&format!("{folder}/trials/{TRIAL}/result.json"))).unwrap();
+    assert_eq!(result["error"]["category"], "setup", "{result}");
+    assert!(result["error"]["message"].as_str().unwrap().contains("content encoding `br`"), "{result}");
+}
+
+#[test]
+fn requests_beside_the_model_are_free_unless_they_look_like_one_to_a_model() {
+    fn answer(request: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
+        match request.line.starts_with("POST /v1/messages ") {
+            true => streams(request),
+            false => (200, "content-type: application/json\r\n", vec![(0, "{\"success\":true}")]),
+        }
+    }
+    let service = Service::start(answer);
+    let project = reaching(&service, "");
+    let agent = project.read("agent.py");
+    let beside = |steps: &str| {
+        let post = "def post(path, data, **headers):\n    url = os.environ[\"AGENT_URL\"] + path\n    \
+                    urllib.request.urlopen(urllib.request.Request(url, data, headers)).read()\n\n\n";
+        project.write("agent.py", &agent.replace("def main():\n", &format!("{post}def main():\n{steps}")));
+    };
+    let result_of = |label: &str, arm: &str| -> (String, Value) {
+        let trial = format!("{}/trials/a/small/{arm}/1", project.run_named(label));
+        let result = serde_json::from_str(&project.read(&format!("{trial}/result.json"))).unwrap();
+        (project.read(&format!("{trial}/trace.jsonl")), result)
+    };
+    // Telemetry in an encoding that the gateway does not read hides no request for another model.
+    beside(
+        "    post(\"/v1/logs\", b\"x\", **{\"content-encoding\": \"zstd\"})\n    post(\"/api/show\", b'{\"name\": \"m\"}')\n",
+    );
+    let model = "claude-opus-4-8";
+    project
+        .evals(&["run", "--gateway", "observe", "--model", model, "--enforce-model", "refuse", "--label", "free"])
+        .exits(0);
+    let (_, result) = result_of("free", model);
+    assert!(!result["warnings"].to_string().contains("unread_requests"), "{result}");
+    assert!(!result["metrics"]["lower_bounds"].to_string().contains("total_tokens"), "{result}");
+
+    beside("    post(\"/v1/completions\", b'{\"prompt\": \"x\"}')\n");
+    project.evals(&["run", "--gateway", "observe", "--label", "asks"]).exits(0);
+    let (trace, result) = result_of("asks", "default");
+    assert!(result["metrics"]["lower_bounds"].to_string().contains("total_tokens"), "{result}");
+    let told = "1 answer at paths that no API describes had no token counts, so the totals are lower bounds; the first: \
+                POST /v1/completions";
+    assert!(trace.contains(told), "{trace}");
+}
+
+#[test]
+fn a_key_in_the_query_of_the_service_s_address_is_kept_nowhere() {
+    fn echoes(request: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
+        let body = json!({"type": "error", "error": {"type": "not_found_error", "message": request.line}}).to_string();
+        (404, "content-type: application/json\r\n", vec![(0, Box::leak(body.into_boxed_str()))])
+    }
+    let service = Service::start(echoes);
+    let mut project = reaching(&service, "");
+    project.env("EVALS_UPSTREAM_ANTHROPIC", &format!("{}?api-key=qqsecretqq12345", service.base_url()));
+    let ran = project.evals(&["run", "--gateway", "observe"]).exits(3);
+    assert!(service.requests()[0].line.contains("api-key=qqsecretqq12345"), "{:?}", service.requests());
+    assert!(!ran.out.contains("qqsecret") && !ran.err.contains("qqsecret"), "{ran:?}");
+    for file in ["llm.jsonl", "result.json", "trace.jsonl", "wire.jsonl"] {
+        let text = project.of_trial(TRIAL, file);
+        assert!(!text.contains("qqsecret"), "{file}: {text}");
+    }
+    assert!(project.of_trial(TRIAL, "llm.jsonl").contains("api-key=[redacted"));
+}
+
+#[test]
 fn a_request_that_the_agent_breaks_off_is_closed_and_its_work_is_graded() {
     let service = Service::start(streams);
     let project = reaching(&service, "");
@@ -445,7 +533,7 @@ impl Drop for Tls {
 }
 
 #[test]
-fn a_certificate_must_hold_and_the_user_says_whose_do() {
+fn a_server_certificate_is_checked_and_ssl_cert_file_adds_one() {
     let service = Tls::start();
     let mut project = project("");
     project.env("ANTHROPIC_API_KEY", KEY);

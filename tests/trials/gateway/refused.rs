@@ -301,6 +301,26 @@ fn a_request_that_is_answered_when_it_is_repeated_is_no_failure() {
     assert_eq!(stand.exchanges("observe").len(), 3);
 }
 
+#[test]
+fn a_final_answer_with_a_text_that_broke_off_is_in_doubt() {
+    let repeats =
+        "    if not message.get(\"stop_reason\"):\n        again = ask(messages)\n        KEPT\n        return again\n";
+    let returns = "    return dict(message, content=blocks)\n";
+    let doubled = "again[\"content\"][0][\"text\"] = blocks[0][\"text\"] + again[\"content\"][0][\"text\"]";
+    for (kept, notices) in [(doubled, 1), ("pass", 0)] {
+        let project = project("model: {script: ../scripts/a.model.yaml}");
+        changed(&project, returns, &format!("{}{returns}", repeats.replace("KEPT", kept)));
+        // Long enough that a part of it comes before the error.
+        let text = "It goes on and on. ".repeat(20);
+        let fault = "fault: {error-event: {message: oops}}, fault-times: 1";
+        project.write("scripts/a.model.yaml", &format!("turns: [{{text: {}, {fault}}}]", text.trim()));
+        project.evals(&["run"]).exits(0);
+        let trace = project.trace(TRIAL);
+        let is_doubt = |event: &&Value| event["code"] == "discarded_message" && event["lost"] == "speaker";
+        assert_eq!(trace.iter().filter(is_doubt).count(), notices, "{trace:?}");
+    }
+}
+
 /// Answers with what the header `x-want` of the request names.
 fn as_wanted(request: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
     const CALLS: &str = "{\"id\":\"x\",\"model\":\"m\",\"choices\":[{\"index\":0,\"finish_reason\":\"tool_calls\",\
@@ -311,11 +331,17 @@ fn as_wanted(request: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>)
                             \"arguments\":\"{}\",\"status\":\"completed\"}]}";
     const DONE: &str = "{\"id\":\"x\",\"model\":\"m\",\"choices\":[{\"index\":0,\"finish_reason\":\"stop\",\
                         \"message\":{\"role\":\"assistant\",\"content\":\"Yes.\"}}]}";
+    const BILL: &str = "{\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Your credit balance is too low to \
+                        access the API.\"}}";
+    const QUOTED: &str = "{\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Error while downloading \
+                          https://x/y.png. Upstream status code: 403.\"}}";
     const CHUNK: &str = "data: {\"id\":\"x\",\"model\":\"m\",\"choices\":[{\"index\":0,\"finish_reason\":\"stop\",\
                          \"delta\":{\"role\":\"assistant\",\"content\":\"Yes.\"}}]}\n\n";
     let want = request.headers.lines().find_map(|line| line.strip_prefix("x-want:")).unwrap().trim();
     match want {
         "nothing" => std::thread::sleep(std::time::Duration::from_secs(30)),
+        "bill" => return (400, JSON, vec![(0, BILL)]),
+        "quoted" => return (400, JSON, vec![(0, QUOTED)]),
         "no-answer" => return (200, JSON, vec![(0, "{\"detail\":\"Unauthorized\"}")]),
         "cut" => return (200, EVENTS, vec![(0, CHUNK), (0, CUT)]),
         "calls" if request.line.contains("/responses") => return (200, JSON, vec![(0, RESPONSE)]),
@@ -338,6 +364,15 @@ fn the_last_state_of_the_case_s_conversation_decides() {
                  chat('429', USER, CALL, {'role': 'function', 'name': 'sh', 'content': 'x'}, **old)";
     let without_tools = "chat('done', USER, tools=None)\nchat('429', USER, {'role': 'assistant', 'content': 'ls'}, \
                          {'role': 'user', 'content': 'x'}, tools=None)";
+    let required = "how = dict(tool_choice='required')\nchat('calls', USER, **how)\n\
+                    chat('500', USER, CALL, RESULT, **how)";
+    let note = "how = dict(tool_choice='required')\nchat('calls', USER, **how)\nchat('done', USER, CALL, RESULT, **how)\n\
+                chat('500', USER, CALL, RESULT, {'role': 'assistant', 'content': 'Yes.'}, \
+                {'role': 'user', 'content': 'Write one line for the log'}, **how)";
+    let in_a_form = "how = dict(tools=None, response_format={'type': 'json_object'})\nchat('done', USER, **how)\n\
+                     chat('500', USER, {'role': 'assistant', 'content': 'ls'}, \
+                     {'role': 'user', 'content': 'x'}, **how)";
+    let compressed = "chat('done', TITLE, USER, tools=None, encoding='gzip')\nchat('429', USER, encoding='gzip')";
     // Another request was answered, so the case's conversation decides.
     let hello = "chat('done', {'role': 'user', 'content': 'hi'}, tools=None)\n";
     let system = "chat('429', {'role': 'system', 'content': 'Task: ' + PROMPT}, {'role': 'user', 'content': 'Begin.'})";
@@ -362,6 +397,12 @@ fn the_last_state_of_the_case_s_conversation_decides() {
         ("one-of-two", "pass", "chat('done', USER)\nchat('429', USER)".to_owned()),
         ("cut-after-end", "pass", "chat('cut', USER, stream=True)".to_owned()),
         ("too-long", "pass", "chat('calls', USER)\nchat('400', USER, CALL, RESULT)".to_owned()),
+        ("no-credit", "errored", "chat('calls', USER)\nchat('bill', USER, CALL, RESULT)".to_owned()),
+        ("quoted-status", "pass", "chat('calls', USER)\nchat('quoted', USER, CALL, RESULT)".to_owned()),
+        ("required", "errored", required.to_owned()),
+        ("note-in-a-form", "pass", note.to_owned()),
+        ("in-a-form", "errored", in_a_form.to_owned()),
+        ("compressed", "errored", compressed.to_owned()),
         ("system", "errored", format!("{hello}{system}")),
         ("instructions", "errored", format!("{hello}{instructions}")),
         ("escaped", "errored", format!("{hello}{escaped}")),

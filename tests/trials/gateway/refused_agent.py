@@ -1,5 +1,6 @@
 """The beginning of agents that go on whatever their model answers. The header `x-want` tells the service what to answer."""
 
+import gzip
 import json
 import os
 import sys
@@ -16,21 +17,25 @@ TOOLS = [{"type": "function", "function": {"name": "sh", "parameters": {"type": 
 RESPONSE_TOOLS = [{"type": "function", "name": "sh", "parameters": {"type": "object"}}]
 
 
-def ask(path, body, want, timeout=20):
+def ask(path, body, want, timeout=20, encoding=None):
     headers = {"content-type": "application/json", "authorization": "Bearer " + os.environ["AGENT_API_KEY"],
                "x-want": want}
-    request = urllib.request.Request(os.environ["AGENT_URL"] + path, json.dumps(dict(body, model="m")).encode(), headers)
+    data = json.dumps(dict(body, model="m")).encode()
+    if encoding:
+        headers["content-encoding"] = encoding
+        data = gzip.compress(data)
+    request = urllib.request.Request(os.environ["AGENT_URL"] + path, data, headers)
     try:
         urllib.request.urlopen(request, timeout=timeout).read()
     except Exception:
         pass
 
 
-def chat(want, *messages, tools=TOOLS, timeout=20, **more):
+def chat(want, *messages, tools=TOOLS, timeout=20, encoding=None, **more):
     body = dict(more, messages=messages)
     if tools:
         body["tools"] = tools
-    ask("/chat/completions", body, want, timeout)
+    ask("/chat/completions", body, want, timeout, encoding)
 
 
 def respond(want, **body):

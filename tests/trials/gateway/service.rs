@@ -72,7 +72,7 @@ fn serve(mut stream: TcpStream, answer: Answer, kept: &Mutex<Vec<Request>>) -> O
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    let request = Request { line: line.trim().to_owned(), headers, body: String::from_utf8(body).ok()? };
+    let request = Request { line: line.trim().to_owned(), headers, body: String::from_utf8_lossy(&body).into_owned() };
     let (status, head, parts) = answer(&request);
     kept.lock().unwrap().push(request);
     let head = format!("HTTP/1.1 {status} X\r\n{head}connection: close\r\ntransfer-encoding: chunked\r\n\r\n");

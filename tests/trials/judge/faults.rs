@@ -120,6 +120,26 @@ fn an_address_that_is_none_is_told_with_its_variable() {
 }
 
 #[test]
+fn a_judge_is_asked_where_the_gateway_sends_requests_with_the_headers_that_it_adds() {
+    let service = Service::start(|got, before| if before < 4 { passes(got) } else { Does::Refuses(401, None) });
+    let mut project = crate::project::Project::new();
+    project.env("EVALS_UPSTREAM_ANTHROPIC", &service.url);
+    project.env("EVALS_UPSTREAM_HEADERS", "Authorization: Bearer of-the-company-proxy");
+    project.case("a", &format!("graders: [{TESTED}]"), STEPS);
+    project.evals(&["run"]).exits(0);
+    assert_eq!(service.got()[0].key.as_deref(), Some("Bearer of-the-company-proxy"));
+    let ran = project.evals(&["run", "--no-judge-cache"]).exits(3).says("the model's service answered 401");
+    assert!(!ran.out.contains("company-proxy") && !ran.err.contains("company-proxy"), "{ran:?}");
+    project.env("EVALS_UPSTREAM_HEADERS", "no header");
+    project.evals(&["run"]).exits(3).says("EVALS_UPSTREAM_HEADERS has a line that is not `Name: value`");
+    // An address of the user's own variable precedes.
+    project.env("EVALS_UPSTREAM_HEADERS", "");
+    project.env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
+    project.env("EVALS_MODEL_RETRIES", "0");
+    project.evals(&["run"]).exits(3).says("cannot be reached").says("at http://127.0.0.1:9");
+}
+
+#[test]
 fn wrong_settings_of_the_environment_are_told() {
     let mut project = crate::project::Project::new();
     project.case("a", "", "steps: [{say: hi}]");

@@ -227,6 +227,12 @@ fn answers_that_cannot_be_read_are_paid_and_those_that_did_not_arrive_are_unknow
         ("openai:gpt-x", r#"{"usage": {"prompt_tokens": 1000, "completion_tokens": 50}}"#, 4200, Value::Null),
         (
             "anthropic:claude-opus-4-8",
+            r#"{"usage": {"input_tokens": 1000, "output_tokens": 50, "server_tool_use": {"web_search_requests": 1}}}"#,
+            4200,
+            json!(["cost_usd"]),
+        ),
+        (
+            "anthropic:claude-opus-4-8",
             r#"{"error": {"message": "no"}, "usage": {"input_tokens": 1000, "output_tokens": 50}}"#,
             4200,
             Value::Null,

@@ -1,4 +1,5 @@
-//! The policy `llm`: a model answers the agent's permission requests; without its answer they are rejected.
+//! The policy `llm`: a model answers the agent's permission requests; without its answer they are rejected, and the trial is
+//! ungraded.
 
 use std::time::Duration;
 
@@ -67,7 +68,8 @@ fn whatever_goes_wrong_the_answer_is_no_unless_the_case_says_otherwise() {
                 &policy,
                 "steps:\n  - write: {path: a.txt, text: hello, ask: true, otherwise: [{say: then not}]}\n",
             );
-            project.evals(&["run"]);
+            project.evals(&["run"]).exits(3);
+            assert_eq!(project.result("a/demo/default/1")["verdict"], "ungraded", "{does:?}");
             let answers = answers(&project);
             assert_eq!((&answers[0].0, &answers[0].1), (&json!(outcome), &json!("llm")), "{does:?}");
             assert!(answers[0].2.contains("no model answered: anthropic:m"), "{answers:?}");
@@ -147,17 +149,79 @@ fn where_no_model_answered_the_result_says_so() {
     let service = Service::start(|_, _| Does::Refuses(401, None));
     let project = at(&service);
     project.case("a", POLICY, ASKS);
-    project.evals(&["run"]).exits(0).says("1 trial with permission requests that no model answered");
+    let ran = project.evals(&["run"]).exits(3).says("1 trial with permission requests that no model answered");
+    let again = format!("{} --rerun ungraded", project.runs()[0]);
+    let ran = ran.says("run them again with: evals run --resume").says(&again);
+    // The progress names the reason, too, and not how the agent ended.
+    assert!(ran.err.contains("2 requests were answered without a model by the policy"), "{}", ran.err);
+    let trace = format!("{}/trials/a/demo/default/1/trace.jsonl", project.run_folder());
     let told = |warnings: &Value| {
         warnings.as_array().unwrap().iter().map(|it| it["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let warnings = told(&project.result("a/demo/default/1")["warnings"]);
     let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
     assert!(warning.contains("no model answered: anthropic:m: the model's service answered 401"), "{warning}");
+    assert!(warning.ends_with("so the trial is ungraded"), "{warning}");
     assert!(!warning.contains(super::KEY));
     // Reported once, also when the stored trace contains it again.
-    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(0).json();
-    assert_eq!(told(&again["results"][0]["warnings"]), warnings);
+    let graded = project.evals(&["grade", "latest", "--format", "json"]).exits(3).json();
+    assert_eq!(told(&graded["results"][0]["warnings"]), warnings);
+    // The run that has the agent is named, and a trace alone has none.
+    project.evals(&["report", "latest"]).exits(0).says(&again);
+    let single = project.evals(&["grade", &trace, "--case", "cases/a.yaml"]).exits(3);
+    let single = single.says("that no model answered");
+    assert!(!single.out.contains("--rerun ungraded"), "{}", single.out);
+}
+
+#[test]
+fn an_outage_of_the_model_neither_passes_nor_fails_a_trial() {
+    let service = Service::start(|got, before| if before < 2 { Does::Refuses(500, None) } else { careful(got) });
+    let project = at(&service);
+    // The default answer would fail the one, and pass the other.
+    let removes = "steps: [{run: {command: 'rm -rf x', ask: true, otherwise: [{say: then not}]}}]";
+    let rejected = "graders: [{permissions: {rejected: [{command: rm}]}}]";
+    project.case("a", &format!("{POLICY}\ngraders: [{{files: {{exists: [a.txt]}}}}]"), ASKS_ONCE);
+    project.case("b", &format!("{POLICY}\n{rejected}"), removes);
+    project.evals(&["run", "--label", "first"]).exits(3);
+    for case in ["a", "b"] {
+        let trial = format!("{case}/demo/default/1");
+        let result = project.result(&trial);
+        assert_eq!((&result["verdict"], result.get("score")), (&json!("ungraded"), None), "{result}");
+        let trace = project.trace(&trial);
+        let request = &of_type(&trace, "permission_request")[0]["seq"];
+        assert_eq!((&result["warnings"][0]["code"], &result["warnings"][0]["event"]), (&json!("no_model"), request));
+    }
+    let graded = project.evals(&["grade", "first", "--format", "json"]).exits(3).json();
+    let verdicts: Vec<&Value> = graded["results"].as_array().unwrap().iter().map(|it| &it["verdict"]).collect();
+    assert_eq!(verdicts, ["ungraded", "ungraded"]);
+    project.evals(&["run", "--resume", "first", "--rerun", "ungraded"]).exits(0);
+}
+
+#[test]
+fn a_run_that_would_ask_nobody_is_not_resumed() {
+    let service = Service::start(|_, _| Does::Refuses(500, None));
+    let mut project = at(&service);
+    project.case("a", POLICY, ASKS_ONCE);
+    project.evals(&["run"]).exits(3);
+    project.env("ANTHROPIC_BASE_URL", "");
+    project.env("ANTHROPIC_API_KEY", "");
+    let refused = project.evals(&["run", "--resume", "latest", "--rerun", "ungraded"]).exits(2);
+    refused.says("the policy `llm` cannot answer: no key for `anthropic:m`: set ANTHROPIC_API_KEY");
+    assert_eq!(project.result("a/demo/default/1")["attempt"], 1);
+    // No trial would start.
+    project.evals(&["run", "--resume", "latest"]).exits(3);
+}
+
+#[test]
+fn of_several_models_of_the_environment_the_first_is_asked_and_a_note_says_so() {
+    let service = Service::start(|got, _| careful(got));
+    let mut project = at(&service);
+    project.env("EVALS_JUDGE", "anthropic:m, openai:n");
+    project.case("a", "interaction: {llm: {}}\ngraders: [{files: {exists: [a.txt]}}]", ASKS_ONCE);
+    let note = "note: the policy `llm` asks anthropic:m alone, the first of the models that EVALS_JUDGE names";
+    project.evals(&["run"]).exits(0).says(note);
+    let asked: Vec<Value> = service.got().iter().map(|got| got.body["model"].clone()).collect();
+    assert_eq!(asked, ["m"]);
 }
 
 #[test]

@@ -58,6 +58,31 @@ fn a_run_that_is_interrupted_while_judges_are_asked_goes_on_and_pays_nothing_twi
 }
 
 #[test]
+fn the_models_of_attempts_that_were_run_again_are_paid_for_too() {
+    let undecided = || answer_of(&[finding("tested", "unknown", &[], "")]);
+    let allows = || Does::Says(json!({"reason": "so it is", "answer": "allow"}).to_string());
+    let service = Service::start(move |got, _| match got.user.contains("May the agent do this?") {
+        true => allows(),
+        false => honest(got).unwrap_or_else(undecided),
+    });
+    let project = at(&service);
+    let keys = format!("interaction: {{llm: {{model: 'anthropic:claude-opus-4-8'}}}}\ngraders: [{TESTED}]");
+    project.case("a", &keys, "steps: [{run: {command: 'true', ask: true}}, {say: done}]");
+    project.evals(&["run", "--no-judge-cache", "--label", "first"]).exits(3);
+    let again = ["run", "--resume", "first", "--rerun", "ungraded", "--no-judge-cache", "--reporter", "json=out.json"];
+    project.evals(&again).exits(3).says("judges $0.0500 in 8 requests, the policy `llm` $0.0125 in 2 requests");
+    assert_eq!(service.got().len(), 10);
+    let report: Value = serde_json::from_str(&project.read("out.json")).unwrap();
+    let earlier = &report["results"][0]["earlier_attempts"]["judges"];
+    assert_eq!((&earlier["requests"], &earlier["tokens"]), (&json!(4), &json!(4200)), "{report}");
+    assert_eq!(report["asked_models"]["judges"]["cost_unknown"], 0);
+    // A run that grades again has asked its own judges alone.
+    let graded = project.evals(&["grade", "first", "--no-judge-cache", "--format", "json"]).exits(3).json();
+    let requests = |of: &str| graded["asked_models"][of]["requests"].clone();
+    assert_eq!((requests("judges"), requests("policy")), (json!(4), json!(2)));
+}
+
+#[test]
 fn what_was_answered_before_the_interrupt_is_not_asked_again() {
     let service = slow_at(7);
     let project = at(&service);

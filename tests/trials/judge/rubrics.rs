@@ -388,6 +388,41 @@ models:
 }
 
 #[test]
+fn grading_again_prices_judges_by_the_table_of_the_project() {
+    let prices = |input: u32| format!("date: 2026-11-01\nmodels: {{claude-opus-4-8: {{input: {input}, output: 0}}}}\n");
+    let service = Service::start(judge);
+    let project = at(&service);
+    project.write("prices.yaml", &prices(1000));
+    project.case("a", &format!("graders: [{TESTED}]"), STEPS);
+    project.evals(&["run", "--label", "first"]).exits(0);
+    let graded = || project.evals(&["grade", "first", "--no-judge-cache", "--format", "json"]).exits(0);
+    // Three canaries and the session, each of 1000 tokens.
+    let cost = |ran: &Ran| ran.json()["results"][0]["grades"][0]["judge"]["cost_usd"].clone();
+    let ran = graded();
+    assert_eq!(cost(&ran), 4.0);
+    assert!(!ran.err.contains("price table"), "{ran:?}");
+    project.write("prices.yaml", &prices(2000));
+    let ran = graded().says("the costs of judge models follow the current price table (prices.yaml, dated 2026-11-01)");
+    assert_eq!(cost(&ran), 8.0);
+    // The results of a resumed run keep the costs of the earlier table.
+    let kept = project.evals(&["run", "--resume", "first", "--changed", "keep"]).exits(0);
+    kept.says("the costs of judge models and of the policy `llm` in 1 trial stay those of the earlier table");
+}
+
+#[test]
+fn grading_without_a_judge_needs_no_price_table() {
+    let service = Service::start(judge);
+    let project = at(&service);
+    project.case("a", "", STEPS);
+    project.case("b", &format!("graders: [{TESTED}]"), STEPS);
+    project.evals(&["run", "cases/a.yaml", "--label", "plain"]).exits(0);
+    project.evals(&["run", "cases/b.yaml", "--label", "judged"]).exits(0);
+    project.write("prices.yaml", "date: soon\n");
+    project.evals(&["grade", "plain"]).exits(0);
+    project.evals(&["grade", "judged"]).exits(2).says("prices.yaml");
+}
+
+#[test]
 fn another_model_behind_the_name_of_a_judge_is_flagged_in_a_comparison() {
     let service = Service::start(|got, number| judge_as(if number < 4 { "m-1" } else { "m-2" }, got));
     let project = at(&service);
