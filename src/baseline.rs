@@ -32,7 +32,7 @@ pub struct Baseline {
     pub run: String,
     /// The time at which that run began.
     pub started: String,
-    /// Version of the program that made that run.
+    /// Version of `evals` that made that run.
     pub evals: String,
     /// True if the trials were graded again, perhaps by a case that had changed since they ran.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -55,6 +55,11 @@ pub struct Baseline {
     pub cases: BTreeMap<String, CaseFacts>,
     /// The arms.
     pub arms: Vec<BaselineArm>,
+}
+
+/// Returns the name of a cell, as in [`Lost::cells`].
+pub fn cell_name(case: &str, harness: &str, model: &str) -> String {
+    format!("{case} ({})", column_name(harness, model))
 }
 
 fn one() -> u32 {
@@ -81,6 +86,17 @@ pub struct BaselineArm {
     pub made: MadeWith,
     /// The results of the arm by case.
     pub cases: BTreeMap<String, CaseTrials>,
+}
+
+/// The results of a baseline that another one does not have.
+#[derive(Debug, Default)]
+pub struct Lost {
+    /// The ids of the cases that the other baseline does not have.
+    pub cases: Vec<String>,
+    /// The columns with scores that the other baseline does not have.
+    pub columns: Vec<String>,
+    /// The cells with scores of the other cases and columns for which the other baseline has no score.
+    pub cells: Vec<String>,
 }
 
 impl Baseline {
@@ -124,9 +140,48 @@ impl Baseline {
         }
     }
 
-    /// Returns the ids of the cases that this baseline has and another one does not have.
-    pub fn lost_with(&self, other: &Self) -> Vec<String> {
-        self.cases.keys().filter(|id| !other.cases.contains_key(*id)).cloned().collect()
+    fn arm(&self, harness: &str, model: &str) -> Option<&BaselineArm> {
+        self.arms.iter().find(|arm| arm.harness == harness && arm.model == model)
+    }
+
+    /// Adds the results of cases in quarantine from the baseline that this one replaces, and returns the ids of these cases.
+    /// Without them, the cases would count as new when their quarantine ends, and gates would pass whatever they lost.
+    pub fn keep_quarantined(&mut self, before: &Self, quarantined: &BTreeMap<String, String>) -> Vec<String> {
+        let mut kept = Vec::new();
+        for (id, facts) in before.cases.iter().filter(|(id, _)| quarantined.contains_key(*id)) {
+            let mut is_kept = false;
+            for arm in &mut self.arms {
+                let was = before.arm(&arm.harness, &arm.model).and_then(|was| was.cases.get(id));
+                if let Some(was) = was {
+                    arm.cases.insert(id.clone(), was.clone());
+                    is_kept = true;
+                }
+            }
+            if is_kept {
+                let from = facts.kept_from.clone().unwrap_or_else(|| before.run.clone());
+                self.cases.insert(id.clone(), CaseFacts { kept_from: Some(from), ..facts.clone() });
+                kept.push(id.clone());
+            }
+        }
+        kept
+    }
+
+    /// Returns the results of this baseline that another one does not have.
+    pub fn lost_with(&self, other: &Self) -> Lost {
+        let has_score = |case: &CaseTrials| !case.scores.is_empty();
+        let cases = self.cases.keys().filter(|id| !other.cases.contains_key(*id)).cloned().collect();
+        let mut lost = Lost { cases, ..Lost::default() };
+        for arm in self.arms.iter().filter(|arm| arm.cases.values().any(has_score)) {
+            let column = column_name(&arm.harness, &arm.model);
+            let Some(now) = other.arm(&arm.harness, &arm.model) else {
+                lost.columns.push(column);
+                continue;
+            };
+            let is_lost = |id: &String| other.cases.contains_key(id) && !now.cases.get(id).is_some_and(has_score);
+            let cells = arm.cases.iter().filter(|(id, case)| has_score(case) && is_lost(id));
+            lost.cells.extend(cells.map(|(id, _)| cell_name(id, &arm.harness, &arm.model)));
+        }
+        lost
     }
 
     /// Returns the baseline as a side of a comparison.
@@ -141,6 +196,8 @@ impl Baseline {
             made: arm.made.clone(),
             quarantined: BTreeMap::new(),
             skipped: BTreeSet::new(),
+            same_as: BTreeMap::new(),
+            lacks_skills: BTreeMap::new(),
             details: None,
         };
         Side {

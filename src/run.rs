@@ -1,6 +1,6 @@
 //! The run folder: the files of a run, written so that a crash at any moment loses no finished trial.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use crate::gateway::route::Mode;
 use crate::gateway::server::Timing;
 use crate::ids::{HasCaseId, TrialRecord, by_case_id};
 use crate::judge::Chosen;
+use crate::plan::arm_doubts::ArmDoubt;
 use crate::regular;
 use crate::sandbox;
 use crate::values::Fraction;
@@ -46,7 +47,7 @@ pub struct RunRecord {
     pub run: String,
     /// The time at which the run began, in RFC 3339 and UTC.
     pub started: String,
-    /// Version of the program. If another version resumed the run and earlier results were kept, each version, as in
+    /// Version of `evals`. If another version resumed the run and earlier results were kept, each version, as in
     /// `0.1.0, 0.2.0`.
     pub evals: String,
     /// The command line, without the program.
@@ -99,6 +100,10 @@ pub struct RunRecord {
     /// result. Absent in runs of older versions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub digests: bool,
+    /// True if `end.json` is written when the run has ended; without it, the run did not reach its end. Absent in runs of older
+    /// versions. In a run made by `grade`, true if its source had `--trials auto` and did not reach its end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends: bool,
     /// The digest of the `run.json` that this one replaced. Absent if it is the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,
@@ -108,6 +113,36 @@ pub struct RunRecord {
     /// The folder of the project when the run began, if `project` is another one because the project was copied or moved.
     #[serde(skip)]
     pub moved_from: Option<PathBuf>,
+}
+
+/// The parts of `run.json` by which a run is found, without its plan.
+#[derive(Debug, Clone, Deserialize)]
+pub struct RunHead {
+    /// Version of the run folder's format.
+    pub version: u32,
+    /// Id of the run.
+    pub run: String,
+    /// The time at which the run began, in RFC 3339 and UTC.
+    pub started: String,
+    /// The run's label.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// The part of the plan that the run plays.
+    #[serde(default)]
+    pub shard: Option<Shard>,
+    /// The run that this one was made from.
+    #[serde(default)]
+    pub derived_from: Option<String>,
+    /// True if the run was made by `grade`.
+    #[serde(default)]
+    pub graded: bool,
+}
+
+impl RunHead {
+    /// Returns true if the run ran its trials itself: it was not made from another run or from traces.
+    pub fn ran(&self) -> bool {
+        self.derived_from.is_none() && !self.graded
+    }
 }
 
 /// A case in `run.json`.
@@ -280,6 +315,14 @@ pub struct ArmRecord {
     /// True if the arm changed between trials: some may have run before the change and others after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
+    /// Cases in which the agents of the arm get the same as those of an earlier arm, by the name of that arm. Absent if there
+    /// are none, and in runs of older versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub same_as: BTreeMap<String, BTreeSet<String>>,
+    /// Cases whose counted graders ask for a skill that other arms have and this one does not, by the name of the skill. Absent
+    /// if there are none, and in runs of older versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lacks_skills: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// A harness in `run.json`.
@@ -322,6 +365,46 @@ impl RunRecord {
         self.cases.iter().filter_map(|case| Some((case, case.quarantine_at(&self.started)?)))
     }
 
+    /// Returns the doubts about the arms, over the cases of the record.
+    pub fn arm_doubts(&self) -> Vec<ArmDoubt> {
+        let of_record = |cases: &BTreeSet<String>| -> BTreeSet<String> {
+            cases.iter().filter(|case| self.case(case).is_some()).cloned().collect()
+        };
+        let mut found = Vec::new();
+        for arm in &self.arms {
+            for (first, cases) in &arm.same_as {
+                let (cases, first, second) = (of_record(cases), first.clone(), arm.name.clone());
+                found.push(ArmDoubt::Same { first, second, cases, of: self.cases.len() });
+            }
+            for (skill, cases) in &arm.lacks_skills {
+                let (cases, skill, arm) = (of_record(cases), skill.clone(), arm.name.clone());
+                found.push(ArmDoubt::Lacks { arm, skill, cases });
+            }
+        }
+        found.retain(|doubt| !doubt.cases().is_empty());
+        found
+    }
+
+    /// Records doubts about the arms. What is recorded about cases of which `is_read` returns false stays.
+    pub fn record_arm_doubts(&mut self, doubts: Vec<ArmDoubt>, is_read: impl Fn(&str) -> bool) {
+        for arm in &mut self.arms {
+            for of_cases in [&mut arm.same_as, &mut arm.lacks_skills] {
+                of_cases.values_mut().for_each(|cases| cases.retain(|case| !is_read(case)));
+                of_cases.retain(|_, cases| !cases.is_empty());
+            }
+        }
+        for doubt in doubts {
+            let (name, key, is_same, cases) = match doubt {
+                ArmDoubt::Same { first, second, cases, .. } => (second, first, true, cases),
+                ArmDoubt::Lacks { arm, skill, cases } => (arm, skill, false, cases),
+            };
+            if let Some(arm) = self.arms.iter_mut().find(|arm| arm.name == name) {
+                let of_cases = if is_same { &mut arm.same_as } else { &mut arm.lacks_skills };
+                of_cases.entry(key).or_default().extend(cases);
+            }
+        }
+    }
+
     /// Makes an empty record.
     pub fn blank() -> Self {
         Self {
@@ -346,6 +429,7 @@ impl RunRecord {
             graded: false,
             source_in_use: false,
             digests: false,
+            ends: false,
             replaces: None,
             elsewhere: Elsewhere::default(),
             moved_from: None,

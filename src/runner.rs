@@ -26,11 +26,11 @@ use crate::reason_text::money_beside;
 use crate::result::{EarlierAttempts, TrialResult, Warning};
 use crate::run::events::{Looked, RunEvent};
 use crate::run::folder::RunFolder;
-use crate::run::journal::{Journal, JournalChange, JournalEvent, JournalLine};
+use crate::run::journal::{Journal, JournalChange, JournalEvent, JournalLine, TrialState};
 use crate::run::{RunError, RunOptions, RunRecord, read_json};
 use crate::trace::ErrorCategory;
 use crate::trial::foreign::{Foreign, is_aside};
-use crate::trial::previous_attempts::{self, PreviousAttempts};
+use crate::trial::previous_attempts::{self, MayAsk, PreviousAttempts};
 use crate::trial::{self, Attempt, Engine, OfArms, Outcome, SkillOfArm, TrialError};
 use crate::values::{Time, now_text};
 use crate::verdict::Verdict;
@@ -95,12 +95,13 @@ pub struct RunOutcome {
 pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEvent)) -> Result<RunOutcome, RunError> {
     let begun = Instant::now();
     let before = if run.options.max_cost.is_some() { spent_before(run, plan)? } else { Spent::default() };
-    let (errored, finished) = attempts_before(run)?;
+    let (errored, finished, again) = attempts_before(run)?;
     let mut progress = Progress {
         ran: RunOutcome::default(),
         budget: Budget { spent: before, failed: false, quarantined: quarantined(plan), options: run.options, begun },
         errored,
         finished,
+        again,
         seals: seals(run, plan)?,
     };
     stage(run, plan, run.redo, &mut progress, &mut tell).await?;
@@ -120,6 +121,8 @@ struct Progress<'a> {
     errored: HashMap<TrialId, u32>,
     /// The number of finished attempts of each trial that has further ones.
     finished: HashMap<TrialId, usize>,
+    /// The trials that had finished and run again, as the journal states them at the start.
+    again: HashMap<TrialId, TrialState>,
     /// The seals, by case.
     seals: Seals,
 }
@@ -173,9 +176,11 @@ async fn stage(
     let mut at_work: HashMap<String, usize> = HashMap::new();
     let mut interrupt = run.engine.interrupt.clone();
     let mut waiting: Vec<Waiting<'_>> = Vec::new();
+    // The attempts that were started, each of which has its place when it ends: the plan need not be searched for it.
+    let mut started: Vec<&TrialRecord> = Vec::new();
     let mut unwritten = Unwritten::default();
     loop {
-        let Progress { ran, budget, finished, seals, .. } = &mut *progress;
+        let Progress { ran, budget, finished, again, seals, .. } = &mut *progress;
         ran.interrupted |= *interrupt.borrow();
         ran.why = ran.why.take().or_else(|| budget.exhausted());
         (ran.spent_all, ran.time_over) = (budget.spent_all(), budget.time_over());
@@ -193,8 +198,10 @@ async fn stage(
         let mut starting = Vec::new();
         while running.len() + starting.len() < run.options.jobs.max(1) && !over {
             let Some(next) = queue.take(|harness| has_room(harness, &at_work, run.catalog)) else { break };
-            match prepare(run, seals, next, finished.get(&next.0.id()).copied().unwrap_or_default()) {
-                Ok(attempt) => starting.push(attempt),
+            let id = next.0.id();
+            let before = (finished.get(&id).copied().unwrap_or_default(), again.get(&id));
+            match prepare(run, seals, next, before) {
+                Ok(attempt) => starting.push((started.len(), attempt)),
                 Err(error) => {
                     unwritten.write(&journal, tell)?;
                     return Err(error);
@@ -202,10 +209,11 @@ async fn stage(
             }
             *at_work.entry(next.0.harness.clone()).or_default() += 1;
             unwritten.started(next);
+            started.push(next.0);
         }
         // One sync for the trials that have finished and those that take their places.
         unwritten.write(&journal, tell)?;
-        starting.into_iter().for_each(|attempt| start(run, attempt, &mut running));
+        starting.into_iter().for_each(|(place, attempt)| start(run, place, attempt, &mut running));
         let wake = waiting.iter().map(|waited| waited.until).min();
         if running.is_empty() && wake.is_none() {
             break;
@@ -221,7 +229,7 @@ async fn stage(
         // The trials that finished beside one that failed are still written.
         let mut failed = None;
         for done in all {
-            let (trial, number, outcome) = match done {
+            let (place, number, outcome) = match done {
                 Ok(done) => done,
                 Err(error) => {
                     let message = format!("the engine failed: {error}");
@@ -229,6 +237,7 @@ async fn stage(
                     continue;
                 }
             };
+            let Some(&trial) = started.get(place) else { continue };
             if let Some(count) = at_work.get_mut(&trial.harness) {
                 *count -= 1;
             }
@@ -236,7 +245,7 @@ async fn stage(
                 Err(error) => _ = failed.get_or_insert(error),
                 Ok(Outcome::Interrupted) => progress.ran.interrupted = true,
                 Ok(Outcome::Done(result)) => {
-                    waiting.extend(finished_trial(run, plan, progress, &mut unwritten, (&trial, number), result));
+                    waiting.extend(finished_trial(run, progress, &mut unwritten, (trial, number), result));
                 }
             }
         }
@@ -254,21 +263,18 @@ async fn stage(
 /// Records a trial that has finished. Returns its next attempt if it is retried.
 fn finished_trial<'a>(
     run: &Run<'_>,
-    plan: &'a RunRecord,
     Progress { ran, budget, errored, finished, .. }: &mut Progress<'_>,
     unwritten: &mut Unwritten,
-    (trial, attempt): (&TrialRecord, u32),
+    (trial, attempt): (&'a TrialRecord, u32),
     result: Box<TrialResult>,
 ) -> Option<Waiting<'a>> {
     budget.add(&result);
     run.folder.keep_copy(&result);
     let errors = errored.entry(trial.id()).or_default();
     *errors += u32::from(result.verdict == Verdict::Errored);
-    // The plan is searched for a trial that is tried again, and for no other.
-    let planned = || plan.trials.iter().find(|planned| planned.id() == trial.id());
-    let again = retry(run, trial, &result, *errors).and_then(|pause| Some((pause, planned()?)));
+    let again = retry(run, trial, &result, *errors);
     let line = line(trial, JournalEvent::Finished, attempt).with_result(&result);
-    let Some((pause, planned)) = again else {
+    let Some(pause) = again else {
         unwritten.add(line, Some(RunEvent::Finished { result }));
         return None;
     };
@@ -277,7 +283,7 @@ fn finished_trial<'a>(
     let goes_on = !ran.interrupted && ran.why.is_none();
     let event = goes_on.then(|| RunEvent::Retry { trial: trial.id(), attempt, why });
     unwritten.add(JournalLine { retry: true, ..line }, event);
-    Some(Waiting { until: Instant::now() + pause, trial: planned, attempt, result })
+    Some(Waiting { until: Instant::now() + pause, trial, attempt, result })
 }
 
 /// Counts the trials that were not started, and reports them.
@@ -327,7 +333,7 @@ impl Spent {
     }
 }
 
-/// Returns the cost of earlier attempts, including those that were run again: a resumed run has one budget.
+/// Returns the cost of earlier attempts, including attempts whose results were replaced: a resumed run has one budget.
 fn spent_before(run: &Run<'_>, plan: &RunRecord) -> Result<Spent, RunError> {
     let mut spent = Spent::default();
     for trial in &plan.trials {
@@ -373,8 +379,9 @@ fn spent_on(trial: &Path, manifest: Option<&Manifest>) -> Result<Spent, RunError
         folders += usize::from((1..last).contains(&number));
     }
     if let Some((_, known)) = carried.filter(|(_, known)| known.count as usize > folders) {
-        before.usd = before.usd.max(known.cost_usd.unwrap_or(0.0));
-        before.unknown = before.unknown.max(known.cost_unknown as usize);
+        let asked = known.asked_cost();
+        before.usd = before.usd.max(known.cost_usd.unwrap_or(0.0) + asked.value());
+        before.unknown = before.unknown.max(known.cost_unknown as usize).max(usize::from(!asked.is_exact()));
     }
     spent.plus(before);
     Ok(spent)
@@ -388,8 +395,8 @@ struct Waiting<'a> {
     result: Box<TrialResult>,
 }
 
-/// A trial that has ended: the trial, the number of the attempt, and the outcome.
-type Done = (TrialRecord, u32, Result<Outcome, RunError>);
+/// An attempt that has ended: its place among the started ones, its number, and the outcome.
+type Done = (usize, u32, Result<Outcome, RunError>);
 
 /// Lines that are not in the journal yet, and the events that follow them.
 #[derive(Default)]
@@ -442,11 +449,18 @@ type Errored = HashMap<TrialId, u32>;
 /// The number of finished attempts of each trial.
 type Finished = HashMap<TrialId, usize>;
 
-/// Returns how often each remaining trial was errored before, which counts towards the maximum number of retries; and how many
-/// attempts of each trial that is to run have finished, as far as the journal has their digests.
-fn attempts_before(run: &Run<'_>) -> Result<(Errored, Finished), RunError> {
-    let (mut errored, mut finished) = (HashMap::new(), HashMap::new());
+/// The states of the trials that had finished and run again.
+type Again = HashMap<TrialId, TrialState>;
+
+/// Returns how often each remaining trial was errored before, which counts towards the maximum number of retries; how many
+/// attempts of each trial that is to run have finished, as far as the journal has their digests; and the states of the trials
+/// that had finished and run again.
+fn attempts_before(run: &Run<'_>) -> Result<(Errored, Finished, Again), RunError> {
+    let (mut errored, mut finished, mut again) = (HashMap::new(), HashMap::new(), HashMap::new());
     for (key, state) in run.folder.states()? {
+        if state.discarded > 0 || state.ran_again || (state.is_done() && run.redo.contains(&key)) {
+            again.insert(key.clone(), state.clone());
+        }
         if !state.judged.is_empty() && (!state.is_done() || run.redo.contains(&key)) {
             finished.insert(key.clone(), state.judged.len());
         }
@@ -454,7 +468,7 @@ fn attempts_before(run: &Run<'_>) -> Result<(Errored, Finished), RunError> {
             errored.insert(key, state.errored);
         }
     }
-    Ok((errored, finished))
+    Ok((errored, finished, again))
 }
 
 /// Returns true if a harness may run another trial.
@@ -490,12 +504,12 @@ fn seals(run: &Run<'_>, plan: &RunRecord) -> Result<Seals, RunError> {
 }
 
 /// Makes everything that an attempt needs before its line in the journal. `finished` is the number of its earlier attempts
-/// that have finished.
+/// that have finished, and `again` the state of a trial that had finished and runs again.
 fn prepare(
     run: &Run<'_>,
     seals: &Seals,
     (trial, number): (&TrialRecord, u32),
-    finished: usize,
+    (finished, again): (usize, Option<&TrialState>),
 ) -> Result<Attempt, RunError> {
     let folder = run.folder.trial_of(trial)?;
     let foreign = keep_earlier_attempt(&folder, number)?;
@@ -513,11 +527,20 @@ fn prepare(
         None => (case.clone(), entry.manifest.clone()),
     };
     let route = case.route(run.options.gateway, &trial.harness, trial.arm_of())?;
+    let interaction = run.interaction.clone().unwrap_or_else(|| case.interaction.clone());
+    let may_ask = MayAsk {
+        judges: case.graders.iter().any(|grader| grader.kind.needs().model),
+        policy: matches!(interaction, Interaction::Llm(_)),
+    };
+    let previous = PreviousAttempts::before(&folder, number, finished, &manifest, may_ask);
     Ok(Attempt {
-        previous: PreviousAttempts::before(&folder, number, finished, &manifest),
+        previous: match again {
+            Some(state) => previous.run_again(&folder, state, &manifest, may_ask),
+            None => previous,
+        },
         route,
         trial: trial.clone(),
-        interaction: run.interaction.clone().unwrap_or_else(|| case.interaction.clone()),
+        interaction,
         case,
         manifest,
         attempt: number,
@@ -528,8 +551,8 @@ fn prepare(
     })
 }
 
-fn start(run: &Run<'_>, attempt: Attempt, running: &mut JoinSet<Done>) {
-    let (engine, trial, number) = (run.engine.clone(), attempt.trial.clone(), attempt.attempt);
+fn start(run: &Run<'_>, place: usize, attempt: Attempt, running: &mut JoinSet<Done>) {
+    let (engine, number) = (run.engine.clone(), attempt.attempt);
     let attempt = Arc::new(attempt);
     let (for_engine, for_attempt) = (engine.clone(), attempt.clone());
     // In the state of a trial there is much memory, so only its own task holds it.
@@ -543,7 +566,7 @@ fn start(run: &Run<'_>, attempt: Attempt, running: &mut JoinSet<Done>) {
                 trial::internal_error(&engine, &attempt, &error).map_err(|second| second.of_run(&attempt.folder))
             }
         };
-        (trial, number, outcome)
+        (place, number, outcome)
     });
 }
 

@@ -7,8 +7,8 @@ use super::beside_cases::refuse_elsewhere;
 use super::compare::{Use, comparable};
 use super::output::{self, Content};
 use super::{CliError, RunsFolder, complete};
-use crate::baseline::{self, Baseline};
-use crate::compare::side::{Interner, Side};
+use crate::baseline::{self, Baseline, Lost};
+use crate::compare::side::{Arm, Interner, Side};
 use crate::project;
 use crate::report::compare::baseline_table;
 use crate::text::{plural, some_of};
@@ -35,7 +35,7 @@ struct SetArgs {
     /// Baseline file (default: baseline.json beside the run's cases)
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Replace the file even if it contains cases that this run does not have
+    /// Replace the file even if it contains results that this run does not have
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
@@ -69,7 +69,14 @@ pub fn run(args: &BaselineArgs) -> Result<u8, CliError> {
 
 fn set(args: &SetArgs) -> Result<u8, CliError> {
     let (side, record) = comparable(&args.folder.runs, &args.run, Use::Baseline, &mut Interner::default())?;
-    let baseline = Baseline::of(&record, &side);
+    if let Some(shard) = record.shard.filter(|shard| shard.n > 1 && args.file.is_none()) {
+        return Err(CliError::unreadable(format!(
+            "run {} is shard {shard} of a plan, so its baseline would lack the cases of the other shards; make one run of all \
+             shards with `evals merge`, or write to another file with --file",
+            record.run
+        )));
+    }
+    let mut baseline = Baseline::of(&record, &side);
     if baseline.arms.iter().all(|arm| arm.cases.values().all(|case| case.scores.is_empty())) {
         return Err(CliError::unreadable(format!("no trial of run {} has a score to compare with", record.run)));
     }
@@ -82,37 +89,72 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
             path
         }
     };
-    if !args.replace {
-        refuse_to_lose(&path, &baseline, &side)?;
+    let (cases, arms) = (plural(baseline.cases.len(), "case"), plural(baseline.arms.len(), "column"));
+    let mut kept = Vec::new();
+    if !args.replace && path.is_file() {
+        let before = Baseline::read(&path)?;
+        kept = baseline.keep_quarantined(&before, &side.quarantined);
+        refuse_to_lose(&path, &before, &baseline, &side)?;
     }
     super::report::make_place(&path)?;
     baseline.write(&path)?;
-    let (cases, arms) = (plural(baseline.cases.len(), "case"), plural(baseline.arms.len(), "column"));
     super::terminal::note(format_args!("{}: {cases}, {arms} of run {}", path.display(), record.run));
     if !side.quarantined.is_empty() {
         let left_out: Vec<&str> = side.quarantined.keys().map(String::as_str).collect();
         super::terminal::note(format_args!("without cases in quarantine: {}", some_of(&left_out, 20)));
     }
+    if !kept.is_empty() {
+        let kept = some_of(&kept, 20);
+        super::terminal::note(format_args!("the file keeps the earlier results of cases in quarantine: {kept}"));
+    }
     Ok(0)
 }
 
-/// Refuses a run of only a part of the suite: its baseline would remove the scores of the other cases.
-fn refuse_to_lose(path: &Path, now: &Baseline, side: &Side) -> Result<(), CliError> {
-    if !path.is_file() {
+/// Refuses a run whose baseline would remove scores: of cases or columns that it does not have, or of cells in which all of its
+/// trials were skipped, errored or ungraded. A gate would take such a cell for a new one, and pass whatever it lost.
+fn refuse_to_lose(path: &Path, before: &Baseline, now: &Baseline, side: &Side) -> Result<(), CliError> {
+    let Lost { cases, columns, cells } = before.lost_with(now);
+    let run = &now.run;
+    // The run has the cases in quarantine, and skipped cells would be skipped again.
+    let is_skipped = |id: &String| side.arms.iter().any(|arm| arm.skipped.contains(id));
+    let cases = cases.into_iter().filter(|id| !side.quarantined.contains_key(id));
+    let (skipped, cases): (Vec<String>, Vec<String>) = cases.partition(is_skipped);
+    let skipped_in = |cell: &String| {
+        let of_arm =
+            |arm: &Arm| arm.skipped.iter().any(|id| baseline::cell_name(id, &arm.harness, &arm.column) == *cell);
+        side.arms.iter().any(of_arm)
+    };
+    let (skipped_cells, cells): (Vec<String>, Vec<String>) = cells.into_iter().partition(skipped_in);
+    let skipped: Vec<String> = skipped.into_iter().chain(skipped_cells).collect();
+    let mut parts = Vec::new();
+    for (names, noun) in [(&cases, "case"), (&columns, "column")] {
+        if !names.is_empty() {
+            let count = plural(names.len(), noun);
+            parts.push(format!("{count} that run {run} does not have: {}", some_of(names, 5)));
+        }
+    }
+    if !cells.is_empty() {
+        let count = plural(cells.len(), "cell");
+        parts.push(format!("scores of {count} in which run {run} has none: {}", some_of(&cells, 5)));
+    }
+    if !skipped.is_empty() {
+        parts.push(format!("scores of what run {run} skipped: {}", some_of(&skipped, 5)));
+    }
+    if parts.is_empty() {
         return Ok(());
     }
-    let mut lost = Baseline::read(path)?.lost_with(now);
-    lost.retain(|id| !side.quarantined.contains_key(id));
-    if lost.is_empty() {
-        return Ok(());
-    }
+    let again = match (cases.is_empty(), columns.is_empty()) {
+        (true, true) if cells.is_empty() => String::new(),
+        (true, true) if !side.graded => format!(
+            "run the errored or ungraded trials again with `evals run --resume {run} --rerun errored` (or `ungraded`), "
+        ),
+        (_, true) => "run the whole suite, ".to_owned(),
+        (_, false) => "run the whole suite with all of its harnesses, models and variants, ".to_owned(),
+    };
     Err(CliError::unreadable(format!(
-        "{} has {} that run {} does not have: {}; run the whole suite, write to another file with --file, or pass \
-         --replace if the cases were removed",
+        "{} has {}; {again}write to another file with --file, or pass --replace if these results are no longer needed",
         path.display(),
-        plural(lost.len(), "case"),
-        now.run,
-        some_of(&lost, 5)
+        parts.join(", and ")
     )))
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::compare::{Use, tell_not_accepted};
 use super::grade::stored_traces;
+use super::snapshot::acceptance::Acceptance;
 use super::{CliError, RunsFolder, complete, named_run, terminal};
 use crate::export::Target;
 use crate::report::Report;
@@ -33,6 +35,10 @@ pub fn run(args: &ExportArgs) -> Result<u8, CliError> {
     let record = run.record()?;
     let results = run.results(&record)?;
     results.iter().for_each(terminal::tell_if_not_as_judged);
+    let (results, not_accepted) = Acceptance::of(&run, &record).all_counted(results);
+    if !not_accepted.is_empty() {
+        tell_not_accepted(&record, &run, not_accepted, Use::Compared)?;
+    }
     let not_run = record.trials.len().saturating_sub(results.len());
     let report = Report::new(&record, results, not_run, &run.path);
     let exported = args.target.export(report.whole()?).map_err(CliError::unreadable)?;

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
+use super::compare::{Use, tell_not_accepted};
 use super::import::ignore_closed_pipe;
 use super::output::Content;
 use super::pager::PagerArgs;
+use super::snapshot::acceptance::Acceptance;
 use super::{CliError, RunsFolder, complete, report, terminal};
 use crate::paths;
 use crate::report::history::{self, Collector, History};
@@ -96,6 +98,11 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
                 results.iter().for_each(terminal::tell_if_not_as_judged);
                 let mut open = OpenTrials::of(record);
                 results.iter().for_each(|result| open.see(result));
+                let (results, not_accepted) = Acceptance::of(&folder, record).all_counted(results.clone());
+                // A run that was made from another one is not shown.
+                if !not_accepted.is_empty() && !record.graded && record.derived_from.is_none() {
+                    tell_not_accepted(record, &folder, not_accepted, Use::Compared)?;
+                }
                 collector.add(record, &results, &unfinished::of(record, &folder, open.all(), is_in_use));
             }
             Err(error) => {

@@ -99,7 +99,8 @@ fn refuse_without_effect(args: &ListArgs) -> Result<(), CliError> {
 }
 
 fn cases(paths: &[PathBuf], format: OutputFormat) -> Result<u8, CliError> {
-    let context = LoadContext { graders: inputs::named_graders()?, policies: inputs::named_policies()? };
+    let (graders, policies) = (inputs::named_graders()?, inputs::named_policies()?);
+    let context = LoadContext { graders, policies, without_agents: false };
     let loaded = load_all(&inputs::cases_or_default(paths)?, &context).map_err(CliError::all)?;
     let rows: Vec<CaseRow> = loaded
         .cases
@@ -221,12 +222,15 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
     for error in &unreadable {
         terminal::note(format_args!("note: {error}"));
     }
-    let rows: Vec<RunRow> = find::all(&args.folder.runs)
+    let rows: Vec<RunRow> = find::in_order(&args.folder.runs)
         .into_iter()
-        .map(|(path, record)| {
+        .filter_map(|path| {
             let folder = RunFolder::open(&path);
+            // Of all runs, the plan of one is held.
+            let record = folder.record_to_read().ok()?;
             // Asked first: a run that ends in this moment has all of its results.
             let is_in_use = folder.is_in_use();
+            let lacks_end = folder.lacks_end(&record).unwrap_or(true);
             let summary = folder
                 .results(&record)
                 .ok()
@@ -239,17 +243,18 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
                     columns.push(column);
                 }
             }
-            RunRow {
+            Some(RunRow {
                 run: record.run,
                 label: record.label,
                 shard: record.shard,
                 started: record.started,
                 path: path.display().to_string(),
                 columns,
-                going_on: is_in_use && summary.as_ref().is_some_and(|summary| summary.not_run > 0),
+                going_on: is_in_use && summary.as_ref().is_some_and(|summary| summary.not_run > 0 || lacks_end),
+                lacks_end: lacks_end && !is_in_use,
                 summary,
                 derived_from: record.derived_from,
-            }
+            })
         })
         .collect();
     if rows.is_empty() {

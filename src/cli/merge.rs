@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::grade::stored_run;
+use super::snapshot::acceptance::Acceptance;
 use super::snapshot::during_run::{self, Mode, SnapshotResults};
 use super::{CliError, complete, errors, named_run, terminal};
 use crate::case::Case;
 use crate::case::digest::{ABSENT, is_same};
 use crate::ids::{TrialRecord, trials_by_case};
 use crate::project;
+use crate::report::commands::run_word;
 use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report, RunContext};
-use crate::run::find::{self, REMOVED, UNFINISHED};
+use crate::run::find::{self, Names, REMOVED, UNFINISHED};
 use crate::run::folder::RunFolder;
 use crate::run::merge::{self, MergedFrom, merged};
-use crate::run::{CaseRecord, RunError, RunRecord, names};
+use crate::run::{CaseRecord, RunError, RunHead, RunRecord, names};
 use crate::snapshot::store;
 use crate::text::{plural, some_of};
 
@@ -72,6 +74,9 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     shards.sort_by_key(|(_, record)| record.shard);
 
     let mode = args.snapshot.or(record.options.snapshot);
+    if mode == Some(Mode::Off) {
+        refuse_unaccepted(&shards)?;
+    }
     let cases = cases_for_snapshots(&record, mode)?;
     let runs = args.output.as_ref().unwrap_or(&args.runs);
     let folder = merge::folder::write(runs, &mut record, &shards);
@@ -79,31 +84,62 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     let results = folder.results(&record)?;
     results.iter().for_each(terminal::tell_if_not_as_judged);
     let not_run = record.trials.len().saturating_sub(results.len());
-    let SnapshotResults { compared, notes } = during_run::after(mode, &folder, &record, &cases, not_run == 0)?;
+    let snapshots = match mode {
+        Some(Mode::Off) => during_run::of_shards(&folder, &shards)?,
+        _ => during_run::after(mode, &folder, &record, &cases, not_run == 0)?,
+    };
+    let SnapshotResults { compared, notes, unwritten } = snapshots;
+    if unwritten.is_none() {
+        folder.write_end()?;
+        // Results that are newer than the journal are complete.
+        folder.write_results(&results)?;
+    }
     let root = super::report::repository();
-    let beside = RunContext { snapshots: compared, notes, root, ..RunContext::default() };
+    let broken_off = unwritten.as_ref().map(CliError::text);
+    let exit_code = unwritten.as_ref().map(CliError::code);
+    let beside = RunContext { snapshots: compared, notes, root, broken_off, exit_code, ..RunContext::default() };
     let report = Report::with(Arc::new(record), results, not_run, &folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);
     super::report::write_all(&report, &args.reporters, Some(Format::Table))?;
     terminal::note(format_args!("merged {} into run {}", plural(shards.len(), "shard"), report.run.run));
-    Ok(code)
+    unwritten.map_or(Ok(code), Err)
+}
+
+/// Refuses to merge shards without snapshots if the `snapshot` graders of one of them have passed because it accepts its
+/// snapshots, and it has not accepted them.
+fn refuse_unaccepted(shards: &[(RunFolder, RunRecord)]) -> Result<(), CliError> {
+    for (folder, record) in shards {
+        let open = Acceptance::of(folder, record).open_cells()?;
+        if !open.is_empty() {
+            let word = run_word(record, &folder.path);
+            return Err(CliError::unreadable(format!(
+                "the `snapshot` graders of run {} have passed because the run accepts its snapshots, and these were not \
+                 accepted: {}; resume it with `evals run --resume {word}`, accept them with \
+                 `evals snapshot accept {word}`, or merge without `--snapshot off`",
+                record.run,
+                some_of(open, 5)
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the runs that the arguments name. A folder that is not a run means all runs below it, except merged ones. A run that
 /// only a label adds and that another argument names counts once.
 fn named(args: &MergeArgs) -> Result<Vec<RunFolder>, CliError> {
     let (mut folders, mut of_labels) = (Vec::new(), HashSet::new());
+    let names = Names::of(&args.runs);
     for name in &args.shards {
         let path = Path::new(name);
-        if path.is_dir() && !path.join("run.json").exists() {
-            let below = runs_below(path, DEPTH);
-            if below.is_empty() {
-                return Err(CliError::unreadable(format!("there is no run in the folder {name}")));
-            }
+        let is_folder_of_runs = path.is_dir() && !path.join("run.json").exists();
+        let below = if is_folder_of_runs { runs_below(path, DEPTH) } else { Vec::new() };
+        if !below.is_empty() {
             folders.extend(below.iter().map(|path| RunFolder::open(path)).filter(|run| !was_merged(run)));
+        } else if is_folder_of_runs && !find::is_run(path) {
+            return Err(CliError::unreadable(format!("there is no run in the folder {name}")));
         } else {
-            let found = by_name(&args.runs, name)?;
+            let found = by_name(&names, name)?;
             if found.by_label {
                 of_labels.extend(folders.len()..folders.len() + found.runs.len());
             }
@@ -128,20 +164,23 @@ struct Named {
 
 /// Returns the runs that a name means. A label means all shards with the label that have the plan of the newest one. If all of
 /// them are runs of one shard, it means the newest: shards may each have a label of their own.
-fn by_name(runs: &Path, name: &str) -> Result<Named, CliError> {
-    let found = named_run::by_name(runs, name)?;
+fn by_name(names: &Names<'_>, name: &str) -> Result<Named, CliError> {
+    let found = named_run::among(names, name)?;
     let is_label = |record: &RunRecord| record.run != name && name != "latest" && record.label.as_deref() == Some(name);
     if Path::new(name).join("run.json").is_file() || !found.record().is_ok_and(|record| is_label(&record)) {
         return Ok(Named { runs: vec![found], by_label: false });
     }
     let mut seen = HashSet::new();
-    let is_shard = |(_, record): &(PathBuf, RunRecord)| {
-        let has_label = record.label.as_deref() == Some(name);
-        let played = record.derived_from.is_none() && !record.graded;
+    let is_shard = |(_, head): &&(PathBuf, RunHead)| {
+        let has_label = head.label.as_deref() == Some(name);
         // Of copies of a run, the first holds the results of the others.
-        has_label && played && record.shard.is_some() && seen.insert(record.run.clone())
+        has_label && head.ran() && head.shard.is_some() && seen.insert(head.run.clone())
     };
-    let shards: Vec<(PathBuf, RunRecord)> = find::all(runs).into_iter().filter(is_shard).collect();
+    let read = |(path, _): &(PathBuf, RunHead)| {
+        let record = RunFolder::open(path).record_to_read().ok()?;
+        Some((path.clone(), record))
+    };
+    let shards: Vec<(PathBuf, RunRecord)> = names.runs().iter().filter(is_shard).filter_map(read).collect();
     let Some(newest) = shards.first().map(|(_, record)| record.clone().whole()) else {
         return Ok(Named { runs: vec![found], by_label: true });
     };
@@ -181,9 +220,13 @@ fn runs_below(folder: &Path, depth: usize) -> Vec<PathBuf> {
         }
         if path.join("run.json").is_file() {
             found.push(path);
-        } else if depth > 1 && !name.starts_with(UNFINISHED) {
-            found.extend(runs_below(&path, depth - 1));
+            continue;
         }
+        let goes_on = depth > 1 && !name.starts_with(UNFINISHED);
+        let below = if goes_on { runs_below(&path, depth - 1) } else { Vec::new() };
+        // A run whose `run.json` was removed is an error, and not a shard less. Folders of other programs may have a journal, too.
+        let is_run = below.is_empty() && goes_on && find::is_run(&path);
+        found.extend(below.into_iter().chain(is_run.then_some(path)));
     }
     found
 }

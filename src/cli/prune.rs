@@ -35,7 +35,8 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
     let all = find::all(&args.folder.runs);
     // Runs that cannot be read are kept, and count in both totals.
     let unreadable = find::paths(&args.folder.runs).len().saturating_sub(all.len());
-    let (ahead, runs): (Vec<_>, Vec<_>) = all.iter().partition(|(_, record)| args.keep > 0 && find::is_ahead(record));
+    let is_ahead = |record: &RunRecord| args.keep > 0 && find::is_ahead(&record.started);
+    let (ahead, runs): (Vec<_>, Vec<_>) = all.iter().partition(|(_, record)| is_ahead(record));
     for error in find::unreadable(&args.folder.runs) {
         terminal::note(format_args!("note: kept a run that cannot be read: {error}"));
     }

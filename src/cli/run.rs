@@ -15,12 +15,14 @@ use super::stop::{self, INTERRUPTED};
 use super::{BROKEN_OFF, CliError, RunsFolder, ask, complete, engine, snapshot, terminal};
 use crate::case::Case;
 use crate::experiment::{Arm, OneOff};
+use crate::harness::HOME_IS_PRIVATE;
 use crate::harness::catalog::Catalog;
 use crate::harness::login::is_variable;
 use crate::ids::{TrialId, TrialRecord, cases_of};
 use crate::interaction::{Interaction, Llm};
+use crate::judge::Chosen;
 use crate::own_environment::in_ci;
-use crate::plan::{AskedModel, PlanError, PlanRequest, plan, same_in_part};
+use crate::plan::{AskedModel, PlanError, PlanRequest, arm_doubts, plan};
 use crate::price::PriceTable;
 use crate::process::{self, descriptors};
 use crate::report::format::{Format, ReporterArg};
@@ -45,6 +47,7 @@ mod auto;
 pub(super) mod commits;
 mod dry;
 pub(super) mod gateway;
+mod laid;
 pub(super) mod record;
 pub(super) mod resume;
 mod sandboxes;
@@ -184,6 +187,10 @@ fn variable(text: &str) -> Result<String, String> {
 
 /// Refuses a run whose agents would not get the variables that the user names.
 fn check_env(names: &[String]) -> Result<(), CliError> {
+    if names.iter().any(|name| name == "HOME") {
+        let help = "leave it out; for the user's own home, write `home: user` in the manifest of the harness";
+        return Err(CliError::unreadable(format!("--env HOME: {HOME_IS_PRIVATE}; {help}")));
+    }
     let missing: Vec<&str> =
         names.iter().map(String::as_str).filter(|name| crate::own_environment::var(name).is_none()).collect();
     if missing.is_empty() {
@@ -234,13 +241,13 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let Prepared { folder, record, cases, .. } = &prepared;
     let compared = snapshot::during_run::after_resume(mode, folder, record, cases, whole, &finished);
     // The results are reported even if snapshots fail.
-    let (snapshots, failed) =
-        compared.map_or_else(|error| (SnapshotResults::default(), Err(error)), |came| (came, Ok(())));
-    let code = report_on(&args, &prepared, &ran, snapshots).map_err(CliError::after_the_start)?;
+    let failed = |error: CliError| SnapshotResults { unwritten: Some(error), ..SnapshotResults::default() };
+    let mut snapshots = compared.unwrap_or_else(failed);
+    let failed = snapshots.unwritten.take().map(CliError::after_the_start);
+    let code = report_on(&args, &prepared, &ran, snapshots, failed.as_ref()).map_err(CliError::after_the_start)?;
     let took = begun.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
     terminal::note(format_args!("took {}", crate::report::text::duration(took)));
-    failed?;
-    Ok(code)
+    failed.map_or(Ok(code), Err)
 }
 
 /// Replaces a policy name on the command line by the policy.
@@ -255,19 +262,15 @@ fn with_policy(mut args: RunArgs) -> Result<RunArgs, CliError> {
     Ok(args)
 }
 
-/// Returns the use of snapshots that was asked for: now, or when the run began. If a resumed run accepts snapshots only because
-/// it was asked to when it began, also returns its finished trials: others may have been accepted for their cells since. A run
-/// that had finished accepts nothing for the same reason.
+/// Returns the use of snapshots that was asked for: now, or when the run began. Of a resumed run, also returns the finished
+/// trials, unless it is asked now to accept snapshots: others may have been accepted for their cells since.
 fn snapshot_mode(args: &RunArgs, prepared: &Prepared) -> Result<(Option<Mode>, HashSet<TrialId>), CliError> {
     let recorded = prepared.record.options.snapshot;
-    if args.resume.is_none() || args.snapshot.is_some() || recorded != Some(Mode::Update) {
+    if args.resume.is_none() || args.snapshot == Some(Mode::Update) {
         return Ok((recorded, HashSet::new()));
     }
     let trials = &prepared.record.trials;
     let waiting = runner::waiting(&prepared.folder, trials, &prepared.redo)?;
-    if waiting.is_empty() {
-        return Ok((None, HashSet::new()));
-    }
     let waiting: HashSet<TrialId> = waiting.into_iter().map(|(trial, _)| trial.id()).collect();
     let planned = trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id);
     Ok((recorded, planned.filter(|id| !waiting.contains(id)).collect()))
@@ -294,7 +297,7 @@ struct Prepared {
 }
 
 /// Sets the price table: the named file, the project's, or the built-in one.
-fn prices(named: Option<&Path>) -> Result<(), CliError> {
+pub(super) fn prices(named: Option<&Path>) -> Result<(), CliError> {
     let default = inputs::price_table();
     let Some(path) = named.or(default.as_deref()) else { return Ok(()) };
     let table = PriceTable::load(path).map_err(|error| CliError::all([error]))?;
@@ -329,8 +332,9 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         other => CliError::unreadable(other),
     })?;
     let trials = own_part(args, &whole)?;
-    for note in same_in_part(&inputs.cases, &inputs.catalog, &asked) {
-        terminal::note(format_args!("warning: {note}"));
+    let doubts = arm_doubts::of_plan(&inputs.cases, &inputs.catalog, &asked);
+    for doubt in &doubts {
+        terminal::note(format_args!("warning: {doubt}"));
     }
     auto::check(args, &trials)?;
     scripts::check(&inputs, &trials)?;
@@ -339,7 +343,11 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         sandboxes::check(&inputs, &trials, &asked)?;
     }
     let chosen = judges::chosen(&args.judges, &inputs.catalog)?;
-    refuse_what_is_not_served(&inputs, &trials, args.interaction.as_ref(), &asked.arms)?;
+    refuse_what_is_not_served(&inputs, &trials, args.interaction.as_ref(), &asked.arms, &chosen)?;
+    laid::check_folders(&inputs, &trials.iter().collect::<Vec<_>>(), &asked.arms, &args.env)?;
+    for note in laid::without_evals(&inputs, &trials, &asked.arms) {
+        terminal::note(format_args!("note: {note}"));
+    }
     for warning in inputs.quarantines_over() {
         terminal::note(format_args!("warning: {warning}"));
     }
@@ -361,6 +369,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     commits::resolve(&mut inputs.cases, &whole)?;
     let mut record = record::of(args, &inputs, whole, experiment.as_ref())?;
     record.options.judges = chosen;
+    record.record_arm_doubts(doubts, |_| true);
     if let Some(shard) = args.shard {
         record = record.played_by(shard);
     }
@@ -427,23 +436,26 @@ fn asked_model(text: &str, inputs: &Inputs) -> Result<AskedModel, CliError> {
     }
 }
 
-/// Refuses cases whose policy would answer every request without a model: the results would not be comparable.
-fn refuse_what_is_not_served(
+/// Refuses trials whose policy would answer every request without a model: their results would not be comparable. `chosen` are
+/// the judges of the run. Also prints a note if the policy asks only one of them.
+fn refuse_what_is_not_served<'a>(
     inputs: &Inputs,
-    trials: &[TrialRecord],
+    trials: impl IntoIterator<Item = &'a TrialRecord>,
     interaction: Option<&Interaction>,
     arms: &[Arm],
+    chosen: &Chosen,
 ) -> Result<(), CliError> {
     if let Some(Interaction::Llm(Llm { model: Some(model), .. })) = interaction {
         judges::fit("--interaction llm:", model, &inputs.catalog)?;
     }
-    let mut refused: Option<CliError> = None;
+    let (mut refused, mut asks_one): (Option<CliError>, Option<String>) = (None, None);
     let planned = cases_of(trials);
     for case in inputs.cases.iter().filter(|case| planned.contains(case.id.as_str())) {
         let policies = interaction.map_or_else(|| arms::policies(&case.interaction, arms), |asked| vec![asked]);
         for policy in policies {
             let Interaction::Llm(llm) = policy else { continue };
-            let Some(why) = judges::lacks_a_model(llm)? else { continue };
+            asks_one = asks_one.or_else(|| judges::asks_only_the_first(llm, chosen));
+            let Some(why) = judges::lacks_a_model(llm, chosen) else { continue };
             let error = CliError::unreadable(format!(
                 "{}: the policy `llm` cannot answer: {why}; or run it with another policy, such as --interaction auto-reject",
                 case.shown().display()
@@ -453,6 +465,9 @@ fn refuse_what_is_not_served(
                 None => error,
             });
         }
+    }
+    if let Some(note) = asks_one.filter(|_| refused.is_none()) {
+        terminal::note(format_args!("note: {note}"));
     }
     refused.map_or(Ok(()), Err)
 }
@@ -663,23 +678,30 @@ fn report_on(
     prepared: &Prepared,
     ran: &RunOutcome,
     snapshots: SnapshotResults,
+    failed: Option<&CliError>,
 ) -> Result<u8, CliError> {
     let changes = changes_of_others(ran);
     changes.iter().for_each(|change| terminal::note(format_args!("warning: {change}")));
     let results = prepared.folder.results_of_trials(&prepared.record);
     let results = results.map_err(|error| none_written(CliError::from(error).after_the_start(), &args.reporters))?;
     restore_results(&prepared.folder, &prepared.record, &results);
+    // An interrupted run with `--trials auto` may lack trials that no plan has yet.
+    let lacks_end = failed.is_some() || (ran.interrupted && prepared.record.options.looks.is_some());
+    // The end comes first: results that are newer than the journal are complete.
+    let ended = if lacks_end { Ok(()) } else { prepared.folder.write_end() };
     // The reports are written in any case: reports of an earlier run must not stay in their place.
-    let kept = prepared.folder.write_results(&results);
+    let kept = ended.and(prepared.folder.write_results(&results));
     let not_run = prepared.record.trials.len() - results.len();
     let broken_off = kept.as_ref().err().map(ToString::to_string);
     let broken_off_by_disk = broken_off.is_some();
+    let broken_off = broken_off.or_else(|| failed.map(CliError::text));
     let beside = RunContext {
         snapshots: snapshots.compared,
         notes: changes.into_iter().chain(snapshots.notes).collect(),
         root: super::report::repository(),
         exit_code: broken_off.as_ref().map(|_| BROKEN_OFF).or(ran.interrupted.then_some(INTERRUPTED)),
         broken_off,
+        lacks_end: false,
     };
     let report = Report::with(Arc::new(prepared.record.clone()), results, not_run, &prepared.folder.path, beside);
     super::report::tell_gates(&report);

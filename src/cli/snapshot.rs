@@ -1,6 +1,6 @@
 //! `evals snapshot`: compares a run, or stored traces, with accepted snapshots; accepts or rejects differences.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -11,6 +11,7 @@ use super::beside_cases::refuse_elsewhere;
 use super::grade::{stored_run, stored_traces};
 use super::output::{self, Content};
 use super::{CliError, RunsFolder, complete, engine, named_run, terminal};
+use crate::ids::ArmOf;
 use crate::own_environment::in_ci;
 use crate::report::notes::in_quarantine;
 use crate::report::text::harmless;
@@ -21,6 +22,7 @@ use crate::snapshot::compare::{Compared, State, name};
 use crate::values::{Day, NameGlob};
 use crate::whole_file::write_whole;
 
+pub mod acceptance;
 mod trials;
 pub mod during_run;
 mod review;
@@ -169,6 +171,10 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
     }
     let run = named_run::by_name(&chosen.folder.runs, name)?;
     let record = run.record()?;
+    if run.states()?.values().all(|state| state.finished.is_none()) {
+        // Results of trials of which the journal knows nothing show that its lines were removed.
+        run.results(&record)?;
+    }
     let cases = stored_run::cases(&chosen.cases, &record)?;
     let (placed, without_case) = trials::of_run(&run, &record, &cases, true)?;
     let unreferenced = unreferenced::of_run(&record, &cases, &placed);
@@ -231,13 +237,16 @@ fn compared(meant: &Meant) -> Result<Vec<Compared>, CliError> {
         Some(run) => kept(run)?,
         None => Vec::new(),
     };
-    let rejected = |it: &Compared| before.iter().any(|other| other.rejected && same_cell(it, other));
+    let rejected: HashSet<CellKey<'_>> = before.iter().filter(|it| it.rejected).map(cell_of).collect();
     let all = meant.placed.iter().map(|it| it.compared(true));
-    Ok(all.map(|it| Compared { rejected: it.differs && rejected(&it), ..it }).collect())
+    Ok(all.map(|it| Compared { rejected: it.differs && rejected.contains(&cell_of(&it)), ..it }).collect())
 }
 
-fn same_cell(one: &Compared, other: &Compared) -> bool {
-    (&one.case, &one.harness, one.arm()) == (&other.case, &other.harness, other.arm())
+/// A cell of snapshots: case, harness and arm, of which the copies are one.
+type CellKey<'a> = (&'a str, &'a str, ArmOf<'a>);
+
+fn cell_of(compared: &Compared) -> CellKey<'_> {
+    (&compared.case, &compared.harness, compared.arm())
 }
 
 /// Returns 1 if a snapshot differs, else 3 if a trial could not be compared or there was none, else 0. Cases in quarantine
@@ -338,7 +347,7 @@ fn decide(meant: &Meant, one: &Compared, placed: &Placed, decision: Decision) ->
     }
     let Some(run) = &meant.run else { return Ok(now) };
     let mut all = kept(run)?;
-    match all.iter_mut().find(|it| same_cell(it, &now)) {
+    match all.iter_mut().find(|it| cell_of(it) == cell_of(&now)) {
         Some(known) => *known = now.clone(),
         None => all.push(now.clone()),
     }

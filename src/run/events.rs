@@ -59,7 +59,8 @@ pub enum Looked {
     Clear,
     /// The run is complete: the results are not clear, but no stage is left.
     StillNotClear,
-    /// The run is complete: no two arms have a case that can be compared, so further trials show nothing.
+    /// The run is complete: no two arms have a case that can be compared, or none of the trials of an arm has a score, so
+    /// further trials show nothing.
     NothingToCompare,
     /// Another stage follows, with this number of trials of each cell.
     GoesOn(u32),

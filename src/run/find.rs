@@ -1,14 +1,15 @@
 //! Finds runs in a folder of runs: by their names, or all of them.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::folder::RunFolder;
+use super::folder::{RunFolder, has_remains};
 use super::merge::replaced::Merges;
 use super::merge::{self, MergedFrom};
-use super::{RunError, RunRecord};
+use super::{RunError, RunHead, RunRecord};
 use crate::paths;
 use crate::text::some_of;
 
@@ -27,7 +28,7 @@ pub const UNFINISHED: &str = ".unfinished-";
 /// # Errors
 /// Returns an error if no run matches, or several do.
 pub fn by_name(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
-    by_name_where(runs, name, &|folder| folder.has_played_trial())
+    Names::of(runs).by_name(name)
 }
 
 /// Returns the run with this name, in order to resume it. `latest` is the newest run, even if none of its trials has
@@ -36,20 +37,119 @@ pub fn by_name(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
 /// # Errors
 /// Returns an error if no run matches, or several do.
 pub fn to_resume(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
-    by_name_where(runs, name, &|_| true)
+    Names::of(runs).by_name_where(name, &|_| true)
 }
 
-fn by_name_where(runs: &Path, name: &str, is_latest: &dyn Fn(&RunFolder) -> bool) -> Result<RunFolder, RunError> {
-    let path = Path::new(name);
-    if path.join("run.json").is_file() {
-        return Ok(RunFolder::open(path));
+/// The names of the runs in a folder. The folder is looked at once, for the first name that is not a path, and no plan of its
+/// runs is kept.
+pub struct Names<'a> {
+    folder: &'a Path,
+    looked: OnceCell<Looked>,
+}
+
+/// The runs that a look at a folder found.
+struct Looked {
+    /// The runs, in the order of [`all`].
+    known: Vec<(PathBuf, RunHead)>,
+    /// The folders of the runs that cannot be read.
+    broken: Vec<PathBuf>,
+}
+
+impl<'a> Names<'a> {
+    /// Returns the names of the runs in a folder.
+    pub fn of(folder: &'a Path) -> Self {
+        Self { folder, looked: OnceCell::new() }
     }
+
+    /// Returns the folder of runs.
+    pub fn folder(&self) -> &'a Path {
+        self.folder
+    }
+
+    /// Returns the runs, in the order of [`all`].
+    pub fn runs(&self) -> &[(PathBuf, RunHead)] {
+        &self.looked().known
+    }
+
+    /// Returns the run with this name, as the function [`by_name`] does.
+    ///
+    /// # Errors
+    /// Returns an error if no run matches, or several do.
+    pub fn by_name(&self, name: &str) -> Result<RunFolder, RunError> {
+        self.by_name_where(name, &|folder| folder.has_played_trial())
+    }
+
+    fn looked(&self) -> &Looked {
+        self.looked.get_or_init(|| Looked::at(self.folder))
+    }
+
+    fn by_name_where(&self, name: &str, is_latest: &dyn Fn(&RunFolder) -> bool) -> Result<RunFolder, RunError> {
+        let path = Path::new(name);
+        let is_path = path.join("run.json").is_file() || (name.contains('/') && is_run(path));
+        if is_path {
+            return Ok(RunFolder::open(path));
+        }
+        match named(self.folder, self.looked(), name, is_latest) {
+            // Without `run.json`, a folder is taken for a run only if the name means nothing else: other programs have journals, too.
+            Err(RunError::Unknown { .. }) if is_run(path) => Ok(RunFolder::open(path)),
+            found => found,
+        }
+    }
+}
+
+impl Looked {
+    fn at(runs: &Path) -> Self {
+        let (mut known, mut broken) = (Vec::new(), Vec::new());
+        for path in paths(runs) {
+            match RunFolder::open(&path).head() {
+                Ok(head) => known.push((path, head)),
+                Err(_) => broken.push(path),
+            }
+        }
+        let held = held_copies(&known);
+        known.sort_by_cached_key(|(path, head)| place(path, &head.run, &head.started, &held));
+        Self { known, broken }
+    }
+}
+
+/// Returns the folders of runs whose results are all in another copy of the run. Only the plans of runs with copies are read.
+fn held_copies(known: &[(PathBuf, RunHead)]) -> HashSet<PathBuf> {
+    let mut folders: HashMap<&str, usize> = HashMap::new();
+    for (_, head) in known {
+        *folders.entry(&head.run).or_default() += 1;
+    }
+    let has_copies = |head: &RunHead| folders.get(&*head.run).is_some_and(|count| *count > 1);
+    let copied = with_plans(known.iter().filter(|(_, head)| has_copies(head)));
+    let held = copies::held(&copied.iter().collect::<Vec<_>>());
+    held.into_keys().map(Path::to_owned).collect()
+}
+
+/// Returns the merged runs among runs and the shards of merged runs. No other run is needed to know which runs are replaced.
+fn merged_and_shards(known: &[&(PathBuf, RunHead)]) -> Vec<(PathBuf, RunRecord)> {
+    let merged_from = |path: &PathBuf| MergedFrom::of(path).ok().flatten();
+    let merged: HashMap<&PathBuf, MergedFrom> =
+        known.iter().filter_map(|(path, _)| Some((path, merged_from(path)?))).collect();
+    let shards: HashSet<&str> = merged.values().flat_map(|from| &from.shards).map(|shard| &*shard.run).collect();
+    let is_needed = |path: &PathBuf, head: &RunHead| merged.contains_key(path) || shards.contains(&*head.run);
+    with_plans(known.iter().copied().filter(|(path, head)| is_needed(path, head)))
+}
+
+fn with_plans<'a>(runs: impl Iterator<Item = &'a (PathBuf, RunHead)>) -> Vec<(PathBuf, RunRecord)> {
+    runs.filter_map(|(path, _)| Some((path.clone(), RunFolder::open(path).record_to_read().ok()?))).collect()
+}
+
+/// Returns the run with this name, which is not a path.
+fn named(
+    runs: &Path,
+    Looked { known, broken }: &Looked,
+    name: &str,
+    is_latest: &dyn Fn(&RunFolder) -> bool,
+) -> Result<RunFolder, RunError> {
+    let path = Path::new(name);
     // Runs dated in the future come last: they would otherwise be the newest until that time.
-    let (ahead, known): (Vec<_>, Vec<_>) = all(runs).into_iter().partition(|(_, record)| is_ahead(record));
-    let known: Vec<_> = known.into_iter().chain(ahead).collect();
+    let (ahead, known): (Vec<_>, Vec<_>) = known.iter().partition(|(_, head)| is_ahead(&head.started));
+    let known: Vec<&(PathBuf, RunHead)> = known.into_iter().chain(ahead).collect();
     // A run that cannot be read still matches; opening it reports the error.
-    let broken: Vec<PathBuf> =
-        look(runs).into_iter().filter(|(_, record)| record.is_err()).map(|(path, _)| path).collect();
     let id_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     // A name with these signs is that of a file or a folder, as a rule.
     let is_path = name.contains('/') || name.ends_with(".jsonl");
@@ -61,30 +161,30 @@ fn by_name_where(runs: &Path, name: &str, is_latest: &dyn Fn(&RunFolder) -> bool
         return Err(unknown("; there are no runs yet, `evals run` makes one".to_owned()));
     }
     if name == "latest" {
-        let merges = Merges::of(&known);
-        let ran = |record: &RunRecord| record.derived_from.is_none() && !record.graded;
-        let mut of_trials = known.iter().filter(|(path, record)| ran(record) && !merges.replaces(path));
+        let merged = merged_and_shards(&known);
+        let merges = Merges::of(&merged);
+        let mut of_trials = known.iter().filter(|(path, head)| head.ran() && !merges.replaces(path));
         let newest = of_trials.clone().find(|(path, _)| is_latest(&RunFolder::open(path))).or_else(|| of_trials.next());
         // Ids begin with the time.
-        let newer = |path: &&PathBuf| newest.is_none_or(|(_, record)| id_of(path) > record.run);
+        let newer = |path: &&PathBuf| newest.is_none_or(|(_, head)| id_of(path) > head.run);
         if let Some(path) = broken.iter().filter(newer).max() {
             return Ok(RunFolder::open(path));
         }
         return newest.map(|(path, _)| RunFolder::open(path)).ok_or_else(|| unknown(String::new()));
     }
-    if let Some((path, _)) = known.iter().find(|(_, record)| record.run == name) {
+    if let Some((path, _)) = known.iter().find(|(_, head)| head.run == name) {
         return Ok(RunFolder::open(path));
     }
-    if let Some((path, _)) = known.iter().find(|(_, record)| record.label.as_deref() == Some(name)) {
+    if let Some((path, _)) = known.iter().find(|(_, head)| head.label.as_deref() == Some(name)) {
         return Ok(RunFolder::open(path));
     }
-    let ids = known.iter().map(|(path, record)| (path, record.run.clone()));
+    let ids = known.iter().map(|(path, head)| (path, head.run.clone()));
     let ids = ids.chain(broken.iter().map(|path| (path, id_of(path))));
     let matches: Vec<_> = ids.filter(|(_, id)| id.starts_with(name)).collect();
     match matches.as_slice() {
         [(path, _)] => Ok(RunFolder::open(path)),
         [] => {
-            let some: Vec<_> = known.iter().take(3).map(|(_, record)| record.run.as_str()).collect();
+            let some: Vec<_> = known.iter().take(3).map(|(_, head)| head.run.as_str()).collect();
             let newest = if some.is_empty() { String::new() } else { format!("; the newest are {}", some.join(", ")) };
             let unread = broken.iter().map(|path| path.join("run.json").display().to_string());
             let unread = if broken.is_empty() {
@@ -103,23 +203,33 @@ fn by_name_where(runs: &Path, name: &str, is_latest: &dyn Fn(&RunFolder) -> bool
 
 /// Returns true if a run is dated in the future, because the clock of its machine or of this one is wrong. Clocks may differ by
 /// a few minutes.
-pub fn is_ahead(record: &RunRecord) -> bool {
+pub fn is_ahead(started: &str) -> bool {
     const TOLERATED: i64 = 5 * 60;
-    let started = record.started.parse::<jiff::Timestamp>();
+    let started = started.parse::<jiff::Timestamp>();
     started.is_ok_and(|started| started.as_second() > jiff::Timestamp::now().as_second() + TOLERATED)
 }
 
 /// Returns the runs in a folder, newest first, with their records; unreadable ones are left out. A merged run begins with
 /// the last of its shards and comes before it. Of copies of a run, the one that holds the results of the others comes first.
 pub fn all(runs: &Path) -> Vec<(PathBuf, RunRecord)> {
-    let mut found: Vec<_> = look(runs).into_iter().filter_map(|(path, record)| Some((path, record.ok()?))).collect();
+    let read = |path: PathBuf| RunFolder::open(&path).record_to_read().ok().map(|record| (path, record));
+    let mut found: Vec<_> = paths(runs).into_iter().filter_map(read).collect();
     let held = copies::held(&found.iter().collect::<Vec<_>>());
     let held: HashSet<PathBuf> = held.into_keys().map(Path::to_owned).collect();
-    found.sort_by_cached_key(|(path, record)| {
-        let age = Reverse((record.started.clone(), path.join(merge::FILE).exists(), record.run.clone()));
-        (age, held.contains(path), !path.ends_with(&record.run))
-    });
+    found.sort_by_cached_key(|(path, record)| place(path, &record.run, &record.started, &held));
     found
+}
+
+/// Returns the folders of the runs that [`all`] returns, in the same order. A reader of one run after another need not hold all
+/// plans at once.
+pub fn in_order(runs: &Path) -> Vec<PathBuf> {
+    Looked::at(runs).known.into_iter().map(|(path, _)| path).collect()
+}
+
+/// Returns the key by which [`all`] sorts a run.
+fn place(path: &Path, run: &str, started: &str, held: &HashSet<PathBuf>) -> impl Ord + use<> {
+    let age = Reverse((started.to_owned(), path.join(merge::FILE).exists(), run.to_owned()));
+    (age, held.contains(path), !path.ends_with(run))
 }
 
 /// Returns the runs whose results count beside each other, in the same order. Left out are runs whose results are all in a merged
@@ -138,8 +248,7 @@ pub fn paths(runs: &Path) -> Vec<PathBuf> {
     let is_removed = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(REMOVED);
     let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
     let folders = entries.filter(|entry| is_folder(entry) && !is_removed(entry));
-    let mut found: Vec<PathBuf> =
-        folders.map(|entry| entry.path()).filter(|path| path.join("run.json").is_file()).collect();
+    let mut found: Vec<PathBuf> = folders.map(|entry| entry.path()).filter(|path| is_run(path)).collect();
     found.sort_by(|a, b| b.cmp(a));
     found
 }
@@ -147,14 +256,41 @@ pub fn paths(runs: &Path) -> Vec<PathBuf> {
 /// Returns the errors of unreadable runs in a folder, and of lists of shards that cannot be read: the shards of such a run
 /// count beside it.
 pub fn unreadable(runs: &Path) -> Vec<RunError> {
-    let error = |(path, record): (PathBuf, Result<RunRecord, RunError>)| match record {
+    let error = |path: PathBuf| match RunFolder::open(&path).record_to_read() {
         Ok(_) => MergedFrom::of(&path).err(),
         Err(error) => Some(error),
     };
-    look(runs).into_iter().filter_map(error).collect()
+    paths(runs).into_iter().filter_map(error).collect()
 }
 
-/// Returns the folders with a `run.json`, and its content.
-fn look(runs: &Path) -> Vec<(PathBuf, Result<RunRecord, RunError>)> {
-    paths(runs).into_iter().map(|path| (path.clone(), RunFolder::open(&path).record())).collect()
+/// Returns true if a folder is that of a run. A run whose `run.json` was removed cannot be read, but it exists.
+pub fn is_run(path: &Path) -> bool {
+    path.join("run.json").is_file() || has_remains(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_named_without_its_plan_and_the_folder_is_looked_at_once() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |run: &str, label: &str| {
+            let head = serde_json::json!({"version": 1, "run": run, "started": "2026-01-01T00:00:00Z", "label": label});
+            fs::create_dir(root.path().join(run)).unwrap();
+            fs::write(root.path().join(run).join("run.json"), head.to_string()).unwrap();
+        };
+        // No plan: such a record cannot be opened, but its name is known.
+        write("20260101-a", "one");
+        write("20260102-b", "two");
+        let names = Names::of(root.path());
+        let found = |name: &str| names.by_name(name).map(|folder| folder.path);
+        assert_eq!(found("one").unwrap(), root.path().join("20260101-a"));
+        assert!(RunFolder::open(&found("one").unwrap()).record().is_err());
+        assert_eq!(found("20260102").unwrap(), root.path().join("20260102-b"));
+        assert_eq!(found("latest").unwrap(), root.path().join("20260102-b"));
+        write("20260103-c", "three");
+        assert!(found("three").is_err(), "the folder is not looked at again");
+        assert_eq!(in_order(root.path()).len(), 3);
+    }
 }

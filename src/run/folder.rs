@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use self::further_copies::FurtherCopies;
 use super::integrity;
 use super::journal::{self, Journal, JournalEvent, JournalLine, Plan, States, TrialState};
-use super::{RunError, RunRecord, VERSION, names, parsed, project_of_run};
+use super::{RunError, RunHead, RunRecord, VERSION, names, parsed, project_of_run};
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::regular;
@@ -22,6 +22,7 @@ use crate::result::Warning;
 use crate::values::now_text;
 use crate::whole_file::{case_folder, folder_name, remove_left_parts, sync_folder, write_whole};
 
+pub mod end;
 mod further_copies;
 mod results;
 pub mod unfinished;
@@ -207,13 +208,25 @@ impl RunFolder {
         self.record_with_text().map(|(record, _)| record)
     }
 
+    /// Reads what `run.json` says about the run itself. Its plan, which is long if there are many trials, is passed over.
+    ///
+    /// # Errors
+    /// Returns the errors of [`RunFolder::record`], except those about the plan.
+    pub fn head(&self) -> Result<RunHead, RunError> {
+        let head: RunHead = parsed(&self.record_file(), &self.record_text()?)?;
+        if head.version > VERSION {
+            return Err(RunError::Newer { path: self.record_file(), version: head.version });
+        }
+        Ok(head)
+    }
+
     fn record_with_text(&self) -> Result<(RunRecord, Vec<u8>), RunError> {
         #[derive(serde::Deserialize)]
         struct Head {
             version: u32,
         }
         let path = self.record_file();
-        let text = regular::read_own(&path).map_err(RunError::io("read", &path))?;
+        let text = self.record_text()?;
         let head: Head = parsed(&path, &text)?;
         if head.version > VERSION {
             return Err(RunError::Newer { path, version: head.version });
@@ -224,6 +237,18 @@ impl RunFolder {
             record = record.played_by(shard);
         }
         Ok((record, text))
+    }
+
+    fn record_text(&self) -> Result<Vec<u8>, RunError> {
+        let path = self.record_file();
+        regular::read_own(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound if has_remains(&self.path) => {
+                let message = "it does not exist, and the folder has other files of a run; restore a copy of run.json, or \
+                               remove the folder if the run is not needed";
+                RunError::Malformed { path: path.clone(), message: message.to_owned() }
+            }
+            _ => RunError::io("read", &path)(error),
+        })
     }
 
     fn record_file(&self) -> PathBuf {
@@ -294,7 +319,7 @@ impl RunFolder {
     /// # Errors
     /// Returns an error if the journal cannot be read, or if it or `run.json` was changed.
     pub fn trusted_lines(&self) -> Result<Vec<JournalLine>, RunError> {
-        let States { trials, distrust, broken } = self.held_states()?;
+        let States { trials, distrust, broken, .. } = self.held_states()?;
         let of_trial = trials.values().find_map(|state| state.distrust.clone());
         match distrust.or(of_trial).or(broken.map(journal::line_changed)) {
             Some(message) => Err(RunError::Malformed { path: self.path.clone(), message }),
@@ -319,6 +344,12 @@ impl RunFolder {
         let plan = || regular::read_own(self.record_file()).map(|text| Plan::of(&text)).unwrap_or_default();
         journal::read_under(&self.journal(), plan)
     }
+}
+
+/// Returns true if a folder has the journal of a run, or its trials with their results: it is the folder of a run also if its
+/// `run.json` was removed.
+pub(super) fn has_remains(folder: &Path) -> bool {
+    folder.join("journal.jsonl").is_file() || (folder.join("results.jsonl").is_file() && folder.join("trials").is_dir())
 }
 
 /// Makes the folder of a run. If a run has the ID already, the record gets the next one.

@@ -356,6 +356,12 @@ pub struct TrialState {
     pub judged: Vec<Arc<str>>,
     /// The reason why the verdict is not trusted, if so. It is `errored` then.
     pub distrust: Option<String>,
+    /// The last attempt whose result was discarded, or 0 if none was.
+    pub discarded: u32,
+    /// The number of results in `judged` when that result was discarded.
+    pub judged_before: usize,
+    /// True if the trial started again after it was done (`--rerun`).
+    pub ran_again: bool,
     /// True if an attempt started and has not finished.
     open: bool,
 }
@@ -370,6 +376,9 @@ pub(super) static UNSTARTED: TrialState = TrialState {
     digest: None,
     judged: Vec::new(),
     distrust: None,
+    discarded: 0,
+    judged_before: 0,
+    ran_again: false,
     open: false,
 };
 
@@ -396,6 +405,7 @@ impl TrialState {
     fn discard(&mut self) {
         (self.finished, self.digest, self.distrust) = (None, None, None);
         (self.retry, self.errored) = (false, 0);
+        (self.discarded, self.judged_before) = (self.attempt, self.judged.len());
     }
 
     /// Returns true if nothing remains to do: the last attempt has finished, and no retry was to follow.
@@ -423,6 +433,8 @@ pub(super) struct States {
     pub distrust: Option<String>,
     /// The number of the first line that was changed, or that follows a removed line. `None` if the journal is intact.
     pub broken: Option<usize>,
+    /// The digest of the last line about a trial, which covers the lines before it. Empty if no line has one.
+    pub last: String,
 }
 
 /// Reads a journal of any version. An incomplete line is ignored, and so is a line that finishes a trial
@@ -481,12 +493,14 @@ struct Reader {
     number: usize,
     /// True if no line about a trial was read yet.
     first: bool,
+    /// The trials that finished since the earlier lines were last doubted. `None` if they never were: then all that finished.
+    undoubted: Option<Vec<TrialId>>,
 }
 
 impl Reader {
     fn under(plan: Plan) -> Self {
         let chain = Chain { begun: plan.digests, ..Chain::default() };
-        Self { states: States::default(), chain, plan: None, under: plan, number: 0, first: true }
+        Self { states: States::default(), chain, plan: None, under: plan, number: 0, first: true, undoubted: None }
     }
 
     /// Reads a whole text.
@@ -525,6 +539,7 @@ impl Reader {
         if let Some(why) = &self.states.distrust {
             self.states.trials.values_mut().for_each(|state| state.doubt(why));
         }
+        self.states.last.clone_from(&self.chain.last);
         self
     }
 
@@ -536,18 +551,33 @@ impl Reader {
         }
     }
 
+    /// Marks all earlier lines as not trusted. A result is doubted once, so that a journal in which no line holds is not read
+    /// in the square of its length.
+    fn doubt(&mut self, why: &str) {
+        match self.undoubted.replace(Vec::new()) {
+            None => self.states.trials.values_mut().for_each(|state| state.doubt(why)),
+            Some(finished) => {
+                for id in finished {
+                    if let Some(state) = self.states.trials.get_mut(&id) {
+                        state.doubt(why);
+                    }
+                }
+            }
+        }
+    }
+
     fn line(&mut self, number: usize, text: &[u8], line: JournalLine, digests: bool) {
         let was_begun = self.chain.begun;
         let holds = self.chain.holds(text);
         if !holds && !was_begun {
             // The first line with a digest depends on a missing one: the lines before it had digests, too.
-            self.states.trials.values_mut().for_each(|state| state.doubt(DIGESTS_REMOVED));
+            self.doubt(DIGESTS_REMOVED);
         }
         if let Some(plan) = line.plan.as_ref().filter(|_| holds) {
             if self.plan.as_ref().is_some_and(|known| known != plan) {
                 // An engine records a new plan by a line about `run.json`, so another program wrote this plan: the earlier
                 // verdicts are in doubt.
-                self.states.trials.values_mut().for_each(|state| state.doubt(PLAN_CHANGED));
+                self.doubt(PLAN_CHANGED);
             }
             self.plan = Some(plan.clone());
         }
@@ -555,11 +585,14 @@ impl Reader {
             self.states.broken.get_or_insert(number);
             if line.event != JournalEvent::Finished && was_begun {
                 // The missing line may have finished any of these trials anew.
-                self.states.trials.values_mut().for_each(|state| state.doubt(&line_changed(number)));
+                self.doubt(&line_changed(number));
             }
         }
         let arm = line.arm().to_owned();
         let id = TrialId { case: line.case, harness: line.harness, arm, trial: line.trial };
+        if let Some(undoubted) = self.undoubted.as_mut().filter(|_| line.event == JournalEvent::Finished) {
+            undoubted.push(id.clone());
+        }
         let state = self.states.trials.entry(id).or_default();
         if line.event == JournalEvent::Discarded {
             state.discard();
@@ -567,6 +600,7 @@ impl Reader {
         }
         if line.event == JournalEvent::Started && state.is_done() {
             state.errored = 0;
+            state.ran_again = true;
         }
         state.attempts = state.attempts.max(line.attempt);
         if line.event == JournalEvent::Started {
@@ -609,6 +643,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn discarded_attempts_and_reruns_are_known_of_a_trial() {
+        let line = |event, attempt, verdict| JournalLine { event, attempt, verdict, digest: None, ..started() };
+        let (start, finish) = (JournalEvent::Started, JournalEvent::Finished);
+        let text = |lines: &[JournalLine]| {
+            let lines = lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n");
+            lines.collect::<String>().into_bytes()
+        };
+        let state = |lines: &[JournalLine]| {
+            let read = Reader::of(&text(lines), &Plan::default());
+            let state = read.states.trials.into_values().next().unwrap();
+            (state.discarded, state.ran_again, state.is_discarded())
+        };
+        let mut lines = vec![line(start, 1, None), line(finish, 1, Some(Verdict::Pass))];
+        assert_eq!(state(&lines), (0, false, false));
+        lines.push(line(JournalEvent::Discarded, 1, None));
+        lines.push(line(start, 2, None));
+        assert_eq!(state(&lines), (1, false, true));
+        lines.push(line(finish, 2, Some(Verdict::Errored)));
+        lines.push(line(start, 3, None));
+        assert_eq!(state(&lines), (1, true, false));
+    }
+
+    #[test]
     fn a_line_that_could_not_be_written_is_not_expected_in_the_file() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("journal.jsonl");
@@ -633,6 +690,51 @@ mod tests {
         let text = journal.inner.lock().unwrap().text.clone();
         let read = Reader::of(&text, &Plan::default());
         assert_eq!((read.number, read.states.broken), (3, None));
+    }
+
+    /// Returns the lines of trials that start and finish in turn, with digests.
+    fn played(trials: u32) -> Vec<Vec<u8>> {
+        let mut chain = Chain::default();
+        let mut lines = Vec::new();
+        for trial in 1..=trials {
+            for (event, verdict) in [(JournalEvent::Started, None), (JournalEvent::Finished, Some(Verdict::Pass))] {
+                let digest = verdict.map(|_| "0".to_owned());
+                let line = JournalLine { trial, event, verdict, digest, ..started() };
+                lines.push(chain.add(serde_json::to_vec(&line).unwrap()));
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn a_result_is_doubted_for_the_first_line_after_it_that_does_not_hold() {
+        let mut lines = played(4);
+        // The starts of trials 2 and 4, so that the lines after them still hold.
+        for at in [2, 6] {
+            let text = String::from_utf8(lines[at].clone()).unwrap().replace("2026-", "2025-");
+            lines[at] = text.into_bytes();
+        }
+        let read = Reader::of(&lines.join(&b'\n'), &Plan { digests: true, ..Plan::default() });
+        let states = read.states.trials.iter();
+        let mut told: Vec<_> = states.map(|(id, state)| (id.trial, state.distrust.clone())).collect();
+        told.sort();
+        let doubted = |line| Some(line_changed(line));
+        assert_eq!(told, [(1, doubted(3)), (2, doubted(7)), (3, doubted(7)), (4, None)]);
+        assert_eq!(read.states.broken, Some(3));
+    }
+
+    #[test]
+    fn each_result_is_doubted_once_though_no_line_holds() {
+        let mut reader = Reader::under(Plan { digests: true, ..Plan::default() });
+        // As with the line ends of another system.
+        for line in played(20) {
+            reader.text(&[&line[..], b"\r"].concat());
+            // A line that does not hold leaves nothing to doubt again, and a trial adds itself once.
+            assert!(reader.undoubted.as_ref().is_none_or(|left| left.len() <= 1), "{:?}", reader.undoubted);
+        }
+        let read = reader.end();
+        assert_eq!((read.states.broken, read.states.trials.len()), (Some(1), 20));
+        assert!(read.states.trials.values().all(|state| state.distrust.is_some()));
     }
 
     fn started() -> JournalLine {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::shard::Shard;
-use super::{CaseRecord, RunError, RunOptions, RunRecord, parsed};
+use super::{ArmRecord, CaseRecord, RunError, RunOptions, RunRecord, parsed};
 use crate::case::digest::is_same;
 use crate::ids::{CellId, TrialRecord};
 use crate::regular;
@@ -22,10 +22,10 @@ pub mod replaced;
 pub const FILE: &str = "merged.json";
 
 /// The maximum number of cells that an error names.
-const NAMED: usize = 50;
+const MAX_NAMED_CELLS: usize = 50;
 
 /// Options that may differ between the shards of a run, because no verdict depends on them.
-const MAY_DIFFER: [&str; 5] = ["jobs", "seed", "max_cost", "max_time", "fail_fast"];
+const MAY_DIFFER: [&str; 6] = ["jobs", "seed", "max_cost", "max_time", "fail_fast", "snapshot"];
 
 /// `merged.json`: the shards that a run was merged from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,12 +122,7 @@ pub enum MergeError {
         cells: Vec<CellId>,
     },
     /// A shard is missing.
-    #[error(
-        "{} missing: no run is shard {}; without it, these cells are missing: {}",
-        if .shards.len() == 1 { "a shard is" } else { "shards are" },
-        some_of(.shards, NAMED),
-        named(.cells)
-    )]
+    #[error("{} to get these cells: {}", merge_missing(.shards), named(.cells))]
     Missing {
         /// The missing shards.
         shards: Vec<Shard>,
@@ -174,9 +169,11 @@ pub fn merged(shards: &[RunRecord]) -> Result<RunRecord, MergeError> {
     let options = RunOptions { snapshot: strictest_snapshots(shards), ..lowest.options.clone() };
     let evals = versions(shards);
     let label = lowest.label.clone().filter(|_| shards.iter().all(|record| record.label == lowest.label));
+    let arms = whole.arms.iter().map(|arm| with_all_doubts(arm.clone(), shards)).collect();
     Ok(RunRecord {
         started,
         label,
+        arms,
         argv: without_shard(&lowest.argv),
         options,
         evals,
@@ -185,6 +182,20 @@ pub fn merged(shards: &[RunRecord]) -> Result<RunRecord, MergeError> {
         replaces: None,
         ..whole
     })
+}
+
+/// Returns an arm with what any of the shards records about it: an older version records no cases in which arms are the same or
+/// lack a skill.
+fn with_all_doubts(mut arm: ArmRecord, shards: &[RunRecord]) -> ArmRecord {
+    for of_shard in shards.iter().flat_map(|record| &record.arms).filter(|of_shard| of_shard.name == arm.name) {
+        let both = [(&mut arm.same_as, &of_shard.same_as), (&mut arm.lacks_skills, &of_shard.lacks_skills)];
+        for (own, others) in both {
+            for (name, cases) in others {
+                own.entry(name.clone()).or_default().extend(cases.iter().cloned());
+            }
+        }
+    }
+    arm
 }
 
 fn shard_of(record: &RunRecord) -> Result<Shard, MergeError> {
@@ -298,15 +309,12 @@ fn inputs_of(case: &CaseRecord) -> CaseRecord {
 }
 
 fn options_of(record: &RunRecord) -> BTreeMap<String, Value> {
-    // If a run accepts snapshots, its `snapshot` graders pass for what they find. Otherwise the mode decides only what is
-    // compared at the end.
-    let snapshot = record.options.snapshot.filter(|mode| *mode == SnapshotMode::Update);
-    let options = RunOptions { snapshot, ..record.options.clone() };
-    let Ok(Value::Object(options)) = serde_json::to_value(&options) else { return BTreeMap::new() };
+    let Ok(Value::Object(options)) = serde_json::to_value(&record.options) else { return BTreeMap::new() };
     options.into_iter().filter(|(key, _)| !MAY_DIFFER.contains(&key.as_str())).collect()
 }
 
 /// Returns the use of snapshots by shards that may be merged: the one that finds most differences, if they differ.
+/// What one shard accepts must not be accepted for the others, so `update` counts only if it is the use of all.
 fn strictest_snapshots(shards: &[RunRecord]) -> Option<SnapshotMode> {
     let strictness = |mode: &Option<SnapshotMode>| match mode {
         Some(SnapshotMode::Off) => 0,
@@ -314,7 +322,10 @@ fn strictest_snapshots(shards: &[RunRecord]) -> Option<SnapshotMode> {
         Some(SnapshotMode::Check) => 2,
         Some(SnapshotMode::Update) => 3,
     };
-    shards.iter().map(|record| record.options.snapshot).max_by_key(strictness).flatten()
+    let all = || shards.iter().map(|record| record.options.snapshot);
+    let strictest = all().max_by_key(strictness).flatten();
+    let is_of_all = all().all(|mode| mode == strictest);
+    strictest.map(|mode| if mode == SnapshotMode::Update && !is_of_all { SnapshotMode::Check } else { mode })
 }
 
 /// Returns the version that began a run.
@@ -364,7 +375,15 @@ fn cells(trials: &[TrialRecord]) -> Vec<CellId> {
 }
 
 fn named(cells: &[CellId]) -> String {
-    some_of(cells, NAMED)
+    some_of(cells, MAX_NAMED_CELLS)
+}
+
+fn merge_missing(shards: &[Shard]) -> String {
+    let names = some_of(shards, MAX_NAMED_CELLS);
+    match shards.len() {
+        1 => format!("shard {names} is missing; merge it"),
+        _ => format!("shards {names} are missing; merge them"),
+    }
 }
 
 /// Returns a command line without `--shard`.

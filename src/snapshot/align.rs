@@ -17,7 +17,7 @@ const MOST_CHANGED: u32 = 150;
 /// The cost of an item that is not a step.
 const OTHER: u32 = 60;
 /// The maximum number of table cells for the search. Above it, only equal items are matched.
-const LARGEST: usize = 1 << 20;
+const MAX_TABLE_CELLS: usize = 1 << 20;
 /// The maximum number of comparisons of calls for the search: two steps are compared call by call.
 const MOST_COMPARISONS: usize = 1 << 22;
 /// The maximum number of calls of a step that are compared with each call of another step. Calls that are equal are paired before,
@@ -148,7 +148,7 @@ fn aligned(
     let old_rest = &old_rest[..old_rest.len() - tail];
     let new_rest = &new_rest[..new_rest.len() - tail];
     let mut pairs: Vec<Pair> = (0..head).map(|n| (Some(n), Some(n))).collect();
-    let is_large = old_rest.len().saturating_mul(new_rest.len()) > LARGEST
+    let is_large = old_rest.len().saturating_mul(new_rest.len()) > MAX_TABLE_CELLS
         || compared_calls(old_rest).saturating_mul(compared_calls(new_rest)) > MOST_COMPARISONS;
     let middle = if is_large { equal_alone(old_rest, new_rest) } else { least(old_rest, new_rest, gap, pair) };
     pairs.extend(middle.into_iter().map(|(n, m)| (n.map(|n| n + head), m.map(|m| m + head))));

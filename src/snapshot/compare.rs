@@ -64,6 +64,9 @@ pub struct Compared {
     /// True if the run itself accepted the cell.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accepted: bool,
+    /// True if the run accepted the cell earlier, and its snapshot file was removed since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub file_removed: bool,
     /// True if no difference of the agent could ever be visible: its harness shows no calls and texts are left
     /// out, or the core of the snapshot is empty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -148,6 +151,7 @@ impl Cell {
             note: None,
             differs: false,
             accepted: false,
+            file_removed: false,
             shows_nothing: self.shapes.is_empty() && self.passed_over.iter().any(|it| it.shows_nothing),
             rejected: false,
         };
@@ -231,6 +235,11 @@ impl Compared {
     /// Returns what distinguishes the arm: a variant or a requested model.
     pub fn arm(&self) -> ArmOf<'_> {
         ArmOf { model: self.model.as_deref(), variant: self.variant.as_deref() }
+    }
+
+    /// Returns true if the run accepted the cell, or the cell was the same as the accepted snapshot.
+    pub fn is_as_accepted(&self) -> bool {
+        !self.differs && (self.accepted || self.state == State::Same)
     }
 
     /// Adopts the notes of an accepted snapshot.

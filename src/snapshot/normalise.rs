@@ -17,7 +17,7 @@ use crate::trace::{
 };
 
 /// The maximum depth of nested sub-agents; deeper ones are listed at the end.
-const DEEPEST: usize = 16;
+const MAX_AGENT_DEPTH: usize = 16;
 
 /// The maximum bytes of an input that are searched for the command that produced the output.
 const LONGEST_COMMAND: usize = 1 << 16;
@@ -309,14 +309,14 @@ fn command_of(input: Option<&Value>, title: Option<&str>) -> String {
 }
 
 /// The maximum depth of an input; deeper values are taken as one text.
-const DEEPEST_INPUT: usize = 32;
+const MAX_INPUT_DEPTH: usize = 32;
 
 /// Calls `said` with each text of an input and its key. Keys are texts, too.
 fn said_in(input: &Value, key: &str, depth: usize, said: &mut impl FnMut(&str, &str)) {
     match input {
         Value::String(text) => said(key, text),
-        Value::Array(list) if depth < DEEPEST_INPUT => list.iter().for_each(|it| said_in(it, key, depth + 1, said)),
-        Value::Object(map) if depth < DEEPEST_INPUT => {
+        Value::Array(list) if depth < MAX_INPUT_DEPTH => list.iter().for_each(|it| said_in(it, key, depth + 1, said)),
+        Value::Object(map) if depth < MAX_INPUT_DEPTH => {
             for (key, value) in map {
                 said("", key);
                 said_in(value, key, depth + 1, said);
@@ -397,7 +397,7 @@ impl Making<'_> {
         }
         for (call, (_, n, _)) in made.iter_mut().zip(&order) {
             let id = self.seen.calls.get_mut(*n).map(|seen| std::mem::take(&mut seen.id));
-            call.inner = if depth < DEEPEST { self.items(&id, depth + 1) } else { Vec::new() };
+            call.inner = if depth < MAX_AGENT_DEPTH { self.items(&id, depth + 1) } else { Vec::new() };
         }
         for equal in order.chunk_by(|a, b| a.0 == b.0) {
             let of = |n: &usize| self.seen.calls.get(*n).map(|seen| seen.produced.as_slice()).unwrap_or_default();

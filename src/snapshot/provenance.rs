@@ -36,7 +36,7 @@ use words::{is_hex, is_number, segments};
 /// The maximum number of values of one output; an agent's use of a later value is shown unchanged.
 const MOST_OF_ONE: usize = 5_000;
 /// The maximum number of values of a session.
-const MOST: usize = 500_000;
+const MAX_VALUES: usize = 500_000;
 
 /// A place in a session: a later event has a greater moment.
 pub type Moment = u64;
@@ -74,7 +74,7 @@ impl Provenance {
         let mut listed = Vec::new();
         let mut seen = std::collections::HashSet::new();
         for (form, text) in values::in_output(output, command) {
-            if listed.len() >= MOST_OF_ONE || self.listed >= MOST {
+            if listed.len() >= MOST_OF_ONE || self.listed >= MAX_VALUES {
                 break;
             }
             if let Some(id) = self.made(form, text, at).filter(|id| seen.insert(*id)) {
@@ -94,7 +94,7 @@ impl Provenance {
         if let Some(id) = self.by_text.get(text) {
             return Some(*id);
         }
-        let id = Id::try_from(self.values.len()).ok().filter(|_| self.values.len() < MOST)?;
+        let id = Id::try_from(self.values.len()).ok().filter(|_| self.values.len() < MAX_VALUES)?;
         self.values.push(Value { form, produced: at, said: Moment::MAX, same_as: None });
         self.by_text.insert(text.to_owned(), id);
         match form {

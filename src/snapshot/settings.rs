@@ -19,7 +19,7 @@ pub struct SnapshotSettings {
 
 impl SnapshotSettings {
     /// Returns true if a loss in a trace can change its snapshot. Texts count only if they are kept.
-    pub fn misses(&self, lost: Lost) -> bool {
+    pub fn depends_on_loss(&self, lost: Lost) -> bool {
         match lost {
             Lost::Line | Lost::Call | Lost::Outcome | Lost::Caller => true,
             Lost::Text | Lost::Speaker => self.text != SnapshotText::None,
@@ -61,8 +61,9 @@ mod tests {
     fn a_lost_text_counts_if_texts_are_kept() {
         for (text, counts) in [(SnapshotText::None, false), (SnapshotText::Full, true), (SnapshotText::Digest, true)] {
             let settings = SnapshotSettings { text, ..SnapshotSettings::default() };
-            assert_eq!((settings.misses(Lost::Text), settings.misses(Lost::Speaker)), (counts, counts), "{text:?}");
-            assert!(settings.misses(Lost::Line) && settings.misses(Lost::Outcome));
+            let of_texts = [Lost::Text, Lost::Speaker].map(|lost| settings.depends_on_loss(lost));
+            assert_eq!(of_texts, [counts; 2], "{text:?}");
+            assert!(settings.depends_on_loss(Lost::Line) && settings.depends_on_loss(Lost::Outcome));
         }
     }
 }

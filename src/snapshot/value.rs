@@ -101,7 +101,7 @@ pub fn leaves_of(pairs: &[(Box<str>, Value)], replaced: Replaced<'_>) -> Vec<(St
 }
 
 /// The maximum depth of a path; a deeper value is written on one line.
-const DEEPEST: usize = 32;
+const MAX_PATH_DEPTH: usize = 32;
 
 fn flatten(
     value: &Value,
@@ -112,10 +112,10 @@ fn flatten(
     found: &mut Vec<(String, String)>,
 ) {
     match value {
-        Value::Object(map) if !map.is_empty() && depth < DEEPEST => {
+        Value::Object(map) if !map.is_empty() && depth < MAX_PATH_DEPTH => {
             flatten_object(map.iter().map(|(key, value)| (key.as_str(), value)), &path, replaced, depth, found);
         }
-        Value::Array(list) if !list.is_empty() && depth < DEEPEST => {
+        Value::Array(list) if !list.is_empty() && depth < MAX_PATH_DEPTH => {
             for (n, value) in list.iter().enumerate() {
                 flatten(value, format!("{path}[{n}]"), key, replaced, depth + 1, found);
             }

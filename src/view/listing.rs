@@ -82,7 +82,8 @@ fn row(path: &Path) -> Result<Row, RunError> {
         match results(&folder, &record, false) {
             Ok(results) => {
                 let not_run = record.trials.len().saturating_sub(results.len());
-                Results::Ended(Summary::of(&results, not_run).parts(), not_run == 0)
+                let is_complete = not_run == 0 && !folder.lacks_end(&record)?;
+                Results::Ended(Summary::of(&results, not_run).parts(), is_complete)
             }
             Err(error) => Results::Unreadable(error.to_string()),
         }

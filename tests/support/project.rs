@@ -242,7 +242,7 @@ echo '{{"kind":"bye"}}'
         };
         for path in self.files(folder).into_keys() {
             let keys: &[&str] = match path.rsplit('/').next() {
-                Some("run.json") => &["digests", "replaces"],
+                Some("run.json") => &["digests", "ends", "replaces"],
                 Some("journal.jsonl") => &["chain", "digest", "plan"],
                 Some("result.json" | "results.jsonl") => &["files"],
                 _ => continue,
@@ -250,6 +250,15 @@ echo '{{"kind":"bye"}}'
             let path = format!("{folder}/{path}");
             self.write(&path, &without(&self.read(&path), keys));
         }
+    }
+
+    /// Leaves a run as an engine does that is killed after the last trial.
+    #[track_caller]
+    pub fn without_end(&self, folder: &str) {
+        fs::remove_file(self.path(&format!("{folder}/end.json"))).unwrap();
+        fs::remove_file(self.path(&format!("{folder}/results.jsonl"))).unwrap();
+        // A run that compared nothing has no such file.
+        let _ = fs::remove_file(self.path(&format!("{folder}/snapshots.json")));
     }
 
     #[track_caller]
@@ -321,6 +330,17 @@ pub fn bubblewrap() -> bool {
         not_run("EVALS_REQUIRE_BWRAP", &format!("bubblewrap does not work: {error}"));
     }
     works.is_ok()
+}
+
+/// Returns true if strace can be used here. Otherwise says that the test is not run, and fails if `EVALS_REQUIRE_STRACE` is set.
+#[allow(dead_code, reason = "not every binary of tests needs it")]
+pub fn strace() -> bool {
+    let works = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
+    let works = works.is_ok_and(|output| output.status.success());
+    if !works {
+        not_run("EVALS_REQUIRE_STRACE", "strace is not installed, or may not trace");
+    }
+    works
 }
 
 /// Returns true if programs and files of test runners are there. Otherwise says that the test is not run, and fails if

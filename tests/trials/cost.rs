@@ -1,11 +1,11 @@
-//! What a trial costs in system calls and syncs. These counts hardly depend on the speed of the machine, so a costly step
-//! that comes back is noticed on any. They are taken with strace; where it does not work, the tests are not run.
+//! What a trial costs in system calls and syncs, and a merge in records that it reads. These counts hardly depend on the speed of
+//! the machine, so a costly step that comes back is noticed on any. They are taken with strace; where it does not work, the tests
+//! are not run.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
 
-use crate::project::{Project, not_run};
+use crate::project::{Project, strace};
 
 /// The trials of the two runs whose difference is counted, so that the start of the program does not count.
 const FEW: u32 = 4;
@@ -17,16 +17,6 @@ const FILES: u32 = 40;
 /// The calls that make, open, list and remove files, start processes and write. The others are cheap, or their number
 /// depends on how threads take turns.
 const COUNTED: &str = "%file,getdents64,write,fsync,fdatasync,sync_file_range,syncfs,sync,clone,clone3,fork,vfork";
-
-/// Returns false if strace cannot be used here.
-fn strace() -> bool {
-    let works = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
-    let works = works.is_ok_and(|output| output.status.success());
-    if !works {
-        not_run("EVALS_REQUIRE_STRACE", "strace is not installed, or may not trace");
-    }
-    works
-}
 
 /// Returns how often a trial of `/bin/true` in a workspace with this number of files makes each system call.
 fn calls_of_a_trial(files: u32, jobs: u32) -> BTreeMap<String, f64> {
@@ -108,4 +98,33 @@ fn a_trial_makes_a_bounded_number_of_calls_and_a_file_a_bounded_number_more() {
     assert!(started <= 1.2, "{started} programs a trial: {empty:?}");
     let each = (with - without) / f64::from(FILES);
     assert!(each <= 16.2, "{each} calls a file: {full:?}");
+}
+
+#[test]
+fn a_merge_reads_the_record_of_a_shard_a_bounded_number_of_times() {
+    const SHARDS: usize = 12;
+    if !strace() {
+        return;
+    }
+    let project = Project::new();
+    for number in 1..=SHARDS {
+        project.case(&format!("c{number}"), "", "");
+    }
+    project.harness("h", "adapter: output-only\ncommand: [/bin/true]");
+    for number in 1..=SHARDS {
+        let shard = format!("{number}/{SHARDS}");
+        project.evals(&["run", "--harness", "h", "--shard", &shard, "--label", "same"]).exits(0);
+    }
+    let runs = project.runs();
+    let log = project.path("calls");
+    let own = ["-f", "-qq", "-e", "trace=open,openat", "-o", log.to_str().unwrap()];
+    // By IDs, of which each is looked up among all runs, and by a label, which all of them have.
+    for names in [runs.iter().map(String::as_str).collect(), vec!["same"]] {
+        let merge = [&["merge", "-o", "merged"], &*names].concat();
+        let traced = project.under("strace", &own, &merge).output().unwrap();
+        assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
+        let opened = fs::read_to_string(&log).unwrap().matches("/run.json\"").count();
+        // It was 363 by IDs, when each record was read twice for each name.
+        assert!((SHARDS..=10 * SHARDS).contains(&opened), "{opened} times with {names:?}");
+    }
 }

@@ -1,6 +1,6 @@
 //! The arms of an experiment: from the command line for a new run, and from `run.json` for an existing one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 
@@ -206,6 +206,8 @@ pub fn records(arms: &[Arm], trials: &[TrialRecord]) -> Vec<ArmRecord> {
             sources: arm.sources.clone(),
             labels: arm.labels.iter().cloned().collect(),
             mixed: false,
+            same_as: BTreeMap::new(),
+            lacks_skills: BTreeMap::new(),
         })
     };
     arms.iter().filter_map(of).collect()

@@ -135,7 +135,7 @@ pub fn print_power(trials: &[TrialRecord], all: &[Case], runs: &Path, looks: &[u
         |each: f64| smallest(each).map_or_else(|| "none (so few trials detect no difference)".to_owned(), size);
     let smallest = match (looks.first(), looks.last()) {
         (Some(first), Some(most)) => format!(
-            "{} with {first} trials of each case and arm (the first look), {} with {most} (the most)",
+            "{} with {first} trials of each case and arm (the first evaluation), {} with {most} (the maximum)",
             smallest(f64::from(*first)),
             smallest(f64::from(*most))
         ),

@@ -1,6 +1,6 @@
 //! The options of `evals run` for the model gateway, and the checks of its cassettes before a run begins.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use super::Prepared;
@@ -13,7 +13,7 @@ use crate::gateway::server::Timing;
 use crate::gateway::settings::Settings;
 use crate::gateway::upstream::Upstream;
 use crate::harness::Pointed;
-use crate::ids::{TrialRecord, by_case_id};
+use crate::ids::{TrialId, TrialRecord, by_case_id};
 use crate::paths::shown;
 use crate::run::RunRecord;
 
@@ -177,9 +177,11 @@ pub(super) fn settings(prepared: &Prepared) -> Result<Settings, CliError> {
     if !options.gateway.is_some_and(|mode| matches!(mode, Mode::Record | Mode::Auto)) {
         return Ok(settings);
     }
+    let planned: HashMap<TrialId, &TrialRecord> =
+        prepared.record.trials.iter().map(|trial| (trial.id(), trial)).collect();
     // Cassettes of trials that ended before the run was resumed.
     for result in prepared.folder.results_of_trials(&prepared.record)?.iter().filter(|it| it.error.is_none()) {
-        let Some(trial) = prepared.record.trials.iter().find(|trial| trial.id() == result.id()) else { continue };
+        let Some(&trial) = planned.get(&result.id()) else { continue };
         let Some(case) = prepared.cases.get(&trial.case) else { continue };
         if let Some(file) = route(case, options.gateway, trial)?.as_ref().and_then(Route::records) {
             settings.was_kept(trial.trial, file.to_owned());

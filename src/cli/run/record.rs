@@ -135,7 +135,7 @@ pub fn begin(record: &mut RunRecord) {
     record.run = names::new_run_id(now);
     record.started = now.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
     env!("CARGO_PKG_VERSION").clone_into(&mut record.evals);
-    (record.digests, record.replaces) = (true, None);
+    (record.digests, record.ends, record.replaces) = (true, true, None);
     record.project = Some(project::root().to_path_buf());
     record.argv = std::env::args().skip(1).collect();
     mask(record);

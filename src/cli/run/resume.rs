@@ -1,5 +1,6 @@
 //! Resumes a run: the plan is that in `run.json`; changes since then are reported.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::Path;
@@ -7,10 +8,11 @@ use std::path::Path;
 use clap::ValueEnum;
 
 use super::record::{case_record, is_judged_by_others, mask_with, record_judged_by};
-use super::{Prepared, RunArgs, arms, commits, created, override_limits, ready};
+use super::{Prepared, RunArgs, arms, commits, created, laid, override_limits, ready};
 use crate::case::digest::{is_same, may_differ_behind_links};
 use crate::case::{Case, WorkspaceSource};
 use crate::cli::left_above::LeftAbove;
+use crate::cli::snapshot::acceptance::Acceptance;
 use crate::cli::snapshot::during_run::Mode;
 use crate::cli::{CliError, inputs, judges, named_run, terminal};
 use crate::experiment::{Arm, without_copy};
@@ -19,6 +21,7 @@ use crate::ids::{TrialId, TrialRecord, by_case_id, cases_of};
 use crate::interaction::Interaction;
 use crate::judge::{Chosen, joined};
 use crate::model_client::ModelName;
+use crate::plan::{PlanRequest, arm_doubts};
 use crate::report::notes;
 use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
@@ -26,6 +29,7 @@ use crate::run::journal::TrialState;
 use crate::run::project_of_run;
 use crate::run::shard::{Elsewhere, Shard};
 use crate::run::{PriceRecord, RunOptions, RunRecord};
+use crate::text::plural;
 use crate::verdict::Verdict;
 
 /// The handling of cases and manifests that have changed since the run began.
@@ -102,6 +106,10 @@ fn open(args: &RunArgs, name: &str) -> Result<Opened, CliError> {
             from.unwrap_or_default()
         )));
     }
+    if record.options.env.iter().any(|name| name == "HOME") {
+        record.options.env.retain(|name| name != "HOME");
+        terminal::note(format_args!("note: --env HOME of the run is ignored: the home of each trial is private"));
+    }
     let harnesses: Vec<String> = record.harnesses.iter().map(|harness| harness.origin_or_name()).collect();
     let cases: Vec<_> = record.cases.iter().map(|case| (case.path.clone(), case.id.clone())).collect();
     let mut inputs = inputs::read_again(&cases, &harnesses)?;
@@ -135,8 +143,9 @@ fn open(args: &RunArgs, name: &str) -> Result<Opened, CliError> {
     match (changed.is_empty() && !other_prices, args.changed) {
         (true, _) | (false, Some(Changed::Keep)) => {}
         (false, Some(Changed::Rerun)) => {
-            let affected = |trial: &&TrialRecord| is_of(&changed, &trial.case, &trial.harness, &trial.arm);
-            stale.extend(before.trials.iter().filter(affected).map(TrialRecord::id));
+            let changed: HashSet<&str> = changed.iter().map(String::as_str).collect();
+            let affected = |id: &TrialId| names_of(id).iter().any(|name| changed.contains(&**name));
+            stale.extend(before.trials.iter().map(TrialRecord::id).filter(affected));
         }
         (false, None) => return Err(undecided(&record.run, &changed, &unknown, other_prices)),
     }
@@ -171,6 +180,8 @@ fn prepare_new_run(args: &RunArgs, opened: Opened) -> Result<Prepared, CliError>
     let pick = |now: Vec<ModelName>, before| if now.is_empty() { before } else { now };
     let otherwise = pick(before.otherwise, now.otherwise);
     record.options.judges = Chosen { over: pick(now.over, before.over), otherwise };
+    super::refuse_what_is_not_served(&inputs, &record.trials, interaction.as_ref(), &arms, &record.options.judges)?;
+    check_laid((&inputs, &arms), &record.trials.iter().collect::<Vec<_>>(), &record.options.env)?;
     let redo = record.trials.iter().map(TrialRecord::id).collect();
     let folder = if args.dry_run { run } else { created(args, &mut record)? };
     Ok(Prepared { left_above, ..ready(folder, record, inputs, interaction, redo, arms) })
@@ -183,6 +194,9 @@ fn prepare_same_run(args: &RunArgs, opened: Opened, wanted: Option<Verdict>) -> 
     let again = states.iter().filter(|(_, state)| wanted.is_some() && state.finished == wanted);
     let mut redo: HashSet<TrialId> = again.map(|(key, _)| key.clone()).collect();
     let (mut was_priced, mut left_above, mut copies) = (false, LeftAbove::default(), Vec::new());
+    let mut with_asked: Vec<TrialId> = Vec::new();
+    let mut not_accepted: Vec<TrialId> = Vec::new();
+    let acceptance = (args.snapshot == Some(Mode::Off)).then(|| Acceptance::of(&run, &before));
     for trial in before.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
         // A result that cannot be read is reported when it is needed.
@@ -195,6 +209,9 @@ fn prepare_same_run(args: &RunArgs, opened: Opened, wanted: Option<Verdict>) -> 
             run.keep_copy(&result);
         }
         left_above.see(&result);
+        if acceptance.as_ref().is_some_and(|acceptance| acceptance.is_open(&result)) {
+            not_accepted.push(trial.id());
+        }
         if result.is_not_as_judged() && wanted == Some(Verdict::Errored) {
             redo.insert(trial.id());
         }
@@ -205,15 +222,39 @@ fn prepare_same_run(args: &RunArgs, opened: Opened, wanted: Option<Verdict>) -> 
                 was_priced = true;
             }
         }
+        if result.asked_cost().value() > 0.0 {
+            with_asked.push(trial.id());
+        }
     }
     left_above.see_journal(&run, &before);
     redo.extend(stale.iter().cloned());
+    if not_accepted.iter().any(|id| !redo.contains(id)) {
+        return Err(CliError::unreadable(format!(
+            "`--snapshot off` cannot be used for run {}: its `snapshot` graders have passed because the run accepts its \
+             snapshots, and some were not accepted; resume it without the option, or with --snapshot check to write none",
+            before.run
+        )));
+    }
+    with_asked.retain(|id| other_prices && !redo.contains(id));
+    if !with_asked.is_empty() {
+        let trials = plural(with_asked.len(), "trial");
+        terminal::note(format_args!(
+            "note: the price table has changed; the costs of judge models and of the policy `llm` in {trials} stay those of the \
+             earlier table"
+        ));
+    }
     let is_waiting = |id: &TrialId| redo.contains(id) || !states.get(id).is_some_and(TrialState::is_done);
     let mut planned = before.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id);
     if other_prices && (args.changed == Some(Changed::Rerun) || planned.any(|id| is_waiting(&id))) {
         record.prices = Some(PriceRecord { mixed: was_priced, ..prices });
     }
     let chosen = same_judges(&run, &before, now, &redo)?;
+    // Of a part of the plan, only the trials of this run start.
+    let starting = before.trials.iter().filter(|trial| trial.skip.is_none() && is_waiting(&trial.id()));
+    let starting: Vec<&TrialRecord> = starting.collect();
+    super::refuse_what_is_not_served(&inputs, starting.iter().copied(), interaction.as_ref(), &arms, &chosen)?;
+    let passed: Vec<String> = record.options.env.iter().chain(&args.env).cloned().collect();
+    check_laid((&inputs, &arms), &starting, &passed)?;
     record.options.judges = chosen;
     let (waiting, kept): (Vec<TrialId>, Vec<TrialId>) =
         before.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id).partition(&is_waiting);
@@ -222,6 +263,8 @@ fn prepare_same_run(args: &RunArgs, opened: Opened, wanted: Option<Verdict>) -> 
     add_variables(&mut record.options, args);
     if !waiting.is_empty() {
         played_by_this_version(&mut record, kept.is_empty());
+        // An older version may have begun the run.
+        record.ends = true;
     }
     record.options.fail_under = args.fail_under.or(record.options.fail_under);
     record.options.snapshot = args.snapshot.or(record.options.snapshot);
@@ -246,8 +289,18 @@ fn prepare_same_run(args: &RunArgs, opened: Opened, wanted: Option<Verdict>) -> 
     Ok(Prepared { changes, left_above, ..ready(run, record, inputs, interaction, redo, arms) })
 }
 
+/// Checks what is laid for the agents of these trials.
+fn check_laid(
+    (inputs, arms): (&inputs::Inputs, &[Arm]),
+    trials: &[&TrialRecord],
+    passed: &[String],
+) -> Result<(), CliError> {
+    laid::check_cases_in_sight(inputs, trials, arms)?;
+    laid::check_folders(inputs, trials, arms, passed)
+}
+
 /// Returns the price table that the command line of the run named, if the file still exists. Only its path is absolute.
-fn named_prices(record: &RunRecord) -> Option<&Path> {
+pub fn named_prices(record: &RunRecord) -> Option<&Path> {
     let origin = record.prices.as_ref()?.origin.as_deref().map(Path::new);
     origin.filter(|file| file.is_absolute() && file.is_file())
 }
@@ -345,7 +398,7 @@ fn add_variables(options: &mut RunOptions, args: &RunArgs) {
     options.env.dedup();
 }
 
-/// Records that this version of the program runs the trials that follow. `alone` is true if the results of no other version
+/// Records that this version of `evals` runs the trials that follow. `alone` is true if the results of no other version
 /// are kept.
 fn played_by_this_version(record: &mut RunRecord, alone: bool) {
     let now = env!("CARGO_PKG_VERSION");
@@ -461,28 +514,31 @@ fn note_changes(
         record.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id).collect();
     let done = |key: &&TrialId| !stale.contains(*key) && states.get(*key).is_some_and(TrialState::is_done);
     let (played, waiting): (Vec<&TrialId>, Vec<&TrialId>) = planned.iter().partition(done);
-    let met = |keys: &[&TrialId], name: &String| {
-        keys.iter().any(|id| is_of(std::slice::from_ref(name), &id.case, &id.harness, &id.arm))
+    // Both may be as many as the trials, so the names are looked up and not compared.
+    let changed: HashSet<&str> = changed.iter().map(String::as_str).collect();
+    let names = |id: &TrialId| -> Vec<String> {
+        names_of(id).into_iter().filter(|name| changed.contains(&**name)).map(Cow::into_owned).collect()
     };
-    let again: Vec<&TrialId> = redo.iter().collect();
-    let goes_on = |name: &String| changed.contains(name) && (met(&waiting, name) || met(&again, name));
+    let going_on: HashSet<String> = waiting.into_iter().chain(redo).flat_map(names).collect();
+    let played: HashSet<String> = played.into_iter().flat_map(names).collect();
+    let goes_on = |name: &String| going_on.contains(name);
     renew(record, (inputs, arms), interaction, &goes_on)?;
     for known in record.cases.iter_mut().filter(|known| goes_on(&known.id)) {
-        known.mixed = met(&played, &known.id);
+        known.mixed = played.contains(&known.id);
     }
     for known in record.harnesses.iter_mut().filter(|known| goes_on(&known.name)) {
-        known.mixed = met(&played, &known.name);
+        known.mixed = played.contains(&known.name);
     }
     for known in record.arms.iter_mut().filter(|known| goes_on(&shown_arm(&known.name))) {
-        known.mixed = met(&played, &shown_arm(&known.name));
+        known.mixed = played.contains(&shown_arm(&known.name));
     }
     Ok(())
 }
 
-/// Returns true if a changed case, harness or arm is that of a trial.
-fn is_of(changed: &[String], case: &String, harness: &String, arm: &str) -> bool {
-    let arms = [shown_arm(arm), shown_arm(without_copy(arm))];
-    changed.contains(case) || changed.contains(harness) || arms.iter().any(|arm| changed.contains(arm))
+/// Returns the names of a trial's case, harness and arm in a list of changed ones.
+fn names_of(trial: &TrialId) -> [Cow<'_, str>; 4] {
+    let [arm, original] = [shown_arm(&trial.arm), shown_arm(without_copy(&trial.arm))].map(Cow::Owned);
+    [Cow::Borrowed(&*trial.case), Cow::Borrowed(&*trial.harness), arm, original]
 }
 
 /// Returns the text that names an arm in a list of cases and harnesses: `variant NAME`.
@@ -514,6 +570,13 @@ fn renew(
             (known.digest, known.overrides) = (arm.digest.clone(), arm.resolved.clone());
             (known.sources, known.mixed) = (arm.sources.clone(), false);
         }
+    }
+    let is_recorded = |arm: &Arm| record.arms.iter().any(|known| known.name == arm.name && known.digest == arm.digest);
+    if arms.iter().all(is_recorded) {
+        let (arms, aa) = (arms.to_vec(), record.options.aa);
+        let asked = PlanRequest { arms, aa, ..PlanRequest::default() };
+        let doubts = arm_doubts::of_plan(&inputs.cases, &inputs.catalog, &asked);
+        record.record_arm_doubts(doubts, |case| by_case_id(&inputs.cases, case).is_some());
     }
     let secrets: Vec<(String, String)> = arms.iter().flat_map(|arm| arm.secrets.clone()).collect();
     mask_with(record, &secrets);

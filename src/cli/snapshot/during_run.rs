@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::keep;
-use super::trials::{self, Placed};
+use super::acceptance::Acceptance;
+use super::trials;
 use super::unreferenced::{self, Unreferenced};
+use super::{CellKey, KEPT, cell_of, keep, kept};
 use crate::case::Case;
 use crate::cli::CliError;
 use crate::ids::TrialId;
@@ -30,7 +31,7 @@ pub fn tell(mode: Option<Mode>, cases: &mut HashMap<String, Arc<Case>>) {
     }
     for case in cases.values_mut() {
         for judge in &mut Arc::make_mut(case).graders {
-            Arc::make_mut(judge).run_accepts();
+            Arc::make_mut(judge).kind.spec_mut().mark_as_updating();
         }
     }
 }
@@ -42,6 +43,8 @@ pub struct SnapshotResults {
     pub compared: Vec<Compared>,
     /// Notes: snapshots without a reference.
     pub notes: Vec<String>,
+    /// The error about new snapshots that could not be written. Their cells differ.
+    pub unwritten: Option<CliError>,
 }
 
 /// Compares the cells of a run and stores the result in its folder. Without a mode, cells without a snapshot
@@ -57,7 +60,7 @@ pub fn after(
 }
 
 /// Compares the cells of a resumed run and stores the result in its folder. A snapshot of a cell whose trials are all in
-/// `finished` is not replaced.
+/// `finished` is not replaced, and not written again if the run has accepted it before and it was removed since.
 pub fn after_resume(
     mode: Option<Mode>,
     run: &RunFolder,
@@ -67,7 +70,10 @@ pub fn after_resume(
     finished: &HashSet<TrialId>,
 ) -> Result<SnapshotResults, CliError> {
     if mode == Some(Mode::Off) {
-        return Ok(SnapshotResults::default());
+        // What an earlier engine found does not count any more, except that graders passed for what the run accepted.
+        let compared = Acceptance::of(run, record).accepted()?;
+        keep_over_earlier(run, &compared)?;
+        return Ok(SnapshotResults { compared, ..SnapshotResults::default() });
     }
     let (placed, _) = trials::of_run(run, record, cases, mode.is_some())?;
     let writes = accepts(mode) && whole;
@@ -75,42 +81,102 @@ pub fn after_resume(
         let why = if whole { "CI is set" } else { "the run did not finish" };
         crate::cli::terminal::note(format_args!("note: {why}, so snapshots were compared but not written"));
     }
+    // A file that cannot be read is no reason to leave the others out: it is written anew.
+    let before = kept(run).unwrap_or_default();
+    // There may be as many cells as trials. Of several comparisons of a cell, the first counts.
+    let before: HashMap<CellKey<'_>, &Compared> = before.iter().rev().map(|it| (cell_of(it), it)).collect();
+    let running: HashSet<CellKey<'_>> = cells_run_now(record, finished);
     let mut all = Vec::new();
-    let mut kept = 0_usize;
+    let (mut not_replaced, mut unwritten) = (0_usize, Unwritten::default());
     for one in &placed {
         let mut compared = one.compared(mode.is_some());
-        if writes && compared.differs && compared.trials > 0 {
-            if matches!(one.accepted, Ok(None)) || has_run_now(one, record, finished) {
-                one.accept(false, &mut compared)?;
-            } else {
-                kept += 1;
+        let runs_now = running.contains(&(&*one.cell.case, &*one.cell.harness, one.cell.arm()));
+        let earlier = before.get(&cell_of(&compared)).filter(|_| !runs_now);
+        let (was_accepted, was_rejected) = earlier.map_or((false, false), |it| (it.accepted, it.rejected));
+        let is_new = matches!(one.accepted, Ok(None));
+        if is_new && was_accepted && mode == Some(Mode::Update) {
+            // The run has done what it was asked to, and the file was removed since.
+            (compared.differs, compared.file_removed) = (false, true);
+            compared.tell("the run accepted its snapshot, and the file was removed since".to_owned());
+        } else if writes && compared.differs && compared.trials > 0 {
+            if runs_now || (is_new && !was_rejected) {
+                if let Err(error) = one.accept(false, &mut compared) {
+                    unwritten.add(&mut compared, &error);
+                }
+            } else if !is_new {
+                not_replaced += 1;
             }
         }
+        compared.accepted |= was_accepted && !compared.differs;
+        compared.rejected |= was_rejected && compared.differs;
         all.push(compared);
     }
-    if kept > 0 {
-        let (cells, word) = (plural(kept, "cell"), run_word(record, &run.path));
+    if not_replaced > 0 {
+        let (cells, word) = (plural(not_replaced, "cell"), run_word(record, &run.path));
         crate::cli::terminal::note(format_args!(
             "note: the accepted snapshots of {cells} were not replaced, because no trial of these cells ran now, \
              and others may have been accepted since; to replace them: evals snapshot accept {word}"
         ));
     }
-    if !all.is_empty() {
-        keep(run, &all)?;
-    }
+    keep_over_earlier(run, &all)?;
     let notes = match mode {
         // Without a requested mode, snapshots without a reference are not reported.
         None => Vec::new(),
         Some(_) => unreferenced::of_run(record, cases, &placed).iter().map(Unreferenced::sentence).collect(),
     };
-    Ok(SnapshotResults { compared: all, notes })
+    let unwritten = unwritten.error(&run_word(record, &run.path));
+    Ok(SnapshotResults { compared: all, notes, unwritten })
 }
 
-/// Returns true if a trial of the cell is not among those that had finished before.
-fn has_run_now(placed: &Placed, record: &RunRecord, finished: &HashSet<TrialId>) -> bool {
-    let cell = &placed.cell;
-    record.trials.iter().filter(|trial| trial.skip.is_none()).any(|trial| {
-        let is_own = trial.case == cell.case && trial.harness == cell.harness && trial.arm_of() == cell.arm();
-        is_own && !finished.contains(&trial.id())
-    })
+/// The new snapshots that could not be written.
+#[derive(Default)]
+struct Unwritten {
+    count: usize,
+    first: Option<String>,
+}
+
+impl Unwritten {
+    /// Adds a cell, which still differs.
+    fn add(&mut self, compared: &mut Compared, error: &CliError) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| error.text());
+        compared.tell(format!("the new snapshot could not be written: {}", error.text()));
+    }
+
+    /// Returns the error of the run, if there is any.
+    fn error(self, run: &str) -> Option<CliError> {
+        let first = self.first?;
+        let what = match self.count {
+            1 => format!("a new snapshot could not be written: {first}"),
+            more => format!("{more} new snapshots could not be written, the first one because: {first}"),
+        };
+        Some(CliError::of_the_engine(format!("{what}; the results are on disk; to accept: evals run --resume {run}")))
+    }
+}
+
+/// Stores the comparisons of a merged run that is compared with nothing: those of what its shards accepted.
+pub fn of_shards(run: &RunFolder, shards: &[(RunFolder, RunRecord)]) -> Result<SnapshotResults, CliError> {
+    let mut all: Vec<Compared> = Vec::new();
+    for (shard, record) in shards {
+        all.extend(Acceptance::of(shard, record).accepted()?);
+    }
+    // The trials of a cell may be in several shards.
+    let mut seen: HashSet<CellKey<'_>> = HashSet::new();
+    let compared: Vec<Compared> = all.iter().filter(|it| seen.insert(cell_of(it))).cloned().collect();
+    keep_over_earlier(run, &compared)?;
+    Ok(SnapshotResults { compared, ..SnapshotResults::default() })
+}
+
+/// Stores the comparison, unless it is empty and there is no earlier one to replace.
+fn keep_over_earlier(run: &RunFolder, all: &[Compared]) -> Result<(), CliError> {
+    if all.is_empty() && !run.path.join(KEPT).exists() {
+        return Ok(());
+    }
+    keep(run, all)
+}
+
+/// Returns the cells with a trial that is not among those that had finished before.
+fn cells_run_now<'a>(record: &'a RunRecord, finished: &HashSet<TrialId>) -> HashSet<CellKey<'a>> {
+    let ran = record.trials.iter().filter(|trial| trial.skip.is_none() && !finished.contains(&trial.id()));
+    ran.map(|trial| (&*trial.case, &*trial.harness, trial.arm_of())).collect()
 }

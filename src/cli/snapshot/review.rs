@@ -16,7 +16,7 @@ use crate::snapshot::diff::outline;
 use crate::snapshot::form;
 
 /// The maximum number of lines shown of a new snapshot.
-const LINES: usize = 200;
+const MAX_SHOWN_LINES: usize = 200;
 
 /// The meaning of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,11 +111,11 @@ fn context(one: &Compared, cell: &Cell, look: &Look, out: &mut Vec<u8>) -> io::R
 /// Shows a new snapshot as it would be written to the file.
 fn new(text: &str, look: &Look, out: &mut Vec<u8>) -> io::Result<()> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
-    for line in lines.iter().take(LINES) {
+    for line in lines.iter().take(MAX_SHOWN_LINES) {
         let line = harmless(line);
         writeln!(out, "  {}", look.paint(GREEN, format!("+ {line}").trim_end()))?;
     }
-    let more = lines.len().saturating_sub(LINES);
+    let more = lines.len().saturating_sub(MAX_SHOWN_LINES);
     if more > 0 {
         writeln!(out, "  {} {}", look.ellipsis(), plural(more, "more line"))?;
     }

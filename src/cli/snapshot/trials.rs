@@ -1,6 +1,6 @@
 //! Gathers the trials of a run, or single traces, by the cells they belong to, for comparison with snapshots.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -96,10 +96,11 @@ pub fn of_run(
     let states = run.states()?;
     let mut cells = Cells::default();
     let mut without_case: Vec<CellWithoutCase> = Vec::new();
+    let mut names = HashSet::new();
     for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(case) = cases.get(&trial.case) else {
             let name = compare::name(&trial.case, &trial.harness, trial.arm_of());
-            if !without_case.iter().any(|cell| cell.name == name) {
+            if names.insert(name.clone()) {
                 without_case.push(CellWithoutCase { case: trial.case.clone(), name });
             }
             continue;
@@ -238,7 +239,7 @@ fn read(trace: &Path, settings: &SnapshotSettings) -> Result<Shape, Unread> {
     let mut watching = Watching::default();
     let (mut stop, mut has_lost) = (None, false);
     while let Some(event) = reader.next_event().map_err(|error| unread(&error))? {
-        has_lost |= matches!(&event.body, Body::Notice { lost: Some(lost), .. } if settings.misses(*lost));
+        has_lost |= matches!(&event.body, Body::Notice { lost: Some(lost), .. } if settings.depends_on_loss(*lost));
         if let Body::Stop(end) = &event.body {
             stop = Some(end.reason);
         }

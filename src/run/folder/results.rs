@@ -152,7 +152,7 @@ impl RunFolder {
     ) -> Result<Stored<T>, RunError> {
         let path = self.path.join("results.jsonl");
         let file = regular::open_own(&path).map_err(RunError::io("read", &path))?;
-        let States { trials: mut states, distrust, broken } = self.held_states()?;
+        let States { trials: mut states, distrust, broken, .. } = self.held_states()?;
         let is_told_by_a_trial = || states.values().any(|state| state.distrust.is_some());
         if distrust.is_some() || (broken.is_some() && !is_told_by_a_trial()) {
             return Ok(Stored::Old);
@@ -177,7 +177,12 @@ impl RunFolder {
             let taken = finished.iter().filter_map(|(trial, state)| Some((trial.id(), state.as_ref()?)));
             taken.chain(states.iter().map(|(id, state)| (id.clone(), state))).collect::<HashMap<_, _>>()
         });
+        let skipped = LazyCell::new(|| {
+            let skipped = record.trials.iter().filter(|trial| trial.skip.is_some());
+            skipped.map(|trial| (trial.id(), trial)).collect::<HashMap<_, _>>()
+        });
         let mut old: Option<(usize, String)> = None;
+        let mut has_replacement = false;
         let mut lines = 0;
         let mut read = Lines::of(&file);
         let mut stored = Vec::with_capacity(count);
@@ -199,7 +204,14 @@ impl RunFolder {
                 Ok(result) => result,
                 Err(error) => return Ok(Stored::Changed { line: number, why: no_result(error.to_string()) }),
             };
-            let why = match expected.next() {
+            let next = expected.next();
+            // The engine wrote this line in place of a result that no longer existed. The trials decide what counts, so it
+            // decides nothing if another program wrote it.
+            if result.is_not_as_judged() && next.is_some_and(|(trial, _)| trial.id() == result.id()) {
+                has_replacement = true;
+                continue;
+            }
+            let why = match next {
                 Some(_) if old.is_some() => None,
                 Some((_, TrialState { distrust: Some(_), .. })) => None,
                 Some((trial, state)) => match integrity::changed(trial, state, line.as_bytes(), &result) {
@@ -219,7 +231,7 @@ impl RunFolder {
                     Some(why)
                 }
             };
-            if !was_judged(record, &by_id, line, &result) {
+            if !was_judged(&skipped, &by_id, line, &result) {
                 let why = why.unwrap_or_else(|| "the journal has no digest of such a result".to_owned());
                 return Ok(Stored::Changed { line: number, why });
             }
@@ -228,6 +240,9 @@ impl RunFolder {
             }
         }
         drop(read);
+        if has_replacement {
+            return Ok(Stored::Old);
+        }
         if old.is_none() && lines == count {
             return Ok(Stored::Whole(folded, StoredResults::new(path, file, stored).with_copies(from_copy)));
         }
@@ -538,15 +553,19 @@ enum Stored<T> {
 
 /// Returns true if a line of `results.jsonl` is a result that the journal recorded at some time, for any trial and attempt
 /// of the run.
-fn was_judged(record: &RunRecord, states: &HashMap<TrialId, &TrialState>, line: &str, result: &TrialResult) -> bool {
+fn was_judged(
+    skipped: &HashMap<TrialId, &TrialRecord>,
+    states: &HashMap<TrialId, &TrialState>,
+    line: &str,
+    result: &TrialResult,
+) -> bool {
     let key = result.id();
     let digest = integrity::digest(line.as_bytes());
-    let skipped = |trial: &TrialRecord| {
-        trial.id() == key && trial.skip.as_ref().is_some_and(|why| *result == TrialResult::skipped(trial, why))
-    };
+    let is_skipped =
+        |trial: &&TrialRecord| trial.skip.as_ref().is_some_and(|why| *result == TrialResult::skipped(trial, why));
     match states.get(&key) {
         Some(state) if state.judged.is_empty() => result.attempt <= state.attempt,
         Some(state) => state.judged.iter().any(|judged| **judged == *digest),
-        None => record.trials.iter().any(skipped),
+        None => skipped.get(&key).is_some_and(is_skipped),
     }
 }

@@ -72,10 +72,10 @@ fn may_make(command: &str) -> bool {
 }
 
 /// The maximum number of templates in a command.
-const MOST: usize = 16;
+const MAX_TEMPLATES: usize = 16;
 
 fn templates(command: &str) -> Vec<Regex> {
-    let given = TEMPLATE.captures_iter(command).take(MOST).filter(|found| found[0].len() <= 255);
+    let given = TEMPLATE.captures_iter(command).take(MAX_TEMPLATES).filter(|found| found[0].len() <= 255);
     let pattern = |found: regex::Captures<'_>| {
         let (before, after) = (regex::escape(&found["given"]), regex::escape(&found["end"]));
         Regex::new(&format!("^{before}[A-Za-z0-9]{{{}}}{after}$", found["signs"].len())).ok()

@@ -100,7 +100,7 @@ fn spans(output: &str, command: &str) -> Vec<Span> {
     spans
 }
 
-/// A pattern whose group is a value, with the fact without which it finds none.
+/// A pattern whose group is a value, with its word and form and the condition under which it applies.
 type InContext<'p> = (&'p Regex, &'static str, Form, fn(&Signs<'_>) -> bool);
 
 fn in_context() -> [InContext<'static>; 11] {

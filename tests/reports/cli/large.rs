@@ -1,4 +1,5 @@
-//! Reports of stored runs with many trials: what is kept of a trial in memory, and that nothing is missing in the reports.
+//! Reports of stored runs with many trials: what is kept of a trial in memory, how often is written, how the time grows, and that
+//! nothing is missing in the reports.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use evals::internal::report::{Report, RunContext};
 use evals::internal::run::folder::RunFolder;
 use serde_json::{Value, json};
 
-use crate::project::{Project, lines};
+use crate::project::{Project, lines, strace};
 
 /// The number of trials of a case.
 const TRIALS: usize = 8;
@@ -19,6 +20,12 @@ const MOST: u64 = 1_500;
 const PEAK: &str = "import resource, subprocess, sys\n\
     code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)\n\
     sys.stderr.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))\n\
+    sys.exit(code)";
+
+/// Starts a program and writes the seconds that it ran in its own code to standard error.
+const WORKED: &str = "import resource, subprocess, sys\n\
+    code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n\
+    sys.stderr.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime))\n\
     sys.exit(code)";
 
 /// Writes a run of a version without digests, of which every seventh trial failed and every eleventh was errored.
@@ -94,6 +101,77 @@ fn the_memory_of_a_report_grows_little_with_each_trial() {
         let grown = peak(many, format).saturating_sub(peak(few, format)) * 1024 / ((many - few) * TRIALS) as u64;
         assert!(grown < MOST, "{format}: {grown} bytes a trial");
     }
+}
+
+#[test]
+fn a_report_is_written_in_large_pieces() {
+    if !strace() {
+        return;
+    }
+    let project = Project::new();
+    for cases in [3, 10] {
+        stored(&project, cases);
+        for format in ["table", "json", "jsonl", "junit", "markdown"] {
+            let log = project.path("calls");
+            let own = ["-f", "-qq", "-e", "trace=write,writev", "-o", log.to_str().unwrap()];
+            let args = ["report", &format!("run-{cases}"), "--format", format];
+            let traced = project.under("strace", &own, &args).output().unwrap();
+            assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
+            let calls = std::fs::read_to_string(&log).unwrap();
+            let writes = calls.lines().filter(|line| line.contains("write(") || line.contains("writev(")).count();
+            let most = traced.stdout.len() / (32 << 10) + 20;
+            assert!(writes <= most, "{format} of {cases} cases: {writes} writes for {} bytes", traced.stdout.len());
+        }
+    }
+}
+
+/// Fails if four times as many trials take more than eight times the time of the program's own code. The shorter time counts as a
+/// tenth of a second at least, and of several tries the best counts.
+#[track_caller]
+fn grows_with_the_trials(what: &str, worked: impl Fn(usize) -> f64) {
+    let best = |place| (0..3).map(|_| worked(place)).fold(f64::INFINITY, f64::min);
+    let (few, many) = (best(0), best(1));
+    assert!(many < 8.0 * few.max(0.1), "{what}: {few} s, and {many} s with four times the trials");
+}
+
+fn worked(project: &Project, args: &[&str]) -> f64 {
+    let ran = project.under("python3", &["-c", WORKED], args).output().unwrap();
+    assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8_lossy(&ran.stderr).trim().parse().unwrap()
+}
+
+#[test]
+#[ignore = "slow: reports of 16,000 trials"]
+fn the_work_of_a_report_grows_with_the_trials_and_not_with_their_square() {
+    let project = Project::new();
+    let runs = [500, 2_000].map(|cases| {
+        stored(&project, cases);
+        format!("run-{cases}")
+    });
+    for format in ["table", "json", "jsonl", "junit", "markdown"] {
+        grows_with_the_trials(format, |place| worked(&project, &["report", &runs[place], "--format", format]));
+    }
+}
+
+#[test]
+#[ignore = "slow: 2,000 trials"]
+fn the_work_of_a_merge_grows_with_the_trials_and_not_with_their_square() {
+    let project = Project::new();
+    for case in ["a", "b"] {
+        project.case(case, "", "");
+    }
+    project.harness("h", "adapter: output-only\ncommand: [/bin/true]");
+    for trials in ["200", "800"] {
+        for shard in ["1/2", "2/2"] {
+            let label = format!("{trials}-{}", &shard[..1]);
+            let run = ["run", "--harness", "h", "--trials", trials, "--shard", shard, "--label", &label, "--jobs", "8"];
+            project.evals(&run).exits(0);
+        }
+    }
+    let shards = [["200-1", "200-2"], ["800-1", "800-2"]];
+    grows_with_the_trials("merge", |place| {
+        worked(&project, &[&["merge", "-o", "merged"], &shards[place][..]].concat())
+    });
 }
 
 #[test]

@@ -358,20 +358,47 @@ fn seconds(calls: usize) -> f64 {
         let output = format!("made /tmp/tmp.{} {last}", random.some(ALL, 10));
         session.step(&[("shell".to_owned(), Some(input), Some(output))], false);
     }
-    let (begun, before) = (std::time::Instant::now(), worked());
-    let shape = session.shape(FOLDERS[0], &SnapshotSettings::default());
-    let own = before.and_then(|before| Some(worked()? - before));
-    let seconds = own.unwrap_or_else(|| begun.elapsed().as_secs_f64());
+    let (shape, seconds) = timed(session);
     assert_eq!(shape.done(), calls);
     assert!(shown(&shape).contains(&format!("get {{uuid:{}}}", calls - 1)));
     seconds
+}
+
+/// How long the Shape of a session takes whose calls are all made at once.
+fn seconds_at_once(calls: usize) -> f64 {
+    let mut session = Session::default();
+    session.message(Role::User, "Do it.");
+    let mut random = Random(3);
+    let made = (0..calls).map(|n| {
+        let input = json!({"command": format!("sed -n {n}p a.txt")});
+        let output = format!("made /tmp/tmp.{} {}", random.some(ALL, 10), value("uuid", &mut random).0);
+        ("shell".to_owned(), Some(input), Some(output))
+    });
+    let made: Vec<_> = made.collect();
+    // They end in the other order.
+    session.step(&made, true);
+    let (shape, seconds) = timed(session);
+    assert_eq!(shape.done(), calls);
+    seconds
+}
+
+/// Returns the Shape of a session, and how long it took.
+fn timed(session: Session) -> (Shape, f64) {
+    let (begun, before) = (std::time::Instant::now(), worked());
+    let shape = session.shape(FOLDERS[0], &SnapshotSettings::default());
+    let own = before.and_then(|before| Some(worked()? - before));
+    (shape, own.unwrap_or_else(|| begun.elapsed().as_secs_f64()))
 }
 
 #[test]
 fn the_work_grows_with_the_length_of_a_session_and_not_with_its_square() {
     // Eight times the calls take eight times as long, and 64 times if each looked at all before it. The best of several tries
     // is compared, for other programs may run beside.
-    let best = |calls| (0..3).map(|_| seconds(calls)).fold(f64::INFINITY, f64::min);
-    let (short, long) = (best(500), best(4_000));
-    assert!(long < 24.0 * short, "500 calls take {short} s, 4,000 take {long} s");
+    let grows_linearly = |how: &str, seconds: fn(usize) -> f64| {
+        let best = |calls| (0..3).map(|_| seconds(calls)).fold(f64::INFINITY, f64::min);
+        let (short, long) = (best(500), best(4_000));
+        assert!(long < 24.0 * short, "{how}: 500 calls take {short} s, 4,000 take {long} s");
+    };
+    grows_linearly("in a step each", seconds);
+    grows_linearly("at once", seconds_at_once);
 }

@@ -60,6 +60,7 @@ fn a_resumed_run_uses_snapshots_as_it_was_asked_to_when_it_began() {
     project.evals(&resume).exits(1).says("new a demo");
     // What is asked for now counts before that, and for what follows.
     project.evals(&[&resume[..], &["--snapshot", "off"]].concat()).exits(0);
+    assert_eq!(project.evals(&["report", "--format", "json"]).exits(0).json()["exit_code"], 0);
     project.evals(&resume).exits(0);
 
     let project = self::project();
@@ -68,7 +69,7 @@ fn a_resumed_run_uses_snapshots_as_it_was_asked_to_when_it_began() {
     project.evals(&resume).exits(0).says("1 snapshot accepted");
     // A run that has finished does not accept its snapshots once more.
     std::fs::remove_file(project.path(SNAP)).unwrap();
-    project.evals(&resume).exits(0);
+    project.evals(&resume).exits(0).says("1 snapshot accepted earlier and removed since");
     assert!(!project.path(SNAP).exists());
 }
 
@@ -93,6 +94,112 @@ fn a_resumed_run_replaces_no_snapshot_of_a_cell_that_does_not_run_now() {
     // With `--snapshot update` on the resume itself, the snapshot is replaced.
     project.evals(&["run", "--resume", "began", "--snapshot", "update"]).exits(0);
     assert_ne!(project.read(SNAP), later);
+}
+
+#[test]
+fn a_run_that_was_killed_before_it_accepted_its_snapshots_has_not_passed() {
+    let project = Project::new();
+    project.case("a", &format!("{KEYS}\ngraders: [{{snapshot: {{}}}}]"), READS);
+    project.evals(&["run", "--snapshot", "update"]).exits(0).says("1 snapshot accepted");
+    let folder = project.run_folder();
+    let exit_code = || project.evals(&["report", "--format", "json"]).exits(0).json()["exit_code"].clone();
+    assert_eq!(exit_code(), 0);
+    project.without_end(&folder);
+    std::fs::remove_file(project.path(SNAP)).unwrap();
+    assert_eq!(exit_code(), 3);
+    let junit = project.evals(&["report", "--format", "junit"]).exits(0).out;
+    assert!(junit.contains("run (not ended)") && junit.contains("errors=\"1\""), "{junit}");
+    project.evals(&["report"]).exits(0).says("the run did not record its end").says("evals run --resume");
+    project.evals(&["list", "runs"]).exits(0).says("not ended: 1 passed");
+    project.evals(&["baseline", "set"]).exits(2).says("is not finished").says("it did not reach its end");
+    let resume = ["run", "--resume", "latest"];
+    project.evals(&resume).exits(0).says("1 snapshot accepted");
+    assert!(project.path(SNAP).exists());
+    assert_eq!(exit_code(), 0);
+    // A run that has ended is only compared.
+    let journal = project.read(&format!("{folder}/journal.jsonl"));
+    project.evals(&resume).exits(0);
+    assert_eq!(project.read(&format!("{folder}/journal.jsonl")), journal);
+    project.evals(&["baseline", "set"]).exits(0);
+}
+
+#[test]
+fn a_run_that_was_killed_before_it_compared_its_snapshots_has_not_passed() {
+    let project = accepted();
+    project.case("a", KEYS, &READS.replace("{say", "{read: {path: b.txt}}, {say"));
+    project.evals(&["run", "--label", "n"]).exits(1);
+    let exit_code = || project.evals(&["report", "n", "--format", "json"]).exits(0).json()["exit_code"].clone();
+    project.without_end(&project.run_named("n"));
+    assert_eq!(exit_code(), 3);
+    project.evals(&["run", "--resume", "n"]).exits(1);
+    assert_eq!(exit_code(), 1);
+    // When nothing is accepted any more, nothing differs, and the earlier comparison does not stay.
+    std::fs::remove_dir_all(project.path("cases/a.snapshots")).unwrap();
+    project.evals(&["run", "--resume", "n"]).exits(0);
+    assert_eq!(exit_code(), 0);
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_written_breaks_the_run_off() {
+    let project = Project::new();
+    for case in ["a", "b"] {
+        project.case(case, &format!("{KEYS}\ngraders: [{{snapshot: {{}}}}]"), READS);
+    }
+    project.write("cases/a.snapshots", "");
+    let args = ["run", "--snapshot", "update", "--reporter", "json=r.json", "--reporter", "junit=j.xml"];
+    project.evals(&args).exits(4).says("a new snapshot could not be written");
+    let report: Value = serde_json::from_str(&project.read("r.json")).unwrap();
+    let cells = report["snapshots"].as_array().unwrap().iter().map(|it| it["differs"].clone());
+    assert_eq!((report["exit_code"].clone(), cells.collect::<Vec<_>>()), (json!(4), vec![json!(true), json!(false)]));
+    assert!(project.read("j.xml").contains("a (snapshot)"));
+    assert!(project.path("cases/b.snapshots/demo.snap").exists(), "the others are written");
+    assert_eq!(project.evals(&["report", "--format", "json"]).exits(0).json()["exit_code"], 1);
+    std::fs::remove_file(project.path("cases/a.snapshots")).unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert!(project.path(SNAP).exists());
+    assert_eq!(project.evals(&["report", "--format", "json"]).exits(0).json()["exit_code"], 0);
+}
+
+#[test]
+fn graders_that_passed_for_what_a_run_accepts_count_only_if_it_was_accepted() {
+    let project = Project::new();
+    project.case("a", &format!("{KEYS}\ngraders: [{{snapshot: {{}}}}]"), READS);
+    project.evals(&["run", "--label", "v", "--snapshot", "update"]).exits(0);
+    project.evals(&["run", "--label", "base"]).exits(0);
+    let off = ["run", "--resume", "v", "--snapshot", "off"];
+    project.evals(&off).exits(0);
+    project.evals(&["baseline", "set", "v", "--file", "v.json"]).exits(0);
+    // The end of a run does not say that its snapshots were accepted.
+    project.without_end(&project.run_named("v"));
+    std::fs::remove_file(project.path(SNAP)).unwrap();
+    project.evals(&["run", "--resume", "v", "--snapshot", "check"]).exits(1);
+    project.evals(&off).exits(2).says("`--snapshot off` cannot be used for run");
+    project.evals(&["baseline", "set", "v", "--file", "v.json"]).exits(2).says("these were not accepted: a (demo)");
+    let gated = project.evals(&["compare", "base", "v", "--gate"]).says("these trials count as ungraded");
+    assert_ne!(gated.code, 0);
+    // Of the runs `v` and `base`.
+    let passes = || {
+        let history = project.evals(&["history", "--format", "json"]).exits(0).json();
+        let points = history["cells"][0]["points"].as_array().unwrap().clone();
+        points.iter().map(|point| point["passes"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!(passes(), 1);
+    project.evals(&["history"]).says("these trials count as ungraded");
+    project.evals(&["snapshot", "accept", "v"]).exits(0);
+    assert_eq!(passes(), 2);
+    project.evals(&["baseline", "set", "v", "--file", "v.json"]).exits(0);
+    project.evals(&["compare", "base", "v", "--gate"]).exits(0);
+}
+
+#[test]
+fn a_rejected_snapshot_stays_so_when_its_run_is_resumed() {
+    let project = accepted();
+    project.case("a", KEYS, &READS.replace("{say", "{read: {path: b.txt}}, {say"));
+    project.evals(&["run"]).exits(1);
+    project.evals(&["snapshot", "reject"]).exits(0);
+    project.evals(&["run", "--resume", "latest"]).exits(1);
+    let report = project.evals(&["report", "--format", "json"]).exits(0).json();
+    assert_eq!(report["snapshots"][0]["rejected"], true);
 }
 
 #[test]

@@ -65,7 +65,8 @@ fn a_trial_whose_result_is_lost_is_errored_and_is_run_again_with_the_errored_one
     let result: Value =
         serde_json::from_str(&project.read(&format!("{run}/trials/a/demo/default/1/result.json"))).unwrap();
     // What the lost attempt had cost is unknown.
-    assert_eq!(result["earlier_attempts"], json!({"count": 1, "cost_unknown": 1, "missing": 1}), "{result}");
+    let earlier = json!({"count": 1, "cost_unknown": 1, "missing": 1, "ran_later": true});
+    assert_eq!(result["earlier_attempts"], earlier, "{result}");
     project.evals(&["report", &run]).says("1 earlier attempt is missing, and the cost excludes what is missing");
 }
 
@@ -216,4 +217,73 @@ fn an_agent_of_a_resumed_run_takes_no_earlier_failure_away() {
     resumed.says("the result.json of a/sh/default/1 was removed or replaced; it was written again from a copy");
     let shown = report(&project);
     assert_eq!((&shown["summary"]["pass"], &shown["summary"]["fail"]), (&json!(1), &json!(1)), "{shown}");
+}
+
+#[test]
+fn a_run_without_its_journal_is_not_graded() {
+    let (project, run) = run_of_two();
+    remove(&project, &format!("{run}/journal.jsonl"));
+    for command in ["report", "grade"] {
+        project.evals(&[command, "latest"]).exits(2).says("restore a copy of the run's folder");
+    }
+}
+
+#[test]
+fn results_that_the_engine_wrote_for_lost_ones_are_not_changed_results() {
+    let (project, run) = run_of_two();
+    for path in ["trials/a", "results.jsonl"] {
+        remove(&project, &format!("{run}/{path}"));
+    }
+    project.evals(&["run", "--resume", "latest"]).exits(3);
+    assert!(project.path(&format!("{run}/results.jsonl")).exists());
+    let shown = report(&project);
+    assert_eq!((&shown["summary"]["pass"], &shown["summary"]["errored"]), (&json!(1), &json!(1)), "{shown}");
+    assert!(!shown.to_string().contains("was changed after the run"), "{shown}");
+    assert!(!project.path(&format!("{run}/results.changed-1.jsonl")).exists());
+    // A further change is still seen.
+    let file = format!("{run}/results.jsonl");
+    let text = project.read(&file);
+    assert!(text.contains("\"verdict\":\"pass\""), "{text}");
+    project.write(&file, &text.replace("\"verdict\":\"pass\"", "\"verdict\":\"fail\""));
+    project.evals(&["report"]).exits(0).says("was changed after the run, line 2");
+    project.evals(&["run", "--resume", "latest", "--rerun", "errored"]).exits(0);
+    assert_eq!(report(&project)["summary"]["pass"], 2);
+}
+
+#[test]
+fn a_run_without_its_plan_is_named() {
+    let (project, run) = run_of_two();
+    remove(&project, &format!("{run}/run.json"));
+    let told = "run.json cannot be read: it does not exist, and the folder has other files of a run; restore a copy of run.json";
+    let id = run.rsplit('/').next().unwrap();
+    for name in ["latest", id, &*run] {
+        project.evals(&["report", name]).exits(2).says(told);
+        project.evals(&["run", "--resume", name]).exits(2).says(told);
+    }
+    project.evals(&["grade", id]).exits(2).says(told);
+    project.evals(&["report", "a-label"]).exits(2).says("the labels of these runs are unknown").says("run.json");
+    project.evals(&["list", "runs"]).exits(0).says(told);
+    project.evals(&["merge", &run]).exits(2).says(told);
+    project.evals(&["merge", ".evals"]).exits(2).says(told);
+    remove(&project, &format!("{run}/journal.jsonl"));
+    project.evals(&["report", id]).exits(2).says(told);
+}
+
+#[test]
+fn a_folder_with_a_journal_of_another_program_hides_no_label() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--label", "nightly"]).exits(0);
+    project.write("nightly/journal.jsonl", "");
+    project.evals(&["report", "nightly"]).exits(0);
+    project.evals(&["report", "./nightly"]).exits(2).says("run.json cannot be read");
+}
+
+#[test]
+fn snapshots_of_a_run_without_its_journal_are_not_compared() {
+    let (project, run) = run_of_two();
+    remove(&project, &format!("{run}/journal.jsonl"));
+    for command in ["check", "accept"] {
+        project.evals(&["snapshot", command]).exits(2);
+    }
 }

@@ -225,6 +225,18 @@ fn trials_that_a_budget_keeps_from_starting_are_counted_also_if_they_were_added(
         assert_eq!(counts, (&begun.into(), &(24 - begun).into()), "{report}");
     }
     project.evals(&["run", "--resume", "1.3", "--max-cost", "100"]).exits(0).says("the maximum");
+    // An engine that was killed before it looked at the results may not have planned all trials.
+    project.without_end(&project.run_named("1.3"));
+    let report = project.evals(&["report", "1.3", "--format", "json"]).exits(0).json();
+    assert_eq!((&report["exit_code"], &report["summary"]["not_run"]), (&3.into(), &0.into()), "{report}");
+    assert!(report["notes"].to_string().contains("further trials may be missing (--trials auto)"), "{report}");
+    for command in [&["compare", "1.3"][..], &["compare", "1.3", "--gate"], &["baseline", "set", "1.3"]] {
+        project.evals(command).exits(2).says("is not finished").says("further trials may be missing (--trials auto)");
+    }
+    project.evals(&["grade", "1.3", "--label", "graded"]).exits(3).says("trials of its source may be missing");
+    project.evals(&["baseline", "set", "graded"]).exits(2).says("is not finished");
+    project.evals(&["run", "--resume", "1.3"]).exits(0).says("the maximum");
+    project.evals(&["baseline", "set", "1.3"]).exits(0);
 }
 
 #[test]
@@ -888,7 +900,8 @@ fn a_finished_attempt_that_was_put_aside_for_one_that_never_began_still_counts()
     assert_eq!(summary(&project)["pass"], 1);
     // A line that finishes the trial without a verdict does not withdraw the earlier verdict.
     let journal = format!("{run}/journal.jsonl");
-    let last = project.read(&journal).lines().last().unwrap().replace(r#","verdict":"pass""#, "");
+    let text = project.read(&journal);
+    let last = text.lines().rfind(|line| line.contains("finished")).unwrap().replace(r#","verdict":"pass""#, "");
     project.write(&journal, &format!("{}{last}\n", project.read(&journal)));
     assert_eq!((&summary(&project)["pass"], &summary(&project)["not_run"]), (&1.into(), &0.into()));
     project.evals(&["run", "--resume", "latest"]).exits(0);

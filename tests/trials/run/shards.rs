@@ -154,7 +154,7 @@ fn what_does_not_make_one_run_is_refused_with_its_cells() {
         }
         done
     };
-    refused(&["1/2"], &["no run is shard 2/2", "b (plain)", "d/e (plain)"]);
+    refused(&["1/2"], &["shard 2/2 is missing; merge it to get these cells: ", "b (plain)", "d/e (plain)"]);
     refused(&["1/2", "1/2"], &["is given twice"]);
     project.evals(&[&ARGS[..], &["--shard", "1/2", "--label", "again"]].concat()).exits(1);
     refused(&["1/2", "again", "2/2"], &["shard 1/2 is given twice", "a (plain)", "c (plain)", "z (plain)"]);
@@ -472,7 +472,7 @@ fn a_shared_label_stands_for_all_shards_of_the_newest_plan() {
     // The merged run has the label, too, and is not a shard.
     project.evals(&["merge", "sh", "--label", "again"]).exits(1).says("merged 2 shards");
     ["1/3", "2/3"].into_iter().for_each(run);
-    project.evals(&["merge", "sh"]).exits(2).says("no run is shard 3/3").says("note: left out, because their plan");
+    project.evals(&["merge", "sh"]).exits(2).says("shard 3/3 is missing").says("note: left out, because their plan");
     run("3/3");
     project.evals(&["merge", "sh", "--label", "three"]).exits(1).says("merged 3 shards");
     run("3/3");
@@ -513,7 +513,7 @@ fn a_folder_stands_for_the_runs_below_it() {
     for (part, to) in [("1/2", "shards/one/runs"), ("2/2", "shards/two/runs")] {
         project.evals(&[&ARGS[..], &["--shard", part, "--out", to]].concat());
     }
-    project.evals(&["merge", "shards/one"]).exits(2).says("no run is shard 2/2");
+    project.evals(&["merge", "shards/one"]).exits(2).says("shard 2/2 is missing");
     project.evals(&["merge", "shards"]).exits(1).says("merged 2 shards");
     // The folder of the shards may have the merged run.
     project.evals(&["merge", "shards", "-o", "shards"]).exits(1).says("merged 2 shards");
@@ -541,11 +541,36 @@ fn what_finished_does_not_become_what_was_not_run() {
 }
 
 #[test]
-fn shards_of_which_one_accepted_its_snapshots_are_refused() {
+fn shards_of_which_one_was_resumed_without_accepting_are_compared_and_nothing_is_accepted() {
     let project = five();
-    shard(&project, "1/2", &[]);
-    shard(&project, "2/2", &["--snapshot", "update"]);
-    project.evals(&["merge", "1/2", "2/2"]).exits(2).says("the option `snapshot`");
+    for part in ["1/2", "2/2"] {
+        shard(&project, part, &["--snapshot", "update"]);
+    }
+    project.evals(&["run", "--resume", "1/2", "--snapshot", "check"]);
+    project.evals(&["merge", "1/2", "2/2"]).says("merged 2 shards");
+    assert_eq!(record(&project, &merged(&project))["options"]["snapshot"], "check");
+}
+
+#[test]
+fn shards_whose_snapshots_were_not_accepted_are_not_merged_without_them() {
+    let project = Project::new();
+    for case in ["a", "b"] {
+        project.case(case, "graders: [{snapshot: {}}]", PASS);
+    }
+    let parts = ["1/2", "2/2"];
+    for part in parts {
+        project.evals(&["run", "--shard", part, "--label", part, "--snapshot", "update"]).exits(0);
+        project.without_end(&project.run_named(part));
+        // The snapshots of the other shard do not exist.
+        ["a", "b"].iter().for_each(|case| _ = fs::remove_dir_all(project.path(&format!("cases/{case}.snapshots"))));
+        project.evals(&["run", "--resume", part, "--snapshot", "check"]).exits(1);
+    }
+    let off = ["merge", "1/2", "2/2", "--snapshot", "off", "--label", "whole"];
+    project.evals(&off).exits(2).says("these were not accepted");
+    parts.iter().for_each(|part| _ = project.evals(&["snapshot", "accept", part]).exits(0));
+    project.evals(&off).exits(0);
+    // The merged run knows what its shards accepted.
+    project.evals(&["baseline", "set", "whole"]).exits(0);
 }
 
 #[test]
@@ -597,4 +622,20 @@ fn trials_are_not_added_to_a_part_of_a_plan() {
     let args = ["run", "--trials", "auto", "--harness", "demo", "--harness", "plain", "--shard", "1/2"];
     project.evals(&args).exits(2).says("--shard 1/2 plays a part of them");
     project.evals(&["run", "--shard", "6/6"]).exits(2).says("contains none of the 5 cases");
+}
+
+#[test]
+fn a_shard_is_no_baseline_and_its_reports_begin_with_its_number() {
+    let project = five();
+    shard(&project, "2/2", &[]);
+    let refused = project.evals(&["baseline", "set", "2/2"]).exits(2);
+    refused.says("is shard 2/2 of a plan").says("`evals merge`").says("--file");
+    assert!(!project.path("cases/baseline.json").exists());
+    project.evals(&["baseline", "set", "2/2", "--file", "part.json"]).exits(0);
+    project.evals(&["report", "2/2"]).exits(0).says(", shard 2/2:");
+    project.evals(&["report", "2/2", "--format", "markdown"]).exits(0).says("evals: shard 2/2: ");
+    // The only shard is the whole plan.
+    shard(&project, "1/1", &[]);
+    project.evals(&["baseline", "set", "1/1"]).exits(0);
+    assert!(!project.evals(&["report", "1/1", "--format", "markdown"]).out.contains("evals: shard"));
 }
